@@ -107,7 +107,7 @@ def many_waits(X, Y, tile, sums, bar):
         (mask_without_cluster, "takes a cluster_mask"),
         (fragment, "between global and shared memory"),
         (group_too_far, r"T.ws\(2\): the block has no such warpgroup"),
-        (groups_apart, "that are neighbours"),
+        (groups_apart, "with consecutive indices"),
         (many_waits, "T.wait_wgmma takes a number"),
     ],
 )

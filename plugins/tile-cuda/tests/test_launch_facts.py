@@ -79,7 +79,7 @@ def test_hints_run_on_the_simulated_device(capsys, monkeypatch):
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     built(told)(x, y)
     np.testing.assert_array_equal(y, x + 1)
-    assert "told_kernel: a window of L2 has no effect on the simulated device" in capsys.readouterr().err
+    assert "told_kernel: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ratio", [1.5, -0.1])
@@ -109,7 +109,7 @@ def test_interleaved_tensor_maps_are_not_simulated():
     _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [plain.to_json()]}))
     made = TensorMap(0, "float16", (8, 64, 4), (128, 8192), (8, 64, 1), interleave="16B", name="A")
     with pytest.raises(
-        UnsupportedError, match="gemm_k: the simulated device has no interleaved tensor maps, as that of A"
+        UnsupportedError, match="gemm_k: the simulated device does not support the interleaved tensor map of A"
     ):
         _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [made.to_json()]}))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hopper.kernels import matmul
 from tile_cuda import cubin, nvcc
-from tile_cuda.register_allocation import AGAIN, compiled, gave_up
+from tile_cuda.register_allocation import RETRY_OPTIONS, allocation_failed, compiled
 
 import tilecore
 from tilecore.errors import ToolchainError
@@ -30,7 +30,7 @@ def outcome(monkeypatch, first, again, options=()):
 
 def test_the_second_cubin_is_kept_where_it_has_registers(monkeypatch):
     binary, asked = outcome(monkeypatch, GIVEN_UP, {"registers": 255, "stack_bytes": 344}, ["-O3"])
-    assert (binary, asked) == (b"again", [["-O3"], ["-O3", *AGAIN]])
+    assert (binary, asked) == (b"again", [["-O3"], ["-O3", *RETRY_OPTIONS]])
 
 
 def test_an_array_that_is_indexed_by_a_variable_stays(monkeypatch):
@@ -66,6 +66,6 @@ def test_a_product_that_fills_the_registers():
 
     kernel = matmul(72, 96, 51, tile=(72, 96, 17), kinds=("float64",) * 3, threads=96)
     made = tilecore.compile(kernel, target="cuda -arch=sm_90a", execution_backend="cython")
-    assert not gave_up(made.artifact.binary)
+    assert not allocation_failed(made.artifact.binary)
     (facts,) = cubin.describe(made.artifact.binary).values()
     assert facts["registers"] > 200

@@ -1,1 +1,1 @@
-"""tilecore on NVIDIA GPUs."""
+"""The backend of tilecore for NVIDIA GPUs."""

@@ -1,8 +1,8 @@
-"""The execution backends of ``cuda``: one way to launch, through the driver API, under several names.
+"""The execution backends of ``cuda``. All of them launch through the driver API.
 
-"cython" is the usual one. "nvrtc" and "nvcc" are the same with that compiler and no other. "dlpack" is another name of
-"cython", as every launch takes any tensor that has DLPack. "tvm_ffi" launches on the stream that tvm_ffi's environment
-names, if it names one, so that kernels fall in with what else runs through tvm_ffi.
+"cython" is the default. "nvrtc" and "nvcc" are the same with that compiler and no other. "dlpack" is another name of
+"cython", as every launch accepts any tensor that has DLPack. "tvm_ffi" launches on the stream that the environment of
+tvm_ffi sets, if it sets one, so that kernels run in order with other work that goes through tvm_ffi.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ COMPILERS = {"nvrtc": nvrtc, "nvcc": nvcc}
 
 
 class DriverAdapter(KernelAdapter):
-    """Kernels as cubins, launched through the driver on torch's current stream.
+    """Launches cubins through the driver API on torch's current stream.
 
-    driver: gives the driver library; raises DriverError when there is none.
+    driver: returns the driver library; raises DriverError where there is none.
     """
 
     def __init__(self, name: str = "cython", driver: Callable[[], Driver] = Driver.shared) -> None:
@@ -50,7 +50,7 @@ class DriverAdapter(KernelAdapter):
             return Presence(False, f"{error}; install NVIDIA's driver")
 
     def _missing_compiler(self) -> str:
-        """Why the compiler that this execution backend is named after is not here; "" where it is, or for others."""
+        """Why the compiler that this execution backend is named after is not installed; "" where nothing is missing."""
         module = COMPILERS.get(self.name)
         if module is None:
             return ""
@@ -64,7 +64,7 @@ class DriverAdapter(KernelAdapter):
         return ("cubin",)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Loads it on the device that is in use; on others when it is first launched there. Raises LaunchError."""
+        """Loads the kernels on the current device; on other devices their first launch does. Raises LaunchError."""
         from tile_cuda.launch import KernelModule, failed_map, launch_of
 
         try:
@@ -83,7 +83,7 @@ class DriverAdapter(KernelAdapter):
         )
 
     def current_stream(self, device_index: int) -> int:
-        """torch's current stream of the device (the default one without torch)."""
+        """The current stream of torch on the device; the default stream where torch is not in use."""
         if self.name == "tvm_ffi":
             stream = foreign_stream(device_index)
             if stream:
@@ -105,7 +105,7 @@ class DriverAdapter(KernelAdapter):
             raise device_failed(error, device_index) from None
 
     def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
-        """By the device's events on the current stream, or by the host's clock around a wait."""
+        """A timer: "event" uses CUDA events on the current stream, "wall" the host's clock around a synchronization."""
         if backend == "event":
             from tile_cuda.events import EventTimer
 
@@ -126,9 +126,9 @@ class DriverAdapter(KernelAdapter):
 
 
 def adapters() -> list[KernelAdapter]:
-    """All of them, the usual one first."""
-    made: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
+    """All execution backends of the target, the default one first."""
+    adapters_on_device: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
     from tile_cuda.simulated import simulated_adapter
 
     simulated = simulated_adapter()
-    return made if simulated is None else [*made, simulated]
+    return adapters_on_device if simulated is None else [*adapters_on_device, simulated]

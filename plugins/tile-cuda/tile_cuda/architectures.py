@@ -1,4 +1,4 @@
-"""The GPU architectures: their names, the limits of a block, and the features of the instruction set."""
+"""The GPU architectures: their names, the limits of a block, and their instruction set features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilecore.errors import TargetError
 
-# compute capability -> most bytes of shared memory of one block
+# compute capability -> the most bytes of shared memory of one block
 _SHARED_BYTES = {
     70: 96 << 10,
     72: 96 << 10,
@@ -25,9 +25,9 @@ _SHARED_BYTES = {
     120: 99 << 10,
     121: 99 << 10,
 }
-# compute capability -> multiprocessors of its largest usual device
+# compute capability -> the number of multiprocessors of its largest usual device
 _MULTIPROCESSORS = {70: 80, 80: 108, 90: 132, 100: 148, 103: 148}
-# capability from which there is a feature
+# feature -> the first compute capability that has it
 _FEATURES = {
     "mma": 75,
     "ldmatrix": 75,
@@ -40,7 +40,7 @@ _FEATURES = {
     "bulk_copy": 90,
     "programmatic_launch": 90,
 }
-# capability from which architectures have a form with their own instructions (a), or their family's (f)
+# suffix -> the first compute capability that has it: architecture-specific (a), family-specific (f) instructions
 _SUFFIXES = {"a": 90, "f": 100}
 DEFAULT = "sm_80"
 MAX_THREADS = 1024
@@ -50,32 +50,36 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Architecture:
-    """One architecture. capability: 80, 90, ...; suffix: "a" (all of its own instructions), "f" (a family's) or ""."""
+    """One architecture.
+
+    capability: 80, 90, ...; suffix: "a" (architecture-specific instructions), "f" (family-specific ones) or "".
+    """
 
     capability: int
     suffix: str = ""
 
     @property
     def name(self) -> str:
-        """As compilers have it: sm_90a."""
+        """The name that compilers use, such as sm_90a."""
         return f"sm_{self.capability}{self.suffix}"
 
     @property
     def virtual(self) -> str:
-        """The instruction set: compute_90a."""
+        """The name of the virtual architecture (the PTX instruction set), such as compute_90a."""
         return f"compute_{self.capability}{self.suffix}"
 
     @property
     def shared_bytes(self) -> int:
-        """Most bytes of shared memory of one block."""
+        """The most bytes of shared memory of one block."""
         return _SHARED_BYTES[self.capability]
 
     @property
     def multiprocessors(self) -> int:
-        """Of the largest usual device."""
+        """The number of multiprocessors of the largest usual device."""
         return _MULTIPROCESSORS.get(self.capability, 64)
 
     def features(self) -> frozenset[str]:
+        """The names of the instruction set features of the architecture."""
         features = {name for name, least in _FEATURES.items() if self.capability >= least}
         if self.capability == 90 and self.suffix == "a":
             features.add("wgmma")
@@ -83,7 +87,7 @@ class Architecture:
 
 
 def parse(text: object) -> Architecture:
-    """The architecture of "sm_90a", "90a", "9.0", 90 or "compute_90". Raises TargetError."""
+    """The architecture that "sm_90a", "90a", "9.0", 90 or "compute_90" names. Raises TargetError for other names."""
     name = str(text).strip().lower()
     match = re.fullmatch(r"(?:sm_?|compute_?)?(\d{2,3}|\d{1,2}\.\d)([af]?)", name)
     capability = int(match[1].replace(".", "")) if match else 0
@@ -106,7 +110,7 @@ def parse(text: object) -> Architecture:
 
 
 def of_device(major: int, minor: int) -> Architecture:
-    """The architecture to compile for, for a device of this compute capability."""
+    """The architecture to compile for where the device has this compute capability."""
     capability = 10 * major + minor
     newest = max((n for n in _SHARED_BYTES if n <= capability), default=70)
     if newest == capability and capability >= 90:

@@ -1,4 +1,4 @@
-"""CUDA C++ from thread IR, registered with TVM as ``target.build.tilecore_cuda``."""
+"""Emits CUDA C++ from thread IR; registered with TVM as ``target.build.tilecore_cuda``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FUNCTION = "target.build.tilecore_cuda"
 HEADER = "tilecore_cuda.h"
-# names of CUDA's that the user's variables must not take
+# names of CUDA that variables of the kernel must not have
 _RESERVED = frozenset("blockIdx threadIdx blockDim gridDim warpSize dim3 uint2 uint4 int2 int4 float2 float4".split())
 
 
@@ -25,18 +25,18 @@ def register() -> None:
 
 
 def build(module: Any, target: str) -> dict[str, str]:
-    """The module's source, and facts of its kernels as JSON."""
+    """The module's source, and the description of its kernels as JSON."""
     from tilecore.codegen.c_source import emit_module
 
     emitted = emit_module(module, dialect())
-    # where atomics may spin, barriers look whether warps are whole (include/tilecore_cuda/threads.h)
+    # where threads may spin on atomics, barriers check that the warp has converged (include/tilecore_cuda/threads.h)
     before = "#define TC_SPINS\n" if "tc_atomic_" in emitted.text else ""
     return {"source": before + emitted.text, "entries": json.dumps(emitted.facts())}
 
 
 @functools.cache
 def dialect() -> Dialect:
-    """CUDA C++ as the emitter writes it."""
+    """The dialect of C that the emitter writes for CUDA."""
     from tile_cuda.instruction_text import STATEMENTS, VALUES
     from tilecore.codegen.dialect import Dialect
 
@@ -50,14 +50,17 @@ def dialect() -> Dialect:
         statements=STATEMENTS,
         values=VALUES,
         reserved=_RESERVED,
-        # where NVRTC 13.0 finds absolute values of 8 or 16 bits in choices, it takes the largest of several with the
-        # neighbours' bits in them
+        # NVRTC 13.0 miscompiles the maximum of several 8-bit or 16-bit absolute values that are written as selects: it
+        # compares them with the bits of their neighbours
         calls_narrow_abs=True,
     )
 
 
 def head(kernel: KernelHead) -> str:
-    """``extern "C" __global__ void __launch_bounds__(128) name(parameters)``; tensor maps come last."""
+    """The kernel's signature: ``extern "C" __global__ void __launch_bounds__(128) name(parameters)``.
+
+    The tensor maps are the last parameters.
+    """
     bounds = str(prod(kernel.threads)) + (f", {kernel.min_blocks}" if kernel.min_blocks else "")
     cluster = ""
     if kernel.cluster != (1, 1, 1):

@@ -1,4 +1,4 @@
-"""Errors of compilers for emitted source, with the emitted line and the user's line."""
+"""The errors for emitted source that a compiler rejects, with the emitted line and the user's line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"// (\S+:\d+)$")
 
 
 def refused(name: str, tool: str, source: str, output: str, options: list[str]) -> ToolchainError:
-    """The error for source that ``tool`` did not compile. output: of the compiler."""
+    """The error for source that the compiler ``tool`` did not compile. output: what the compiler printed."""
     lines = source.splitlines()
     match = _FIRST.search(output)
     if match is not None:
@@ -31,7 +31,7 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
 
 
 def user_line(lines: list[str], line_number: int) -> str:
-    """``file:line`` of the user's statement that line ``number`` (from 1) of the source is of; "" if unknown."""
+    """``file:line`` of the user's statement from which line ``line_number`` (from 1) was emitted; "" if unknown."""
     for line in reversed(lines[:line_number]):
         match = _PLACE.search(line)
         if match is not None:

@@ -1,8 +1,8 @@
-"""What a cubin says of its kernels: registers and bytes of stack, without a GPU and without CUDA's tools.
+"""Reads the registers and the stack size of kernels from a cubin, without a GPU and without CUDA's tools.
 
-A cubin is an ELF file. Its section ``.nv.info`` is a list of records (format, attribute, size, payload); those of
-format 4 (EIFMT_SVAL) carry a payload of ``size`` bytes, here the number of a symbol and a value. That the numbers are
-what ptxas reports is tested for architectures from sm_75 to sm_120.
+A cubin is an ELF file. Its section ``.nv.info`` is a list of records (format, attribute, size, payload). A record of
+format 4 (EIFMT_SVAL) has a payload of ``size`` bytes, here the index of a symbol and a value. Tests compare the values
+with the report of ptxas for architectures from sm_75 to sm_120.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class _Section(NamedTuple):
 
 
 def describe(binary: bytes) -> dict[str, dict[str, int]]:
-    """By kernel: ``registers`` of a thread, and ``stack_bytes``: its memory for what did not fit into them.
+    """By kernel: ``registers``, the registers of a thread, and ``stack_bytes``, the stack of a thread (spills, arrays).
 
-    Empty for what is no cubin.
+    The result is empty where ``binary`` is not a cubin.
     """
     try:
         sections = {section.name: section.data for section in _sections(binary)}
         names = [_text(sections[".strtab"], start) for start in _symbols(sections[".symtab"])]
-        made: dict[str, dict[str, int]] = {}
+        usage_by_kernel: dict[str, dict[str, int]] = {}
         for attribute, symbol, value in _records(sections[".nv.info"]):
             if attribute in _NAMES:
-                made.setdefault(names[symbol], {})[_NAMES[attribute]] = value
-        return made
+                usage_by_kernel.setdefault(names[symbol], {})[_NAMES[attribute]] = value
+        return usage_by_kernel
     except (struct.error, KeyError, IndexError, ValueError):
         return {}
 
@@ -46,20 +46,20 @@ def _sections(binary: bytes) -> Iterator[_Section]:
     if header[0][:4] != b"\x7fELF":
         return
     table, size, count, names_at = header[6], header[11], header[12], header[13]
-    rows = [_SECTION.unpack_from(binary, table + number * size) for number in range(count)]
-    names = binary[rows[names_at][4] :]
-    for row in rows:
-        yield _Section(_text(names, row[0]), binary[row[4] : row[4] + row[5]])
+    headers = [_SECTION.unpack_from(binary, table + index * size) for index in range(count)]
+    names = binary[headers[names_at][4] :]
+    for name, _, _, _, start, length, *_ in headers:
+        yield _Section(_text(names, name), binary[start : start + length])
 
 
 def _symbols(table: bytes) -> Iterator[int]:
-    """Where the name of each symbol stands."""
+    """The offset of each symbol's name in the string table."""
     for start in range(0, len(table), _SYMBOL_BYTES):
         yield struct.unpack_from("<I", table, start)[0]
 
 
 def _records(info: bytes) -> Iterator[tuple[int, int, int]]:
-    """(attribute, symbol, value) of the records that are of a symbol."""
+    """(attribute, symbol index, value) of the records that belong to a symbol."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)

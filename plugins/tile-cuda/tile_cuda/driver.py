@@ -1,4 +1,4 @@
-"""The driver API through ctypes, opened when first needed: no CUDA header or library is needed to build or import."""
+"""The CUDA driver API through ctypes. The library is opened at the first use, so importing this needs no CUDA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_THREADS, _MAX_SHARED, _WARP, _PROCESSORS = 1, 8, 10, 16
 _MAX_GRID = (5, 6, 7)
 _MAJOR, _MINOR = 75, 76
 _MAX_SHARED_OPT_IN = 97
-MAX_PERSISTING_L2, MAX_WINDOW = 108, 109  # bytes of L2 that may be kept for one use, and of a window of addresses
+MAX_PERSISTING_L2, MAX_WINDOW = 108, 109  # bytes of L2 for persisting accesses; bytes of an access policy window
 # CUfunction_attribute
 FUNCTION_THREADS, FUNCTION_STATIC_SHARED, FUNCTION_REGISTERS, FUNCTION_DYNAMIC_SHARED = 0, 1, 4, 8
 FUNCTION_LOCAL_BYTES, FUNCTION_CARVEOUT, FUNCTION_CLUSTER_WIDTH, FUNCTION_CLUSTER_ANY_SIZE = 3, 9, 11, 14
@@ -22,7 +22,7 @@ _CAPTURE_ACTIVE = 1  # CUstreamCaptureStatus
 
 
 class DriverError(Exception):
-    """The driver is missing, or a call of it failed. ``code``: the CUresult, 0 when the driver is missing."""
+    """The driver is missing, or one of its functions failed. code: the CUresult; 0 where the driver is missing."""
 
     def __init__(self, words: str, code: int = 0) -> None:
         super().__init__(words)
@@ -30,7 +30,7 @@ class DriverError(Exception):
 
 
 class Driver:
-    """The driver library. Every method raises DriverError with the driver's own name for what went wrong."""
+    """The driver library. Every method raises DriverError with the driver's name of the error."""
 
     def __init__(self, path: str = DRIVER) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Driver:
     @staticmethod
     @functools.lru_cache(maxsize=1)
     def shared() -> Driver:
-        """The driver of this process; started by the first call."""
+        """The driver of this process; the first call initializes it."""
         return Driver()
 
     def call(self, name: str, *args: Any) -> None:
@@ -60,7 +60,7 @@ class Driver:
             raise DriverError(f"{name} failed: {self.words(code)}", code)
 
     def address(self, name: str) -> int:
-        """Address of a function, 0 when the driver has none of that name."""
+        """The address of a function; 0 where the driver has no function of that name."""
         try:
             return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
         except AttributeError:
@@ -77,7 +77,7 @@ class Driver:
     # -- devices ------------------------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """1000 * major + 10 * minor of the newest CUDA that it knows."""
+        """1000 * major + 10 * minor of the newest CUDA that the driver supports."""
         version = ctypes.c_int()
         self.call("cuDriverGetVersion", ctypes.byref(version))
         return version.value
@@ -96,31 +96,31 @@ class Driver:
         return self._attribute(_MAJOR, index), self._attribute(_MINOR, index)
 
     def limits(self, index: int) -> dict[str, Any]:
-        """threads of a block, shared: bytes of a block at most, grid: blocks along x, y and z."""
+        """The limits of a device: "threads" and "shared" (bytes) of a block, "grid": blocks along x, y and z."""
         return {
             "threads": self._attribute(_MAX_THREADS, index),
             "shared": max(self._attribute(_MAX_SHARED_OPT_IN, index), self._attribute(_MAX_SHARED, index)),
-            "grid": tuple(self._attribute(number, index) for number in _MAX_GRID),
+            "grid": tuple(self._attribute(attribute, index) for attribute in _MAX_GRID),
         }
 
-    def device_attribute(self, number: int, index: int) -> int:
-        """A CUdevice_attribute."""
-        return self._attribute(number, index)
+    def device_attribute(self, attribute: int, index: int) -> int:
+        """The value of a CUdevice_attribute on the device ``index``."""
+        return self._attribute(attribute, index)
 
     def _device(self, index: int) -> ctypes.c_int:
         device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), index)
         return device
 
-    def _attribute(self, number: int, index: int) -> int:
+    def _attribute(self, attribute: int, index: int) -> int:
         value = ctypes.c_int()
-        self.call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device(index))
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), attribute, self._device(index))
         return value.value
 
     # -- contexts -----------------------------------------------------------------------------------------------
 
     def context(self, index: int) -> int:
-        """The primary context of a device, which torch uses too; kept until the process ends."""
+        """The primary context of a device, which torch uses too; it is retained until the process ends."""
         with self._lock:
             context = self._contexts.get(index)
             if context is None:
@@ -130,13 +130,13 @@ class Driver:
             return context
 
     def current_context(self) -> int:
-        """The calling thread's context; 0: none."""
+        """The context of the calling thread; 0 for none."""
         handle = ctypes.c_void_p()
         self.call("cuCtxGetCurrent", ctypes.byref(handle))
         return handle.value or 0
 
     def current_device(self) -> int | None:
-        """Index of the device whose context is current, or None."""
+        """The index of the device whose context is current; None where no context is."""
         if not self.current_context():
             return None
         device = ctypes.c_int()
@@ -147,39 +147,39 @@ class Driver:
         """``with driver.inside(0):`` makes a device's primary context current."""
         return _Inside(self, self.context(index))
 
-    def context_limit(self, number: int) -> int:
-        """A CUlimit of the current context, in bytes."""
+    def context_limit(self, limit: int) -> int:
+        """The value of a CUlimit of the current context, in bytes."""
         value = ctypes.c_size_t()
-        self.call("cuCtxGetLimit", ctypes.byref(value), number)
+        self.call("cuCtxGetLimit", ctypes.byref(value), limit)
         return value.value
 
-    def set_context_limit(self, number: int, value: int) -> None:
-        self.call("cuCtxSetLimit", number, ctypes.c_size_t(value))
+    def set_context_limit(self, limit: int, value: int) -> None:
+        self.call("cuCtxSetLimit", limit, ctypes.c_size_t(value))
 
     def capture(self, stream: int) -> int:
-        """Number of the capture that the stream's launches are recorded by, 0 for none."""
-        status, number = ctypes.c_int(), ctypes.c_uint64()
+        """The id of the graph capture that records the stream's launches; 0 for none."""
+        status, capture_id = ctypes.c_int(), ctypes.c_uint64()
         try:
             if hasattr(self.library, "cuStreamGetCaptureInfo_v2"):
-                name, others = "cuStreamGetCaptureInfo_v2", [None] * 3
+                name, unused_outputs = "cuStreamGetCaptureInfo_v2", [None] * 3
             else:  # before CUDA 11.3
-                name, others = "cuStreamGetCaptureInfo", []
-            self.call(name, ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number), *others)
-        except DriverError:  # the legacy stream while another one is captured: it cannot be captured itself
+                name, unused_outputs = "cuStreamGetCaptureInfo", []
+            self.call(name, ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(capture_id), *unused_outputs)
+        except DriverError:  # the legacy stream, which cannot be captured, while another stream is captured
             return 0
-        return number.value if status.value == _CAPTURE_ACTIVE else 0
+        return capture_id.value if status.value == _CAPTURE_ACTIVE else 0
 
     # -- modules ------------------------------------------------------------------------------------------------
 
     def zeros(self, size: int) -> int:
-        """The address of new memory of ``size`` bytes on the current device, all 0; it stays for good."""
+        """The address of new memory of ``size`` zero bytes on the current device; it is never freed."""
         address = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(size))
         return int(address.value)
 
     def load_module(self, binary: bytes) -> int:
-        """A module in the current context; allowed while a stream is captured."""
+        """Loads a module into the current context; allowed while a stream is captured."""
         mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED
         exchanged = self.library.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0
         module = ctypes.c_void_p()
@@ -195,16 +195,16 @@ class Driver:
         self.call("cuModuleGetFunction", ctypes.byref(handle), ctypes.c_void_p(module), symbol.encode())
         return handle.value or 0
 
-    def function_attribute(self, function: int, number: int) -> int:
+    def function_attribute(self, function: int, attribute: int) -> int:
         value = ctypes.c_int()
-        self.call("cuFuncGetAttribute", ctypes.byref(value), number, ctypes.c_void_p(function))
+        self.call("cuFuncGetAttribute", ctypes.byref(value), attribute, ctypes.c_void_p(function))
         return value.value
 
-    def set_function_attribute(self, function: int, number: int, value: int) -> None:
-        self.call("cuFuncSetAttribute", ctypes.c_void_p(function), number, value)
+    def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
+        self.call("cuFuncSetAttribute", ctypes.c_void_p(function), attribute, value)
 
     def blocks_at_once(self, function: int, threads: int, shared_bytes: int, index: int) -> int:
-        """Blocks of a function that fit on the device together."""
+        """The number of blocks of a function that can be resident on the device at once."""
         blocks = ctypes.c_int()
         self.call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), ctypes.c_void_p(function), threads,
@@ -213,7 +213,7 @@ class Driver:
         return blocks.value * self._attribute(_PROCESSORS, index)
 
     def synchronize(self, index: int) -> None:
-        """Wait for everything on the device."""
+        """Waits until all work on the device has ended."""
         with self.inside(index):
             self.call("cuCtxSynchronize")
 

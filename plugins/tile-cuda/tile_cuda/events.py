@@ -1,4 +1,4 @@
-"""Timing by the device's own events."""
+"""Timing by CUDA events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tile_cuda.driver import Driver
 
 
 class EventTimer:
-    """Milliseconds of the device between ``start`` and ``stop``, on one stream."""
+    """Measures the milliseconds between ``start`` and ``stop`` on one stream of the device."""
 
     def __init__(self, driver: Driver, index: int, stream: int) -> None:
         self._driver = driver
@@ -26,7 +26,7 @@ class EventTimer:
         self._record(1)
 
     def elapsed(self) -> float:
-        """Waits for the end."""
+        """The milliseconds; waits until the device has reached ``stop``."""
         milliseconds = ctypes.c_float()
         name = "cuEventElapsedTime_v2" if self._driver.address("cuEventElapsedTime_v2") else "cuEventElapsedTime"
         with self._driver.inside(self._index):
@@ -34,9 +34,9 @@ class EventTimer:
             self._driver.call(name, ctypes.byref(milliseconds), *self._events)
         return milliseconds.value
 
-    def _record(self, number: int) -> None:
+    def _record(self, event_index: int) -> None:
         with self._driver.inside(self._index):
-            self._driver.call("cuEventRecord", self._events[number], self._stream)
+            self._driver.call("cuEventRecord", self._events[event_index], self._stream)
 
     def __del__(self) -> None:
         for event in getattr(self, "_events", ()):

@@ -1,4 +1,4 @@
-"""The headers that emitted source includes: where they are, and their text."""
+"""The include folders and the text of the headers that emitted source includes."""
 
 from __future__ import annotations
 

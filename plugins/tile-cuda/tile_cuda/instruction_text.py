@@ -1,4 +1,4 @@
-"""The target's own calls as statements of the source."""
+"""The CUDA C++ text of each call of ``tile_cuda.instructions``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilecore.ir.nodes import TensorLoad
 
 
 def _operand(emit: Statements, node: Any) -> str:
-    """An element by its address, a number by its value."""
+    """The address of an element, or the value of any other expression."""
     return emit.expressions.place(node) if isinstance(node, TensorLoad) else str(emit.value(node))
 
 
@@ -24,18 +24,18 @@ def _mma(emit: Statements, node: Any) -> None:
     emit.line(f"tc_mma_{name.value}({', '.join(_operand(emit, o) for o in operands)});")
 
 
-def _matrix_move(word: str) -> Callable[[Statements, Any], None]:
+def _matrix_move(instruction: str) -> Callable[[Statements, Any], None]:
     def emit_move(emit: Statements, node: Any) -> None:
         count, trans, to, source = node.value.args
         if constant(count) not in (1, 2, 4):
-            refuse(node.value, emit.dialect.kind, what=f"{word} of {constant(count)} tiles")
+            refuse(node.value, emit.dialect.kind, what=f"{instruction} of {constant(count)} matrices")
         suffix = "_trans" if constant(trans) else ""
-        emit.line(f"tc_{word}_x{constant(count)}{suffix}({_operand(emit, to)}, {_operand(emit, source)});")
+        emit.line(f"tc_{instruction}_x{constant(count)}{suffix}({_operand(emit, to)}, {_operand(emit, source)});")
 
     return emit_move
 
 
-def _transaction(emit: Statements, node: Any) -> None:
+def _mbarrier(emit: Statements, node: Any) -> None:
     name, *operands = node.value.args
     emit.line(f"tc_transaction_{name.value}({', '.join(_operand(emit, o) for o in operands)});")
 
@@ -61,64 +61,65 @@ def _prefetch(emit: Statements, node: Any) -> None:
 
 
 def _wgmma(emit: Statements, node: Any) -> None:
-    name, by_m, by_n, sums, *rest = node.value.args
-    how = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
-    operands = ", ".join([_operand(emit, sums), *(str(emit.value(value)) for value in rest)])
-    emit.line(f"tc_wgmma_{name.value}<{how}>({operands});")
+    name, by_m, by_n, accumulator, *rest = node.value.args
+    flags = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
+    operands = ", ".join([_operand(emit, accumulator), *(str(emit.value(value)) for value in rest)])
+    emit.line(f"tc_wgmma_{name.value}<{flags}>({operands});")
 
 
-def _wgmma_held(emit: Statements, node: Any) -> None:
-    name, by_n, sums, a, *rest = node.value.args
-    operands = ", ".join([_operand(emit, sums), _operand(emit, a), *(str(emit.value(value)) for value in rest)])
+def _wgmma_rs(emit: Statements, node: Any) -> None:
+    name, by_n, accumulator, a, *rest = node.value.args
+    operands = ", ".join([_operand(emit, accumulator), _operand(emit, a), *(str(emit.value(value)) for value in rest)])
     emit.line(f"tc_wgmma_held_{name.value}<{'true' if constant(by_n) else 'false'}>({operands});")
 
 
-def _operand_value(emit: Expressions, node: Any) -> Text:
-    element, *numbers = node.args
-    return Text(f"tc_operand({', '.join([emit.place(element), *(str(constant(n)) for n in numbers)])})")
+def _descriptor(emit: Expressions, node: Any) -> Text:
+    element, *fields = node.args
+    return Text(f"tc_operand({', '.join([emit.place(element), *(str(constant(field)) for field in fields)])})")
 
 
-def _operand_at(emit: Expressions, node: Any) -> Text:
-    tile, pieces = node.args
-    return Text(f"tc_operand_at({emit.value(tile)}, {constant(pieces)})")
+def _descriptor_at(emit: Expressions, node: Any) -> Text:
+    descriptor, pieces = node.args
+    return Text(f"tc_operand_at({emit.value(descriptor)}, {constant(pieces)})")
 
 
-def _with_numbers(prefix: str) -> Callable[[Statements, Any], None]:
-    """``<prefix><name><numbers>()``."""
+def _with_template_arguments(prefix: str) -> Callable[[Statements, Any], None]:
+    """``<prefix><name><constants>()``: the constants are template arguments."""
 
     def emit_call(emit: Statements, node: Any) -> None:
         name, *rest = node.value.args
-        numbers = [str(constant(n)) for n in rest if not isinstance(n, TensorLoad)]
-        template = f"<{', '.join(numbers)}>" if numbers else ""
+        constants = [str(constant(n)) for n in rest if not isinstance(n, TensorLoad)]
+        template = f"<{', '.join(constants)}>" if constants else ""
         emit.line(f"{prefix}{name.value}{template}();")
 
     return emit_call
 
 
-def _settle(emit: Statements, node: Any) -> None:
-    count, sums = node.value.args
-    emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, sums)});")
+def _register_fence(emit: Statements, node: Any) -> None:
+    count, first = node.value.args
+    emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, first)});")
 
 
 def _scheduling_fence(emit: Statements, node: Any) -> None:
     emit.line(f"tc_scheduling_fence({emit.value(node.value.args[0])});")
 
 
-def _tensor_load(emit: Statements, node: Any) -> None:
+def _tma_load(emit: Statements, node: Any) -> None:
     name, to, barrier, mask, *coordinates = node.value.args
     blocks = constant(mask)
-    places = [*([str(blocks)] if blocks else []), *(str(emit.value(c)) for c in coordinates)]
-    word = "tc_tensor_load_multicast" if blocks else "tc_tensor_load"
-    emit.line(f"{word}({', '.join([_operand(emit, to), f'&{name.value}', _operand(emit, barrier), *places])});")
+    mask_and_coordinates = [*([str(blocks)] if blocks else []), *(str(emit.value(c)) for c in coordinates)]
+    function = "tc_tensor_load_multicast" if blocks else "tc_tensor_load"
+    arguments = [_operand(emit, to), f"&{name.value}", _operand(emit, barrier), *mask_and_coordinates]
+    emit.line(f"{function}({', '.join(arguments)});")
 
 
-def _tensor_store(emit: Statements, node: Any) -> None:
+def _tma_store(emit: Statements, node: Any) -> None:
     name, source, *coordinates = node.value.args
-    places = [str(emit.value(c)) for c in coordinates]
-    emit.line(f"tc_tensor_store({', '.join([f'&{name.value}', _operand(emit, source), *places])});")
+    arguments = [f"&{name.value}", _operand(emit, source), *(str(emit.value(c)) for c in coordinates)]
+    emit.line(f"tc_tensor_store({', '.join(arguments)});")
 
 
-def _fence_async(emit: Statements, node: Any) -> None:
+def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
@@ -126,39 +127,39 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.LDMATRIX: _matrix_move("ldmatrix"),
     instructions.STMATRIX: _matrix_move("stmatrix"),
-    instructions.TRANSACTION: _transaction,
+    instructions.MBARRIER: _mbarrier,
     instructions.BULK_COPY: _bulk_copy,
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
     instructions.QUOTIENTS: _quotients,
     instructions.WGMMA: _wgmma,
-    instructions.WGMMA_HELD: _wgmma_held,
-    instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),
-    instructions.STORES: _with_numbers("tc_"),
-    instructions.GRID: _with_numbers("tc_grid_"),
-    instructions.CLUSTER: _with_numbers("tc_cluster_"),
-    instructions.REGISTERS: _with_numbers("tc_registers_"),
-    instructions.SETTLE: _settle,
+    instructions.WGMMA_RS: _wgmma_rs,
+    instructions.WARPGROUP: _with_template_arguments("tc_warpgroup_"),
+    instructions.TMA_STORE_GROUP: _with_template_arguments("tc_"),
+    instructions.GRID_DEPENDENCY: _with_template_arguments("tc_grid_"),
+    instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
+    instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
+    instructions.REGISTER_FENCE: _register_fence,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
-    instructions.TENSOR_LOAD: _tensor_load,
-    instructions.TENSOR_STORE: _tensor_store,
-    instructions.FENCE_ASYNC: _fence_async,
+    instructions.TMA_LOAD: _tma_load,
+    instructions.TMA_STORE: _tma_store,
+    instructions.PROXY_FENCE: _proxy_fence,
 }
 
 
 def _bit_pair(emit: Expressions, node: Any) -> Text:
-    shift, mask, bits = (int(number.value) for number in node.args[1:])
+    shift, mask, bits = (int(arg.value) for arg in node.args[1:])
     return Text(f"tc_bit_pair<{shift}, {mask:#x}, {bits:#x}>({emit.value(node.args[0])})")
 
 
 def _half_of_pair(emit: Expressions, node: Any) -> Text:
-    pair, number = node.args
-    return Text(f"tc_half_of_pair({emit.value(pair)}, {emit.value(number)})")
+    pair, index = node.args
+    return Text(f"tc_half_of_pair({emit.value(pair)}, {emit.value(index)})")
 
 
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
-    instructions.OPERAND: _operand_value,
-    instructions.OPERAND_AT: _operand_at,
+    instructions.DESCRIPTOR: _descriptor,
+    instructions.DESCRIPTOR_AT: _descriptor_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,

@@ -1,4 +1,4 @@
-"""Compiles source to a cubin by nvcc, as another process."""
+"""Compiles source to a cubin by nvcc, in a child process."""
 
 from __future__ import annotations
 
@@ -33,37 +33,46 @@ class Nvcc:
     def compile(
         self, source: str, include: Sequence[Path], options: Sequence[str], name: str
     ) -> tuple[bytes | None, str]:
-        """(the cubin, or None when the source was refused; what the compiler said)."""
+        """(the cubin, or None where the compiler rejects the source; the compiler's messages)."""
         with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
-            path, made = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
+            path, cubin_path = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
             path.write_text(source)
-            command = [str(self.path), *options, *(f"-I{p}" for p in include), "-cubin", str(path), "-o", str(made)]
+            command = [
+                str(self.path),
+                *options,
+                *(f"-I{p}" for p in include),
+                "-cubin",
+                str(path),
+                "-o",
+                str(cubin_path),
+            ]
             debug.command(" ".join(command))
-            ended = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
-            said = (ended.stdout + ended.stderr).replace(folder + os.sep, "")
-            return (made.read_bytes() if ended.returncode == 0 else None), said
+            process = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+            messages = (process.stdout + process.stderr).replace(folder + os.sep, "")
+            return (cubin_path.read_bytes() if process.returncode == 0 else None), messages
 
 
 @functools.lru_cache(maxsize=4)
 def _architectures(path: Path) -> frozenset[int]:
-    ended = subprocess.run([str(path), "--list-gpu-arch"], capture_output=True, text=True)
-    return frozenset(int(w) for w in re.findall(r"compute_(\d+)", ended.stdout))
+    process = subprocess.run([str(path), "--list-gpu-arch"], capture_output=True, text=True)
+    return frozenset(int(capability) for capability in re.findall(r"compute_(\d+)", process.stdout))
 
 
 @functools.lru_cache(maxsize=1)
 def load() -> Nvcc:
-    """The nvcc of this machine; raises ToolchainError when there is none or it has no host compiler."""
-    path, looked = search.nvcc()
+    """The nvcc of this machine. Raises ToolchainError where there is none, or no host compiler for it."""
+    path, searched = search.nvcc()
     if path is None:
-        raise ToolchainError("nvcc is not installed", found="looked at " + ", ".join(looked[:8]), hint=_FIX)
+        raise ToolchainError("nvcc is not installed", found="looked at " + ", ".join(searched[:8]), hint=_FIX)
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("NVCC_CCBIN")):
         raise ToolchainError(
             f"nvcc at {path} needs a host compiler, and there is none on PATH",
             expected="g++ or clang++",
             hint='install one, or compile with NVRTC: execution_backend="nvrtc"',
         )
-    ended = subprocess.run([str(path), "--version"], capture_output=True, text=True)
-    match = re.search(r"V(\d+\.\d+\.\d+)", ended.stdout)
+    process = subprocess.run([str(path), "--version"], capture_output=True, text=True)
+    match = re.search(r"V(\d+\.\d+\.\d+)", process.stdout)
     if match is None:
-        raise ToolchainError(f"{path} does not answer --version", found=(ended.stderr or ended.stdout)[:300], hint=_FIX)
+        output = (process.stderr or process.stdout)[:300]
+        raise ToolchainError(f"{path} does not answer --version", found=output, hint=_FIX)
     return Nvcc(path, match[1])

@@ -12,7 +12,7 @@ _FIX = "pip install 'tile-cuda[nvrtc]' (or cuda-bindings and nvidia-cuda-nvrtc o
 
 
 class Nvrtc:
-    """libnvrtc as ``cuda.bindings.nvrtc`` has loaded it; raises what that raises when it finds none."""
+    """The library that ``cuda.bindings.nvrtc`` loads; raises the error of the bindings where they find none."""
 
     def __init__(self) -> None:
         from cuda.bindings import nvrtc
@@ -34,7 +34,7 @@ class Nvrtc:
         return frozenset(self._call("nvrtcGetSupportedArchs"))
 
     def compile(self, source: str, headers: Mapping[str, str], options: Sequence[str]) -> tuple[bytes | None, str]:
-        """(the cubin, or None when the source was refused; what the compiler said). headers: text by name."""
+        """(the cubin, or None where the compiler rejects the source; its messages). headers: the texts by name."""
         names, texts = [n.encode() for n in headers], [t.encode() for t in headers.values()]
         program = self._call("nvrtcCreateProgram", source.encode(), b"kernel.cu", len(headers), texts, names)
         try:
@@ -50,17 +50,17 @@ class Nvrtc:
         return self._read_bytes("nvrtcGetProgramLog", program).rstrip(b"\0 ").decode(errors="replace")
 
     def _read_bytes(self, function: str, program: Any) -> bytes:
-        """What ``function`` writes; ``functionSize`` says how many bytes.
+        """The bytes that ``function`` writes; ``functionSize`` returns their count.
 
-        The memory is a bytearray of this call. A bytes object may be shared: CPython has one of each single byte, and
-        an empty log is one NUL, which would be written over it for the whole process.
+        The memory is a new bytearray, not a bytes object: CPython shares the bytes objects of length 1, and writing an
+        empty log (one NUL) would change such an object for the whole process.
         """
         memory = bytearray(self._call(f"{function}Size", program))
         self._call(function, program, memory)
         return bytes(memory)
 
     def _call(self, function: str, *arguments: Any) -> Any:
-        """What the function gives, without its status; a status that is no success raises ToolchainError."""
+        """The results of the function without its status. Raises ToolchainError where the status is an error."""
         code, *results = getattr(self._api, function)(*arguments)
         if code:
             raise ToolchainError(f"{function} failed: {self._name(code)}", found=f"NVRTC {self.version}")
@@ -72,11 +72,11 @@ class Nvrtc:
 
 @functools.lru_cache(maxsize=1)
 def load() -> Nvrtc:
-    """The run-time compiler of this machine; raises ToolchainError when there is none."""
+    """The run-time compiler of this machine. Raises ToolchainError where there is none."""
     try:
         return Nvrtc()
     except ImportError as error:
         raise ToolchainError("the run-time compiler NVRTC is not installed", found=str(error), hint=_FIX) from None
-    except Exception as error:  # the bindings' own, when the library is not found or cannot be loaded
+    except Exception as error:  # an error of the bindings: the library is not found or cannot be loaded
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ToolchainError("the run-time compiler NVRTC cannot be loaded", found=lines[0], hint=_FIX) from None

@@ -1,4 +1,4 @@
-"""Operations on tiles that only this target has: what the expert forms of the language put into tile IR."""
+"""The tile operations that only this target has. The explicit forms of the language (T.tma_copy, ...) emit them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from tilecore.ir.tile_ops import TILE_OPS, TileOp, register_tile_op
 
 KIND = "cuda"
 
-# a box between global and shared memory. barrier: an element, 0 for stores. mask: of the cluster's blocks that get it,
-# 0 for this one alone. arrive: does its thread arrive at the barrier too? leaders: one thread of so many starts it, 0:
-# of all that come to it
+# Copies a box between global and shared memory. barrier: an mbarrier; 0 for stores. mask: the blocks of the cluster
+# that receive the box; 0: this block alone. arrive: the thread that starts the copy arrives at the barrier too.
+# leaders: one of so many neighbouring threads starts the copy; 0: one of all threads that reach the statement.
 TMA_COPY = register_tile_op(
     TileOp(
         "cuda.tma_copy",
@@ -20,5 +20,5 @@ TMA_COPY = register_tile_op(
 WGMMA_GEMM = register_tile_op(
     TileOp("cuda.wgmma_gemm", TILE_OPS["gemm"].operands, TILE_OPS["gemm"].reads, TILE_OPS["gemm"].writes)
 )
-# products that are done have written it, and those to come read what is in it
+# Orders accesses to a fragment: wgmma operations that have ended have written it, and later ones read its new values.
 FENCE_OPERAND = register_tile_op(TileOp("cuda.fence_operand", ("buffer:region",), ("buffer",), ("buffer",)))

@@ -1,11 +1,11 @@
-"""The pass configurations that tile-cuda's passes and toolchain read."""
+"""The keys of the pass configuration that the passes and the toolchain of tile-cuda read."""
 
 from __future__ import annotations
 
 from tilecore.contract.records import PassOption
 from tilecore.transform import PassConfigKey
 
-ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of products to tf32, for the matrix instructions")
+ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of matrix products to tf32, for the MMA instructions")
 BLOCK_PAIRS = PassOption(
     "tl.block_pairs", "load tiles for a neighbouring block, too; False: never, not set: where it is faster", None
 )
@@ -38,5 +38,5 @@ OPTIONS = (
 
 
 def key_name(option: PassOption) -> str:
-    """The name of an option's tilecore.PassConfigKey, which remarks and reasons quote."""
+    """The name of an option in tilecore.PassConfigKey; notes and reasons quote it."""
     return PassConfigKey(option.name).name

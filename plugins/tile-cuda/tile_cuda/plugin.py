@@ -1,4 +1,4 @@
-"""The hooks of tile-cuda."""
+"""The hook implementations of the target ``cuda``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where parts of CUDA are installed: environment variables, PATH, pip's packages, the usual folders."""
+"""Finds the parts of CUDA by environment variables, PATH, pip's packages and the usual folders."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _HOMES = ("CUDA_HOME", "CUDA_PATH")
 
 
 def pip_folders() -> Iterator[Path]:
-    """Folders of NVIDIA's pip packages: ``nvidia/cu13``, ``nvidia/cuda_nvrtc`` and the like."""
+    """The folders of NVIDIA's pip packages: ``nvidia/cu13``, ``nvidia/cuda_nvrtc`` and the like."""
     try:
         spec = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):
         return
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        yield from sorted((p for p in Path(place).glob("cu*") if p.is_dir()), reverse=True)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield from sorted((path for path in Path(folder).glob("cu*") if path.is_dir()), reverse=True)
 
 
 def toolkits() -> Iterator[Path]:
-    """Folders of toolkits: CUDA_HOME and CUDA_PATH, then that of the nvcc on PATH, then /usr/local, newest first."""
+    """The folders of toolkits: CUDA_HOME and CUDA_PATH, that of the nvcc on PATH, those in /usr/local, newest first."""
     for name in _HOMES:
         if os.environ.get(name):
             yield Path(os.environ[name])
@@ -39,14 +39,14 @@ def _version_of(path: str) -> tuple[int, ...]:
 
 
 def nvcc() -> tuple[Path | None, list[str]]:
-    """The compiler, and the places that were looked at."""
-    looked: list[str] = []
-    homes = [Path(os.environ[n]) for n in _HOMES if os.environ.get(n)]
+    """The path of nvcc, or None; and the paths that were tried before."""
+    tried: list[str] = []
+    homes = [Path(os.environ[name]) for name in _HOMES if os.environ.get(name)]
     on_path = shutil.which("nvcc")
-    places = [h / "bin" / "nvcc" for h in homes] + ([Path(on_path)] if on_path else [])
-    places += [folder / "bin" / "nvcc" for folder in (*pip_folders(), *toolkits())]
-    for place in places:
-        if os.access(place, os.X_OK):
-            return place, looked
-        looked.append(str(place))
-    return None, [*looked, "PATH"]
+    candidates = [home / "bin" / "nvcc" for home in homes] + ([Path(on_path)] if on_path else [])
+    candidates += [folder / "bin" / "nvcc" for folder in (*pip_folders(), *toolkits())]
+    for candidate in candidates:
+        if os.access(candidate, os.X_OK):
+            return candidate, tried
+        tried.append(str(candidate))
+    return None, [*tried, "PATH"]

@@ -1,4 +1,4 @@
-"""The execution backend ``sim``: runs the emitted source on the host, on tilecore's simulated device."""
+"""The execution backend ``sim``: runs the emitted source on the host, on the simulated device of tilecore."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tilecore.simulate.arguments import Record, Tensor
 
 NAME = SIMULATED
-FORMAT = "simulation"  # of its binaries: the source itself
+FORMAT = "simulation"  # the format of its binaries, which are empty: it compiles the source when it loads the artifact
 
 
 def simulated_adapter() -> KernelAdapter | None:
-    """The adapter, or None while this tilecore has no simulated device."""
+    """The execution backend, or None where this tilecore has no simulated device."""
     if importlib.util.find_spec("tilecore.simulate") is None:
         return None
     from tile_cuda.simulated_maps import simulated_map
@@ -29,7 +29,7 @@ def simulated_adapter() -> KernelAdapter | None:
     from tilecore.simulate.device import SimulatedDevice
 
     class CudaSimulatedAdapter(SimulatedAdapter):
-        """Launch attributes that change speed only are accepted; what it has no form of is refused."""
+        """Ignores launch attributes that change the speed only, and refuses features that it does not simulate."""
 
         def load(self, artifact: Artifact) -> LoadedKernel:
             for entry in artifact.entries:
@@ -40,9 +40,9 @@ def simulated_adapter() -> KernelAdapter | None:
             self, entry: Entry, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]
         ) -> Sequence[Record]:
             maps = launch_entry(entry).tensor_maps
-            return [simulated_map(made, arguments, symbols, entry.symbol) for made in maps]
+            return [simulated_map(tensor_map, arguments, symbols, entry.symbol) for tensor_map in maps]
 
-    # the language lets threads write one value to one place, as all threads of a row do after a reduction
+    # the language lets threads write the same value to one element, as all threads of a row do after a reduction
     return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True, own_proxy=True), name=NAME)
 
 
@@ -51,13 +51,15 @@ def _check_facts(entry: Entry) -> None:
     for tensor_map in facts.tensor_maps:
         if tensor_map.interleave != "none":
             raise UnsupportedError(
-                f"{entry.symbol}: the simulated device has no interleaved tensor maps, as that of {tensor_map.name}",
-                found=f"interleave {tensor_map.interleave!r}", expected="none",
-            )  # fmt: skip
+                f"{entry.symbol}: the simulated device does not support the interleaved tensor map of "
+                f"{tensor_map.name}",
+                found=f"interleave {tensor_map.interleave!r}",
+                expected="'none'",
+            )
     ignored = {
-        "a window of L2": facts.window_slot >= 0,
-        "a programmatic launch": facts.programmatic,
-        "a carveout": facts.carveout is not None,
+        "an L2 access policy window": facts.window_slot >= 0,
+        "programmatic dependent launch": facts.programmatic,
+        "a shared memory carveout": facts.carveout is not None,
     }
     for feature, is_used in ignored.items():
         if is_used:

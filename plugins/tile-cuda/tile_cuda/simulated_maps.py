@@ -1,4 +1,4 @@
-"""Tensor maps on the simulated device: the fields of tc_tensor_map in simulated_tensor.h."""
+"""Tensor maps on the simulated device; they have the fields of tc_tensor_map in simulated_tensor.h."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilecore.simulate.arguments import Record, Tensor
 def simulated_map(
     tensor_map: TensorMap, arguments: Sequence[Tensor | int], symbols: Mapping[str, int], kernel: str
 ) -> Record:
-    """The tensor map of one call. Raises LaunchError where the driver would refuse it."""
+    """The tensor map for one launch. Raises LaunchError where the driver would refuse it."""
     tensor = arguments[tensor_map.slot]
     if not isinstance(tensor, Tensor):
         raise LaunchError(

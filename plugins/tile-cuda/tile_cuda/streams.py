@@ -1,4 +1,4 @@
-"""The stream to launch on: torch's current one, asked without importing torch."""
+"""The stream to launch on: the current stream of torch, which is not imported for this."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 
 def current_stream_function() -> Callable[[int], int] | None:
-    """torch's raw current stream by device index (always 0 if it has no CUDA), or None while torch is not in use."""
+    """The function that returns torch's current stream of a device; None where torch is not imported.
+
+    It returns 0, the default stream, where torch has no CUDA.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return None
@@ -21,7 +24,7 @@ def current_stream_function() -> Callable[[int], int] | None:
 
 
 def foreign_stream(index: int) -> int:
-    """The stream that tvm_ffi's environment names for the device; 0 when tvm_ffi is not in use."""
+    """The stream that tvm_ffi's environment sets for the device; 0 where tvm_ffi is not imported."""
     module = sys.modules.get("tvm_ffi")
     getter = getattr(getattr(module, "core", None), "_env_get_current_stream", None) if module is not None else None
     return int(getter(2, index) or 0) if getter is not None else 0

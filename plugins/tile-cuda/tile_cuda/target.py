@@ -18,12 +18,13 @@ _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", 
 
 
 def resolve(target: Target) -> Target:
-    """The target with an architecture's usual name; ``auto`` is the first device's, or sm_80 without a device.
+    """The target with the canonical name of its architecture.
 
-    Raises TargetError for an unknown architecture or a number of registers that no thread can have.
+    ``auto`` is the architecture of the first device, or sm_80 where there is no device. Raises TargetError for an
+    unknown architecture, or for more registers than a thread can have.
     """
-    wanted = target.get("arch", "auto")
-    if wanted == "auto":
+    arch_name = target.get("arch", "auto")
+    if arch_name == "auto":
         device, _ = first_device()
         arch = (
             architectures.parse(architectures.DEFAULT)
@@ -31,11 +32,11 @@ def resolve(target: Target) -> Target:
             else architectures.of_device(*device.capability)
         )
     else:
-        arch = architectures.parse(wanted)
+        arch = architectures.parse(arch_name)
     registers = int(target.get("max_registers") or 0)
     if not 0 <= registers <= architectures.MAX_REGISTERS:
         raise TargetError(
-            f"max_registers is {registers}", expected=f"0 (the compiler's choice) to {architectures.MAX_REGISTERS}"
+            f"max_registers is {registers}", expected=f"0 (the compiler chooses) to {architectures.MAX_REGISTERS}"
         )
     return target.with_attributes(arch=arch.name, max_registers=registers)
 
@@ -46,11 +47,12 @@ def architecture_of(target: Target) -> architectures.Architecture:
 
 
 def multiprocessors_of(target: Target) -> int:
-    """The number of multiprocessors that persistent kernels are laid out for."""
+    """The number of multiprocessors that persistent kernels are compiled for."""
     return int(target.get("multiprocessors") or 0) or architecture_of(target).multiprocessors
 
 
 def detect() -> Presence:
+    """Whether this machine has an NVIDIA GPU, with the names of its GPUs or the reason."""
     devices, reason = visible_devices()
     if not devices:
         return Presence(False, f"there is no NVIDIA GPU: {reason}; kernels can still be compiled, with -arch=...")
@@ -59,6 +61,7 @@ def detect() -> Presence:
 
 
 def capabilities(target: Target) -> Capabilities:
+    """The element types, operations, limits and features of a resolved target."""
     arch = architecture_of(target)
     return Capabilities(
         dtypes=frozenset(FACTS),

@@ -1,7 +1,7 @@
-"""Compiles source to a cubin, by NVRTC in this process or by nvcc.
+"""Compiles source to a cubin, by NVRTC in this process or by nvcc in a child process.
 
-The execution backends "nvrtc" and "nvcc" name their compiler; the others take NVRTC, which is quicker, where it is
-found and knows the architecture, else nvcc.
+The execution backends "nvrtc" and "nvcc" use the compiler of that name. The others use NVRTC, which is quicker, where
+it is installed and supports the architecture, and nvcc otherwise.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LEVEL = re.compile(r"-?-O\d")
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
     """Compiles a request to (cubin, format). Raises ToolchainError with the compiler's message and the source lines."""
-    if request.adapter == simulated.NAME:  # it compiles the source for the host when it loads it
+    if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact
         return b"", simulated.FORMAT
-    tool, options = _chosen(request)
+    tool, options = _choose_compiler(request)
     name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
 
     def compile_with(options: Sequence[str]) -> tuple[bytes | None, str]:
@@ -48,14 +48,14 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
     return binary, "cubin"
 
 
-def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
-    """The compiler, and the options for it."""
-    wanted = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
+def _choose_compiler(request: BuildRequest) -> tuple[Any, list[str]]:
+    """The compiler for a request, and its options."""
+    compilers = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
     arch = architecture_of(request.target)
     reasons: list[str] = []
     hint = None
     is_unknown_architecture = False
-    for module in wanted:
+    for module in compilers:
         try:
             tool = module.load()
         except ToolchainError as error:
@@ -73,12 +73,12 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
     raise ToolchainError(
         f"there is no compiler for {request.name} on {arch.name}",
         found="; ".join(reasons),
-        hint=_which_cuda(arch) if is_unknown_architecture else hint,
+        hint=_hint_on_release(arch) if is_unknown_architecture else hint,
     )
 
 
-def _which_cuda(arch: Architecture) -> str:
-    """The release that supports an architecture, where the installed ones do not."""
+def _hint_on_release(arch: Architecture) -> str:
+    """A hint on the CUDA release that supports an architecture which the installed compilers do not support."""
     if arch.capability < 75:
         return f"CUDA 12 supports {arch.name}, and CUDA 13 begins with sm_75: pip install 'nvidia-cuda-nvrtc-cu12'"
     return f"a newer CUDA supports {arch.name}: pip install --upgrade nvidia-cuda-nvrtc, or choose another -arch"
@@ -93,27 +93,30 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:
-        kept = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
-        return [f"--gpu-architecture={arch.name}", "--std=c++17", *kept]
+        nvrtc_flags = [f for f in flags if not _LEVEL.fullmatch(f)]  # it has no -O options and always optimizes
+        return [f"--gpu-architecture={arch.name}", "--std=c++17", *nvrtc_flags]
     return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
 
 
 def _exact(flags: Sequence[str], is_fast: bool) -> list[str]:
-    """Options by which +, -, *, / and square roots are rounded once each, as the language has it: fused multiply-adds
-    stand in the source, and the compiler makes none, with fast math neither. What the user's own flags say stands."""
-    given = {flag.lstrip("-").partition("=")[0] for flag in flags}
-    if "use_fast_math" in given:
+    """The options that make the compiler round each +, -, *, / and square root once, as the language defines.
+
+    The emitted source contains the fused multiply-adds; the compiler must not form others, with fast math neither.
+    Options that the user's flags set are left out.
+    """
+    names_of_flags = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    if "use_fast_math" in names_of_flags:
         return []
-    return [f"--{name}={value}" for name, value in _EXACT[: 1 if is_fast else None] if name not in given]
+    return [f"--{name}={value}" for name, value in _EXACT[: 1 if is_fast else None] if name not in names_of_flags]
 
 
 def fast_math(config: Mapping[str, Any]) -> bool:
-    """Functions, divisions and square roots by their quick forms, numbers below the normal range as 0?"""
+    """Whether functions, divisions and square roots may be approximate and subnormal numbers are flushed to 0."""
     return bool(FAST_MATH.value_in(config))
 
 
 def find() -> Sequence[Found]:
-    """NVRTC, nvcc and the driver."""
+    """The tools: NVRTC, nvcc and the driver, with their versions or how to install them."""
     tools = []
     for module, name in ((nvrtc, "NVRTC"), (nvcc, "nvcc")):
         try:
@@ -148,7 +151,7 @@ def _versions() -> str:
 
 
 def version(target: Target) -> str:
-    """The compilers that are installed, and a digest of tilecore's headers."""
+    """The versions of the installed compilers, and a digest of the headers; part of the keys of the kernel cache."""
     return _versions()
 
 

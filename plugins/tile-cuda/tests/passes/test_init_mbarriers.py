@@ -18,9 +18,9 @@ def test_the_first_thread_initializes_them_and_a_barrier_follows():
             """
             full = T.alloc_shared((2,), "uint64", layout=None)
             if tx == 0:
-                T.cuda.transaction("init", full[0], 1)
-                T.cuda.transaction("init", full[1], 64)
-                T.cuda.transaction("fence_init")
+                T.cuda.mbarrier("init", full[0], 1)
+                T.cuda.mbarrier("init", full[1], 64)
+                T.cuda.mbarrier("fence_init")
             T.tile.sync_threads()
             a = T.alloc_buffer(
             """

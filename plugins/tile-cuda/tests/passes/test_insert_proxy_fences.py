@@ -9,7 +9,7 @@ from .kernels import loaded_by_tma, pipelined, product
 from .one_pass import AMPERE, around_pass, changes
 
 PASS = "insert_proxy_fences"
-FENCE = "T.cuda.fence_async()"
+FENCE = "T.cuda.proxy_fence()"
 BARRIER = "T.tile.sync_threads()"
 
 

@@ -26,25 +26,25 @@ def test_roles_become_branches():
         a_b_full = T.alloc_shared((2,), "uint64", layout=None)
         a_b_empty = T.alloc_shared((2,), "uint64", layout=None)
         if tx == 0:
-            T.cuda.transaction("init", a_b_full[0], 1)
-            T.cuda.transaction("init", a_b_empty[0], 4)
-            T.cuda.transaction("init", a_b_full[1], 1)
-            T.cuda.transaction("init", a_b_empty[1], 4)
-            T.cuda.transaction("fence_init")
+            T.cuda.mbarrier("init", a_b_full[0], 1)
+            T.cuda.mbarrier("init", a_b_empty[0], 4)
+            T.cuda.mbarrier("init", a_b_full[1], 1)
+            T.cuda.mbarrier("init", a_b_empty[1], 4)
+            T.cuda.mbarrier("fence_init")
         T.tile.sync_threads()
         if tx < 128:
             c = T.alloc_buffer((64, 64), scope="local.fragment", layout=None)
             for k in T.serial(4, annotations={"num_stages": 2, "tile.loop": "pipelined"}):
-                T.cuda.transaction("wait", a_b_full[k % 2], k % 4 // 2)
+                T.cuda.mbarrier("wait", a_b_full[k % 2], k % 4 // 2)
                 T.tile.gemm(a[k % 2, 0:64, 0:64], b[k % 2, 0:64, 0:64], c[0:64, 0:64], 0, 0, k == 0, 0)
                 if tx % 32 == 0:
-                    T.cuda.transaction("arrive", a_b_empty[k % 2])
+                    T.cuda.mbarrier("arrive", a_b_empty[k % 2])
             T.tile.copy(c[0:64, 0:64], C[by * 64:by * 64 + 64, bx * 64:bx * 64 + 64])
         else:
             if tx == 128:
                 for k in T.serial(4, annotations={"tile.loop": "pipelined"}):
-                    T.cuda.transaction("wait", a_b_empty[k % 2], (k // 2 + 1) % 2)
-                    T.cuda.transaction("arrive_expect", a_b_full[k % 2], 16384)
+                    T.cuda.mbarrier("wait", a_b_empty[k % 2], (k // 2 + 1) % 2)
+                    T.cuda.mbarrier("arrive_expect", a_b_full[k % 2], 16384)
                     T.Call("tile.copy", [A[by * 64:by * 64 + 64, k * 64:k * 64 + 64], a[k % 2, 0:64, 0:64]], \
 attrs={"bulk": 1}, ret_ty="void")
                     T.Call("tile.copy", [B[k * 64:k * 64 + 64, bx * 64:bx * 64 + 64], b[k % 2, 0:64, 0:64]], \
@@ -68,8 +68,8 @@ def test_a_producer_of_a_warp_or_of_a_warpgroup_that_releases_registers(threads,
     assert (row["producer"], row["consumers"]) == ("1 warp", f"{threads // 32} warps")
     assert row.get("registers") == registers
     assert f'T.launch_thread("threadIdx.x", {block})' in after.script()
-    assert ('T.cuda.registers("release", 24)' in text(after)) == (registers is not None)
-    assert ('T.cuda.registers("acquire", 160)' in text(after)) == (registers is not None)
+    assert ('T.cuda.setmaxnreg("release", 24)' in text(after)) == (registers is not None)
+    assert ('T.cuda.setmaxnreg("acquire", 160)' in text(after)) == (registers is not None)
 
 
 def test_barriers_of_the_consumers_are_named_ones():

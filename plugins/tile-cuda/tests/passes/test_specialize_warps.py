@@ -34,14 +34,14 @@ def test_the_roles_of_a_product():
         a_b_empty = T.alloc_shared((2,), "uint64", layout=None)
         with T.attr(0, "cuda.roles", 32):
             with T.attr(0, "cuda.role", "init"):
-                T.cuda.transaction("init", a_b_full[0], 1)
-                T.cuda.transaction("init", a_b_empty[0], 4)
-                T.cuda.transaction("init", a_b_full[1], 1)
-                T.cuda.transaction("init", a_b_empty[1], 4)
+                T.cuda.mbarrier("init", a_b_full[0], 1)
+                T.cuda.mbarrier("init", a_b_empty[0], 4)
+                T.cuda.mbarrier("init", a_b_full[1], 1)
+                T.cuda.mbarrier("init", a_b_empty[1], 4)
             with T.attr(0, "cuda.role", "producer"):
                 for k in T.serial(4, annotations={"tile.loop": "pipelined"}):
-                    T.cuda.transaction("wait", a_b_empty[k % 2], (k // 2 + 1) % 2)
-                    T.cuda.transaction("arrive_expect", a_b_full[k % 2], 16384)
+                    T.cuda.mbarrier("wait", a_b_empty[k % 2], (k // 2 + 1) % 2)
+                    T.cuda.mbarrier("arrive_expect", a_b_full[k % 2], 16384)
                     T.Call("tile.copy", [A[by * 64:by * 64 + 64, k * 64:k * 64 + 64], a[k % 2, 0:64, 0:64]], \
 attrs={"bulk": 1}, ret_ty="void")
                     T.Call("tile.copy", [B[k * 64:k * 64 + 64, bx * 64:bx * 64 + 64], b[k % 2, 0:64, 0:64]], \
@@ -49,7 +49,7 @@ attrs={"bulk": 1}, ret_ty="void")
             with T.attr(0, "cuda.role", "consumer"):
                 c = T.alloc_buffer((64, 64), scope="local.fragment", layout=None)
                 for k in T.serial(4, annotations={"num_stages": 2, "tile.loop": "pipelined"}):
-                    T.cuda.transaction("wait", a_b_full[k % 2], k % 4 // 2)
+                    T.cuda.mbarrier("wait", a_b_full[k % 2], k % 4 // 2)
                     T.tile.gemm(a[k % 2, 0:64, 0:64], b[k % 2, 0:64, 0:64], c[0:64, 0:64], 0, 0, k == 0, 0)
                     T.Call("cuda.release", [a_b_empty[k % 2], 0, a[k % 2, 0, 0], b[k % 2, 0, 0]], \
 attrs={"blocks": 1}, ret_ty="void")
@@ -65,7 +65,7 @@ def test_slots_and_arrivals_follow_stages_and_warps(stages, threads):
     code = text(after)
     assert f'a = T.alloc_buffer(({stages}, 128, 64), "float16"' in code
     assert code.count(f'"init", a_b_empty[0], {threads // 32})') == 1
-    assert f'T.cuda.transaction("wait", a_b_empty[k % {stages}], (k // {stages} + 1) % 2)' in code
+    assert f'T.cuda.mbarrier("wait", a_b_empty[k % {stages}], (k // {stages} + 1) % 2)' in code
 
 
 def test_persistent_blocks_process_the_grid_in_turn():

@@ -8,7 +8,7 @@ from .kernels import pipelined, product, scaled
 from .one_pass import around_pass
 
 PASS = "wait_tma_stores"
-STORE = "T.cuda.tensor_store("
+STORE = "T.cuda.tma_store("
 
 
 def statements(func):
@@ -20,7 +20,7 @@ def test_the_wait_is_the_last_statement_and_the_memory_the_first():
     assert STORE in text(before)
     *_, condition, wait = statements(after)
     assert condition == "if tx % 32 == 0:"
-    assert wait.startswith('T.cuda.stores("wait_stores", 0, ')
+    assert wait.startswith('T.cuda.tma_store_group("wait_stores", 0, ')
     name = wait.split(", ")[2].split("[")[0]
     assert statements(after)[0].startswith(f"{name} = T.alloc_shared(")
     moved = [line for line in statements(before) if line.startswith(f"{name} = ")]

@@ -34,7 +34,7 @@ def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
     One thread initializes them at the start of the kernel, and all threads wait for it. Raises LanguageError for counts
     that are not integers from 1 to 2^20 - 1.
     """
-    return _allocated("T.alloc_barrier", arrive_count)
+    return _allocate_barriers("T.alloc_barrier", arrive_count)
 
 
 def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
@@ -44,52 +44,58 @@ def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
             "T.alloc_cluster_barrier needs a kernel with clusters",
             hint="T.Kernel(cluster_dims=...), or T.alloc_barrier",
         )
-    return _allocated("T.alloc_cluster_barrier", arrive_count)
+    return _allocate_barriers("T.alloc_cluster_barrier", arrive_count)
 
 
-def _allocated(what: str, arrive_count: int | Sequence[int]) -> BufferHandle:
+def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) -> BufferHandle:
     counts = list(arrive_count) if isinstance(arrive_count, (list, tuple)) else [arrive_count]
-    kernel = open_kernel(what)
+    kernel = open_kernel(function_name)
     if not counts or not all(isinstance(c, int) and 1 <= c <= MOST_ARRIVALS for c in counts):
         raise LanguageError(
-            f"{what} takes the number of arrivals that end a phase, or a list of such numbers",
+            f"{function_name} takes the number of arrivals that end a phase, or a list of such numbers",
             found=repr(arrive_count)[:60],
             expected=f"integers from 1 to {MOST_ARRIVALS}",
         )
 
-    def record(made: BufferHandle) -> None:
-        annotate(CudaKernelHint.MBARRIERS, made, *counts, hints=dialect_hints(KIND, what))
-        kernel.frame.facts.setdefault("barriers", set()).add(made.buffer)
+    def record(barriers: BufferHandle) -> None:
+        annotate(CudaKernelHint.MBARRIERS, barriers, *counts, hints=dialect_hints(KIND, function_name))
+        kernel.frame.facts.setdefault("barriers", set()).add(barriers.buffer)
 
-    return allocate([len(counts)], "uint64", "shared", what, record)
+    return allocate([len(counts)], "uint64", "shared", function_name, record)
 
 
-def barrier_element(barrier: Any, what: str) -> Expr:
-    """The barrier that ``bar`` or ``bar[i]`` names. Raises LanguageError for one that is not of T.alloc_barrier."""
-    known = open_kernel(what).frame.facts.get("barriers", set())
+def barrier_element(barrier: Any, function_name: str) -> Expr:
+    """The element of the mbarrier that ``bar`` or ``bar[i]`` names.
+
+    Raises LanguageError for values that are not barriers of T.alloc_barrier.
+    """
+    barriers = open_kernel(function_name).frame.facts.get("barriers", set())
     expected = "a barrier of T.alloc_barrier, or an element of several"
-    if isinstance(barrier, BufferHandle) and barrier.buffer in known:
+    if isinstance(barrier, BufferHandle) and barrier.buffer in barriers:
         if barrier.shape != (1,):
             raise LanguageError(
-                f"{what} takes one barrier, and {barrier.name} has {barrier.shape[0]}", expected=f"{barrier.name}[i]"
+                f"{function_name} takes one barrier, and {barrier.name} has {barrier.shape[0]}",
+                expected=f"{barrier.name}[i]",
             )
         return BufferLoad(barrier.buffer, [IntImm("int32", 0)])
     element = as_load(barrier)
-    if element is not None and element.source in known:
+    if element is not None and element.source in barriers:
         return element
-    found = f"{type(barrier).__name__} {getattr(barrier, 'name', '') or str(barrier)[:60]}"
-    raise LanguageError(f"{what} takes a barrier", found=found, expected=expected)
+    argument_text = f"{type(barrier).__name__} {getattr(barrier, 'name', '') or str(barrier)[:60]}"
+    raise LanguageError(f"{function_name} takes a barrier", found=argument_text, expected=expected)
 
 
-def _emit(what: str, name: str, barrier: Any, *operands: Any) -> None:
-    args = [StringImm(name), barrier_element(barrier, what), *operands]
-    emit_call(KIND, what, instructions.TRANSACTION, args)
+def _emit(function_name: str, operation: str, barrier: Any, *operands: Any) -> None:
+    args = [StringImm(operation), barrier_element(barrier, function_name), *operands]
+    emit_call(KIND, function_name, instructions.MBARRIER, args)
 
 
-def _wait(what: str, mbarrier: Any, parity: Any) -> None:
+def _wait(function_name: str, mbarrier: Any, parity: Any) -> None:
     if isinstance(parity, int) and parity not in (0, 1):
-        raise LanguageError(f"{what} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2")
-    _emit(what, "wait", mbarrier, convert(parity, "int32"))
+        raise LanguageError(
+            f"{function_name} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2"
+        )
+    _emit(function_name, "wait", mbarrier, convert(parity, "int32"))
 
 
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
@@ -107,11 +113,11 @@ def barrier_wait(mbarrier: Any, parity: Any) -> None:
 
 def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
     """Arrive at the barrier. cta_id: at the same barrier of the block of this rank in the cluster."""
-    what = "T.mbarrier_arrive"
+    function_name = "T.mbarrier_arrive"
     if cta_id is None:
-        _emit(what, "arrive", mbarrier)
+        _emit(function_name, "arrive", mbarrier)
     else:
-        _emit(what, "arrive_remote", mbarrier, convert(cta_id, "int32"))
+        _emit(function_name, "arrive_remote", mbarrier, convert(cta_id, "int32"))
 
 
 def barrier_arrive(mbarrier: Any) -> None:
@@ -129,9 +135,9 @@ def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     _emit("T.mbarrier_arrive_expect_tx", "arrive_expect", mbarrier, _bytes(tx, "T.mbarrier_arrive_expect_tx"))
 
 
-def _bytes(tx: Any, what: str) -> Expr:
+def _bytes(tx: Any, function_name: str) -> Expr:
     if isinstance(tx, int) and tx < 0:
-        raise LanguageError(f"{what} takes a number of bytes", found=str(tx), expected="0 or more")
+        raise LanguageError(f"{function_name} takes a number of bytes", found=str(tx), expected="0 or more")
     return convert(tx, "int32")
 
 
@@ -147,4 +153,4 @@ def fence_proxy_async() -> None:
     """Makes this thread's writes to shared memory visible to TMA copies and wgmma that other threads start after a
     barrier."""
     current("T.fence_proxy_async")
-    emit_call(KIND, "T.fence_proxy_async", instructions.FENCE_ASYNC, [])
+    emit_call(KIND, "T.fence_proxy_async", instructions.PROXY_FENCE, [])

@@ -30,7 +30,7 @@ def cluster_sync() -> None:
 
 def block_rank_in_cluster() -> Expr:
     """The rank of the running block in its cluster, x fastest (int32)."""
-    what = "T.block_rank_in_cluster"
-    open_kernel(what)
-    call = Call(instructions.CLUSTER_RANK, [], attrs=dialect_hints(KIND, what), ret_ty="int32")
-    return current(what).bind("rank", call)
+    function_name = "T.block_rank_in_cluster"
+    open_kernel(function_name)
+    call = Call(instructions.CLUSTER_RANK, [], attrs=dialect_hints(KIND, function_name), ret_ty="int32")
+    return current(function_name).bind("rank", call)

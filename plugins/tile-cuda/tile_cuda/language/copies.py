@@ -43,40 +43,52 @@ def tma_copy(
     many neighbours starts the copy; by default one of all threads that reach it. eviction_policy: a hint. Raises
     LanguageError for other memory spaces, and for options that do not fit the direction.
     """
-    what = "T.tma_copy"
-    left, right = region_pair(src, dst, what)
+    function_name = "T.tma_copy"
+    left, right = region_pair(src, dst, function_name)
     loads = is_global(left.source) and is_shared(right.source)
     if not loads and not (is_shared(left.source) and is_global(right.source)):
         raise LanguageError(
-            f"{what} copies between global and shared memory",
+            f"{function_name} copies between global and shared memory",
             found=f"{describe(left)} ({left.source.scope()}) to {describe(right)} ({right.source.scope()})",
             hint="T.copy copies between any two memory spaces",
         )
     if loads and barrier is None:
-        raise LanguageError(f"{what} to shared memory needs a barrier", expected="barrier=, of T.alloc_barrier")
+        raise LanguageError(
+            f"{function_name} to shared memory needs a barrier", expected="barrier=, of T.alloc_barrier"
+        )
     if not loads and (barrier is not None or cluster_mask):
-        raise LanguageError(f"{what} to global memory takes no barrier and no cluster_mask", hint="T.tma_store_wait()")
+        raise LanguageError(
+            f"{function_name} to global memory takes no barrier and no cluster_mask", hint="T.tma_store_wait()"
+        )
     if eviction_policy not in _POLICIES:
         raise LanguageError(
-            f"{what} has no such eviction_policy", found=repr(eviction_policy), expected=", ".join(map(repr, _POLICIES))
+            f"{function_name} has no such eviction_policy",
+            found=repr(eviction_policy),
+            expected=", ".join(map(repr, _POLICIES)),
         )
-    further = dict(annotations or {})
-    arrive = bool(further.pop("emit_arrive", 0))
-    if further:
-        raise LanguageError(f"{what} has no such annotations", found=", ".join(further), expected="emit_arrive")
-    at = barrier_element(barrier, what) if loads else IntImm("int32", 0)
-    numbers = [_mask(cluster_mask, what), int(arrive), _leaders(leader_scope_threads, what)]
-    blocks = prod(open_kernel(what).cluster_dims)
-    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, what, {CudaCallAttr.CLUSTER: blocks}))
+    unknown_annotations = dict(annotations or {})
+    arrive = bool(unknown_annotations.pop("emit_arrive", 0))
+    if unknown_annotations:
+        raise LanguageError(
+            f"{function_name} has no such annotations", found=", ".join(unknown_annotations), expected="emit_arrive"
+        )
+    mbarrier = barrier_element(barrier, function_name) if loads else IntImm("int32", 0)
+    options = [_mask(cluster_mask, function_name), int(arrive), _leaders(leader_scope_threads, function_name)]
+    blocks = prod(open_kernel(function_name).cluster_dims)
+    emit(
+        TMA_COPY.name,
+        [left, right, mbarrier, *options],
+        dialect_hints(KIND, function_name, {CudaCallAttr.CLUSTER: blocks}),
+    )
 
 
-def _mask(cluster_mask: Any, what: str) -> int:
+def _mask(cluster_mask: Any, function_name: str) -> int:
     if cluster_mask is None:
         return 0
-    blocks = prod(open_kernel(what).cluster_dims)
+    blocks = prod(open_kernel(function_name).cluster_dims)
     if not isinstance(cluster_mask, int) or not 0 <= cluster_mask < 1 << blocks:
         raise LanguageError(
-            f"{what} takes a cluster_mask with a bit for each block of the cluster",
+            f"{function_name} takes a cluster_mask with a bit for each block of the cluster",
             found=repr(cluster_mask),
             expected=f"an integer from 0 to {(1 << blocks) - 1}: the cluster has {blocks} block{'s' * (blocks > 1)}",
             hint="T.Kernel(cluster_dims=...) sets the size of a cluster",
@@ -84,15 +96,17 @@ def _mask(cluster_mask: Any, what: str) -> int:
     return cluster_mask
 
 
-def _leaders(threads: Any, what: str) -> int:
+def _leaders(threads: Any, function_name: str) -> int:
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise LanguageError(f"{what} takes a number of leader_scope_threads", found=repr(threads), expected="1 or more")
+        raise LanguageError(
+            f"{function_name} takes a number of leader_scope_threads", found=repr(threads), expected="1 or more"
+        )
     return int(threads or 0)
 
 
 def tma_store_arrive() -> None:
     """Makes a group of the copies to global memory that this thread has started; T.tma_copy does so by itself."""
-    emit_call(KIND, "T.tma_store_arrive", instructions.STORES, [StringImm("commit_stores")])
+    emit_call(KIND, "T.tma_store_arrive", instructions.TMA_STORE_GROUP, [StringImm("commit_stores")])
 
 
 def tma_store_wait(count: int = 0, read: bool = True) -> None:
@@ -104,4 +118,4 @@ def tma_store_wait(count: int = 0, read: bool = True) -> None:
     if not isinstance(count, int) or count < 0:
         raise LanguageError("T.tma_store_wait takes a number of groups", found=repr(count)[:60], expected="0 or more")
     name = "wait_stores_read" if read else "wait_stores"
-    emit_call(KIND, "T.tma_store_wait", instructions.STORES, [StringImm(name), IntImm("int32", count)])
+    emit_call(KIND, "T.tma_store_wait", instructions.TMA_STORE_GROUP, [StringImm(name), IntImm("int32", count)])

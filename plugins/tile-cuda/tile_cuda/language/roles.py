@@ -22,7 +22,7 @@ class ws:
 
     They execute it as a block does: fragments are spread over their threads, T.Parallel is partitioned among them, and
     T.sync_threads waits for them alone. Only barriers of T.alloc_barrier order it with the code of other warpgroups.
-    Raises LanguageError for warpgroups that the block does not have, UnsupportedError for ones that are not neighbours.
+    Raises LanguageError for warpgroups that the block does not have, UnsupportedError for indices with gaps.
     """
 
     def __init__(self, *warp_group_idx: int) -> None:
@@ -31,7 +31,7 @@ class ws:
             raise LanguageError("T.ws takes indices of warpgroups", found=str(warp_group_idx), expected="0, 1, ...")
         if groups != list(range(groups[0], groups[-1] + 1)):
             raise UnsupportedError(
-                "T.ws takes warpgroups that are neighbours",
+                "T.ws takes warpgroups with consecutive indices",
                 found=str(warp_group_idx),
                 hint="use a T.ws for each of them",
             )

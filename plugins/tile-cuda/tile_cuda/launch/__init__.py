@@ -1,4 +1,4 @@
-"""Launching a loaded kernel: the built extension, or ctypes where it was not built."""
+"""Launches loaded kernels: through the compiled extension, or through ctypes where that is not built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _extension() -> tuple[Any, str]:
     except ImportError as error:
         return None, f"the extension tile_cuda.launch._native is not built ({error})"
     if _native.INTERFACE != 2:
-        return None, "the extension tile_cuda.launch._native is of another version"
+        return None, "the extension tile_cuda.launch._native was built for another version"
     return _native, f"built: {_native.__file__}"
 
 
@@ -27,15 +27,15 @@ _native, _reason = _extension()
 
 
 def built() -> tuple[bool, str]:
-    """Whether the built launch is in use, and where it is or why it is not."""
+    """Whether the compiled extension is in use; its path, or the reason why not."""
     return _native is not None, _reason
 
 
 def launch_of(module: KernelModule) -> tuple[Any, int, Any]:
-    """(launch, state, owner) of a LoadedKernel, which is one ``on_device``."""
+    """The (launch, state, owner) of a LoadedKernel that runs ``on_device``."""
     if _native is None:
-        made = plain.PlainLaunch(module)
-        return made, 0, made
+        launch = plain.PlainLaunch(module)
+        return launch, 0, launch
     native = _native.NativeLaunch(module)
     return native.capsule, native.state, native
 

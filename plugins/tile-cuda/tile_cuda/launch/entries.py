@@ -1,15 +1,15 @@
-"""What a launch needs of one kernel beside its grid: the keys of ``Entry.attributes`` that the launcher acts on.
+"""The launch attributes of one kernel: the keys of ``Entry.attributes`` that the launcher reads.
 
 | key | value |
 |---|---|
-| ``l2_window`` | [slot of a tensor, bytes from its start, part of the accesses that stay in L2] |
-| ``programmatic`` | true: it may start before the kernel in front of it has ended |
-| ``cooperative`` | true: all blocks run at once, so that they can wait for each other |
+| ``l2_window`` | [slot of a tensor, bytes from its start, fraction of the accesses that stay in L2] |
+| ``programmatic`` | true: the kernel may start before the kernel before it has ended |
+| ``cooperative`` | true: all blocks are resident at once, so that they can wait for each other |
 | ``cluster`` | [x, y, z] blocks of a cluster |
-| ``carveout`` | percent of an SM's memory that should be shared memory; the rest is L1 |
+| ``carveout`` | percent of the on-chip memory of a multiprocessor that should be shared memory; the rest is L1 |
 | ``tensor_maps`` | the kernel's last parameters: a list of TensorMap.to_json() |
 
-Sizes are numbers or ``dim_to_json`` of sizes in the kernel's symbols.
+Sizes are integers, or ``dim_to_json`` of expressions of the kernel's symbols.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ NO_CLUSTER = (1, 1, 1)
 
 @dataclass(frozen=True)
 class LaunchEntry:
-    """window_slot: slot of the tensor that is kept in L2, -1 for none; window_ratio: of its accesses, 0 to 1."""
+    """The threads of a block and the launch attributes of one kernel.
+
+    window_slot: the slot of the tensor with an L2 access policy window; -1: none. window_ratio: the fraction of the
+    accesses that stay in L2, 0 to 1. The other fields are the keys of the module's table.
+    """
 
     threads: tuple[int, int, int]
     window_slot: int = -1
@@ -39,17 +43,17 @@ class LaunchEntry:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the driver's plain launch will do."""
+        """Whether cuLaunchKernel suffices, because the launch has no attributes."""
         return self.window_slot < 0 and not self.programmatic and not self.cooperative and self.cluster == NO_CLUSTER
 
     @property
     def sizes(self) -> tuple[Dim, ...]:
-        """All that may depend on the call, in a fixed order: the window's bytes, then those of the tensor maps."""
-        return (self.window_bytes, *(size for made in self.tensor_maps for size in made.sizes))
+        """The sizes that may differ between launches: the bytes of the window, then the sizes of the tensor maps."""
+        return (self.window_bytes, *(size for tensor_map in self.tensor_maps for size in tensor_map.sizes))
 
 
 def launch_entry(entry: Entry) -> LaunchEntry:
-    """From an artifact's entry. Raises LaunchError for a tensor map that no device takes."""
+    """The launch attributes of an artifact's entry. Raises LaunchError for a tensor map that no device accepts."""
     facts = entry.attributes
     slot, size, ratio = facts.get("l2_window", (-1, 0, 1.0))
     x, y, z = (int(n) for n in facts.get("cluster", NO_CLUSTER))

@@ -14,7 +14,7 @@ from tilecore.errors import LaunchError
 if TYPE_CHECKING:
     from tile_cuda.launch.module import KernelModule
 
-# results of our own, beside the driver's; launch_native.h has the same
+# codes of the launcher beside those of the driver (CUresult); launch_native.h defines the same
 BAD_DEVICE, BAD_GRID, NO_MEMORY, LOAD_FAILED, BAD_CLUSTER, BAD_MAP = 1001, 1002, 1003, 1004, 1005, 1100
 MAX_MAPS = 16  # of one kernel
 ENTRY_STEP = 10000
@@ -59,7 +59,7 @@ class Failures:
         self._thread_local = threading.local()
 
     def keep(self, error: BaseException) -> None:
-        """Keeps the error that a load raised inside a launch, for :meth:`words`."""
+        """Stores the error that loading raised inside a launch, for :meth:`words`."""
         self._thread_local.error = error
 
     def words(self, code: int) -> str:
@@ -70,23 +70,23 @@ class Failures:
             return str(error) if error is not None else "the kernel cannot be loaded"
         entries = self._module.artifact.entries
         symbol = entries[entry_index].symbol if entry_index < len(entries) else self._module.artifact.name
-        own = {
+        launcher_messages = {
             BAD_DEVICE: "the device does not exist",
             BAD_GRID: f"the grid is too large: at most {MAX_GRID[0]} blocks along x, {MAX_GRID[1]} along y and z",
             NO_MEMORY: "the host is out of memory",
         }
-        if result in own:
-            return f"{symbol}: {own[result]}"
+        if result in launcher_messages:
+            return f"{symbol}: {launcher_messages[result]}"
         if result == BAD_CLUSTER:
             cluster = self._module.entries[entry_index].cluster
             return f"{symbol}: the grid is not a multiple of its clusters of {cluster} blocks"
         if BAD_MAP <= result < BAD_MAP + MAX_MAPS:
             return f"{symbol}: {self._map_words(entry_index, result - BAD_MAP)}"
-        more = self._limits_hit(entry_index, result) + self._assertions(entry_index, result)
-        return f"{symbol}: {self._module.driver.words(result)}" + "".join(f"; {words}" for words in more)
+        details = self._limits_hit(entry_index, result) + self._assertions(entry_index, result)
+        return f"{symbol}: {self._module.driver.words(result)}" + "".join(f"; {detail}" for detail in details)
 
     def advice(self, code: int) -> str:
-        """What the user can do; "" where nothing is known."""
+        """How the user can fix a failure; "" where no advice is known."""
         result = code % ENTRY_STEP
         if result == BAD_GRID:
             return "give each block more work, or make the grid longer along x and shorter along y and z"
@@ -97,11 +97,11 @@ class Failures:
     def _map_words(self, entry_index: int, map_index: int) -> str:
         tensor_map = self._module.entries[entry_index].tensor_maps[map_index]
         code, address, shape, strides = self._failed_map()
-        what = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
+        message = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
         fault = tensor_map.fault_of_call(address, shape[: tensor_map.rank], strides[: tensor_map.rank - 1])
         if fault is not None:
-            return f"{what}: {fault[0]}, must be {fault[1]}"
-        return f"{what}: {self._module.driver.words(code)} (address {address:#x}, shape {shape[: tensor_map.rank]})"
+            return f"{message}: {fault[0]}, must be {fault[1]}"
+        return f"{message}: {self._module.driver.words(code)} (address {address:#x}, shape {shape[: tensor_map.rank]})"
 
     def _assertions(self, entry_index: int, result: int) -> list[str]:
         entries = self._module.artifact.entries
@@ -144,7 +144,7 @@ class Failures:
 
 
 def refused_binary(module: KernelModule, error: DriverError, index: int) -> LaunchError:
-    """The error of a module that the driver does not load."""
+    """The error for a module that the driver cannot load."""
     name = module.artifact.name
     if error.code in (_NO_BINARY, _INVALID_IMAGE, _UNSUPPORTED_PTX):
         major, minor = module.driver.capability(index)
@@ -157,5 +157,5 @@ def refused_binary(module: KernelModule, error: DriverError, index: int) -> Laun
 
 
 def device_failed(error: DriverError, index: int) -> LaunchError:
-    """The error of waiting for a device."""
+    """The error where a synchronization with the device fails."""
     return LaunchError(f"a kernel failed on device {index}: {error}", hint=_HINTS.get(error.code))

@@ -1,4 +1,4 @@
-"""One artifact on the devices: its module is loaded into a device's primary context when it is first launched there."""
+"""The kernels of one artifact on all devices: the first launch on a device loads them into its primary context."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from tilecore.artifact.dims import Dim
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import LaunchError
 
-_PLAIN_SHARED = 48 << 10  # bytes that a block may have without asking
-_ZEROS = 256  # bytes: a map's address is a multiple of 32
-_PORTABLE_CLUSTER = 8  # blocks of a cluster that every device has
+_PLAIN_SHARED = 48 << 10  # bytes of shared memory that a block may have without an opt-in
+_ZEROS = 256  # bytes of the zeros that tensor maps of empty tensors describe; their address is a multiple of 32
+_PORTABLE_CLUSTER = 8  # blocks of a cluster that every device supports
 
 
 @dataclass(frozen=True)
 class LoadedDevice:
-    """A device's primary context, the kernels' functions in it, for each whether the launch must say its cluster, the
-    most bytes of an L2 window, and the address of a few zeros for tensors without elements (0: there are none)."""
+    """The kernels of an artifact on one device.
+
+    context: the primary context of the device. functions: the kernels' functions in it. clusters: for each kernel,
+    whether the launch must pass the size of its clusters. window_limit: the most bytes of an L2 access policy window.
+    nothing: the address of zeros for the tensor maps of empty tensors; 0: no tensor with a map can be empty.
+    """
 
     context: int
     functions: list[int]
@@ -33,8 +37,11 @@ class LoadedDevice:
 
 
 class KernelModule:
-    """The kernels of an artifact. ``entries``: by number; ``n_slots``: parameters of every kernel that are slots;
-    ``sizes``: what the launch needs computed at every call, behind the slots."""
+    """The kernels of an artifact.
+
+    entries: the launch attributes of each kernel. n_slots: the number of slots, the parameters that every kernel has.
+    sizes: the expressions whose values each launch passes after the slots.
+    """
 
     def __init__(self, artifact: Artifact, driver: Driver, failed_map: FailedMap) -> None:
         self.artifact = artifact
@@ -48,31 +55,31 @@ class KernelModule:
         self._lock = threading.Lock()
 
     def address(self, name: str) -> int:
-        """Address of a driver function; 0 if it has none of that name."""
+        """The address of a driver function; 0 where the driver has no function of that name."""
         return self.driver.address(name)
 
     def place(self, size: Dim) -> tuple[int, int]:
-        """(the size, -1) when it is a number, else (0, the word behind the slots that holds it)."""
+        """(the size, -1) for an integer; else (0, the index of the word after the slots that has its value)."""
         return (size, -1) if isinstance(size, int) else (0, self.n_slots + self.sizes.index(size))
 
     def require(self) -> None:
-        """Raises LaunchError when the driver has not the functions that the launch needs."""
+        """Raises LaunchError where the driver lacks a function that the launch needs."""
         needed = {"cuLaunchKernelEx": not all(e.is_plain for e in self.entries)}
         needed["cuTensorMapEncodeTiled"] = any(e.tensor_maps for e in self.entries)
-        for name, wanted in needed.items():
-            if wanted and not self.driver.address(name):
+        for name, is_needed in needed.items():
+            if is_needed and not self.driver.address(name):
                 raise LaunchError(
                     f"{self.artifact.name} needs a newer driver", found=f"one without {name}",
                     hint="install a driver of CUDA 12 or later",
                 )  # fmt: skip
 
     def on_device(self, index: int) -> LoadedDevice:
-        """The kernels on a device; loads them there at the first time. Raises LaunchError."""
+        """The kernels on a device; the first call for a device loads them. Raises LaunchError."""
         with self._lock:
-            known = self.loaded.get(index)
-            if known is None:
-                known = self.loaded[index] = self._load(index)
-            return known
+            loaded = self.loaded.get(index)
+            if loaded is None:
+                loaded = self.loaded[index] = self._load(index)
+            return loaded
 
     def _load(self, index: int) -> LoadedDevice:
         driver = self.driver
@@ -93,40 +100,40 @@ class KernelModule:
         return LoadedDevice(context, functions, clusters, window, nothing)
 
     def _may_be_empty(self) -> bool:
-        """May a tensor that has a map be without elements?"""
-        sizes = (size for entry in self.entries for made in entry.tensor_maps for size in made.shape)
+        """Whether a tensor that has a tensor map may be empty."""
+        sizes = (size for entry in self.entries for tensor_map in entry.tensor_maps for size in tensor_map.shape)
         return any(not isinstance(size, int) or size == 0 for size in sizes)
 
     def _has_window(self) -> bool:
         return any(entry.window_slot >= 0 for entry in self.entries)
 
     def _allow_shared(self, entry: Entry, function: int, index: int) -> None:
-        """Allow the shared memory that the entry asks for."""
+        """Opts in to the dynamic shared memory of the entry where that is needed. Raises LaunchError for too much."""
         static = self.driver.function_attribute(function, api.FUNCTION_STATIC_SHARED)
         most = self.driver.limits(index)["shared"] - static
-        asked = entry.shared_bytes
-        if isinstance(asked, int) and asked > most:
+        dynamic_bytes = entry.shared_bytes
+        if isinstance(dynamic_bytes, int) and dynamic_bytes > most:
             raise LaunchError(
-                f"{entry.symbol} needs {asked} bytes of shared memory",
+                f"{entry.symbol} needs {dynamic_bytes} bytes of shared memory",
                 found=f"{self.driver.device_name(index)}, which has {most} for a block",
                 hint="use smaller tiles or fewer stages",
             )
-        if not isinstance(asked, int) or asked + static > _PLAIN_SHARED:
-            allowed = asked if isinstance(asked, int) else most
+        if not isinstance(dynamic_bytes, int) or dynamic_bytes + static > _PLAIN_SHARED:
+            allowed = dynamic_bytes if isinstance(dynamic_bytes, int) else most
             self.driver.set_function_attribute(function, api.FUNCTION_DYNAMIC_SHARED, allowed)
 
     def _prefer(self, facts: LaunchEntry, function: int, index: int) -> None:
-        """The carveout, and room in L2 for what is to stay there; the room of others is not taken away."""
+        """Sets the carveout and enlarges the L2 set-aside for persisting accesses; it is never made smaller."""
         if facts.carveout is not None:
             self.driver.set_function_attribute(function, api.FUNCTION_CARVEOUT, facts.carveout)
         if facts.window_slot >= 0:
             most = self.driver.device_attribute(api.MAX_PERSISTING_L2, index)
-            wanted = min(facts.window_bytes, most) if isinstance(facts.window_bytes, int) else most
-            if wanted > self.driver.context_limit(api.LIMIT_PERSISTING_L2):
-                self.driver.set_context_limit(api.LIMIT_PERSISTING_L2, wanted)
+            window_bytes = min(facts.window_bytes, most) if isinstance(facts.window_bytes, int) else most
+            if window_bytes > self.driver.context_limit(api.LIMIT_PERSISTING_L2):
+                self.driver.set_context_limit(api.LIMIT_PERSISTING_L2, window_bytes)
 
     def _cluster(self, facts: LaunchEntry, function: int) -> bool:
-        """Whether the launch must say the cluster: the code does not."""
+        """Whether the launch must pass the size of the clusters, because the code does not define it."""
         if facts.cluster == NO_CLUSTER:
             return False
         if prod(facts.cluster) > _PORTABLE_CLUSTER:
@@ -135,14 +142,14 @@ class KernelModule:
 
 
 def describe(module: KernelModule, index: int) -> dict[str, Any]:
-    """Registers, spilled bytes and shared memory of every kernel, as the driver tells them."""
+    """The registers, bytes of local memory and bytes of static shared memory of each kernel, as the driver reports."""
     functions = module.on_device(index).functions
-    made: dict[str, Any] = {}
+    usage_by_kernel: dict[str, Any] = {}
     with module.driver.inside(index):
         for entry, function in zip(module.artifact.entries, functions, strict=True):
-            made[entry.symbol] = {
+            usage_by_kernel[entry.symbol] = {
                 "registers": module.driver.function_attribute(function, api.FUNCTION_REGISTERS),
                 "local_bytes": module.driver.function_attribute(function, api.FUNCTION_LOCAL_BYTES),
                 "static_shared_bytes": module.driver.function_attribute(function, api.FUNCTION_STATIC_SHARED),
             }
-    return made
+    return usage_by_kernel

@@ -1,4 +1,4 @@
-"""The launch through ctypes; some microseconds slower a call."""
+"""The launch through ctypes. A launch takes some microseconds more than through the compiled extension."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class _Value(ctypes.Union):
     _fields_ = [
         ("bytes", ctypes.c_char * 64),
         ("window", _Window),
-        ("three", ctypes.c_uint * 3),
-        ("number", ctypes.c_int),
+        ("dimensions", ctypes.c_uint * 3),
+        ("integer", ctypes.c_int),
     ]
 
 
@@ -48,7 +48,7 @@ class _Config(ctypes.Structure):
 
 
 class _Refused(Exception):
-    """Ends the launch of an entry with a code."""
+    """The launch of an entry is refused; the argument is the code."""
 
 
 _failed = threading.local()
@@ -60,7 +60,7 @@ def failed_map() -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
 
 
 class PlainLaunch:
-    """``launch(slots address, grids address, device index, stream)``: 0, or the code of what failed."""
+    """``launch(slots address, grids address, device index, stream)`` returns 0, or the code of the failure."""
 
     def __init__(self, module: KernelModule) -> None:
         self.module = module
@@ -82,97 +82,98 @@ class PlainLaunch:
         result = self._library.cuCtxGetCurrent(ctypes.byref(current))
         if result:
             return int(result)
-        other = current.value != device.context
-        if other:
+        is_other_context = current.value != device.context
+        if is_other_context:
             result = self._library.cuCtxPushCurrent_v2(ctypes.c_void_p(device.context))
             if result:
                 return int(result)
         words = (ctypes.c_int64 * (self.module.n_slots + len(self.module.sizes))).from_address(slots)
         try:
-            return self._all(device, words, (ctypes.c_int64 * (4 * len(device.functions))).from_address(grids), stream)
+            all_grids = (ctypes.c_int64 * (4 * len(device.functions))).from_address(grids)
+            return self._launch_all(device, words, all_grids, stream)
         finally:
-            if other:
+            if is_other_context:
                 self._library.cuCtxPopCurrent_v2(ctypes.byref(current))
 
-    def _all(self, device: LoadedDevice, words: Any, grids: Any, stream: int) -> int:
-        for number, entry in enumerate(self.module.entries):
-            grid = grids[4 * number : 4 * number + 4]
+    def _launch_all(self, device: LoadedDevice, words: Any, grids: Any, stream: int) -> int:
+        for index, entry in enumerate(self.module.entries):
+            grid = grids[4 * index : 4 * index + 4]
             if 0 in grid[:3]:
                 continue
             try:
-                result = self._one(device, number, entry, words, grid, stream)
+                result = self._launch_entry(device, index, entry, words, grid, stream)
             except _Refused as refused:
                 result = refused.args[0]
             if result:
-                return int(result) + ENTRY_STEP * number
+                return int(result) + ENTRY_STEP * index
         return 0
 
-    def _one(
-        self, device: LoadedDevice, number: int, entry: LaunchEntry, words: Any, grid: list[int], stream: int
+    def _launch_entry(
+        self, device: LoadedDevice, index: int, entry: LaunchEntry, words: Any, grid: list[int], stream: int
     ) -> int:
         if any(g > m for g, m in zip(grid, MAX_GRID, strict=False)) or not 0 <= grid[3] < 2**31:
             raise _Refused(BAD_GRID)
-        handle = ctypes.c_void_p(device.functions[number])
+        handle = ctypes.c_void_p(device.functions[index])
         start = ctypes.addressof(words)
-        maps = [self._map(made, i, words, device.nothing) for i, made in enumerate(entry.tensor_maps)]
-        places = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
-        parameters = (ctypes.c_void_p * max(len(places), 1))(*places)
+        maps = [self._encode(tensor_map, i, words, device.nothing) for i, tensor_map in enumerate(entry.tensor_maps)]
+        addresses = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
+        parameters = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
         if entry.is_plain:
             return self._library.cuLaunchKernel(
                 handle, *grid[:3], *entry.threads, grid[3], ctypes.c_void_p(stream), parameters, None
             )
         if any(g % c for g, c in zip(grid, entry.cluster, strict=False)):
             raise _Refused(BAD_CLUSTER)
-        attributes, count = self._attributes(device, number, entry, words)
+        attributes, count = self._attributes(device, index, entry, words)
         config = _Config((ctypes.c_uint * 3)(*grid[:3]), (ctypes.c_uint * 3)(*entry.threads), grid[3], stream)
         config.attributes, config.count = attributes, count
         return self._library.cuLaunchKernelEx(ctypes.byref(config), handle, parameters, None)
 
-    def _attributes(self, device: LoadedDevice, number: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
-        """CUlaunchAttributes and their number."""
-        made = []
+    def _attributes(self, device: LoadedDevice, index: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
+        """An array of CUlaunchAttribute, and how many of its elements are used."""
+        ids_and_values = []
         if entry.window_slot >= 0:
             size = min(self._size(entry.window_bytes, words), device.window_limit)
             if size:
                 window = _Window(words[entry.window_slot], size, entry.window_ratio, 2, 1)
-                made.append((1, _Value(window=window)))
+                ids_and_values.append((1, _Value(window=window)))
         if entry.cooperative:
-            made.append((2, _Value(number=1)))
-        if device.clusters[number]:
-            made.append((4, _Value(three=(ctypes.c_uint * 3)(*entry.cluster))))
+            ids_and_values.append((2, _Value(integer=1)))
+        if device.clusters[index]:
+            ids_and_values.append((4, _Value(dimensions=(ctypes.c_uint * 3)(*entry.cluster))))
         if entry.programmatic:
-            made.append((6, _Value(number=1)))
-        attributes = (_Attribute * max(len(made), 1))()
-        for attribute, (kind, value) in zip(attributes, made, strict=False):
-            attribute.id, attribute.value = kind, value
-        return attributes, len(made)
+            ids_and_values.append((6, _Value(integer=1)))
+        attributes = (_Attribute * max(len(ids_and_values), 1))()
+        for attribute, (attribute_id, value) in zip(attributes, ids_and_values, strict=False):
+            attribute.id, attribute.value = attribute_id, value
+        return attributes, len(ids_and_values)
 
     def _size(self, size: Dim, words: Any) -> int:
         value, slot = self.module.place(size)
         return value if slot < 0 else words[slot]
 
-    def _map(self, made: TensorMap, which: int, words: Any, nothing: int) -> tuple[Any, int]:
-        """(what keeps the tensor map, its address)"""
-        address = words[made.slot] % 2**64 + self._size(made.offset, words)
-        shape = tuple(self._size(s, words) for s in made.shape)
-        strides = tuple(self._size(s, words) for s in made.strides)
-        if 0 in shape:  # the driver takes no such axis: one zero, which is what copies find outside of a tensor
-            address, shape, strides = nothing, (1,) * made.rank, (32,) * (made.rank - 1)
-        known = self._maps.get((made, address, shape, strides))
-        if known is None:
+    def _encode(self, tensor_map: TensorMap, map_index: int, words: Any, zeros: int) -> tuple[Any, int]:
+        """(the memory of the encoded tensor map, its address in it). zeros: the address of memory for empty tensors."""
+        address = words[tensor_map.slot] % 2**64 + self._size(tensor_map.offset, words)
+        shape = tuple(self._size(s, words) for s in tensor_map.shape)
+        strides = tuple(self._size(s, words) for s in tensor_map.strides)
+        if 0 in shape:  # the driver accepts no such axis; one zero stands for it, as copies read zeros out of bounds
+            address, shape, strides = zeros, (1,) * tensor_map.rank, (32,) * (tensor_map.rank - 1)
+        encoded = self._maps.get((tensor_map, address, shape, strides))
+        if encoded is None:
             memory = ctypes.create_string_buffer(BYTES + 64)
             start = -(-ctypes.addressof(memory) // 64) * 64
-            dtype, interleave, swizzle, promotion, fill = made.codes
+            dtype, interleave, swizzle, promotion, fill = tensor_map.codes
+            sizes64, sizes32 = ctypes.c_uint64 * tensor_map.rank, ctypes.c_uint32 * tensor_map.rank
             code = self._library.cuTensorMapEncodeTiled(
-                ctypes.c_void_p(start), dtype, made.rank, ctypes.c_void_p(address),
-                (ctypes.c_uint64 * made.rank)(*shape), (ctypes.c_uint64 * made.rank)(*strides),
-                (ctypes.c_uint32 * made.rank)(*made.box), (ctypes.c_uint32 * made.rank)(*made.steps),
+                ctypes.c_void_p(start), dtype, tensor_map.rank, ctypes.c_void_p(address), sizes64(*shape),
+                sizes64(*strides), sizes32(*tensor_map.box), sizes32(*tensor_map.steps),
                 interleave, swizzle, promotion, fill,
             )  # fmt: skip
             if code:
                 _failed.map = (code, address, shape, strides)
-                raise _Refused(BAD_MAP + which)
+                raise _Refused(BAD_MAP + map_index)
             if len(self._maps) >= 256:
                 self._maps.clear()
-            known = self._maps[made, address, shape, strides] = (memory, start)
-        return known
+            encoded = self._maps[tensor_map, address, shape, strides] = (memory, start)
+        return encoded

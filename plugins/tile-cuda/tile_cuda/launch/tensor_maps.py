@@ -1,7 +1,8 @@
-"""Tensor maps: what the bulk copies of sm_90 and later are told of a tensor in global memory.
+"""Tensor maps: the descriptions of tensors in global memory that the TMA copies of sm_90 and later use.
 
-The launcher makes each from a tensor argument with ``cuTensorMapEncodeTiled`` and passes it as one of the kernel's last
-parameters (``const __grid_constant__ CUtensorMap``, 128 bytes). Limits: CUDA driver API, Tensor Map Object Management.
+The launcher encodes each from a tensor argument with ``cuTensorMapEncodeTiled`` and passes it as one of the kernel's
+last parameters (``const __grid_constant__ CUtensorMap``, 128 bytes). The limits are those of the CUDA driver API,
+"Tensor Map Object Management".
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from tilecore.artifact.dims import Dim, dim_from_json, dim_to_json
 from tilecore.errors import LaunchError
 
-# the driver's numbers of element types, by ours; what is only moved travels as bytes of its size
+# element type -> CUtensorMapDataType; types that the driver does not have are moved as unsigned integers of their size
 DTYPES = {
     "uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
     "float64": 8, "bfloat16": 9, "tfloat32": 11, "int8": 0, "bool": 0, "int16": 1, "float8_e4m3fn": 0,
@@ -25,23 +26,23 @@ INTERLEAVES = {"none": 0, "16B": 1, "32B": 2}
 PROMOTIONS = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
 FILLS = {"zero": 0, "nan": 1}
 MAX_RANK = 5
-BYTES = 128  # of a map
-_SPANS = {1: 32, 2: 64, 3: 128}  # bytes of a swizzle
+BYTES = 128  # of an encoded tensor map
+_SPANS = {1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> the bytes that it permutes
 
 
 @dataclass(frozen=True)
 class TensorMap:
-    """How a tensor is cut into boxes. Axes are counted from the innermost, as the hardware does.
+    """How a tensor is divided into boxes. Axes are counted from the innermost one, as the hardware does.
 
-    slot: of the tensor among the kernel's slots. dtype: of the elements. shape: elements of every axis, at most 2^32;
-    where a call's tensor has none, the map is of one element that is 0.
-    strides: bytes between neighbours along every axis but the innermost, multiples of 16 below 2^40.
-    box: elements of what one copy moves, at most 256 along an axis; its innermost axis is a multiple of 16 bytes, and
-    as long as the swizzle where there is one (what
-    the hardware makes of shorter ones is not known here). element_strides: steps along every axis, 1 to 8.
-    swizzle: "none", "32B", "64B", "128B": how 16-byte chunks are exchanged in shared memory.
-    interleave: "none", "16B", "32B". promotion: "none", "64B", "128B", "256B": what L2 fetches at least.
-    fill: "zero" or "nan": elements outside of the tensor. offset: bytes from the tensor's start to the map's.
+    slot: the index of the tensor among the kernel's slots. dtype: the element type. shape: the elements along each
+    axis, at most 2^32; where a tensor is empty at a launch, the map describes one element that is 0.
+    strides: the bytes between neighbours along each axis but the innermost, multiples of 16 below 2^40.
+    box: the elements that one copy moves, at most 256 along an axis. Its innermost axis is a multiple of 16 bytes, and
+    as long as the swizzle if there is one (shorter ones are refused, as their layout has not been verified).
+    element_strides: the steps along each axis, 1 to 8. swizzle: "none", "32B", "64B", "128B": the permutation of
+    16-byte chunks in shared memory. interleave: "none", "16B", "32B". promotion: "none", "64B", "128B", "256B": the
+    least that L2 fetches. fill: "zero" or "nan": the value of elements outside of the tensor. offset: the bytes from
+    the start of the tensor to the start of the map.
     """
 
     slot: int
@@ -55,7 +56,7 @@ class TensorMap:
     promotion: str = "128B"
     fill: str = "zero"
     offset: Dim = 0
-    name: str = field(default="", compare=False)  # of the tensor, for errors
+    name: str = field(default="", compare=False)  # the tensor's name, for errors
 
     @property
     def rank(self) -> int:
@@ -63,17 +64,17 @@ class TensorMap:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """``element_strides``, 1 along every axis where they are not given."""
+        """``element_strides``, or 1 along every axis where there are none."""
         return self.element_strides or (1,) * self.rank
 
     @property
     def sizes(self) -> tuple[Dim, ...]:
-        """All that may depend on the call: the offset, the shape, the strides."""
+        """The sizes that may differ between launches: the offset, the shape, the strides."""
         return (self.offset, *self.shape, *self.strides)
 
     @property
     def codes(self) -> tuple[int, int, int, int, int]:
-        """The driver's numbers of dtype, interleave, swizzle, promotion and fill."""
+        """The driver's codes of dtype, interleave, swizzle, promotion and fill."""
         return (
             DTYPES[self.dtype], INTERLEAVES[self.interleave], SWIZZLES[self.swizzle], PROMOTIONS[self.promotion],
             FILLS[self.fill],
@@ -97,8 +98,8 @@ class TensorMap:
 
     @staticmethod
     def from_json(facts: Mapping[str, Any], kernel: str = "the kernel") -> TensorMap:
-        """The inverse of :meth:`to_json`; raises LaunchError for what the hardware does not take."""
-        made = TensorMap(
+        """The inverse of :meth:`to_json`. Raises LaunchError for maps that the hardware does not support."""
+        tensor_map = TensorMap(
             slot=int(facts["slot"]),
             dtype=str(facts["dtype"]),
             shape=tuple(map(dim_from_json, facts["shape"])),
@@ -112,23 +113,21 @@ class TensorMap:
             offset=dim_from_json(facts.get("offset", 0)),
             name=str(facts.get("name", "")),
         )
-        wrong = made.fault()
-        if wrong:
-            raise LaunchError(
-                f"the tensor map of {made.name or f'slot {made.slot}'} in {kernel} is wrong", found=wrong[0],
-                expected=wrong[1],
-            )  # fmt: skip
-        return made
+        fault = tensor_map.fault()
+        if fault:
+            tensor = tensor_map.name or f"slot {tensor_map.slot}"
+            raise LaunchError(f"the tensor map of {tensor} in {kernel} is wrong", found=fault[0], expected=fault[1])
+        return tensor_map
 
     def fault(self) -> tuple[str, str] | None:
-        """What is wrong with it whatever the call (found, expected), or None."""
-        words = (
+        """(found, expected) of a rule that the map breaks at every launch; None where it breaks no rule."""
+        choices = (
             (self.dtype, DTYPES, "dtype"), (self.swizzle, SWIZZLES, "swizzle"), (self.fill, FILLS, "fill"),
             (self.interleave, INTERLEAVES, "interleave"), (self.promotion, PROMOTIONS, "promotion"),
         )  # fmt: skip
-        for word, table, what in words:
-            if word not in table:
-                return f"{what} {word!r}", "one of " + ", ".join(table)
+        for choice, table, field_name in choices:
+            if choice not in table:
+                return f"{field_name} {choice!r}", "one of " + ", ".join(table)
         rank = self.rank
         least = 3 if self.interleave != "none" else 1
         if not least <= rank <= MAX_RANK:
@@ -167,8 +166,10 @@ class TensorMap:
         return None
 
     def fault_of_call(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[str, str] | None:
-        """What is wrong with one call's address, shape and strides (found, expected), or None. Nothing is wrong with
-        a tensor that has no elements: its map is of one zero (launch/module.py)."""
+        """(found, expected) of a rule that the address, shape and strides of one launch break; None for none.
+
+        An empty tensor breaks no rule: its map describes one zero (launch/module.py).
+        """
         if 0 in shape:
             return None
         unit = 32 if self.interleave == "32B" else 16

@@ -24,31 +24,31 @@ from tilecore.lowering.analysis.kernels import kernels_of
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
     kernels = enumerate(kernels_of(func.body))
-    windows = {number: made for number, kernel in kernels if (made := _window(func, kernel, env))}
+    windows = {number: window for number, kernel in kernels if (window := _window(func, kernel, env))}
     env.publish(L2Windows(windows))
     return func
 
 
 def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float] | None:
-    found: tuple[str, Any, float] | None = None
+    window: tuple[str, Any, float] | None = None
     for call in hints_of(kernel, KernelHint.L2_HIT_RATIO):
         buffer, ratio = call.rest[0].source, float(call.rest[1].value)
-        refusal = _refusal(func, buffer, env, found)
+        refusal = _refusal(func, buffer, env, window)
         if refusal is None:
-            found = (str(buffer.name), dim_to_json(to_dim(_bytes(buffer))), ratio)
-        kept = f"{ratio:g} of the accesses to {buffer.name} stay in L2"
-        env.note("notes", {"text": f"not {kept}: {refusal}" if refusal else kept})
-    return found
+            window = (str(buffer.name), dim_to_json(to_dim(_bytes(buffer))), ratio)
+        message = f"{ratio:g} of the accesses to {buffer.name} stay in L2"
+        env.note("notes", {"text": f"not {message}: {refusal}" if refusal else message})
+    return window
 
 
-def _refusal(func: PrimFunc, buffer: Var, env: PassEnv, found: Any) -> str | None:
+def _refusal(func: PrimFunc, buffer: Var, env: PassEnv, window: Any) -> str | None:
     """Why the tensor is not kept in L2, or None."""
     arch = architecture_of(env.target)
     if "l2_policies" not in arch.features():
         return f"{arch.name} has no windows of L2"
     if not any(buffer.same_as(param) for param in func.params):
         return "only parameters are kept in L2"
-    return f"a launch has one window, which {found[0]} has" if found is not None else None
+    return f"a launch has one window, which {window[0]} has" if window is not None else None
 
 
 def _bytes(buffer: Var) -> Any:

@@ -13,15 +13,15 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.visit import collect
 
-_BY_MAP = (instructions.TENSOR_LOAD, instructions.TENSOR_STORE)
+_BY_MAP = (instructions.TMA_LOAD, instructions.TMA_STORE)
 
 
 def describe_launch(module: IRModule, env: PassEnv) -> IRModule:
     windows = env.state(L2Windows).by_kernel
-    made = {}
+    functions = {}
     for number, (var, func) in enumerate(module.functions.items()):
-        made[str(var.name_hint)] = _with_facts(func, windows.get(number), env)
-    return IRModule(made)
+        functions[str(var.name_hint)] = _with_facts(func, windows.get(number), env)
+    return IRModule(functions)
 
 
 def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: PassEnv) -> PrimFunc:
@@ -33,13 +33,15 @@ def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: Pass
     names = dict.fromkeys(str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _BY_MAP)
     if names:
         params = [str(param.name) for param in func.params]
-        found = env.state(TensorMaps).by_name
-        facts["tensor_maps"] = [{**found[name], "slot": params.index(found[name]["tensor"])} for name in names]
-        stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TENSOR_STORE]
-        written = {found[name]["tensor"] for name in stored}
-        access = {str(name): str(how) for name, how in func.attrs[FunctionAttr.ACCESS].items()}
+        tensor_maps = env.state(TensorMaps).by_name
+        facts["tensor_maps"] = [
+            {**tensor_maps[name], "slot": params.index(tensor_maps[name]["tensor"])} for name in names
+        ]
+        stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TMA_STORE]
+        written = {tensor_maps[name]["tensor"] for name in stored}
+        access = {str(name): str(mode) for name, mode in func.attrs[FunctionAttr.ACCESS].items()}
         func = func.with_attr(
-            FunctionAttr.ACCESS, {name: "w" if name in written else how for name, how in access.items()}
+            FunctionAttr.ACCESS, {name: "w" if name in written else mode for name, mode in access.items()}
         )
     return func.with_attr(FunctionAttr.LAUNCH, json.dumps(facts, sort_keys=True)) if facts else func
 

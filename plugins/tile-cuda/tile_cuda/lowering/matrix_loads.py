@@ -38,9 +38,9 @@ def loads(operand: Operand, step: Any) -> Stmt:
     kept nowhere."""
     together = max(1, MOST // operand.words)  # tiles of one instruction
     whole, rest = divmod(operand.tiles, together)
-    made = []
+    instructions_of_step = []
     if whole:
-        made.append(
+        instructions_of_step.append(
             loop(
                 const(whole, "int32"),
                 lambda n: _tiles(operand, step, n * together, together),
@@ -51,9 +51,9 @@ def loads(operand: Operand, step: Any) -> Stmt:
     done = whole * together
     while rest:  # 3 of 4: two, then one
         count = 2 if rest >= 2 else 1
-        made.append(_tiles(operand, step, const(done, "int32"), count))
+        instructions_of_step.append(_tiles(operand, step, const(done, "int32"), count))
         done, rest = done + count, rest - count
-    return seq(made)
+    return seq(instructions_of_step)
 
 
 def _tiles(operand: Operand, step: Any, tile: Any, count: int) -> Stmt:

@@ -31,9 +31,9 @@ from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_f
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = mma_config_of(call, env, threads_of_call(call, env))
-    if isinstance(found, str):
-        return found
+    config = mma_config_of(call, env, threads_of_call(call, env))
+    if isinstance(config, str):
+        return config
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
         if not is_shared(region.source) and not is_fragment(region.source):
             return f"{name} is in {region.source.scope()} memory"
@@ -42,27 +42,29 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
     """Shared operands without bank conflicts."""
-    wanted = {}
+    layouts_by_buffer = {}
     for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
         bits = DType(dtype_of(region.source)).bits
         by_words = bits == 64 or (bits == 32 and not along_k)
         layout = None if is_fragment(region.source) else swizzled(region.source, by_words)
         if layout is not None:
-            wanted[region.source] = layout
-    return wanted
+            layouts_by_buffer[region.source] = layout
+    return layouts_by_buffer
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     """Layouts of A and C as the instructions have them; what these cannot take must be in shared memory."""
     p = mma_config_of(call, env, threads)
     assert isinstance(p, MmaConfig)
-    found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
+    layouts_by_buffer: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_whole_fragment(call.c):
-        found[call.c.source] = layout_of_c(p, threads)
+        layouts_by_buffer[call.c.source] = layout_of_c(p, threads)
     if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
-        found[call.a.source] = resized(tiled(p.shape.operand_a, along, (p.m, p.k)), threads)  # copies along N
-    return found
+        layouts_by_buffer[call.a.source] = resized(
+            tiled(p.shape.operand_a, along, (p.m, p.k)), threads
+        )  # copies along N
+    return layouts_by_buffer
 
 
 def layout_of_c(p: MmaConfig, threads: int) -> FragmentLayout:
@@ -77,18 +79,20 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
 class _Lowering:
     def __init__(self, call: TileCall, env: ThreadEnv) -> None:
         self.call, self.binding = call, env.binding
-        found = mma_config_of(call, env, self.binding.threads)
-        assert isinstance(found, MmaConfig)
-        self.p = p = found
+        config = mma_config_of(call, env, self.binding.threads)
+        assert isinstance(config, MmaConfig)
+        self.p = p = config
         self.arch = architecture_of(env.target).capability
         warp, lane = self.binding.thread // WARP, self.binding.thread % WARP
         row = warp % p.along_m * (p.m_tiles * p.shape.rows)
         column = (warp // p.along_m % p.along_n if p.copies > 1 else warp // p.along_m) * (p.n_tiles * p.shape.columns)
-        kept = env.state(BufferLayouts).by_buffer
-        self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, kept.get(call.a.source))
-        self.b = operand_b(call, p, lane, column, kept.get(call.b.source))
-        held = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
-        self.sums = Accumulator(call, layout_of_c(p, self.binding.threads), self.binding.thread, held, p.shape.c)
+        shared_layouts = env.state(BufferLayouts).by_buffer
+        self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, shared_layouts.get(call.a.source))
+        self.b = operand_b(call, p, lane, column, shared_layouts.get(call.b.source))
+        accumulator_registers = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
+        self.sums = Accumulator(
+            call, layout_of_c(p, self.binding.threads), self.binding.thread, accumulator_registers, p.shape.c
+        )
 
     def run(self) -> Stmt:
         step = Var("step", "int32")
@@ -99,8 +103,8 @@ class _Lowering:
         )
         steps: Stmt = For(step, const(0, "int32"), const(self.p.steps, "int32"), ForKind.UNROLLED, body)
         registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
-        made = seq([*self.sums.before(), *registers, steps, *self.sums.after()])
-        return AttrStmt(const(0, "int32"), CudaStatementAttr.GEMM, const(1, "int32"), made, span=self.call.span)
+        gemm = seq([*self.sums.before(), *registers, steps, *self.sums.after()])
+        return AttrStmt(const(0, "int32"), CudaStatementAttr.GEMM, const(1, "int32"), gemm, span=self.call.span)
 
     def _loads(self, operand: Operand, step: Var) -> Stmt:
         if not matrix_loads.fits(operand, self.arch):
@@ -112,21 +116,21 @@ class _Lowering:
         return IfThenElse(step < last, whole, word_loads.loads(operand, step))
 
     def _multiply(self, step: Var) -> Stmt:
-        def one(i: Any, j: Any) -> Stmt:
+        def multiply_tile(i: Any, j: Any) -> Stmt:
             c = load(self.sums.registers, [(i * self.p.n_tiles + j) * self.p.shape.accumulator.registers])
             a, b = self._place_of_a(step, i), self.b.register(step, j)
             return instructions.mma(self.p.shape.name, c, a, b, self.call.span)
 
         def row(i: Any) -> Stmt:
-            return loop(const(self.p.n_tiles, "int32"), lambda j: one(i, j), name="j", kind=ForKind.UNROLLED)
+            return loop(const(self.p.n_tiles, "int32"), lambda j: multiply_tile(i, j), name="j", kind=ForKind.UNROLLED)
 
         return loop(const(self.p.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
 
     def _place_of_a(self, step: Var, i: Any) -> Expr:
         if self.a is not None:
             return self.a.register(step, i)
-        held = self.binding.registers[self.call.a.source]
-        return load(held, [(i * self.p.steps + step) * self.p.shape.operand_a.registers])
+        registers = self.binding.registers[self.call.a.source]
+        return load(registers, [(i * self.p.steps + step) * self.p.shape.operand_a.registers])
 
 
 MMA_SYNC = TileOpImpl(

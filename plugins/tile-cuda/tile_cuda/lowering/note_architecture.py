@@ -17,9 +17,9 @@ _OWN = {
 
 def note_architecture(func: PrimFunc, env: PassEnv) -> PrimFunc:
     arch = architecture_of(env.target)
-    own = _OWN.get(arch.capability)
-    if own is not None:
-        env.note("notes", {"text": f"{arch.name} goes the way that all architectures share; {own}"})
+    unused_features = _OWN.get(arch.capability)
+    if unused_features is not None:
+        env.note("notes", {"text": f"{arch.name} goes the way that all architectures share; {unused_features}"})
     return func
 
 

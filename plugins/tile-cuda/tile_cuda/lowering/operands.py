@@ -56,8 +56,8 @@ class Operand:
 
     def register(self, step: Any, tile: Any, element: Any = 0) -> Expr:
         """A lane's element of a tile of a step."""
-        turn = step % self.sets if self.sets > 1 else const(0, "int32")
-        return load(self.registers, [(turn * self.tiles + tile) * self.elements + element])
+        register_set = step % self.sets if self.sets > 1 else const(0, "int32")
+        return load(self.registers, [(register_set * self.tiles + tile) * self.elements + element])
 
     def place(self, across: Any, along: Any) -> list[Any]:
         """Indices in the buffer of the element at these places of the tile."""
@@ -81,12 +81,12 @@ def operand_a(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLay
 
 def operand_b(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
     shape = p.shape
-    held = shape.operand_b.project([1, 0])
+    fragment = shape.operand_b.project([1, 0])
     return Operand(
-        name="b", region=call.b, held=held, words=shape.b_words, word=shape.word, along_k=bool(call.transpose_b),
+        name="b", region=call.b, held=fragment, words=shape.b_words, word=shape.word, along_k=bool(call.transpose_b),
         size=p.n, start=start, tiles=p.n_tiles, across=shape.columns, depth=shape.depth, k=p.k,
         sets=min(SETS, p.steps), across_overshoots=p.n_overshoots, k_overshoots=p.k_overshoots, layout=layout,
-        registers=_registers("b", shape.b, min(SETS, p.steps) * p.n_tiles * held.registers), lane=lane,
+        registers=_registers("b", shape.b, min(SETS, p.steps) * p.n_tiles * fragment.registers), lane=lane,
         span=call.span,
     )  # fmt: skip
 

@@ -54,10 +54,10 @@ def pair_bits(func: PrimFunc, env: PassEnv) -> PrimFunc:
     memory = Memory(func.body)
 
     def loop(node: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.kind != ForKind.UNROLLED or constant(made.min) != 0 or constant(made.extent) != 2:
-            return made
-        return _paired(made, memory)
+        changed = mutator.default_mutate(node)
+        if changed.kind != ForKind.UNROLLED or constant(changed.min) != 0 or constant(changed.extent) != 2:
+            return changed
+        return _paired(changed, memory)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
@@ -77,10 +77,10 @@ def _paired(node: For, memory: Memory) -> Any:
     def half(call: Call) -> Any:
         if op_name(call) != "reinterpret" or dtype_of(call) not in _HALVES:
             return call
-        found = _bits(substitute(call.args[0], values), node.loop_var)
-        if found is None or any(memory.may_change(writes, load.source) for load in loads(found.x)):
+        bits_expression = _bits(substitute(call.args[0], values), node.loop_var)
+        if bits_expression is None or any(memory.may_change(writes, load.source) for load in loads(bits_expression.x)):
             return call
-        pairs.append(Bind(Var("pair", "uint32"), found.pair()))
+        pairs.append(Bind(Var("pair", "uint32"), bits_expression.pair()))
         bits = instructions.half_of_pair(pairs[-1].var, node.loop_var)
         return tirx.reinterpret(dtype_of(call), bits)
 
@@ -94,11 +94,11 @@ def _is_conditional(part: Any) -> bool:
 
 def _used(parts: list[Any]) -> list[Any]:
     """Without names that nothing reads any more."""
-    kept: list[Any] = []
+    used_parts: list[Any] = []
     for part in reversed(parts):
-        if not isinstance(part, Bind) or any(part.var in variables(later) for later in kept):
-            kept.insert(0, part)
-    return kept
+        if not isinstance(part, Bind) or any(part.var in variables(later) for later in used_parts):
+            used_parts.insert(0, part)
+    return used_parts
 
 
 def _bits(value: Any, var: Var) -> _Bits | None:
@@ -118,8 +118,8 @@ def _bits(value: Any, var: Var) -> _Bits | None:
     if reads_variable(x, var) or collect(x, Call) or not 0 <= bits < 1 << _HALF or mask < 0:
         return None
     largest = 1 << (_HALF - shift)
-    known = Analyzer().const_int_bound(x)
-    if known.min_value < 0 or known.max_value >= largest:
+    bounds = Analyzer().const_int_bound(x)
+    if bounds.min_value < 0 or bounds.max_value >= largest:
         return None
     return _Bits(x, shift, mask & (largest - 1), bits)
 

@@ -48,8 +48,8 @@ from tilecore.lowering.simt.insert_barriers import BARRIER
 
 def schedule_mma(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def loop(node: For, mutator: Any) -> Any:
-        made = _pipelined(node)
-        return mutator.default_mutate(node) if made is None else made
+        pipelined = _pipelined(node)
+        return mutator.default_mutate(node) if pipelined is None else pipelined
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
         return _alone(_Steps.of(node)) if node.attr_key == CudaStatementAttr.GEMM else mutator.default_mutate(node)
@@ -98,14 +98,14 @@ def _number(step: Any) -> Any:
 
 def _alone(p: _Steps) -> Stmt:
     """A product by itself: the loads one step ahead."""
-    made = [*p.registers, *p.before, p.load(0)]
+    statements = [*p.registers, *p.before, p.load(0)]
     if p.count > 2:
         step = Var(str(p.var.name), "int32")
         body = seq([p.load(step + 1), p.multiply(step)])
-        made.append(For(step, const(0, "int32"), const(p.count - 1, "int32"), ForKind.UNROLLED, body))
+        statements.append(For(step, const(0, "int32"), const(p.count - 1, "int32"), ForKind.UNROLLED, body))
     elif p.count == 2:
-        made += [p.load(1), p.multiply(0)]
-    return seq([*made, p.multiply(p.count - 1), *p.after])
+        statements += [p.load(1), p.multiply(0)]
+    return seq([*statements, p.multiply(p.count - 1), *p.after])
 
 
 def _pipelined(node: For) -> Stmt | None:
@@ -139,17 +139,19 @@ def _pipelined(node: For) -> Stmt | None:
 def _is_ring(loads: Stmt, k: Var) -> bool:
     """Does ``k`` only say which slot of a ring is read? Then a round too many reads what is there."""
     zero = const(0, dtype_of(k))
-    kept = structural_map(loads, (FloorMod, lambda node: zero if constant(node.b) is not None else node))
-    return not reads_variable(kept, k)
+    without_slot_indices = structural_map(
+        loads, (FloorMod, lambda node: zero if constant(node.b) is not None else node)
+    )
+    return not reads_variable(without_slot_indices, k)
 
 
 def _shared_out(copies: list[Stmt], parts: int) -> list[Stmt]:
     """The copies in ``parts`` parts of about equal size, in order."""
-    found: list[list[Stmt]] = [[] for _ in range(parts)]
+    portions: list[list[Stmt]] = [[] for _ in range(parts)]
     for copy in copies:
         for number, piece in enumerate(_pieces(copy, parts)):
-            found[number].append(piece)
-    return [seq(part) for part in found]
+            portions[number].append(piece)
+    return [seq(part) for part in portions]
 
 
 def _pieces(copy: Stmt, parts: int) -> list[Stmt]:

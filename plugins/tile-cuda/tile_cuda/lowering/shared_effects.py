@@ -43,16 +43,16 @@ def describe() -> None:
     """Tell the core. Calls of registers, prefetches and arrivals touch nothing that others wait for here."""
     register_only = (
         instructions.MMA,
-        instructions.SETTLE,
-        instructions.REGISTERS,
-        instructions.GRID,
+        instructions.REGISTER_FENCE,
+        instructions.SETMAXNREG,
+        instructions.GRID_DEPENDENCY,
         instructions.PREFETCH,
         instructions.QUOTIENTS,
         instructions.RELEASE,
-        instructions.FENCE_ASYNC,
+        instructions.PROXY_FENCE,
         instructions.ATOMIC_ADD_VECTOR,
-        instructions.OPERAND,
-        instructions.OPERAND_AT,
+        instructions.DESCRIPTOR,
+        instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
@@ -60,18 +60,20 @@ def describe() -> None:
         {
             instructions.LDMATRIX: lambda call, func: [_rows(call, 3, False)],
             instructions.STMATRIX: lambda call, func: [_rows(call, 2, True)],
-            instructions.TRANSACTION: _transaction,
+            instructions.MBARRIER: _transaction,
             instructions.BULK_COPY: _bulk_copy,
-            instructions.TENSOR_LOAD: _tensor_load,
-            instructions.TENSOR_STORE: _tensor_store,
-            instructions.STORES: _stores,
+            instructions.TMA_LOAD: _tensor_load,
+            instructions.TMA_STORE: _tensor_store,
+            instructions.TMA_STORE_GROUP: _stores,
             instructions.CLUSTER: _cluster,
             instructions.WARPGROUP: _warpgroup,
             instructions.WGMMA: _product,
-            instructions.WGMMA_HELD: _product,
+            instructions.WGMMA_RS: _product,
         }
     )
-    VALUES.update({instructions.OPERAND: _operand, instructions.OPERAND_AT: _operand_at, instructions.UNIFORM: _same})
+    VALUES.update(
+        {instructions.DESCRIPTOR: _operand, instructions.DESCRIPTOR_AT: _operand_at, instructions.UNIFORM: _same}
+    )
     VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: lambda names: 0  # the blocks of a cluster do the same
 
 
@@ -86,11 +88,11 @@ def _transaction(call: Call, func: PrimFunc) -> list[Effect]:
 
 def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
     to, _, size, barrier = call.args
-    known = constant(size)
+    size_in_bytes = constant(size)
     extent = 1
     for part in to.source.shape:
         extent *= int(constant(part) or 0)
-    return [AsyncAccess(to, bytes_of(to, extent) if known is None else known, True, None, barrier)]
+    return [AsyncAccess(to, bytes_of(to, extent) if size_in_bytes is None else size_in_bytes, True, None, barrier)]
 
 
 def _box(name: str, func: PrimFunc) -> int:
@@ -137,27 +139,27 @@ def _descriptions(func: PrimFunc) -> dict[Var, Call]:
     """The names of descriptions of operands, each with the call that makes it."""
     global _described
     if _described[0] is None or not func.same_as(_described[0]):
-        calls = [n for n in collect(func.body, Bind) if op_name(n.value) == instructions.OPERAND]
+        calls = [n for n in collect(func.body, Bind) if op_name(n.value) == instructions.DESCRIPTOR]
         _described = func, {bind.var: bind.value for bind in calls}
     return _described[1]
 
 
 def _product(call: Call, func: PrimFunc) -> list[Effect]:
-    held = op_name(call) == instructions.WGMMA_HELD
+    has_a_in_registers = op_name(call) == instructions.WGMMA_RS
     match = re.match(r"n(\d+)k(\d+)_", str(call.args[0].value))
     if match is None:
         raise ValueError(f"{call.args[0].value} is no product of a warpgroup")
     columns, depth = map(int, match.groups())
-    flags = [bool(constant(flag)) for flag in call.args[1 : 2 if held else 3]]
+    flags = [bool(constant(flag)) for flag in call.args[1 : 2 if has_a_in_registers else 3]]
     a, b = call.args[-3], call.args[-2]
     described = _descriptions(func)
-    found: list[Effect] = [] if held else [_read(a, flags[0], ROWS, depth, described)]
-    return [*found, _read(b, flags[-1], columns, depth, described)]
+    effects: list[Effect] = [] if has_a_in_registers else [_read(a, flags[0], ROWS, depth, described)]
+    return [*effects, _read(b, flags[-1], columns, depth, described)]
 
 
 def _read(value: Any, across: bool, size: int, depth: int, described: dict[Var, Call]) -> AsyncAccess:
     """What a product reads of an operand. across: does memory go along M or N? size: elements along it."""
-    var = value.args[0] if op_name(value) == instructions.OPERAND_AT else value
+    var = value.args[0] if op_name(value) == instructions.DESCRIPTOR_AT else value
     element, *numbers = described[var].args
     leading, stride, code = (int(constant(number) or 0) for number in numbers)
     span = SPANS[code]

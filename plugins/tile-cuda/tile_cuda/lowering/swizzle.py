@@ -42,9 +42,9 @@ def _turned(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> Buf
 
     def place(indices: Sequence[Any]) -> list[Any]:
         row, column = indices[-2], indices[-1]
-        turn = row // rows_of_line if rows_of_line > 1 else row
-        turn = (turn * step if step > 1 else turn) % period
-        return [*indices[:-2], row, tirx.BitwiseXor(column // each, turn) * each + column % each]
+        permutation = row // rows_of_line if rows_of_line > 1 else row
+        permutation = (permutation * step if step > 1 else permutation) % period
+        return [*indices[:-2], row, tirx.BitwiseXor(column // each, permutation) * each + column % each]
 
     turned = "the row" if step == 1 else "twice the row"
     return BufferLayout(f"pieces of {PIECE} bytes exclusive-ored with {turned}, period {period}", shape, place)

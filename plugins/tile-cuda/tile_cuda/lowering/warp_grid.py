@@ -12,12 +12,12 @@ def warp_grid(m_tiles: int, n_tiles: int, warps: int, policy: int, sizes: tuple[
     as can be, which reads A and B least. FullRow: as many as can be along M. FullCol: as many as can be along N.
     """
 
-    def part(way: tuple[int, int]) -> tuple[int, int]:
-        return -(-m_tiles // way[0]), -(-n_tiles // way[1])
+    def part(grid: tuple[int, int]) -> tuple[int, int]:
+        return -(-m_tiles // grid[0]), -(-n_tiles // grid[1])
 
-    def cost(way: tuple[int, int]) -> tuple[int, ...]:
-        rows, columns = part(way)
-        return rows * columns, rows * sizes[0] + columns * sizes[1], way[0] * way[1], -way[0]
+    def cost(grid: tuple[int, int]) -> tuple[int, ...]:
+        rows, columns = part(grid)
+        return rows * columns, rows * sizes[0] + columns * sizes[1], grid[0] * grid[1], -grid[0]
 
     ways = [(i, j) for i in range(1, warps + 1) for j in range(1, warps + 1) if warps % (i * j) == 0]
     if policy == FULL_ROW:

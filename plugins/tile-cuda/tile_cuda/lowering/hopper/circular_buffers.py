@@ -57,8 +57,8 @@ class CircularBuffer:
         for slot in range(self.slots):
             at = [const(slot, "int32")]
             releases = const(warps * self.blocks, "int32")
-            statements.append(instructions.transaction("init", load(self.full, at), const(1, "int32")))
-            statements.append(instructions.transaction("init", load(self.empty, at), releases))
+            statements.append(instructions.mbarrier("init", load(self.full, at), const(1, "int32")))
+            statements.append(instructions.mbarrier("init", load(self.empty, at), releases))
         return statements
 
     def slot(self, iteration: Any) -> Any:

@@ -32,11 +32,11 @@ def cluster_axis(
     levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
 ) -> AttrStmt | str:
     """The axis of the grid along which two neighbouring blocks form a cluster, or why there is none."""
-    wanted = BLOCK_PAIRS.value_in(env.config)
-    if wanted is False:
+    multicast_option = BLOCK_PAIRS.value_in(env.config)
+    if multicast_option is False:
         return f"{key_name(BLOCK_PAIRS)} is False"
     pipelined = [channel for channel in channels if channel.slots > 1]
-    if wanted is not True:
+    if multicast_option is not True:
         aligned = _aligned_tensors(pipelined, divisors)
         if aligned:
             return f"the rows of {aligned} may begin at multiples of {SECTOR} bytes, where multicast gains nothing"

@@ -14,7 +14,7 @@ def describe_wgmma(module: IRModule, env: PassEnv) -> IRModule:
     functions = {}
     emitted: set[str] = set()  # the lines stand in front of all kernels of a source
     for var, func in module.functions.items():
-        calls = [c for c in collect(func.body, Call) if op_name(c) in (instructions.WGMMA, instructions.WGMMA_HELD)]
+        calls = [c for c in collect(func.body, Call) if op_name(c) in (instructions.WGMMA, instructions.WGMMA_RS)]
         macros = dict.fromkeys(_line(str(call.args[0].value)) for call in calls)
         prelude = str(func.attrs.get(FunctionAttr.PRELUDE) or "")
         lines = [text for text in (*macros, prelude) if text and text not in emitted]

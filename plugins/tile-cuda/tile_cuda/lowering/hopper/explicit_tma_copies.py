@@ -121,21 +121,21 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
 
 def _stores(call: TileCall, box: Box, name: str) -> Stmt:
     copies = [
-        instructions.tensor_store(name, box.element(n), box.tiling.coordinates(n), call.span, explicit=True)
+        instructions.tma_store(name, box.element(n), box.tiling.coordinates(n), call.span, explicit=True)
         for n in range(len(box.tiling.boxes))
     ]
-    return seq([*copies, instructions.stores("commit_stores", span=call.span)])
+    return seq([*copies, instructions.tma_store_group("commit_stores", span=call.span)])
 
 
 def _loads(call: TileCall, box: Box, name: str) -> Stmt:
     count = range(len(box.tiling.boxes))
     size = const(box.tiling.bytes * len(box.tiling.boxes), "int32")
-    expect = instructions.transaction("arrive_expect" if call.arrive else "expect", call.barrier, size, span=call.span)
+    expect = instructions.mbarrier("arrive_expect" if call.arrive else "expect", call.barrier, size, span=call.span)
 
     def loads(mask: int) -> Stmt:
         return seq(
             [
-                instructions.tensor_load(
+                instructions.tma_load(
                     name, box.element(n), call.barrier, box.tiling.coordinates(n), call.span, mask=mask
                 )
                 for n in count

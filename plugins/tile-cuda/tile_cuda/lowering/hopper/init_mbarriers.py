@@ -36,12 +36,12 @@ def init_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads, in_cluster: bool) -> list[Stmt]:
     inits = [
-        instructions.transaction("init", load(buffer, [const(n, "int32")]), const(count, "int32"))
+        instructions.mbarrier("init", load(buffer, [const(n, "int32")]), const(count, "int32"))
         for buffer in buffers
         for n, count in enumerate(counts[buffer])
     ]
     is_first: Any = EQ(Analyzer().simplify(threads.number()), const(0, "int32"))
-    by_first_thread = IfThenElse(is_first, seq([*inits, instructions.transaction("fence_init")]), None)
+    by_first_thread = IfThenElse(is_first, seq([*inits, instructions.mbarrier("fence_init")]), None)
     return [by_first_thread, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
 
 

@@ -41,13 +41,13 @@ def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
 def _with_fences(body: Stmt, threads: Threads) -> Stmt:
     groups = [node for node in collect(body, AttrStmt) if node.attr_key == CudaStatementAttr.WGMMA_GROUP]
     read = {element.source for group in groups for element in collect(group, TensorLoad)}
-    stored = [call for call in collect(body, Call) if op_name(call) == instructions.TENSOR_STORE]
+    stored = [call for call in collect(body, Call) if op_name(call) == instructions.TMA_STORE]
     read |= {call.args[1].source for call in stored if instructions.is_explicit(call)}
     tiles = read & written_by_threads(body)
     if not tiles:
         return body
-    made, _ = _Fences(tiles).statement(body, False)
-    return made
+    fenced, _ = _Fences(tiles).statement(body, False)
+    return fenced
 
 
 def _is_barrier(call: Any) -> bool:
@@ -66,11 +66,11 @@ class _Fences:
         if isinstance(node, SeqStmt):
             parts = []
             for part in node.seq:
-                made, dirty = self.statement(part, dirty)
-                parts.append(made)
+                fenced, dirty = self.statement(part, dirty)
+                parts.append(fenced)
             return seq(parts), dirty
         if isinstance(node, Evaluate) and _is_barrier(node.value):
-            return (seq([instructions.fence_async(), node]) if dirty else node), False
+            return (seq([instructions.proxy_fence(), node]) if dirty else node), False
         if isinstance(node, (Break, Continue)):
             self.jumps[-1][type(node)] |= dirty
             return node, False  # nothing is behind it
@@ -83,8 +83,8 @@ class _Fences:
             body, after, after_break = self._iteration(node.body, dirty)
             if after and not dirty:  # so begins the next iteration
                 body, after, after_break = self._iteration(node.body, True)
-            made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
-            return made, dirty or after or after_break
+            loop = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
+            return loop, dirty or after or after_break
         if isinstance(node, IfThenElse):
             then, after = self.statement(node.then_case, dirty)
             other, after_other = None, dirty
@@ -97,9 +97,9 @@ class _Fences:
     def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
         """An iteration with its fences; is a write not fenced where the next one begins? where a break ends it?"""
         self.jumps.append({Break: False, Continue: False})
-        made, after = self.statement(body, dirty)
+        fenced, after = self.statement(body, dirty)
         jumps = self.jumps.pop()
-        return made, after or jumps[Continue], jumps[Break]
+        return fenced, after or jumps[Continue], jumps[Break]
 
     def _writes(self, node: Stmt) -> bool:
         return bool(written_by_threads(node) & self.tiles & variables(node))

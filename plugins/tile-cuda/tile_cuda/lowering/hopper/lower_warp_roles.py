@@ -112,7 +112,7 @@ class _Roles:
         self.init, self.producer, self.consumer = (bodies[name] for name in ("init", "producer", "consumer"))
 
     def run(self) -> Stmt:
-        init = IfThenElse(self._is_thread(0), seq([self.init, instructions.transaction("fence_init")]), None)
+        init = IfThenElse(self._is_thread(0), seq([self.init, instructions.mbarrier("fence_init")]), None)
         consumer = structural_map(self.consumer, (Evaluate, self._named_barrier))
         producer = IfThenElse(self._is_thread(self.threads), self.producer, None)
         is_consumer = self.thread < const(self.threads, "int32")
@@ -123,8 +123,8 @@ class _Roles:
             at_end = [thread_statement(WARP_BARRIER), instructions.cluster("barrier")]
         if self.shares:
             producer_registers, consumer_registers = self.shares
-            producer = seq([instructions.registers("release", producer_registers), producer])
-            consumer = seq([instructions.registers("acquire", consumer_registers), consumer])
+            producer = seq([instructions.setmaxnreg("release", producer_registers), producer])
+            consumer = seq([instructions.setmaxnreg("acquire", consumer_registers), consumer])
         return seq([init, meet, IfThenElse(is_consumer, consumer, producer), *at_end])
 
     def _is_clustered(self) -> bool:
@@ -148,11 +148,11 @@ def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
     barrier, converge, *_ = node.value.args
     lane, blocks = thread % WARP, instructions.blocks_released(node.value)
     if blocks > 1:  # a lane for each block
-        arrival = instructions.transaction("arrive_remote", barrier, lane)
+        arrival = instructions.mbarrier("arrive_remote", barrier, lane)
         arrive = IfThenElse(lane < const(blocks, "int32"), arrival, None)
     else:
-        arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.transaction("arrive", barrier), None)
-    meet = [thread_statement(WARP_BARRIER)] if constant(converge) else []
+        arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.mbarrier("arrive", barrier), None)
+    meet = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))] if constant(converge) else []
     return seq([*meet, arrive])
 
 

@@ -89,10 +89,10 @@ class _Iteration:
 
     def run(self) -> Stmt:
         node, var = self.node, self.node.loop_var
-        one = const(1, dtype_of(var))
+        step = const(1, dtype_of(var))
         begin = self._first_use_of_late()
-        middle = [*self.middle[:begin], *_at(self.freed, var, var - one), *self.middle[begin:]]
-        body = seq([*self.head, *_at(self.late, var, var - one), *middle])
+        middle = [*self.middle[:begin], *_at(self.freed, var, var - step), *self.middle[begin:]]
+        body = seq([*self.head, *_at(self.late, var, var - step), *middle])
         peeled = [renewed(_simplified_conditions(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))]
         count = 1
         while count < MOST_PEELED and _decides_iteration(body, var, node.min, count):
@@ -104,7 +104,7 @@ class _Iteration:
         first, extent = _simplified(node.min + begin), _simplified(node.extent - begin)
         remaining = For(var, first, extent, node.kind, body, None, node.annotations)
         remaining = renewed(_simplified_conditions(remaining, Analyzer()))
-        end = _at([*self.late, *self.freed], var, _simplified(node.min + node.extent - one))
+        end = _at([*self.late, *self.freed], var, _simplified(node.min + node.extent - step))
         return where(_has_more_than(node, 0), seq([*peeled, remaining, *end]))
 
     def _first_use_of_late(self) -> int:
@@ -140,7 +140,7 @@ def _is_release(statement: Stmt) -> bool:
 
 
 def _is_wait(statement: Stmt) -> bool:
-    if not isinstance(statement, Evaluate) or op_name(statement.value) != instructions.TRANSACTION:
+    if not isinstance(statement, Evaluate) or op_name(statement.value) != instructions.MBARRIER:
         return False
     return str(statement.value.args[0].value) == "wait"
 
@@ -204,11 +204,11 @@ def _simplified_conditions(statement: Stmt, analyzer: Analyzer) -> Stmt:
         return mutator.default_mutate(node)
 
     def branch(node: IfThenElse, mutator: Any) -> Any:
-        known = constant(analyzer.simplify(node.condition))
-        if known is None:
+        value = constant(analyzer.simplify(node.condition))
+        if value is None:
             return mutator.default_mutate(node)
-        taken = node.then_case if known else node.else_case
-        return seq([]) if taken is None else mutator.mutate(taken)
+        branch_taken = node.then_case if value else node.else_case
+        return seq([]) if branch_taken is None else mutator.mutate(branch_taken)
 
     def product(node: Evaluate, mutator: Any) -> Any:
         call = as_tile_call(node)
@@ -217,8 +217,8 @@ def _simplified_conditions(statement: Stmt, analyzer: Analyzer) -> Stmt:
         at = call.op.operand_names().index("clear_accum")
         args = list(call.call.args)
         args[at] = analyzer.simplify(args[at])
-        known = constant(args[at])
-        args[at] = args[at] if known is None else const(known, "int32")
+        clears = constant(args[at])
+        args[at] = args[at] if clears is None else const(clears, "int32")
         return call.rebuilt(args)
 
     return structural_mutate(statement, [(For, loop), (IfThenElse, branch), (Evaluate, product)])

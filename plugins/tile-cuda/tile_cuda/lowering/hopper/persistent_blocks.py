@@ -97,10 +97,10 @@ def with_persistent_blocks(
     tiles = Tiles(levels, kernel, cluster_axis)
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
     together = 1 if cluster_axis is None else CLUSTER_BLOCKS
-    many, one = const(blocks // together, "int32"), const(1, "int32")
+    many, unit = const(blocks // together, "int32"), const(1, "int32")
     first = block if cluster_axis is None else tirx.floordiv(block, const(together, "int32"))
     rank = tirx.floormod(block, const(together, "int32"))
-    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - one - first, many))
+    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - unit - first, many))
     body = [
         Bind(tile, wave * many + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
     ]  # fmt: skip

@@ -29,17 +29,17 @@ def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
     written: set[str] = set()
     for index, (var, func) in enumerate(functions):
         body = func.body
-        access = {str(name): str(how) for name, how in func.attrs[FunctionAttr.ACCESS].items()}
+        access = {str(name): str(mode) for name, mode in func.attrs[FunctionAttr.ACCESS].items()}
         if index:
             func = _without_early_access(func, access, read, written)
-            body = seq([instructions.grid("wait"), body])
+            body = seq([instructions.grid_dependency("wait"), body])
             facts = {**json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}")), "programmatic": True}
             func = func.with_attr(FunctionAttr.LAUNCH, json.dumps(facts, sort_keys=True))
         if index < len(functions) - 1:
-            body = seq([body, instructions.grid("release")])
+            body = seq([body, instructions.grid_dependency("release")])
         lowered[str(var.name_hint)] = func.with_body(body)
-        read |= {name for name, how in access.items() if "r" in how}
-        written |= {name for name, how in access.items() if "w" in how}
+        read |= {name for name, mode in access.items() if "r" in mode}
+        written |= {name for name, mode in access.items() if "w" in mode}
     env.note("notes", {"text": "each kernel is launched while the kernel before it ends"})
     return IRModule(lowered)
 
@@ -49,10 +49,10 @@ def _without_early_access(func: PrimFunc, access: dict[str, str], read: set[str]
 
     With const or restrict the compiler might move accesses in front of the wait.
     """
-    late = {name for name, how in access.items() if name in written or ("w" in how and name in read)}
+    late = {name for name, mode in access.items() if name in written or ("w" in mode and name in read)}
     if not late:
         return func
-    changed = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
+    changed = {name: "rw" if name in late and mode == "r" else mode for name, mode in access.items()}
     func = func.with_attr(FunctionAttr.ACCESS, changed)
     return func.with_attr(
         FunctionAttr.NO_RESTRICT, sorted(late | set(map(str, func.attrs.get(FunctionAttr.NO_RESTRICT) or ())))

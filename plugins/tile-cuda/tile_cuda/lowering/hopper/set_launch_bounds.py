@@ -19,7 +19,7 @@ MIN_BLOCKS = FunctionAttr.MIN_BLOCKS
 def set_launch_bounds(module: IRModule, env: PassEnv) -> IRModule:
     functions = {}
     for var, func in module.functions.items():
-        reallocates = any(op_name(call) == instructions.REGISTERS for call in collect(func.body, Call))
+        reallocates = any(op_name(call) == instructions.SETMAXNREG for call in collect(func.body, Call))
         is_bound = func.attrs.get(MIN_BLOCKS) is not None
         functions[str(var.name_hint)] = func.with_attr(MIN_BLOCKS, 1) if reallocates and not is_bound else func
     return IRModule(functions)

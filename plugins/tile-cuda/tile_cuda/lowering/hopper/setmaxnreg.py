@@ -26,7 +26,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     name = "acquire" if constant(call.rest[1]) else "release"
-    return instructions.registers(name, int(constant(call.rest[0]) or 0), call.span)
+    return instructions.setmaxnreg(name, int(constant(call.rest[0]) or 0), call.span)
 
 
 SETMAXNREG = TileOpImpl("annotate", "registers of warpgroups", lower, matches, priority=10, late=True)

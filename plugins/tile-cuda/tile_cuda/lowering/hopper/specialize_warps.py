@@ -181,22 +181,22 @@ class _Kernel:
         return *with_persistent_blocks(self.levels, code, blocks, self.kernel, cluster_axis), cluster_axis
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
-        found = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
-        if not isinstance(found, str) and blocks < CLUSTER_BLOCKS:
-            found = f"the kernel is laid out for {blocks} multiprocessor"
-        if isinstance(found, str):
-            self.env.note("block_pairs", {"declined": found})
+        axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
+        if not isinstance(axis, str) and blocks < CLUSTER_BLOCKS:
+            axis = f"the kernel is laid out for {blocks} multiprocessor"
+        if isinstance(axis, str):
+            self.env.note("block_pairs", {"declined": axis})
             return None
-        return found
+        return axis
 
     def _blocks_per_multiprocessor(self, code: Stmt, pipelines: list[Pipeline]) -> int:
         """How many blocks a multiprocessor holds, by the memory of their circular buffers and their registers."""
-        taken = sum(pipeline.bytes * pipeline.slots for pipeline in pipelines) + OTHER_BYTES
-        held = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
-        words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in held)
+        shared_bytes = sum(pipeline.bytes * pipeline.slots for pipeline in pipelines) + OTHER_BYTES
+        fragments = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
+        words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in fragments)
         registers = min(MOST_REGISTERS, words // self.threads.count + OTHER_REGISTERS)
         by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
-        return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
+        return max(1, min(self.env.capabilities.shared_bytes // shared_bytes, by_threads))
 
     def _overlap(self, node: For) -> Stmt:
         if LoopAttr.USER_BLOCKS in node.annotations or DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):

@@ -48,7 +48,7 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     for box_index, (block, _) in enumerate(tiling.boxes):
         block_column = const(block * (blocks.columns if blocks is not None else 0), "int32")
         first = load(buffer, [slot, *outer, *([row] if len(buffer.shape) > 2 else []), column + block_column])
-        loads.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(box_index), call.span, mask))
+        loads.append(instructions.tma_load(name, first, barrier, tiling.coordinates(box_index), call.span, mask))
     return seq(loads)
 
 

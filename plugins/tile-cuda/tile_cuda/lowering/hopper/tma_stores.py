@@ -125,15 +125,15 @@ class _Lowering:
         zero = const(0, "int32")
         first = load(self.staging, [self.warp, slab, zero, zero])
         start_store = [
-            instructions.tensor_store(name, first, tiling.coordinates(0), self.call.span),
-            instructions.stores("commit_stores"),
+            instructions.tma_store(name, first, tiling.coordinates(0), self.call.span),
+            instructions.tma_store_group("commit_stores"),
         ]
         return seq(
             [
-                self._by_first_lane([instructions.stores("wait_stores_read", self.slabs - 1)]),
+                self._by_first_lane([instructions.tma_store_group("wait_stores_read", self.slabs - 1)]),
                 _warp_barrier(),
                 self._write_staging(i, part, slab),
-                instructions.fence_async(),
+                instructions.proxy_fence(),
                 _warp_barrier(),
                 self._by_first_lane(start_store),
             ]

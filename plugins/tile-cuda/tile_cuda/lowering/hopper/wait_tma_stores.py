@@ -41,7 +41,7 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
     allocations = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.number() % WARP)
-    wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
+    wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.tma_store_group("wait_stores", 0, first), None)
     if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
         return seq([*allocations, body, wait])
 
@@ -54,7 +54,7 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
 
 
 def _needs_wait(call: Call) -> bool:
-    return op_name(call) == instructions.TENSOR_STORE and not instructions.is_explicit(call)
+    return op_name(call) == instructions.TMA_STORE and not instructions.is_explicit(call)
 
 
 def _first_element(element: Any) -> Any:

@@ -47,7 +47,7 @@ from tilecore.lowering.simt.insert_barriers import BARRIER, is_barrier
 
 MOST_GROUPS = 4  # that are told apart; older ones are merged into the oldest of them
 MOST_ROUNDS = 6  # over a loop before the indices of its slots count as unknown
-_READING = (instructions.STMATRIX, instructions.TENSOR_STORE, "if_then_else")
+_READING = (instructions.STMATRIX, instructions.TMA_STORE, "if_then_else")
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,9 @@ class _Waits:
         finished = (ended - running) & self.in_scope
         settled = []
         for buffer in sorted(finished, key=lambda v: str(v.name)):
-            settled.append(instructions.settle(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0)))
+            settled.append(
+                instructions.register_fence(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0))
+            )
         return settled
 
 
@@ -245,10 +247,10 @@ def _group_of(node: AttrStmt) -> Group:
         name = op_name(call)
         if name == instructions.WGMMA:
             accumulators.add(call.args[3].source)
-        elif name == instructions.WGMMA_HELD:
+        elif name == instructions.WGMMA_RS:
             accumulators.add(call.args[2].source)
             read.add(call.args[3].source)
-    tiles = [call.args[0] for call in collect(node, Call) if op_name(call) == instructions.OPERAND]
+    tiles = [call.args[0] for call in collect(node, Call) if op_name(call) == instructions.DESCRIPTOR]
     tiles_by_key = {(t.source, str(t.indices[0])): (t.source, t.indices[0]) for t in tiles}
     explicit = constant(node.value) == EXPLICIT_WAIT
     return Group(frozenset(accumulators), frozenset(read), tuple(tiles_by_key.values()), explicit)
@@ -269,14 +271,14 @@ def _first_conflict(node: Any, state: State) -> int:
     if isinstance(node, Evaluate) and op_name(node.value) == instructions.RELEASE:
         freed = [(e.source, e.indices[0]) for e in node.value.args[2:]]
         return next((age for age in _unwaited_ages(state) if _holds(state[age], freed)), len(state))
-    touched = variables(node)
+    accessed = variables(node)
     written = {store.buffer for store in collect(node, BufferStore)}
     for call in collect(node, Call):  # a call may write its operands
         if op_name(call) not in _READING:
             written |= {element.source for element in call.args if isinstance(element, TensorLoad)}
     for age in _unwaited_ages(state):
         group = state[age]
-        if group.accumulators & touched or group.read & written or any(tile in written for tile, _ in group.tiles):
+        if group.accumulators & accessed or group.read & written or any(tile in written for tile, _ in group.tiles):
             return age
     return len(state)
 
@@ -306,12 +308,16 @@ def _after_loop(group: Group, node: Any) -> Group:
 
 
 def _at_iteration(group: Group, node: For, step: Any) -> Group:
-    own = {bind.var for bind in collect(node.body, Bind)} | {loop.loop_var for loop in collect(node.body, For)}
+    defined_in_loop = {bind.var for bind in collect(node.body, Bind)} | {
+        loop.loop_var for loop in collect(node.body, For)
+    }
     tiles = []
     for tile, slot in group.tiles:
         if slot is not None:
             slot = Analyzer().simplify(substitute(slot, {node.loop_var: step}))
-            slot = None if variables(slot) & own else slot  # it depends on a value that each iteration defines
+            slot = (
+                None if variables(slot) & defined_in_loop else slot
+            )  # it depends on a value that each iteration defines
         tiles.append((tile, slot))
     return replace(group, tiles=tuple(tiles))
 

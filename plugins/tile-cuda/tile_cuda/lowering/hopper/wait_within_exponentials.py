@@ -42,7 +42,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 PARTS = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
 MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
-_WITH_A_WAIT = (instructions.SETTLE, instructions.RELEASE)  # what follows a wait at once
+_WITH_A_WAIT = (instructions.REGISTER_FENCE, instructions.RELEASE)  # what follows a wait at once
 
 
 def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -97,8 +97,8 @@ def _count_steps(node: Stmt) -> int:
     loops, stores = collect(node, For), collect(node, BufferStore)
     if any(loop.kind != ForKind.UNROLLED or constant(loop.extent) is None for loop in loops) or len(stores) != 1:
         return 0
-    own = {bind.var for bind in collect(node, Bind)}
-    if dtype_of(stores[0].value) != "float32" or any(variables(index) & own for index in stores[0].indices):
+    bound_in_nest = {bind.var for bind in collect(node, Bind)}
+    if dtype_of(stores[0].value) != "float32" or any(variables(index) & bound_in_nest for index in stores[0].indices):
         return 0
     if not any(op_name(call) in EXPONENTIALS for call in collect(stores[0].value, Call)):
         return 0

@@ -66,8 +66,8 @@ class Producer:
         if isinstance(node, IfThenElse):
             then_case = seq(self._block(node.then_case))
             else_case = None if node.else_case is None else seq(self._block(node.else_case))
-            kept = None if else_case is None or is_nothing(else_case) else else_case
-            return [IfThenElse(node.condition, then_case, kept)]
+            remaining_else = None if else_case is None or is_nothing(else_case) else else_case
+            return [IfThenElse(node.condition, then_case, remaining_else)]
         return self._block(node.body)
 
     def _load(self, circular_buffer: CircularBuffer, place: int) -> list[Stmt]:
@@ -76,9 +76,9 @@ class Producer:
         together = circular_buffer.pipeline.loads[place]
         slot, span = circular_buffer.slot(iteration), together[-1].nodes[-1].span
         parity = circular_buffer.parity(iteration, flipped=True)
-        statements.append(instructions.transaction("wait", load(circular_buffer.empty, [slot]), parity, span=span))
+        statements.append(instructions.mbarrier("wait", load(circular_buffer.empty, [slot]), parity, span=span))
         size = const(circular_buffer.pipeline.bytes, "int32")
-        expect = instructions.transaction("arrive_expect", load(circular_buffer.full, [slot]), size, span=span)
+        expect = instructions.mbarrier("arrive_expect", load(circular_buffer.full, [slot]), size, span=span)
         statements.append(expect)
         for tma_load in together:
             for node, call in zip(tma_load.nodes, tma_load.calls, strict=True):
@@ -163,7 +163,7 @@ class Consumer:
     def _wait(self, circular_buffer: CircularBuffer, place: int) -> Stmt:
         iteration = self.current[circular_buffer, place]
         full = load(circular_buffer.full, [circular_buffer.slot(iteration)])
-        return instructions.transaction("wait", full, circular_buffer.parity(iteration))
+        return instructions.mbarrier("wait", full, circular_buffer.parity(iteration))
 
     def _release(self, circular_buffer: CircularBuffer, place: int) -> Stmt:
         slot = circular_buffer.slot(self.current[circular_buffer, place])

@@ -111,7 +111,7 @@ class _Lowering:
         if self.a is None:
             registers = self.binding.registers[call.a.source]
             a = load(registers, [const((i * p.steps + step) * p.shape.operand_a.registers, "int32")])
-            return instructions.wgmma_held(p.name, b_by_n, accumulator, a, b, add, span=call.span)
+            return instructions.wgmma_rs(p.name, b_by_n, accumulator, a, b, add, span=call.span)
         a = self.a.at(step, i * ROWS)
         return instructions.wgmma(p.name, bool(call.transpose_a), b_by_n, accumulator, a, b, add, span=call.span)
 
@@ -139,7 +139,12 @@ class _SharedOperand:
         places = (self.across, zero) if self.along_k else (zero, self.across)
         element = load(self.region.source, element_indices(self.region, *places), self.span)
         leading = 16 if self.along_k else self.blocks.bytes  # along K an instruction's part lies within a block
-        return [Bind(self.var, instructions.operand(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]))]
+        return [
+            Bind(
+                self.var,
+                instructions.matrix_descriptor(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]),
+            )
+        ]
 
     def at(self, step: int, across: int) -> Expr:
         """The descriptor of an instruction's part: step ``step`` along K, ``across`` elements further along M or N."""
@@ -147,7 +152,7 @@ class _SharedOperand:
         blocks = self.blocks
         inside = column % blocks.columns * blocks.span // blocks.columns
         offset = column // blocks.columns * blocks.bytes + row * blocks.span + inside
-        return instructions.operand_at(self.var, offset // PIECE)
+        return instructions.descriptor_at(self.var, offset // PIECE)
 
 
 WGMMA = TileOpImpl(
@@ -167,7 +172,9 @@ EXPLICIT_WGMMA = replace(WGMMA, op=WGMMA_GEMM.name, matches=matches_explicit)
 
 def lower_fence(call: TileCall, env: ThreadEnv) -> Stmt:
     registers = env.binding.registers[call.buffer.source]
-    return instructions.settle(load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span)
+    return instructions.register_fence(
+        load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span
+    )
 
 
 def matches_fence(call: TileCall, env: PassEnv) -> str | None:

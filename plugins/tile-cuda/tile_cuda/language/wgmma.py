@@ -1,4 +1,4 @@
-"""Asynchronous matrix products by warpgroups, for which the kernel itself waits. PTX ISA, "wgmma"."""
+"""Asynchronous warpgroup-level matrix products (wgmma), for which the kernel itself waits. PTX ISA, "wgmma"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.gemm import GemmWarpPolicy, product_operands
 from tilecore.language.regions import region_of
 
-MOST_GROUPS = 7  # that may run on after a wait
+MOST_GROUPS = 7  # groups that may still run after a wait
 
 
 def wgmma_gemm(
@@ -35,14 +35,16 @@ def wgmma_gemm(
     emit(WGMMA_GEMM.name, operands, dialect_hints(KIND, "T.wgmma_gemm", annotations))
 
 
-def _wait(what: str, count: Any) -> None:
+def _wait(function_name: str, count: Any) -> None:
     if not isinstance(count, int) or not 0 <= count <= MOST_GROUPS:
-        raise LanguageError(f"{what} takes a number of groups", found=repr(count)[:60], expected=f"0 to {MOST_GROUPS}")
-    emit_call(KIND, what, instructions.WARPGROUP, [StringImm("wait"), IntImm("int32", count)])
+        raise LanguageError(
+            f"{function_name} takes a number of groups", found=repr(count)[:60], expected=f"0 to {MOST_GROUPS}"
+        )
+    emit_call(KIND, function_name, instructions.WARPGROUP, [StringImm("wait"), IntImm("int32", count)])
 
 
 def wait_wgmma(id: int = 0) -> None:
-    """Wait until all groups of products except the last ``id`` have ended."""
+    """Wait until all wgmma groups except the last ``id`` have ended."""
     _wait("T.wait_wgmma", id)
 
 
@@ -52,12 +54,15 @@ def warpgroup_wait(num_mma: int = 0) -> None:
 
 
 def warpgroup_arrive() -> None:
-    """Orders earlier accesses of registers before later products; T.wgmma_gemm does so by itself."""
+    """Orders earlier accesses to registers before later wgmma operations; T.wgmma_gemm does so by itself."""
     emit_call(KIND, "T.warpgroup_arrive", instructions.WARPGROUP, [StringImm("begin")])
 
 
 def warpgroup_commit_batch() -> None:
-    """Makes a group of the products that are in no group yet; after T.wgmma_gemm, which does so itself, it is empty."""
+    """Makes a group of the wgmma operations that are in no group yet.
+
+    T.wgmma_gemm makes a group by itself, so the group after it is empty.
+    """
     emit_call(KIND, "T.warpgroup_commit_batch", instructions.WARPGROUP, [StringImm("commit")])
 
 
