@@ -128,13 +128,13 @@ class Command:
 
     def views(self, *kinds: str) -> list[View]:
         """Operands that are views, of these kinds ("w", "r", "rw", "work"); of all when none is given."""
-        found = []
-        for word in self.instruction.operands:
-            name, _, kind = word.partition(":")
+        views = []
+        for operand in self.instruction.operands:
+            name, _, kind = operand.partition(":")
             value = self.operands[name]
             if isinstance(value, View) and (not kinds or kind.split("|")[0] in kinds):
-                found.append(value)
-        return found
+                views.append(value)
+        return views
 
     def written(self) -> list[View]:
         return self.views("w", "rw", "work")
@@ -168,10 +168,10 @@ def as_command(node: Any) -> Command | None:
     return Command(instruction, dict(zip(names, map(_value, call.args), strict=True)), getattr(node, "span", None))
 
 
-def rebuilt(found: Command, operands: dict[str, Any]) -> Stmt:
+def rebuilt(original: Command, operands: dict[str, Any]) -> Stmt:
     """The command with other operands."""
-    names = [word.partition(":")[0] for word in found.instruction.operands]
-    return command(found.instruction.name, *(operands[name] for name in names), span=found.span)
+    names = [word.partition(":")[0] for word in original.instruction.operands]
+    return command(original.instruction.name, *(operands[name] for name in names), span=original.span)
 
 
 def _operand(value: Any) -> Any:

@@ -96,9 +96,9 @@ def _span(view: View, lanes: int) -> int | None:
 
 
 def _most(extent: Any) -> int | None:
-    known = constant(extent)
-    if known is not None:
-        return known
+    constant_extent = constant(extent)
+    if constant_extent is not None:
+        return constant_extent
     bound = Analyzer().const_int_bound(extent).max_value
     return int(bound) if bound < 65536 else None
 
@@ -115,7 +115,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _at_most(a: Any, b: Any) -> bool:
-    known, limit = _most(a), constant(b)
-    if known is not None and limit is not None:
-        return known <= limit
+    largest, limit = _most(a), constant(b)
+    if largest is not None and limit is not None:
+        return largest <= limit
     return not isinstance(a, int) and not isinstance(b, int) and bool(structural_equal(a, b))

@@ -63,9 +63,10 @@ class View:
         if not self.is_local or shape is None or constant(self.lane) != 0 or not _is_multiple(self.offset, eu):
             return False
         counts = (shape[0], -(-shape[1] // lanes), shape[2], shape[3])  # a stride of what is there once does not matter
-        wanted = aligned_strides(shape, lanes, eu)
+        expected_strides = aligned_strides(shape, lanes, eu)
         return all(
-            count == 1 or constant(own) == step for count, own, step in zip(counts, self.strides, wanted, strict=True)
+            count == 1 or constant(stride) == expected
+            for count, stride, expected in zip(counts, self.strides, expected_strides, strict=True)
         )
 
 
@@ -96,7 +97,7 @@ def _expr(number: Any) -> Expr:
 
 def _is_multiple(value: Any, unit: int) -> bool:
 
-    known = constant(value)
-    if known is not None:
-        return known % unit == 0
+    constant_value = constant(value)
+    if constant_value is not None:
+        return constant_value % unit == 0
     return constant(Analyzer().simplify(value % unit)) == 0

@@ -29,8 +29,8 @@ def why_one_core(func: PrimFunc) -> str | None:
     accesses = [t for t in by_memory(walk.accesses(func.body, {}), aliases_of(func.body)) if not t.is_local]
     for access in accesses:
         if access.engine == CONTROL and access.writes:
-            how = "atomically " if access.reads else ""
-            return f"the control core changes {how}{access.buffer.name}{_where(access)}"
+            adverb = "atomically " if access.reads else ""
+            return f"the control core changes {adverb}{access.buffer.name}{_where(access)}"
     axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
     for access in accesses:
         if access.writes and (access.view is None or not set(axes) <= walk.depends_on(access.view)):
@@ -62,14 +62,14 @@ class _Walk:
 
     def depends_on(self, view: View) -> set[Var]:
         """Every variable that has a say in where the view lies."""
-        found: set[Var] = set()
+        dependences: set[Var] = set()
         todo = variables(view.call())
         while todo:
             var = todo.pop()
-            if var not in found:
-                found.add(var)
+            if var not in dependences:
+                dependences.add(var)
                 todo |= self.sources.get(var, set())
-        return found
+        return dependences
 
     def accesses(self, node: Stmt, names: Mapping[Var, Any], depth: int = 0) -> Iterator[Access]:
         if isinstance(node, Bind):
@@ -90,10 +90,10 @@ class _Walk:
         for level, other, size, var in self.loops:
             if level == depth and structural_equal(other, first) and structural_equal(size, extent):
                 return var
-        made = Var(str(node.loop_var.name), dtype_of(node.loop_var))
-        self.sources[made] = variables(first) | variables(extent)
-        self.loops.append((depth, first, extent, made))
-        return made
+        shared_variable = Var(str(node.loop_var.name), dtype_of(node.loop_var))
+        self.sources[shared_variable] = variables(first) | variables(extent)
+        self.loops.append((depth, first, extent, shared_variable))
+        return shared_variable
 
 
 def _renamed(access: Access, names: Mapping[Var, Any]) -> Access:

@@ -48,10 +48,10 @@ class Emitter:
     @contextmanager
     def inner(self) -> Iterator[list[Stmt]]:
         """What is added meanwhile goes to this list."""
-        made: list[Stmt] = []
-        self._open.append(made)
+        statements: list[Stmt] = []
+        self._open.append(statements)
         try:
-            yield made
+            yield statements
         finally:
             self._open.pop()
 
@@ -111,18 +111,18 @@ class Emitter:
         """The value with the aligned layout, varying along ``axes``."""
         if tile.axes == axes and self.is_aligned(tile.view):
             return tile.view
-        made = self.new(axes, tile.dtype)
-        self.emit("copy", made.view, over(tile, self.frame, axes))
-        return made.view
+        copy = self.new(axes, tile.dtype)
+        self.emit("copy", copy.view, over(tile, self.frame, axes))
+        return copy.view
 
     def as_tile(self, value: Any, dtype: str) -> Tile:
         """A value as a tile: an expression is the same number everywhere."""
         return value if isinstance(value, Tile) else self.filled(value, frozenset(), dtype)
 
     def filled(self, value: Any, axes: frozenset[str], dtype: str) -> Tile:
-        made = self.new(axes, dtype)
-        self.emit("fill", made.view, value)
-        return made
+        tile = self.new(axes, dtype)
+        self.emit("fill", tile.view, value)
+        return tile
 
     def cast(self, tile: Tile, dtype: str, rounding: str = "even") -> Tile:
         """The tensor unit's own conversion, which saturates. rounding: "even" (to nearest) or "zero"."""

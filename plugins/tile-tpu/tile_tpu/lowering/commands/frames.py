@@ -43,8 +43,8 @@ class Frame:
     chunk: int = 0
 
     def axis_of(self, var: Var) -> str | None:
-        for known, axis in self.axes.items():
-            if known.same_as(var):
+        for loop_var, axis in self.axes.items():
+            if loop_var.same_as(var):
                 return axis
         return None
 
@@ -76,8 +76,8 @@ class Frame:
             rest = Analyzer().simplify(substitute(index, zero))
         if not isinstance(rest, int) and any(var in variables(rest) for var in self.axes):
             raise NotTensor(f"the index {index} is no sum of multiples of loop variables")
-        known = constant(rest)
-        return factors, rest if known is None else known
+        constant_rest = constant(rest)
+        return factors, rest if constant_rest is None else constant_rest
 
 
 def extents_of(frame: Frame) -> dict[Var, int]:

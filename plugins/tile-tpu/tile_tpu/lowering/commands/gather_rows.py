@@ -35,6 +35,6 @@ def gather_rows(emit: Emitter, dst: View, src: View, rows: View, other: Any) -> 
     emit.emit("gather_rows", dst, every, rows, other)
 
 
-def _same_lane(one: View, other: View) -> bool:
-    a, b = constant(one.lane), constant(other.lane)
+def _same_lane(first: View, second: View) -> bool:
+    a, b = constant(first.lane), constant(second.lane)
     return a is not None and a == b

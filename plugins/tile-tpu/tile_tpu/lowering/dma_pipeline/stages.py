@@ -140,7 +140,7 @@ class _Planner:
         for buffer in buffers:
             if buffer in self.kept:
                 return f"{buffer.name} is used outside of the loop"
-            if any(buffer in unit.touched for unit in earlier):
+            if any(buffer in unit.accessed for unit in earlier):
                 return f"{buffer.name} is used before it in the iteration"
             if self.carried.carries(self.loop, buffer):
                 return f"{buffer.name} carries values from one iteration to the next"
@@ -171,7 +171,7 @@ class _Planner:
         tensors = {t.buffer for t in unit.of_commands() if t.writes}
         others = [u for u in self.units if u is not unit and not any(u is b for b in stages.behind)]
         for buffer in tensors:
-            if any(buffer in u.touched for u in others) or any(t.reads and t.buffer in tensors for t in unit.accesses):
+            if any(buffer in u.accessed for u in others) or any(t.reads and t.buffer in tensors for t in unit.accesses):
                 return f"{buffer.name} is used elsewhere in the loop"
         prepared = {b for u in stages.prepare for b in u.written}
         for buffer in {t.buffer for t in unit.of_commands() if t.reads} & self.changed:

@@ -57,7 +57,7 @@ class Unit:
         return {t.buffer for t in self.accesses if t.reads} | set(self.asks)
 
     @property
-    def touched(self) -> set[Var]:
+    def accessed(self) -> set[Var]:
         return self.written | self.read
 
     def of_commands(self) -> list[Access]:
@@ -78,13 +78,13 @@ def _split(node: Stmt) -> list[Stmt]:
     if any(isinstance(part, (AllocBuffer, DeclBuffer, Bind)) for part in [*then, *other]):
         return [node]
     negated = tirx.Not(node.condition)
-    made = [IfThenElse(node.condition, part, None, span=part.span or node.span) for part in then]
-    return made + [IfThenElse(negated, part, None, span=part.span or node.span) for part in other]
+    guarded = [IfThenElse(node.condition, part, None, span=part.span or node.span) for part in then]
+    return guarded + [IfThenElse(negated, part, None, span=part.span or node.span) for part in other]
 
 
 def _unit(node: Stmt, aliases: Mapping[Var, Var]) -> Unit:
     accesses = [] if isinstance(node, (AllocBuffer, DeclBuffer)) else by_memory(all_accesses(node), aliases)
-    commands = [found for e in collect(node, Evaluate) if (found := instruction_of(e)) is not None]
+    commands = [instruction for e in collect(node, Evaluate) if (instruction := instruction_of(e)) is not None]
     engines = frozenset(c.engine for c in commands if c.engine != CONTROL)
     asks = {load.source for load in collect(node, TensorLoad)}
     asks |= {call.args[0] for call in collect(node, Call) if op_name(call) == ELEMENT}
@@ -107,12 +107,12 @@ def _acts(node: Stmt) -> bool:
 
 def cost_of(node: Stmt) -> int:
     """Of a unit's commands on the tensor unit: elements that it works on in a lane, products times their depth."""
-    found = as_command(node) if isinstance(node, Evaluate) else None
-    if found is not None:
-        views = found.views()
+    command = as_command(node) if isinstance(node, Evaluate) else None
+    if command is not None:
+        views = command.views()
         if not views:
             return 0
-        depth = _size(found.operands["a"].shape[3]) if found.instruction.name.startswith("mm") else 1
+        depth = _size(command.operands["a"].shape[3]) if command.instruction.name.startswith("mm") else 1
         n, c, h, w = (_size(s) for s in (views[0].shape))
         return max(1, n * -(-c // 64) * h * w * depth)
     inner = sum(cost_of(child) for child in children(node))
@@ -120,5 +120,5 @@ def cost_of(node: Stmt) -> int:
 
 
 def _size(extent: Any, unknown: int = 64) -> int:
-    known = constant(extent)
-    return unknown if known is None else max(known, 1)
+    constant_extent = constant(extent)
+    return unknown if constant_extent is None else max(constant_extent, 1)

@@ -36,17 +36,17 @@ def truth_value(values: Values, node: Any) -> Value:
 
 def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Value:
     """``yes if condition else no``, of values that are computed already. Raises NotTensor."""
-    known = constant(condition)
-    if known is not None:
-        return yes if known else no
+    constant_condition = constant(condition)
+    if constant_condition is not None:
+        return yes if constant_condition else no
     name = type(condition).__name__
     name = _CONNECTIVES.get(name, name)
     if name in ("And", "Or", "Not", "BitwiseXor"):
         return _connective(values, name, condition, yes, no, dtype)
     if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
-        test, one, other = condition.args
+        test, if_true, if_false = condition.args
         with values.guard():
-            first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
+            first, second = choose(values, if_true, yes, no, dtype), choose(values, if_false, yes, no, dtype)
         return choose(values, test, first, second, dtype)
     if op_name(condition) in FLOAT_TESTS:
         return _float_test(values, condition, yes, no, dtype)
@@ -143,17 +143,17 @@ def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
 def _select_on_control_core(values: Values, condition: Any, yes: Any, no: Any) -> Value:
     """A condition that is the same for all iterations: the control core decides which value is computed."""
     test = values.expanded(condition)
-    known = constant(test)
-    if known is not None:
-        return values.value(yes if known else no)
+    constant_test = constant(test)
+    if constant_test is not None:
+        return values.value(yes if constant_test else no)
     emit, dtype = values.emit, dtype_of(yes)
-    computed_before = list(values.known)
+    computed_before = list(values.computed)
     results, branches = [], []
     for node in (yes, no):
         with emit.inner() as statements:
             results.append(values.value(node))
         branches.append(statements)
-        values.known[:] = computed_before
+        values.computed[:] = computed_before
     tiles = [result for result in results if isinstance(result, Tile)]
     axes = frozenset().union(*(tile.axes for tile in tiles)) if tiles else frozenset()
     chosen = emit.new(axes, dtype)

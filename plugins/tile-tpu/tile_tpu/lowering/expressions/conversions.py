@@ -32,12 +32,12 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
         return tile
     if dtype == "bool":
         return if_zero(values, tile, const(0, "uint8"), const(1, "uint8"), "uint8")
-    for one in (dtype, source):
-        if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
+    for element_type in (dtype, source):
+        if element_type not in FACTS or FACTS[element_type].bits not in (8, 16, 32) or element_type == "bool":
             raise NotTensor(f"a conversion from {source} to {dtype}")
     if values.emit.chip.lacks(dtype) or values.emit.chip.lacks(source):
         raise NotTensor(f"{values.emit.chip.name} has no fp8")
-    from_float, to_float = (FACTS[one].kind == "float" for one in (source, dtype))
+    from_float, to_float = (FACTS[element_type].kind == "float" for element_type in (source, dtype))
     if not from_float and not to_float:
         return _integers(values, tile, dtype, source)
     if dtype == "bfloat16" and source in ("int32", "uint32"):
@@ -51,11 +51,11 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
 
 def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
     """To float32, or from it."""
-    made = values.emit.cast(tile, dtype)
+    cast_tile = values.emit.cast(tile, dtype)
     if dtype not in _LAST or values.emit.fast:
-        return made
+        return cast_tile
     last = [const(sign * _LAST[dtype], "float32") for sign in (1, -1)]
-    above = compare(values, "greater", tile, last[0], _infinite(dtype, 1), made, dtype)
+    above = compare(values, "greater", tile, last[0], _infinite(dtype, 1), cast_tile, dtype)
     return compare(values, "greater", last[1], tile, _infinite(dtype, -1), above, dtype)
 
 
@@ -67,10 +67,10 @@ def _odd(values: Values, tile: Tile, source: str) -> Tile:
     some = compare(values, "greater", rest, const(0, source), const(1, source), const(0, source), source)
     high = values.apply("or", [values.apply("shift_right", [tile, eight], source), some], source)
     odd = values.apply("shift_left", [high, eight], source)
-    made = compare(values, "greater", tile, most, odd, tile, source)
+    rounded = compare(values, "greater", tile, most, odd, tile, source)
     if source == "uint32":
-        return made
-    return compare(values, "greater", const(-(1 << 24), source), tile, odd, made, source)
+        return rounded
+    return compare(values, "greater", const(-(1 << 24), source), tile, odd, rounded, source)
 
 
 def _infinite(dtype: str, sign: int) -> Expr:

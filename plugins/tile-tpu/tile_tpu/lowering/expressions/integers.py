@@ -45,9 +45,9 @@ def same_bits(values: Values, tile: Tile, dtype: str) -> Tile:
     """The bits of each element as another type of that size."""
     if tile.dtype == dtype:
         return tile
-    made = values.emit.new(tile.axes, dtype)
-    values.emit.emit("copy", made.view, tile.view)
-    return made
+    copy = values.emit.new(tile.axes, dtype)
+    values.emit.emit("copy", copy.view, tile.view)
+    return copy
 
 
 def _divided(values: Values, name: str, a: Any, b: Any, dtype: str) -> Tile:

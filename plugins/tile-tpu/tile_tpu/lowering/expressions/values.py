@@ -33,7 +33,7 @@ class Values:
         self.own: dict[tuple[Var, int], Tile] = {}
         self.owned: set[Var] = set()
         self.bound: dict[Var, Value] = {}
-        self.known: list[tuple[Any, Tile]] = []  # what was computed, until something is written
+        self.computed: list[tuple[Any, Tile]] = []  # what was computed, until something is written
         self.numbers: set[Var] = set()  # temporaries of floats that hold no NaN
         self.indices: dict[Var, Expr] = {}  # index arithmetic that has a name
         self.guards = 0  # conditions around what is computed that do not hold in all iterations
@@ -68,13 +68,13 @@ class Values:
         """The value of an expression. Raises NotTensor."""
         if self.is_uniform(node):
             return self.expanded(node)
-        for known, tile in self.known:
-            if structural_equal(known, node, map_free_vars=False):
+        for expression, tile in self.computed:
+            if structural_equal(expression, node, map_free_vars=False):
                 return tile
-        made = lower_expression(self, node)
-        if isinstance(made, Tile):
-            self.known.append((node, made))
-        return made
+        value = lower_expression(self, node)
+        if isinstance(value, Tile):
+            self.computed.append((node, value))
+        return value
 
     def tile(self, node: Any, dtype: str | None = None) -> Tile:
         """The value as a tile."""
@@ -85,11 +85,11 @@ class Values:
         shared = {new for new, _ in self.layouts.values()} | {tile.view.buffer for tile in self.own.values()}
         if not isinstance(value, Tile) or value.view.buffer not in shared:
             return value
-        made = self.emit.new(value.axes, value.dtype, "kept")
-        self.emit.emit("copy", made.view, value.view)
-        return made
+        copy = self.emit.new(value.axes, value.dtype, "kept")
+        self.emit.emit("copy", copy.view, value.view)
+        return copy
 
-    def held(self) -> set[Var]:
+    def live_buffers(self) -> set[Var]:
         """Temporaries that are read later."""
         tiles = [value for value in self.bound.values() if isinstance(value, Tile)]
         return {tile.view.buffer for tile in (*tiles, *self.own.values())}
@@ -101,7 +101,7 @@ class Values:
 
     def forget(self) -> None:
         """Memory was written: what was computed from it may not hold."""
-        self.known.clear()
+        self.computed.clear()
 
     def expanded(self, node: Any) -> Expr:
         scalars = {var: value for var, value in self.bound.items() if not isinstance(value, Tile)}
@@ -125,12 +125,12 @@ class Values:
     def places(self, node: TensorLoad | BufferStore) -> list[Any]:
         """The indices of an access, in terms of the loops and of what is the same for all iterations. Raises NotTensor
         where they are read from memory."""
-        made = [self.index_of(index) for index in node.indices]
-        looked_up = {var for index in made for var in variables(index) if isinstance(self.bound.get(var), Tile)}
+        indices = [self.index_of(index) for index in node.indices]
+        looked_up = {var for index in indices for var in variables(index) if isinstance(self.bound.get(var), Tile)}
         if looked_up:
             names = ", ".join(sorted(str(var.name) for var in looked_up))
             raise NotTensor(f"an index that is computed from what is read: {names}")
-        return made
+        return indices
 
     def local_access(self, node: TensorLoad | BufferStore) -> LocalAccess:
         buffer = node.source if isinstance(node, TensorLoad) else node.buffer
@@ -161,9 +161,9 @@ class Values:
             operands = [self.emit.as_tile(operands[0], dtype), *operands[1:]]
         tiles = [o for o in operands if isinstance(o, Tile)]
         axes = frozenset().union(*(t.axes for t in tiles))
-        made = to if to is not None else self.emit.new(axes, dtype)
-        self.emit.emit(name, made.view, *(self._operand(o, made.axes) for o in operands))
-        return made
+        result = to if to is not None else self.emit.new(axes, dtype)
+        self.emit.emit(name, result.view, *(self._operand(o, result.axes) for o in operands))
+        return result
 
     def _operand(self, value: Value, axes: frozenset[str]) -> Any:
         return over(value, self.frame, axes) if isinstance(value, Tile) else value

@@ -87,8 +87,8 @@ class LiveRanges:
         self._loops.append((node, begin, self.clock))
 
     def _leaf(self, node: Stmt, trips: int) -> None:
-        found = instruction_of(node)
-        name = found.name if found is not None else ""
+        instruction = instruction_of(node)
+        name = instruction.name if instruction is not None else ""
         if name == "parallel_start":
             self.clock += 1
             self._region = {}
@@ -144,5 +144,5 @@ class LiveRanges:
 
 
 def _trips(node: For | While) -> int:
-    known = constant(node.extent) if isinstance(node, For) else None
-    return UNKNOWN_TRIPS if known is None else max(1, known)
+    constant_trips = constant(node.extent) if isinstance(node, For) else None
+    return UNKNOWN_TRIPS if constant_trips is None else max(1, constant_trips)

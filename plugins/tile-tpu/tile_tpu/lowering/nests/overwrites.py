@@ -17,7 +17,7 @@ from tilecore.ir.visit import children, loads, variables
 
 
 @dataclass
-class _Held:
+class _Tracked:
     """reads: memory that the value reads. stale: some of it has been written since."""
 
     reads: frozenset[Var]
@@ -30,7 +30,7 @@ class Overwrites:
 
     names: set[Var] = field(default_factory=set)
     conditions: set[IfThenElse] = field(default_factory=set)
-    _held: dict[Any, _Held] = field(default_factory=dict)
+    _tracked: dict[Any, _Tracked] = field(default_factory=dict)
 
     def keeps(self, statement: Bind | IfThenElse) -> bool:
         """Whether the value of the name, or of the condition, has to be a copy."""
@@ -39,12 +39,12 @@ class Overwrites:
     def _walk(self, node: Stmt, around: tuple[IfThenElse, ...]) -> None:
         if isinstance(node, Bind):
             self._use(node.value)
-            self._held[node.var] = _Held(self._read_by(node.value))
+            self._tracked[node.var] = _Tracked(self._read_by(node.value))
         elif isinstance(node, BufferStore):
             self._store(node, around)
         elif isinstance(node, IfThenElse):
             self._use(node.condition)
-            self._held[node] = _Held(self._read_by(node.condition))
+            self._tracked[node] = _Tracked(self._read_by(node.condition))
             for branch in (node.then_case, node.else_case):
                 if branch is not None:
                     self._walk(branch, (*around, node))
@@ -61,23 +61,23 @@ class Overwrites:
         for value in (node.value, *node.indices):
             self._use(value)
         for statement in around:
-            if self._held[statement].stale:
+            if self._tracked[statement].stale:
                 self.conditions.add(statement)
             self._use(statement.condition)
-        for held in self._held.values():
-            held.stale |= node.buffer in held.reads
+        for tracked in self._tracked.values():
+            tracked.stale |= node.buffer in tracked.reads
 
     def _use(self, value: Any) -> None:
         if not isinstance(value, int):
-            self.names |= {var for var in variables(value) if var in self._held and self._held[var].stale}
+            self.names |= {var for var in variables(value) if var in self._tracked and self._tracked[var].stale}
 
     def _read_by(self, value: Any) -> frozenset[Var]:
         """The memory that a value reads, by the names in it too."""
-        own = {load.source for load in loads(value)}
-        return frozenset(own).union(*(self._held[var].reads for var in variables(value) if var in self._held))
+        loaded = {load.source for load in loads(value)}
+        return frozenset(loaded).union(*(self._tracked[var].reads for var in variables(value) if var in self._tracked))
 
 
 def overwrites_of(body: Stmt) -> Overwrites:
-    made = Overwrites()
-    made._walk(body, ())
-    return made
+    overwrites = Overwrites()
+    overwrites._walk(body, ())
+    return overwrites

@@ -48,18 +48,18 @@ def is_parallel(node: For) -> bool:
     return node.kind in (ForKind.PARALLEL, ForKind.VECTORIZED)
 
 
-def touched(body: Stmt) -> list[tuple[Var, list]]:
+def accesses_in(body: Stmt) -> list[tuple[Var, list]]:
     """Buffers with the indices at which a body reads and writes them."""
-    found: list[tuple[Var, list]] = []
+    accesses: list[tuple[Var, list]] = []
     structural_walk(
         body,
         [
-            (TensorLoad, lambda n: found.append((n.source, list(n.indices)))),
-            (BufferStore, lambda n: found.append((n.buffer, list(n.indices)))),
+            (TensorLoad, lambda n: accesses.append((n.source, list(n.indices)))),
+            (BufferStore, lambda n: accesses.append((n.buffer, list(n.indices)))),
         ],
         order="pre",
     )
-    return found
+    return accesses
 
 
 def frames(nest: Nest, layouts: Layouts, chip: Chip) -> Iterator[Frame]:
@@ -74,7 +74,7 @@ def frames(nest: Nest, layouts: Layouts, chip: Chip) -> Iterator[Frame]:
         if size < 1:
             raise NotTensor("a parallel loop without iterations")
         extents[loop.loop_var] = size
-    accesses = touched(nest.body)
+    accesses = accesses_in(nest.body)
     lanes, columns = _votes(nest, layouts, accesses)
     if len(nest.loops) == 1 and not lanes and not columns:
         yield from _spread(nest.variables[0], extents, layouts, accesses, chip)
@@ -120,10 +120,10 @@ def _planes(
         return
 
     def score(c: Var | None, w: Var | None) -> float:
-        made = 2.0 * (lanes.get(c, 0) - lanes.get(w, 0)) + columns.get(w, 0) - columns.get(c, 0)
+        total = 2.0 * (lanes.get(c, 0) - lanes.get(w, 0)) + columns.get(w, 0) - columns.get(c, 0)
         if w is not None:
-            made += 0.1 * variables.index(w) / len(variables)
-        return made + (0.05 if c is not None else 0)
+            total += 0.1 * variables.index(w) / len(variables)
+        return total + (0.05 if c is not None else 0)
 
     choices = [(c, w) for c in [*variables, None] for w in [*variables, None] if c is None or c is not w]
     choices = [(c, w) for c, w in choices if len(variables) - (c is not None) - (w is not None) <= 2]
@@ -143,4 +143,4 @@ def _planes(
         yield Frame(axes, sizes, chip.lanes)
 
 
-__all__ = ["Layouts", "Nest", "dtype_of", "frames", "is_parallel", "nest_of", "touched"]
+__all__ = ["Layouts", "Nest", "accesses_in", "dtype_of", "frames", "is_parallel", "nest_of"]

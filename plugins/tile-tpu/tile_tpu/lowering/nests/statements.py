@@ -86,7 +86,7 @@ class Body:
         if self.overwrites.keeps(node):
             value = self.values.copied(value)
         self.values.bound[node.var] = value
-        self.values.known = [pair for pair in self.values.known if pair[1] is not value]
+        self.values.computed = [pair for pair in self.values.computed if pair[1] is not value]
 
     def _for(self, node: For) -> None:
         """A loop inside an iteration: all iterations take its steps together."""
@@ -94,12 +94,12 @@ class Body:
             raise NotTensor("a loop inside whose length is not the same for all iterations")
         self.values.forget()
         unset = set(self.values.unset)
-        with self.emit.inner() as made:
+        with self.emit.inner() as statements:
             self.run(node.body)
         self.values.forget()
         self.values.unset |= unset  # it may have no steps
         self.emit.add(
-            For(node.loop_var, node.min, node.extent, ForKind.SERIAL, seq(made), annotations=None, span=node.span)
+            For(node.loop_var, node.min, node.extent, ForKind.SERIAL, seq(statements), annotations=None, span=node.span)
         )
 
     def _if(self, node: IfThenElse) -> None:
@@ -124,12 +124,12 @@ class Body:
         branches, unset = [], []
         before = set(self.values.unset)
         for part in (node.then_case, node.else_case):
-            known = list(self.values.known)
-            with self.emit.inner() as made:
+            computed_before = list(self.values.computed)
+            with self.emit.inner() as statements:
                 if part is not None:
                     self.run(part)
-            branches.append(seq(made))
-            self.values.known = known
+            branches.append(seq(statements))
+            self.values.computed = computed_before
             unset.append(self.values.unset)
             self.values.unset = set(before)
         self.values.unset = unset[0] | unset[1]
@@ -166,47 +166,47 @@ class Body:
 
     def _store_own(self, node: BufferStore) -> None:
         index = constant(node.indices[0])
-        place = self.values.own.get((node.buffer, index)) if index is not None else None
-        if place is None:
+        destination = self.values.own.get((node.buffer, index)) if index is not None else None
+        if destination is None:
             raise NotTensor(f"{node.buffer.name} at an index that is not known")
-        self.emit.assign(place, self._masked(node))
+        self.emit.assign(destination, self._masked(node))
         self.values.unset.discard((node.buffer, index))
 
     def _store_local(self, node: BufferStore, access: LocalAccess) -> None:
-        place = direct_view(self.emit, access)
-        if place is not None and not self.masks and self._loaded_directly(node.value, place):
+        destination = direct_view(self.emit, access)
+        if destination is not None and not self.masks and self._loaded_directly(node.value, destination):
             return
-        axes = place.axes if place is not None else access.axes()
-        with self.emit.inner() as made:
+        axes = destination.axes if destination is not None else access.axes()
+        with self.emit.inner() as statements:
             value = self._masked(node)
         if isinstance(value, Tile) and not value.axes <= axes:
             raise NotTensor(f"several iterations write one element of {node.buffer.name}")
-        if place is not None:
-            for statement in made:
+        if destination is not None:
+            for statement in statements:
                 self.emit.add(statement)
-            if not forward_result(self.emit, value, place, self.values.held()):
-                self.emit.assign(place, value)
+            if not forward_result(self.emit, value, destination, self.values.live_buffers()):
+                self.emit.assign(destination, value)
             return
-        for statement in made:
+        for statement in statements:
             self.emit.add(statement)
         whole = value if isinstance(value, Tile) and value.axes == axes else self.emit.new(axes, dtype_of(node.buffer))
         if whole is not value:
             self.emit.assign(whole, value)
         write(self.emit, access, whole)
 
-    def _loaded_directly(self, value: Any, place: Tile) -> bool:
+    def _loaded_directly(self, value: Any, destination: Tile) -> bool:
         """Whether the store is a plain load from a tensor, which DMA puts where it belongs."""
         if not isinstance(value, TensorLoad) or str(value.source.scope()) != "global":
             return False
-        if dtype_of(value) != place.dtype or value.source in self.layouts:
+        if dtype_of(value) != destination.dtype or value.source in self.layouts:
             return False
         if any(self.values.is_looked_up(index) for index in value.indices):  # rows that a tile names
             return False
         access = global_access(self.emit, value.source, self.values.places(value))
-        if access.axes(self.emit.frame) != place.axes:
+        if access.axes(self.emit.frame) != destination.axes:
             return False
-        safe = self.values.safe.get(value.source, const(0, place.dtype))
-        load_into(self.emit, access, place.view, safe)
+        safe = self.values.safe.get(value.source, const(0, destination.dtype))
+        load_into(self.emit, access, destination.view, safe)
         return True
 
     def _store_global(self, node: BufferStore) -> None:

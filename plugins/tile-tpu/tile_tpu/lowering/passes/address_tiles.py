@@ -68,36 +68,40 @@ class _Addresses:
     def _placed(self, buffer: Var, flat: bool) -> tuple[Var, TileLayout]:
         """Of a buffer that a pass has made since layouts were placed, or another view of one."""
         layout = layout_of(buffer, self.chip, flat)
-        made = tirx.decl_buffer([layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None)
-        return made, layout
+        local_buffer = tirx.decl_buffer(
+            [layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None
+        )
+        return local_buffer, layout
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         if node.buffer in self.declared:
             return nothing()
-        found = self.place(node.buffer)
-        return node if found is None else AllocBuffer(found[0], span=node.span)
+        local_tile = self.place(node.buffer)
+        return node if local_tile is None else AllocBuffer(local_tile[0], span=node.span)
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
-        found = self.place(node.buffer)
-        if found is None:
+        local_tile = self.place(node.buffer)
+        if local_tile is None:
             return mutator.default_mutate(node)
         source = self.place(node.data.args[0])
         assert source is not None
-        return DeclBuffer(found[0], data=tirx.buffer_data(source[0]), span=node.span)
+        return DeclBuffer(local_tile[0], data=tirx.buffer_data(source[0]), span=node.span)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
-        found = self.place(node.source)
-        if found is None:
+        local_tile = self.place(node.source)
+        if local_tile is None:
             return mutator.default_mutate(node)
-        lane, offset = found[1].place([mutator.mutate(i) for i in node.indices])
-        made = Call(ELEMENT, [found[0], _index(lane), _index(offset)], ret_ty=dtype_of(found[0]), span=node.span)
-        return cast(made, dtype_of(node.source))
+        lane, offset = local_tile[1].place([mutator.mutate(i) for i in node.indices])
+        element = Call(
+            ELEMENT, [local_tile[0], _index(lane), _index(offset)], ret_ty=dtype_of(local_tile[0]), span=node.span
+        )
+        return cast(element, dtype_of(node.source))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
-        found = self.place(node.buffer)
-        if found is None:
+        local_tile = self.place(node.buffer)
+        if local_tile is None:
             return self.statement(node, mutator)
-        buffer, layout = found
+        buffer, layout = local_tile
         lane, offset = layout.place([mutator.mutate(i) for i in node.indices])
         value = cast(mutator.mutate(node.value), dtype_of(buffer))
         after = self.after_atomics(node.value, mutator)
@@ -106,9 +110,9 @@ class _Addresses:
         return seq([_set_element(buffer, lane, offset, value, node.span), *after])
 
     def statement(self, node: Any, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        mutated = mutator.default_mutate(node)
         after = self.after_atomics(node, mutator)
-        return seq([made, *after]) if after else made
+        return seq([mutated, *after]) if after else mutated
 
     def in_every_lane(self, buffer: Var, offset: Any, value: Any, span: Any) -> Any:
         once = Var("value", dtype_of(buffer))
@@ -124,15 +128,15 @@ class _Addresses:
     def after_atomics(self, node: Any, mutator: Any) -> list[Any]:
         """What takes the results of atomics in a statement from the first lane to the others, for those elements of
         which every lane has a copy."""
-        made = []
+        copies = []
         for call in collect(node, Call):
-            found = self.place(call.args[0].source) if op_name(call) == ATOMIC else None
-            if found is not None and found[1].is_replicated:
-                buffer, layout = found
+            local_tile = self.place(call.args[0].source) if op_name(call) == ATOMIC else None
+            if local_tile is not None and local_tile[1].is_replicated:
+                buffer, layout = local_tile
                 lane, offset = layout.place([mutator.mutate(i) for i in call.args[0].indices])
                 value = Call(ELEMENT, [buffer, _index(lane), _index(offset)], ret_ty=dtype_of(buffer))
-                made.append(self.in_every_lane(buffer, offset, value, call.span))
-        return made
+                copies.append(self.in_every_lane(buffer, offset, value, call.span))
+        return copies
 
 
 def _set_element(buffer: Var, lane: Any, offset: Any, value: Any, span: Any) -> Any:

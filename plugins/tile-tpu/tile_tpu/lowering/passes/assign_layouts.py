@@ -14,7 +14,7 @@ from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TILE, TileLayout, flat_layout, tile_layout, vector_layout
 from tile_tpu.ir.views import stored
 from tile_tpu.lowering.commands.emitter import scratch
-from tile_tpu.lowering.nests.parallel_nests import is_parallel, nest_of, touched
+from tile_tpu.lowering.nests.parallel_nests import accesses_in, is_parallel, nest_of
 from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
@@ -52,8 +52,8 @@ def assign_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def alloc(node: AllocBuffer) -> Any:
         """The local buffer stands beside the tile, whose own memory address_tiles takes away."""
-        found = layouts.get(node.buffer)
-        return node if found is None else seq([AllocBuffer(found[0], span=node.span), node])
+        assigned = layouts.get(node.buffer)
+        return node if assigned is None else seq([AllocBuffer(assigned[0], span=node.span), node])
 
     return func.with_body(structural_map(func.body, (AllocBuffer, alloc)))
 
@@ -118,7 +118,7 @@ def _description(layout: TileLayout) -> str:
 def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
     """The kind of layout of each vector: the one that most uses with tiles want, for all vectors used together."""
     groups = {v: v for v in vectors}
-    wanted: dict[Var, list[str]] = {v: [] for v in vectors}
+    requested: dict[Var, list[str]] = {v: [] for v in vectors}
     scalar: set[Var] = set()
     inside: set[For] = set()  # loops of nests that are not the outermost, whose uses are counted already
 
@@ -134,14 +134,14 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
         inside.update(nest_loops.loops[1:])
         roles = _roles(nest_loops)
         together: Var | None = None
-        for buffer, indices in touched(nest_loops.body):
+        for buffer, indices in accesses_in(nest_loops.body):
             if buffer not in groups:
                 continue
             var = next((v for v in nest_loops.variables if coefficient(indices[0], v)), None)
             if var is None:
                 continue
             if var in roles:
-                wanted[buffer] += [] if node in inside else [roles[var]]
+                requested[buffer] += [] if node in inside else [roles[var]]
             elif len(nest_loops.variables) == 1:
                 if coefficient(indices[0], var) != 1 or constant(node.extent) != constant(buffer.shape[0]):
                     scalar.add(buffer)
@@ -153,23 +153,23 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
         if call is None:
             return
         for buffer, word in _of_operation(call):
-            if buffer in wanted:
-                wanted[buffer].append(word)
+            if buffer in requested:
+                requested[buffer].append(word)
 
     structural_walk(func.body, [(For, nest), (Evaluate, tile_op)], order="pre")
-    made = {}
+    kind_of = {}
     for vector in vectors:
         members = [v for v in vectors if root(v) is root(vector)]
-        kinds = [w for m in members for w in wanted[m]]
+        kinds = [w for m in members for w in requested[m]]
         plain = not kinds and not any(m in scalar for m in members) and int(vector.shape[0]) > chip.lanes
-        made[vector] = max(sorted(set(kinds)), key=kinds.count) if kinds else SPREAD if plain else LANE
-    return made
+        kind_of[vector] = max(sorted(set(kinds)), key=kinds.count) if kinds else SPREAD if plain else LANE
+    return kind_of
 
 
 def _roles(nest: Any) -> dict[Var, str]:
     """The loops of a nest that run over rows of tiles (LANE) and over columns (ROW)."""
     roles: dict[Var, str] = {}
-    for buffer, indices in touched(nest.body):
+    for buffer, indices in accesses_in(nest.body):
         if not is_tile(buffer) or len(indices) < 2:
             continue
         for var in nest.variables:
@@ -195,14 +195,14 @@ def _of_operation(call: TileCall) -> list[tuple[Var, str]]:
 def _of_copy(source: TensorRegion, target: TensorRegion) -> list[tuple[Var, str]]:
     """The kinds of layout of vectors that are copied from or to a row or column of a tile."""
     kinds_of = []
-    for one, other in ((source, target), (target, source)):
-        extents = [constant(r.extent) for r in other.region]
-        if len(one.region) != 1 or len(extents) < 2 or not is_tile(other.source):
+    for vector, tile in ((source, target), (target, source)):
+        extents = [constant(r.extent) for r in tile.region]
+        if len(vector.region) != 1 or len(extents) < 2 or not is_tile(tile.source):
             continue
         if extents[-2] == 1:
-            kinds_of.append((one.source, ROW))
+            kinds_of.append((vector.source, ROW))
         elif extents[-1] == 1:
-            kinds_of.append((one.source, LANE))
+            kinds_of.append((vector.source, LANE))
     return kinds_of
 
 

@@ -26,10 +26,10 @@ def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lanes = chip_of(env.target).lanes
 
     def change(kernel: AttrStmt) -> Stmt:
-        carried = LoopCarried(kernel, lanes)
+        dependences = LoopCarried(kernel, lanes)
 
         def alloc(node: AllocBuffer) -> Any:
-            if node.buffer not in guarded or not carried.is_read_first(node.buffer):
+            if node.buffer not in guarded or not dependences.is_read_first(node.buffer):
                 return node
             return seq([node, *_fills(node, lanes)])
 

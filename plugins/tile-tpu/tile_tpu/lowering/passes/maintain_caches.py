@@ -80,8 +80,8 @@ class _Walk:
         self.again.append(first)
         body = seq([self.of(node.body), *first])
         self.again.pop()
-        made = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
-        return seq([*first, made])
+        loop = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
+        return seq([*first, loop])
 
     def _of_tensors(self, accesses: Iterable[Access]) -> list[Access]:
         return [t for t in by_memory(accesses, self.aliases) if t.engine == CONTROL and not t.is_local]
@@ -101,12 +101,14 @@ def _on_ranges(name: str, accesses: Sequence[Access], step: Stmt | None) -> list
     """The command for every range of elements that the touches of a step take."""
     ranges: list[tuple[Var, Any, Any]] = []
     for access in accesses:
-        found = (access.buffer, *_range(access, step))
-        if not any(_same(found, other) for other in ranges):
-            ranges.append(found)
+        element_range = (access.buffer, *_range(access, step))
+        if not any(_same(element_range, other) for other in ranges):
+            ranges.append(element_range)
     whole = {b for b, first, count in ranges if constant(first) == 0 and structural_equal(count, _size(b))}
-    kept = [r for r in ranges if r[0] not in whole or (constant(r[1]) == 0 and structural_equal(r[2], _size(r[0])))]
-    return [command(name, View(b, 0, first, (1, 1, 1, count), (1, 1, 1, 1))) for b, first, count in kept]
+    remaining = [
+        r for r in ranges if r[0] not in whole or (constant(r[1]) == 0 and structural_equal(r[2], _size(r[0])))
+    ]
+    return [command(name, View(b, 0, first, (1, 1, 1, count), (1, 1, 1, 1))) for b, first, count in remaining]
 
 
 def _same(a: tuple[Var, Any, Any], b: tuple[Var, Any, Any]) -> bool:

@@ -79,14 +79,14 @@ class _Walk:
         if isinstance(node, SeqStmt):
             parts = []
             for part in node.seq:
-                made, state = self.of(part, state)
-                parts.append(made)
+                statement, state = self.of(part, state)
+                parts.append(statement)
             return seq(parts), state
         if isinstance(node, (Break, Continue, Return)):
             return self._leave(node, state)
         if isinstance(node, AttrStmt):
-            made, state = self.of(node.body, state)
-            return AttrStmt(node.node, node.attr_key, node.value, made, span=node.span), state
+            statement, state = self.of(node.body, state)
+            return AttrStmt(node.node, node.attr_key, node.value, statement, span=node.span), state
         if instruction_of(node) is not None:
             return self._command(node, state)
         if not has_commands(node) and not _leaves(node):
@@ -121,13 +121,13 @@ class _Walk:
     def _command(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         accesses = accesses_of(node)
         wait, state = self._waited(accesses, state)
-        found = instruction_of(node)
-        if found is not None and found.name == "poll":
+        instruction = instruction_of(node)
+        if instruction is not None and instruction.name == "poll":
             return node, Pending()
         if state is not None:
-            mine = [t for t in accesses if t.engine != CONTROL]
-            reads = frozenset(t.buffer for t in mine if t.reads)
-            state = state | Pending(reads, frozenset(t.buffer for t in mine if t.writes))
+            command_accesses = [t for t in accesses if t.engine != CONTROL]
+            reads = frozenset(t.buffer for t in command_accesses if t.reads)
+            state = state | Pending(reads, frozenset(t.buffer for t in command_accesses if t.writes))
         return seq([*wait, node]), state
 
     # -- branches, loops ----------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ class _Walk:
         wait, state = self._waited(accesses_of(node.condition), state)
         then, after = self.of(node.then_case, state)
         other, otherwise = (None, state) if node.else_case is None else self.of(node.else_case, state)
-        made = IfThenElse(node.condition, then, other, span=node.span)
-        return seq([*wait, made]), _either(after, otherwise)
+        branch = IfThenElse(node.condition, then, other, span=node.span)
+        return seq([*wait, branch]), _either(after, otherwise)
 
     def _loop(self, node: For | While, state: State) -> tuple[Stmt, State]:
         head = [access for part in heads(node) for access in accesses_of(part)]
@@ -148,12 +148,12 @@ class _Walk:
             body, after = self.of(node.body, state)
             self.loops.pop()
             again, after = self._waited(head, after)
-            known = state
+            merged = state
             for other in (after, *loop.again):
-                known = _either(known, other)
-            if known == state:
+                merged = _either(merged, other)
+            if merged == state:
                 break
-            state = known
+            state = merged
         for other in loop.leaving:
             state = _either(state, other)
         return seq([*wait, _with_body(node, seq([body, *again]))]), state

@@ -27,7 +27,7 @@ from tile_tpu.lowering.dma_pipeline.slots import Slots, on_slot, simplified, slo
 from tile_tpu.lowering.dma_pipeline.stages import Stages, plan_stages
 from tile_tpu.lowering.dma_pipeline.units import Unit
 from tile_tpu.lowering.kernels import of_each_kernel
-from tile_tpu.lowering.passes.plan_local import fits, heeds_banks
+from tile_tpu.lowering.passes.plan_local import fits, is_bank_aware
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -67,17 +67,17 @@ def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
     """The kernel with one loop as a pipeline, the best one that there is room for."""
     loop = next(n for n in collect(kernel, For) if n.loop_var.same_as(loop_var))
     reason = ""
-    spacings = (True, False) if heeds_banks(env) else (False,)
+    spacings = (True, False) if is_bank_aware(env) else (False,)
     for with_behind, apart in product((True, False), spacings):
         plan = plan_stages(loop, kernel, chip.lanes, with_behind)
         if plan.reason:
             reason = reason or plan.reason
             continue
         slots = slots_of([*plan.ahead_tiles, *plan.behind_tiles], SLOTS, chip, apart)
-        made = _replaced(without_allocations(kernel, set(slots)), loop_var, _Pipeline(loop, plan, slots))
-        if fits(made, chip):
+        pipelined = _replaced(without_allocations(kernel, set(slots)), loop_var, _Pipeline(loop, plan, slots))
+        if fits(pipelined, chip):
             _note(env, loop, plan)
-            return made
+            return pipelined
         reason = reason or "second slots for its tiles do not fit into local memory"
     place = location_of_span(loop.span)
     where = f"line {place.line}: " if place else ""
@@ -130,23 +130,23 @@ class _Pipeline:
         stored = self._moved(plan.behind, k - 1, self._slot(number + 1), k > self.first)
         body = [
             *filled,
-            *self._own(plan.before, slot),
+            *self._on_current_slot(plan.before, slot),
             command("parallel_start"),
             *stored,
             *following,
-            *self._own(plan.beside, slot),
+            *self._on_current_slot(plan.beside, slot),
             command("parallel_end"),
-            *self._own(plan.after, slot),
+            *self._on_current_slot(plan.after, slot),
         ]
         notes = {key: value for key, value in loop.annotations.items() if key != STAGES}
-        made = For(k, self.first, self.steps, loop.kind, seq(body), annotations=notes, span=loop.span)
+        pipelined_loop = For(k, self.first, self.steps, loop.kind, seq(body), annotations=notes, span=loop.span)
         some = self.steps > const(0, self.dtype)
         start = self._moved([*plan.prepare, *plan.ahead], self.first, self._slot(const(0, self.dtype)), some)
         last = self._simple(self.first + self.steps - 1)
         end = self._moved(plan.behind, last, self._slot(self._simple(self.steps - 1)), some)
-        return seq([*(AllocBuffer(s.buffer) for s in self.slots.values()), *self.head, *start, made, *end])
+        return seq([*(AllocBuffer(s.buffer) for s in self.slots.values()), *self.head, *start, pipelined_loop, *end])
 
-    def _own(self, units: Sequence[Unit], slot: Any) -> Iterator[Stmt]:
+    def _on_current_slot(self, units: Sequence[Unit], slot: Any) -> Iterator[Stmt]:
         return (on_slot(unit.node, self.slots, slot) for unit in units)
 
     def _moved(self, units: Sequence[Unit], step: Any, slot: Any, condition: Any) -> list[Stmt]:
@@ -154,14 +154,14 @@ class _Pipeline:
         if not units:
             return []
         values = {self.loop.loop_var: self._simple(step)}
-        made = []
+        moved = []
         for unit in units:
             node = simplified(substitute(substitute(unit.node, self.plan.inline), values))
-            made.append(on_slot(_own_variables(node), self.slots, slot))
-        known = constant(self._simple(condition))
-        if known is None:
-            return [IfThenElse(condition, seq(made), None, span=self.loop.span)]
-        return made if known else []
+            moved.append(on_slot(_with_new_variables(node), self.slots, slot))
+        constant_condition = constant(self._simple(condition))
+        if constant_condition is None:
+            return [IfThenElse(condition, seq(moved), None, span=self.loop.span)]
+        return moved if constant_condition else []
 
     def _slot(self, number: Any) -> Any:
         return self._simple(tirx.floormod(number, const(SLOTS, self.dtype)))
@@ -170,7 +170,7 @@ class _Pipeline:
         return self.analyzer.simplify(value)
 
 
-def _own_variables(node: Stmt) -> Stmt:
+def _with_new_variables(node: Stmt) -> Stmt:
     """``node`` with new variables for its loops: it stands in the code more than once."""
     names = {n.loop_var: Var(str(n.loop_var.name), dtype_of(n.loop_var)) for n in collect(node, For)}
     names |= {n.var: Var(str(n.var.name), dtype_of(n.var)) for n in collect(node, Bind)}
@@ -178,10 +178,10 @@ def _own_variables(node: Stmt) -> Stmt:
         return node
 
     def loop(inner: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(inner)
+        mutated = mutator.default_mutate(inner)
         notes = dict(inner.annotations.items())
         var = names[inner.loop_var]
-        return For(var, made.min, made.extent, made.kind, made.body, annotations=notes, span=inner.span)
+        return For(var, mutated.min, mutated.extent, mutated.kind, mutated.body, annotations=notes, span=inner.span)
 
     def bind(inner: Bind, mutator: Any) -> Any:
         return Bind(names[inner.var], mutator.mutate(inner.value), span=inner.span)

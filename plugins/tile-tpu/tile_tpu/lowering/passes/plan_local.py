@@ -26,24 +26,24 @@ ADDRESSES = "tpu.local"
 
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
-    body = with_own_names(func.body, {str(param.name) for param in func.params})
+    body = with_unique_names(func.body, {str(param.name) for param in func.params})
     live_ranges = LiveRanges(body, chip.lanes)
     buffers = list(live_ranges.ranges)
     requests = [request_of(live_ranges.ranges[buffer], buffer, chip) for buffer in buffers]
     pairs = pairs_of(live_ranges, buffers)
-    addresses = allocate(requests, pairs if heeds_banks(env) else {}, memory_of(chip))
+    addresses = allocate(requests, pairs if is_bank_aware(env) else {}, memory_of(chip))
     if addresses is None:
         raise _does_not_fit(buffers, live_ranges, requests, chip)
-    where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
+    offsets = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
     for alias, root in live_ranges.aliases.items():
-        if str(root.name) in where:
-            where[str(alias.name)] = where[str(root.name)]
+        if str(root.name) in offsets:
+            offsets[str(alias.name)] = offsets[str(root.name)]
     body = _without(body, live_ranges.unused, live_ranges.aliases)
     _note(env, buffers, live_ranges, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
-    return func.with_body(body).with_attr(ADDRESSES, where)
+    return func.with_body(body).with_attr(ADDRESSES, offsets)
 
 
-def heeds_banks(env: PassEnv) -> bool:
+def is_bank_aware(env: PassEnv) -> bool:
     """Whether what works together is to lie in different banks."""
     return not DISABLE_BANK_AWARE_ALLOCATION.value_in(env.config)
 
@@ -84,9 +84,9 @@ def bytes_of(buffer: Var) -> int:
     return elements * DType(dtype_of(buffer)).bytes
 
 
-def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
+def with_unique_names(body: Stmt, reserved: set[str]) -> Stmt:
     """Every local buffer gets a name of its own, as its address is found by it."""
-    names = set(taken)
+    names = set(reserved)
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer, DeclBuffer):
         old = node.buffer

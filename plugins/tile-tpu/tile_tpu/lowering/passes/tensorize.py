@@ -47,9 +47,9 @@ def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def change(kernel: AttrStmt) -> AttrStmt:
         work = _Tensorizer(env, chip_of(env.target), sizes, memory)
-        made = work.run(kernel)
+        tensorized = work.run(kernel)
         tables = [s for name, view in work.tables.items() for s in (AllocBuffer(view.buffer), _load(view, name))]
-        return with_first(made, tables)
+        return with_first(tensorized, tables)
 
     return func.with_body(map_bodies(func.body, change))
 
@@ -89,13 +89,13 @@ class _Tensorizer:
         return self._nest(node) if is_parallel(node) else mutator.default_mutate(node)
 
     def _nest(self, node: For) -> Stmt:
-        made, reason = self._tried(nest_of(node))
-        if made is None:
-            made = self._with_outer_loop(node)
-        self._note(node, reason if made is None else None)
-        return node if made is None else made
+        commands, reason = self._try_nest(nest_of(node))
+        if commands is None:
+            commands = self._with_outer_loop(node)
+        self._note(node, reason if commands is None else None)
+        return node if commands is None else commands
 
-    def _tried(self, nest: Nest) -> tuple[Stmt | None, str]:
+    def _try_nest(self, nest: Nest) -> tuple[Stmt | None, str]:
         """The commands of a nest, or why there are none."""
         reason = "no way to lay its loops on the lanes"
         overwrites = overwrites_of(nest.body)
@@ -125,12 +125,12 @@ class _Tensorizer:
         if not isinstance(inner, For) or not is_parallel(inner):
             return None
         self.analyzer.bind(inner.loop_var, Range.from_min_extent(inner.min, inner.extent))
-        made, _ = self._tried(nest_of(inner))
-        if made is None:
-            made = self._with_outer_loop(inner)
-        if made is None:
+        commands, _ = self._try_nest(nest_of(inner))
+        if commands is None:
+            commands = self._with_outer_loop(inner)
+        if commands is None:
             return None
-        return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, made, span=node.span)
+        return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, commands, span=node.span)
 
     def _note(self, node: For, reason: str | None) -> None:
         place = location_of_span(node.span)

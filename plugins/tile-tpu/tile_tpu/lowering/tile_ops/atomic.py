@@ -43,13 +43,13 @@ def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
             operand = load(value.source, indices_of(value, axes_of(value), variables), call.span)
         operand = cast(operand, dtype)
         if call.kind not in _REPLACING:
-            operand = _joined(call.kind, load(target.source, where, call.span), operand, dtype)
+            operand = _combined(call.kind, load(target.source, where, call.span), operand, dtype)
         return store(target.source, operand, where, call.span)
 
     return nest([target.region[axis].extent for axis in axes], body, span=call.span)
 
 
-def _joined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
+def _combined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
     """A NaN that is there already is no number: of it and a number max and min are the number."""
     if kind in ("max", "min") and FACTS[dtype].kind == "float":
         return (tirx.Max if kind == "max" else tirx.Min)(old, value)

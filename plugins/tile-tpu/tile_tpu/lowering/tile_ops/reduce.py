@@ -45,13 +45,13 @@ def looped(call: TileCall) -> list[int]:
 def _inner(call: TileCall, outer: dict[int, Any]) -> tuple[TensorRegion, TensorRegion]:
     """Source and target of one step of the loops over outer axes: ``outer`` has their variables."""
     rank = len(call.src.region)
-    wanted = {axis: outer.get(axis, 0) for axis in looped(call)}
-    kept = list(range(rank))
+    steps = {axis: outer.get(axis, 0) for axis in looped(call)}
+    remaining_axes = list(range(rank))
     if len(call.dst.region) != rank:
-        kept.remove(call.dim)
-    source = [_at(r, wanted.get(axis)) for axis, r in enumerate(call.src.region)]
-    target = [_at(r, wanted.get(axis)) for axis, r in zip(kept, call.dst.region, strict=False)]
-    if not kept:
+        remaining_axes.remove(call.dim)
+    source = [_at(r, steps.get(axis)) for axis, r in enumerate(call.src.region)]
+    target = [_at(r, steps.get(axis)) for axis, r in zip(remaining_axes, call.dst.region, strict=False)]
+    if not remaining_axes:
         target = list(call.dst.region)
     return BufferRegion(call.src.source, source), BufferRegion(call.dst.source, target)
 
@@ -89,8 +89,8 @@ class _Reduction:
         self.work, self.call = work, call
         fast = bool(FAST_MATH.value_in(env.config))
         self.operator = ReductionOperator(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
-        found = region_view(source, env.state(TileLayouts).by_tile)
-        self.source = found.view if constant(found.view.lane) == 0 else work.aligned_operand(found.view)
+        region = region_view(source, env.state(TileLayouts).by_tile)
+        self.source = region.view if constant(region.view.lane) == 0 else work.aligned_operand(region.view)
         self.target = view_of(target, env)
         self.replicated = env.state(TileLayouts).by_tile[target.source][1].kind == ROW
         kind, rank = env.state(TileLayouts).by_tile[source.source][1].kind, len(source.region)
@@ -147,9 +147,9 @@ class _Reduction:
         return target if known_shape(target) == (1, c, 1, 1) else None
 
     def _copied(self, view: View) -> View:
-        made = self.work.room(known_shape(view), view.dtype, "total")
-        self.work.emit("copy", made, view)
-        return made
+        copy = self.work.room(known_shape(view), view.dtype, "total")
+        self.work.emit("copy", copy, view)
+        return copy
 
     def _with_old(self, total: View, keeps_nan: bool) -> View:
         """Joined with what the target holds; a NaN there is passed over, or kept as those among the values are."""

@@ -76,9 +76,9 @@ class ReductionOperator:
 
 def declines(kind: str, source: str, target: str) -> str | None:
     """The reason why the tensor unit cannot reduce ``source`` values to ``target``; None where it can."""
-    for one in (source, target):
-        if FACTS[stored(one)].bits not in _WIDTHS:
-            return f"the tensor unit does not support {one}"
+    for element_type in (source, target):
+        if FACTS[stored(element_type)].bits not in _WIDTHS:
+            return f"the tensor unit does not support {element_type}"
     if source == target:
         return None
     a, b = FACTS[source], FACTS[target]
@@ -129,9 +129,9 @@ def _without_nan(work: Work, operator: ReductionOperator, value: View, source: V
 def everywhere(work: Work, number: Any, like: View) -> View:
     """A view with the extents of ``like`` whose elements are all ``number``: one element in each lane."""
     shape = known_shape(like)
-    one = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
-    work.emit("fill", one, number)
-    return replace(one, shape=like.shape, strides=(0, 0, 0, 0))
+    element = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
+    work.emit("fill", element, number)
+    return replace(element, shape=like.shape, strides=(0, 0, 0, 0))
 
 
 def nan_marks(work: Work, operator: ReductionOperator, view: View) -> View:

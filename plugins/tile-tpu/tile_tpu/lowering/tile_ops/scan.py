@@ -72,13 +72,22 @@ def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, re
     while distance < length:
         if len(rooms) < 2:
             rooms.append(work.room(known_shape(value), value.dtype, "running"))
-        made, rest = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
-        kept, joined = (rest, 0) if reverse else (0, distance)  # where the unchanged part, and the joined one, begin
-        other = distance if reverse else 0
-        work.emit("copy", piece(work, made, axis, kept, distance), piece(work, value, axis, kept, distance))
-        operands = (piece(work, value, axis, joined, rest), piece(work, value, axis, other, rest))
-        work.emit(operator.instruction, piece(work, made, axis, joined, rest), *operands)
-        value, distance = made, distance * 2
+        target, remaining = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
+        unchanged_start, combined_start = (
+            (remaining, 0) if reverse else (0, distance)
+        )  # where the unchanged part, and the joined one, begin
+        operand_start = distance if reverse else 0
+        work.emit(
+            "copy",
+            piece(work, target, axis, unchanged_start, distance),
+            piece(work, value, axis, unchanged_start, distance),
+        )
+        operands = (
+            piece(work, value, axis, combined_start, remaining),
+            piece(work, value, axis, operand_start, remaining),
+        )
+        work.emit(operator.instruction, piece(work, target, axis, combined_start, remaining), *operands)
+        value, distance = target, distance * 2
     return value
 
 

@@ -49,19 +49,19 @@ def _part_of_buffer(emit: Emitter, access: LocalAccess) -> View:
     shape = list(frame.shape(access.axes()))
     if clip is not None:
         shape[1] = clip.count
-    view = View(access.buffer, _known(emit, lane), offset, tuple(shape), tuple(strides))  # type: ignore[arg-type]
+    view = View(access.buffer, _simplify(emit, lane), offset, tuple(shape), tuple(strides))  # type: ignore[arg-type]
     return _cut(view, rest)
 
 
 def _part(access: LocalAccess, view: View, lanes: int) -> View:
     """The part inside of a view with the frame's lanes."""
-    made = _cut(view, {axis: clip for axis, clip in access.clips.items() if axis != "c"})
+    inside = _cut(view, {axis: clip for axis, clip in access.clips.items() if axis != "c"})
     clip = access.clips.get("c")
     if clip is None:
-        return made
-    n, _, h, w = made.shape
-    offset = made.offset + clip.first // lanes * made.strides[1]
-    return View(made.buffer, clip.first % lanes, offset, (n, clip.count, h, w), made.strides)
+        return inside
+    n, _, h, w = inside.shape
+    offset = inside.offset + clip.first // lanes * inside.strides[1]
+    return View(inside.buffer, clip.first % lanes, offset, (n, clip.count, h, w), inside.strides)
 
 
 def _cut(view: View, clips: dict[str, Any]) -> View:
@@ -79,14 +79,14 @@ def _move(emit: Emitter, access: LocalAccess, to: View, source: View) -> None:
     if any(constant(count) == 0 for count in counts):
         return
     same_lanes = constant(to.lane) == constant(source.lane) == 0
-    with emit.inner() as made:
+    with emit.inner() as statements:
         emit.emit("copy" if same_lanes else "shift", to, source)
     unknown = [count > 0 for count in counts if constant(count) is None]
     condition = tirx.all(*unknown) if unknown else None
-    emit.add(seq(made) if condition is None else IfThenElse(condition, seq(made), None, span=emit.span))
+    emit.add(seq(statements) if condition is None else IfThenElse(condition, seq(statements), None, span=emit.span))
 
 
-def _known(emit: Emitter, value: Any) -> Any:
-    made = value if isinstance(value, int) else emit.analyzer.simplify(value)
-    known = constant(made)
-    return made if known is None else known
+def _simplify(emit: Emitter, value: Any) -> Any:
+    simplified = value if isinstance(value, int) else emit.analyzer.simplify(value)
+    constant_value = constant(simplified)
+    return simplified if constant_value is None else constant_value

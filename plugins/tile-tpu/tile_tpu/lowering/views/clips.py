@@ -43,36 +43,36 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
     if not inside_above:
         last = _minimum(emit, extent, size - rest)
     count = last - first
-    known = constant(count)
-    if known is None:
+    constant_count = constant(count)
+    if constant_count is None:
         count = _simplify(emit, tirx.max(count, 0))
-        known = constant(count)
-    return Clip(first, max(known, 0) if known is not None else count)
+        constant_count = constant(count)
+    return Clip(first, max(constant_count, 0) if constant_count is not None else count)
 
 
 def clamped(emit: Emitter, index: Any, size: int) -> Any:
     """An index that is the same for all iterations, moved to the nearest place inside where it may be outside."""
-    known = constant(index)
-    if known is not None:
-        return min(max(known, 0), size - 1)
+    constant_index = constant(index)
+    if constant_index is not None:
+        return min(max(constant_index, 0), size - 1)
     low = index if _holds(emit, index, ">=", 0) else tirx.max(index, 0)
     return low if _holds(emit, index, "<", size) else tirx.min(low, size - 1)
 
 
 def _minimum(emit: Emitter, a: int, b: Any) -> Any:
-    known = constant(b)
-    return min(a, known) if known is not None else _simplify(emit, tirx.min(b, a))
+    constant_b = constant(b)
+    return min(a, constant_b) if constant_b is not None else _simplify(emit, tirx.min(b, a))
 
 
 def _simplify(emit: Emitter, value: Any) -> Any:
-    made = emit.analyzer.simplify(value)
-    known = constant(made)
-    return made if known is None else known
+    simplified = emit.analyzer.simplify(value)
+    constant_value = constant(simplified)
+    return simplified if constant_value is None else constant_value
 
 
 def _holds(emit: Emitter, value: Any, relation: str, bound: Any) -> bool:
-    known, limit = constant(value), constant(bound)
-    if known is not None and limit is not None:
-        return known >= limit if relation == ">=" else known < limit
+    constant_value, limit = constant(value), constant(bound)
+    if constant_value is not None and limit is not None:
+        return constant_value >= limit if relation == ">=" else constant_value < limit
     condition = value >= bound if relation == ">=" else value < bound
     return emit.proves(condition)

@@ -32,13 +32,13 @@ class GlobalAccess:
 def strides_of(buffer: Var) -> list[Any]:
     """In elements; row-major where the buffer has none of its own."""
     if len(buffer.strides):
-        return [_known(s) for s in buffer.strides]
-    made: list[Any] = []
+        return [_int_if_constant(s) for s in buffer.strides]
+    strides: list[Any] = []
     step: Any = 1
     for size in reversed(list(buffer.shape)):
-        made.insert(0, step)
-        step = _known(step * size)
-    return made
+        strides.insert(0, step)
+        step = _int_if_constant(step * size)
+    return strides
 
 
 def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalAccess:
@@ -55,12 +55,12 @@ def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalA
         if any(factor < 0 for factor in factors.values()):
             raise NotTensor(f"{buffer.name} is gone through backwards")
         for var, factor in factors.items():
-            steps[var] = _known(steps.get(var, 0) + factor * stride)
+            steps[var] = _int_if_constant(steps.get(var, 0) + factor * stride)
             if clip is not None:
                 if var in clips:
                     raise NotTensor(f"two axes of {buffer.name} cut the loop {var.name}")
                 clips[var] = clip
-        offset = _known(offset + rest * stride)
+        offset = _int_if_constant(offset + rest * stride)
     return GlobalAccess(buffer, emit.analyzer.simplify(offset) if not isinstance(offset, int) else offset, steps, clips)
 
 
@@ -93,8 +93,8 @@ def parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part],
         remote = remote + clip.first * access.steps[var]
         lane, offset = _moved(local, axis, clip.first, frame.lanes, lane, offset)
         if constant(clip.count) is None:
-            wanted = clip.count > 0
-            condition = wanted if condition is None else tirx.all(condition, wanted)
+            is_nonempty = clip.count > 0
+            condition = is_nonempty if condition is None else tirx.all(condition, is_nonempty)
         elif constant(clip.count) == 0:
             return [], False
     shape = tuple(counts[a] for a in AXES)
@@ -127,7 +127,7 @@ def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[lis
     count = frame.count if clip is None else clip.count
     chunk = frame.chunk
     full, rest = count // chunk, count % chunk
-    made = []
+    transfers = []
     for rows, columns, lane, number in ((full, chunk, 0, full), (1, rest, full, rest)):
         if constant(number) == 0:
             continue
@@ -135,8 +135,8 @@ def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[lis
         far = View(
             access.buffer, 0, access.offset + lane * chunk * step, (1, rows, 1, columns), (0, chunk * step, 0, step)
         )
-        made.append(Part(near, far, None if constant(number) is not None else number > 0))
-    return made, constant(count) == frame.extents["c"] * chunk
+        transfers.append(Part(near, far, None if constant(number) is not None else number > 0))
+    return transfers, constant(count) == frame.extents["c"] * chunk
 
 
 def load_into(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
@@ -166,17 +166,17 @@ def _load_to_all(emit: Emitter, part: Part) -> None:
 def _fill_rest(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
     """Fills the view if the tensor's end cuts it: inner blocks are not cut."""
     extents = extents_of(emit.frame)
-    with emit.inner() as made:
+    with emit.inner() as fills:
         emit.emit("fill", local, safe)
     cut: Any = None
     for var, clip in access.clips.items():
         if constant(clip.count) is not None:
             cut = None
             break
-        own = clip.count < extents[var]
-        cut = own if cut is None else tirx.any(cut, own)
+        is_cut = clip.count < extents[var]
+        cut = is_cut if cut is None else tirx.any(cut, is_cut)
     padded = emit.frame.spread is not None and emit.frame.count % emit.frame.chunk
-    emit.add(seq(made) if cut is None or padded else IfThenElse(cut, seq(made), None, span=emit.span))
+    emit.add(seq(fills) if cut is None or padded else IfThenElse(cut, seq(fills), None, span=emit.span))
 
 
 def store_from(emit: Emitter, access: GlobalAccess, source: Tile) -> None:
@@ -190,11 +190,11 @@ def store_from(emit: Emitter, access: GlobalAccess, source: Tile) -> None:
 
 
 def _add(emit: Emitter, name: str, to: View, source: View, condition: Any) -> None:
-    with emit.inner() as made:
+    with emit.inner() as statements:
         emit.emit(name, to, source)
-    emit.add(seq(made) if condition is None else IfThenElse(condition, seq(made), None, span=emit.span))
+    emit.add(seq(statements) if condition is None else IfThenElse(condition, seq(statements), None, span=emit.span))
 
 
-def _known(value: Any) -> Any:
-    known = constant(value)
-    return value if known is None else known
+def _int_if_constant(value: Any) -> Any:
+    constant_value = constant(value)
+    return value if constant_value is None else constant_value

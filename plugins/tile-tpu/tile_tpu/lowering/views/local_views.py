@@ -79,8 +79,12 @@ def _inside(emit: Emitter, factors: dict[Var, int], rest: Any, size: int, clips:
 
 
 def is_multiple(emit: Emitter, value: Any, unit: int) -> bool:
-    known = constant(value)
-    return known % unit == 0 if known is not None else constant(emit.analyzer.simplify(value % unit)) == 0
+    constant_value = constant(value)
+    return (
+        constant_value % unit == 0
+        if constant_value is not None
+        else constant(emit.analyzer.simplify(value % unit)) == 0
+    )
 
 
 def direct_view(emit: Emitter, access: LocalAccess) -> Tile | None:
@@ -117,9 +121,9 @@ def read(emit: Emitter, access: LocalAccess) -> Tile:
     """The value of an access. Raises NotTensor."""
     if access.clips:
         return read_inside(emit, access)
-    made = direct_view(emit, access)
-    if made is not None:
-        return made
+    direct = direct_view(emit, access)
+    if direct is not None:
+        return direct
     frame, layout = emit.frame, access.layout
     if access.row_axis is None and layout.kind != FLAT and "c" not in access.steps and frame.spread is None:
         return _one_row(emit, access)
@@ -148,18 +152,18 @@ def write(emit: Emitter, access: LocalAccess, value: Tile) -> None:
     group = layout.strides[layout.lane_axis]
     strides = [access.steps.get(axis, 0) for axis in AXES]
     strides[1] = group
-    place = View(
+    destination = View(
         access.buffer, access.row % layout.lanes, access.offset + access.row // layout.lanes * group, (1, 1, 1, 1),
         _four(strides),
     )  # fmt: skip
     if access.row_axis == "c":
-        emit.emit("shift", place.with_shape(*frame.shape(access.axes())), value.view)
+        emit.emit("shift", destination.with_shape(*frame.shape(access.axes())), value.view)
         return
     if access.row_axis is not None:
         raise NotTensor(f"{access.buffer.name} lies across the lanes")
     n, _, h, w = frame.shape(access.axes())
-    one = value.view.with_shape(n, 1, h, w)
-    emit.emit("shift", place.with_shape(n, 1, h, w), one)
+    row = value.view.with_shape(n, 1, h, w)
+    emit.emit("shift", destination.with_shape(n, 1, h, w), row)
 
 
 def _one_row(emit: Emitter, access: LocalAccess) -> Tile:
@@ -167,19 +171,19 @@ def _one_row(emit: Emitter, access: LocalAccess) -> Tile:
     layout = access.layout
     axes = access.axes()
     n, _, h, w = emit.frame.shape(axes)
-    lane, offset = _place_of_row(access)
+    lane, offset = _location_of_row(access)
     strides = _four([access.steps.get(axis, 0) for axis in AXES])
     source = View(access.buffer, lane, offset, (n, 1, h, w), strides)
     if layout.kind == ROW or not emit.is_aligned(source) or constant(lane) != 0:
         moved = emit.room((n, 1, h, w), source.dtype, "row")
         emit.emit("shift", moved, source)
         source = moved
-    made = emit.new(axes, source.dtype, "row")
-    emit.emit("to_all_lanes", made.view, source)
-    return made
+    copies = emit.new(axes, source.dtype, "row")
+    emit.emit("to_all_lanes", copies.view, source)
+    return copies
 
 
-def _place_of_row(access: LocalAccess) -> tuple[Any, Any]:
+def _location_of_row(access: LocalAccess) -> tuple[Any, Any]:
     layout = access.layout
     if layout.kind == SPREAD:
         return access.row // layout.chunk, access.row % layout.chunk
@@ -197,18 +201,18 @@ def _shifted(emit: Emitter, access: LocalAccess) -> Tile:
     if layout.lane_axis is None:
         raise NotTensor(f"{access.buffer.name} lies in one lane")
     axes = access.axes()
-    lane, offset = _place_of_row(access)
+    lane, offset = _location_of_row(access)
     strides = [access.steps.get(axis, 0) for axis in AXES]
     strides[1] = layout.strides[layout.lane_axis]
-    made = emit.new(axes, str(access.buffer.dtype), "moved")
-    emit.emit("shift", made.view, View(access.buffer, lane, offset, emit.frame.shape(axes), _four(strides)))
-    return made
+    moved = emit.new(axes, str(access.buffer.dtype), "moved")
+    emit.emit("shift", moved.view, View(access.buffer, lane, offset, emit.frame.shape(axes), _four(strides)))
+    return moved
 
 
 def _lane_to_row(emit: Emitter, access: LocalAccess) -> Tile:
     """A number of each row becomes a number of each column."""
     count = emit.frame.extents["w"]
-    lane, offset = _place_of_row(access)
+    lane, offset = _location_of_row(access)
     group = access.layout.strides[0]
     column = View(access.buffer, lane, offset, (1, count, 1, 1), (0, group, 0, 1))
     if not emit.is_aligned(column):
@@ -217,9 +221,9 @@ def _lane_to_row(emit: Emitter, access: LocalAccess) -> Tile:
         column = moved
     row = emit.room((1, 1, 1, count), column.dtype, "row")
     emit.emit("transpose", row, column)
-    made = emit.new(frozenset("w"), column.dtype, "row")
-    emit.emit("to_all_lanes", made.view, row)
-    return made
+    copies = emit.new(frozenset("w"), column.dtype, "row")
+    emit.emit("to_all_lanes", copies.view, row)
+    return copies
 
 
 def _row_to_lane(emit: Emitter, access: LocalAccess) -> Tile:
@@ -232,9 +236,9 @@ def _row_to_lane(emit: Emitter, access: LocalAccess) -> Tile:
         row = moved
     else:
         row = View(row.buffer, 0, row.offset, row.shape, _aligned_row(emit, row))
-    made = emit.new(frozenset("c"), row.dtype, "moved")
-    emit.emit("transpose", made.view, row)
-    return made
+    column = emit.new(frozenset("c"), row.dtype, "moved")
+    emit.emit("transpose", column.view, row)
+    return column
 
 
 def _aligned_row(emit: Emitter, row: View) -> tuple[int, int, int, int]:
@@ -250,14 +254,14 @@ def _transposed(emit: Emitter, access: LocalAccess) -> Tile:
     frame, layout = emit.frame, access.layout
     assert layout.lane_axis is not None
     rows, columns = frame.extents["w"], frame.extents["c"]
-    lane, offset = _place_of_row(access)
+    lane, offset = _location_of_row(access)
     shape = (1, rows, 1, columns)
     source = View(access.buffer, lane, offset, shape, (0, layout.strides[layout.lane_axis], 0, 1))
     moved = emit.room(shape, source.dtype, "moved")
     emit.emit("shift", moved, source)
-    made = emit.new(frozenset("cw"), source.dtype, "turned")
-    emit.emit("transpose", made.view, moved)
-    return made
+    transposed = emit.new(frozenset("cw"), source.dtype, "turned")
+    emit.emit("transpose", transposed.view, moved)
+    return transposed
 
 
 def _four(strides: Sequence[int]) -> tuple[int, int, int, int]:

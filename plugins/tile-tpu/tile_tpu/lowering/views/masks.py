@@ -21,8 +21,8 @@ def with_masks(emit: Emitter, access: GlobalAccess, masks: list[Any]) -> GlobalA
             if var not in access.steps:
                 raise NotTensor("a condition on a loop that the tensor does not run along")
             extent = extents_of(emit.frame)[var]
-            own = clips.get(var, Clip(0, extent))
-            clips[var] = _joined(emit, own, first, last)
+            clip = clips.get(var, Clip(0, extent))
+            clips[var] = _intersection(emit, clip, first, last)
     return GlobalAccess(access.buffer, access.offset, access.steps, clips)
 
 
@@ -80,8 +80,8 @@ def _range(emit: Emitter, condition: Any) -> tuple[Var, Any, Any]:
     return var, edge, edge + 1
 
 
-def _joined(emit: Emitter, own: Clip, first: Any, last: Any) -> Clip:
-    start, end = own.first, own.first + own.count
+def _intersection(emit: Emitter, clip: Clip, first: Any, last: Any) -> Clip:
+    start, end = clip.first, clip.first + clip.count
     if first is not None:
         start = _extreme(emit, max, tirx.max, start, first)
     if last is not None:
@@ -90,10 +90,10 @@ def _joined(emit: Emitter, own: Clip, first: Any, last: Any) -> Clip:
     return Clip(start, count)
 
 
-def _extreme(emit: Emitter, known: Any, general: Any, a: Any, b: Any) -> Any:
-    one, other = constant(a), constant(b)
-    if one is not None and other is not None:
-        return known(one, other)
-    made = emit.analyzer.simplify(general(a, b))
-    value = constant(made)
-    return made if value is None else value
+def _extreme(emit: Emitter, of_constants: Any, of_expressions: Any, a: Any, b: Any) -> Any:
+    constant_a, constant_b = constant(a), constant(b)
+    if constant_a is not None and constant_b is not None:
+        return of_constants(constant_a, constant_b)
+    extreme = emit.analyzer.simplify(of_expressions(a, b))
+    constant_value = constant(extreme)
+    return extreme if constant_value is None else constant_value

@@ -45,17 +45,17 @@ def region_view(region: TensorRegion, layouts: Layouts) -> RegionView:
     inner = len(extents) - 1
     if layout.kind == FLAT:
         running = [a for a, e in enumerate(extents) if e != 1]
-        places = dict(zip("whn", reversed(running), strict=False))
-        left = running[: max(len(running) - 3, 0)]
+        axis_of = dict(zip("whn", reversed(running), strict=False))
+        excess = running[: max(len(running) - 3, 0)]
     elif layout.kind in (LANE, ROW):
-        places, left = {"c" if layout.kind == LANE else "w": 0}, []
+        axis_of, excess = {"c" if layout.kind == LANE else "w": 0}, []
     else:
         outer = [a for a in range(inner - 1) if extents[a] != 1]
-        places = {"c": inner - 1, "w": inner, **dict(zip("nh", outer, strict=False))}
-        left = outer[2:]
-    if left:
+        axis_of = {"c": inner - 1, "w": inner, **dict(zip("nh", outer, strict=False))}
+        excess = outer[2:]
+    if excess:
         raise NoView(f"{name} has more axes than a view")
-    axes = tuple(places.get(word) for word in "nchw")
+    axes = tuple(axis_of.get(word) for word in "nchw")
     shape = tuple(1 if a is None else extents[a] for a in axes)
     strides = tuple(0 if a is None else layout.strides[a] for a in axes)
     view = View(buffer, _simple(lane), _simple(offset), shape, strides)  # type: ignore[arg-type]
@@ -72,8 +72,8 @@ def _spread(buffer: Var, layout: TileLayout, start: Any, extent: Any) -> RegionV
 
 
 def _number(value: Any) -> Any:
-    known = constant(value)
-    return value if known is None else known
+    constant_value = constant(value)
+    return value if constant_value is None else constant_value
 
 
 def _simple(value: Any) -> Any:
@@ -88,7 +88,9 @@ def settled(view: View, lanes: int, eu: int) -> View:
     lane = constant(view.lane)
     usual = aligned_strides(shape, lanes, eu)
     used = (shape[0] > 1, lane is None or lane + shape[1] > lanes, shape[2] > 1, shape[3] > 1)
-    strides = [own if use else other for own, other, use in zip(view.strides, usual, used, strict=True)]
+    strides = [
+        stride if use else usual_stride for stride, usual_stride, use in zip(view.strides, usual, used, strict=True)
+    ]
     return replace(view, strides=tuple(strides))  # type: ignore[arg-type]
 
 

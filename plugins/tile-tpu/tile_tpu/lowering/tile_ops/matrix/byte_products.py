@@ -40,6 +40,6 @@ def products(work: Work, left: View, right: View) -> Iterator[tuple[View, View, 
 
 
 def _masked(work: Work, value: View, mask: int) -> View:
-    made = work.room(known_shape(value), "int8", f"{value.buffer.name}_bits")
-    work.emit("and", made, value, const(mask, "uint8"))
-    return made
+    masked = work.room(known_shape(value), "int8", f"{value.buffer.name}_bits")
+    work.emit("and", masked, value, const(mask, "uint8"))
+    return masked

@@ -20,17 +20,17 @@ def split(work: Work, value: View, parts: int) -> list[View]:
     """Aligned bfloat16 matrices whose sum is the float32 matrix ``value``, the largest first."""
     shape = known_shape(value)
     rest = value
-    made = []
+    matrices = []
     for number in range(parts):
         part = work.room(shape, "bfloat16", f"part{number}")
         work.emit("cast", part, rest, "even")
-        made.append(part)
+        matrices.append(part)
         if number < parts - 1:
             wide = work.room(shape, "float32", "rest")
             work.emit("cast", wide, part, "even")
             work.emit("sub", wide, rest, wide)
             rest = wide
-    return made
+    return matrices
 
 
 def pairs(left: list[View], right: list[View]) -> list[tuple[View, View]]:

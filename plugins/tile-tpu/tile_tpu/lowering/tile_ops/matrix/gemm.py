@@ -97,8 +97,8 @@ def _accumulate(work: Work, call: TileCall, result: View, products: list[tuple[V
     """result (+)= the sum of products, smallest first."""
     adds = accumulates(call)
     kind = products[0][0].dtype
-    own = "float16" if kind in _FP8 else kind  # what the unit writes besides float32
-    direct = len(products) == 1 and constant(adds) == 0 and result.dtype in (own, "float32")
+    narrow_type = "float16" if kind in _FP8 else kind  # what the unit writes besides float32
+    direct = len(products) == 1 and constant(adds) == 0 and result.dtype in (narrow_type, "float32")
     total = _total(work, result, "float32", direct, adds)
     for number, (left, right) in enumerate(products):
         multiply(work, Product(total, left, right, bool(call.transpose_b), adds if number == 0 else 1))
@@ -107,8 +107,8 @@ def _accumulate(work: Work, call: TileCall, result: View, products: list[tuple[V
 
 def accumulates(call: TileCall) -> Any:
     """1, 0 or an expression: whether C is added to."""
-    known = constant(call.clear_accum)
-    return tirx.Not(call.clear_accum.astype("bool")) if known is None else int(not known)
+    constant_flag = constant(call.clear_accum)
+    return tirx.Not(call.clear_accum.astype("bool")) if constant_flag is None else int(not constant_flag)
 
 
 def _total(work: Work, result: View, dtype: str, direct: bool, adds: Any) -> View:
@@ -116,17 +116,17 @@ def _total(work: Work, result: View, dtype: str, direct: bool, adds: Any) -> Vie
     settled = work.settled(result)
     if work.is_aligned(settled) and (direct or result.dtype == dtype):
         return settled
-    made = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
+    total = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
     if constant(adds) == 0:
-        return made
+        return total
     with work.inner() as before:
         if result.dtype == dtype:
-            work.transfer(made, result)
+            work.transfer(total, result)
         else:
             old = result if constant(result.lane) == 0 else work.aligned_operand(result)
-            work.emit("cast", made, old, "even")
+            work.emit("cast", total, old, "even")
     only_if(work, adds, before)
-    return made
+    return total
 
 
 def _put(work: Work, total: View, result: View) -> None:
@@ -141,17 +141,17 @@ def _put(work: Work, total: View, result: View) -> None:
 
 
 def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
-    adds, turned = accumulates(call), bool(call.transpose_b)
+    adds, transposed = accumulates(call), bool(call.transpose_b)
     left, right = _left(work, call, a), work.aligned_operand(b)
     if result.dtype == "uint32":
         product = work.room(known_shape(result), "int32", "product")
-        multiply(work, Product(product, left, right, turned, 0))
+        multiply(work, Product(product, left, right, transposed, 0))
         total = _total(work, result, "uint32", False, adds)
         add_or_put(work, total, work.converted(product, "uint32"), adds)
     else:
         total = _total(work, result, "int32", False, adds)
-        for number, (one, other, minus) in enumerate(byte_products.products(work, left, right)):
-            multiply(work, Product(total, one, other, turned, adds if number == 0 else 1, minus))
+        for number, (left_part, right_part, minus) in enumerate(byte_products.products(work, left, right)):
+            multiply(work, Product(total, left_part, right_part, transposed, adds if number == 0 else 1, minus))
     _put(work, total, result)
 
 

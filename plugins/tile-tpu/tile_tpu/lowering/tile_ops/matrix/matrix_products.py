@@ -33,9 +33,9 @@ def multiply(work: Work, product: Product) -> None:
         assert not product.minus
         work.emit(name, total, product.left, product.right, adds)
         return
-    made = work.room(known_shape(total), total.dtype, "product")
-    work.emit(name, made, product.left, product.right, 0)
-    add_or_put(work, total, made, adds, "sub" if product.minus else "add")
+    product_view = work.room(known_shape(total), total.dtype, "product")
+    work.emit(name, product_view, product.left, product.right, 0)
+    add_or_put(work, total, product_view, adds, "sub" if product.minus else "add")
 
 
 def add_or_put(work: Work, total: View, value: View, adds: Any, name: str = "add") -> None:
@@ -60,9 +60,9 @@ def _adds_itself(work: Work, product: Product) -> bool:
 
 def only_if(work: Work, condition: Any, then: list[Stmt], other: list[Stmt] | None = None) -> None:
     """Adds the statements of one branch, or of both where the condition is known at run time only."""
-    known = constant(condition)
-    if known is None:
+    constant_condition = constant(condition)
+    if constant_condition is None:
         work.add(IfThenElse(condition, seq(then), seq(other) if other else None, span=work.span))
         return
-    for statement in then if known else other or []:
+    for statement in then if constant_condition else other or []:
         work.add(statement)
