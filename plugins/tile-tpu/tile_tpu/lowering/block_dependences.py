@@ -1,8 +1,9 @@
-"""Why the blocks of a kernel may not run on several cores, if there is a reason.
+"""Dependences between the blocks of a kernel, which allow one core only.
 
-Cores have no coherent caches and no atomic operations on global memory, and the blocks of a core run one after the
-other. So one core does all blocks where they add to the same elements, where they read what others may write, and where
-the control core writes tensors: its cache writes back whole lines, with what another core has written beside in them.
+Cores have no coherent caches and no atomic operations on global memory. The blocks of one core run one after the other.
+So one core runs all blocks where they write the same elements, where they read elements that other blocks may write,
+and where the control core writes tensors: its cache writes back whole lines, which overwrites what other cores have
+written to them.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, substitute, variables
 
-_PLAIN = 1  # "lanes" of a tensor: every extent is an axis of its memory
+_ONE_LANE = 1  # views of tensors have no lanes
 
 
 def why_one_core(func: PrimFunc) -> str | None:
-    """None where several cores may share the blocks."""
+    """The reason why one core must run all blocks; None where several cores may share them."""
     walk = _Walk()
     accesses = [t for t in by_memory(walk.accesses(func.body, {}), aliases_of(func.body)) if not t.is_local]
     for access in accesses:
         if access.engine == CONTROL and access.writes:
             adverb = "atomically " if access.reads else ""
-            return f"the control core changes {adverb}{access.buffer.name}{_where(access)}"
+            return f"the control core writes {adverb}{access.buffer.name}{_where(access)}"
     axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
     for access in accesses:
         if access.writes and (access.view is None or not set(axes) <= walk.depends_on(access.view)):
@@ -43,8 +44,8 @@ def why_one_core(func: PrimFunc) -> str | None:
 
 
 def _is_own(read: Access, writes: list[View | None]) -> bool:
-    """Is it something that the block writes itself? Another block that writes it too would be a race anyway."""
-    return read.view is not None and any(v is not None and covers(v, read.view, _PLAIN) for v in writes)
+    """Whether the block itself writes what it reads. If another block wrote it too, the kernel would have a race."""
+    return read.view is not None and any(v is not None and covers(v, read.view, _ONE_LANE) for v in writes)
 
 
 def _where(access: Access) -> str:
@@ -53,15 +54,15 @@ def _where(access: Access) -> str:
 
 
 class _Walk:
-    """The touches of a kernel, with one variable for all loops of the same range at the same depth: what two such loops
-    do at the same step is then the same expression."""
+    """Collects the accesses of a kernel. Loops with the same range at the same depth get one common variable, so that
+    equal accesses in two such loops are equal expressions."""
 
     def __init__(self) -> None:
         self.loops: list[tuple[int, Any, Any, Var]] = []
-        self.sources: dict[Var, set[Var]] = {}  # what the values of variables are made of
+        self.sources: dict[Var, set[Var]] = {}  # the variables that the value of a variable is computed from
 
     def depends_on(self, view: View) -> set[Var]:
-        """Every variable that has a say in where the view lies."""
+        """The variables that the address of the view depends on, directly or through the values of others."""
         dependences: set[Var] = set()
         todo = variables(view.call())
         while todo:

@@ -17,9 +17,9 @@ _LANE_MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
 
 
 def forward_result(emit: Emitter, value: Any, place: Tile, live_buffers: Collection[Var] = ()) -> bool:
-    """Makes the value's command, the newest one, write to ``place``; False where it cannot.
+    """Makes the last command, which computes the value, write to ``place``; False where it cannot.
 
-    held: temporaries that are read later.
+    live_buffers: temporaries that are read later.
     """
     last = emit.last()
     command = as_command(last) if last is not None else None

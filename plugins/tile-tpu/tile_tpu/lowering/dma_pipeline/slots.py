@@ -1,4 +1,4 @@
-"""Local buffers with a slot for each of several steps: the memory of one step behind that of another."""
+"""Local buffers with several slots, which consecutive iterations use in turn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tilecore.ir.nodes import AllocBuffer, Call, IfThenElse, Stmt, Var, structur
 
 @dataclass(frozen=True)
 class Slots:
-    """buffer: the memory of all slots. step: elements from one to the next."""
+    """buffer: the buffer that contains all slots. step: the elements from one slot to the next."""
 
     buffer: Var
     step: int
 
 
 def slots_of(tiles: Sequence[Var], count: int, chip: Chip, apart: bool) -> dict[Var, Slots]:
-    """``count`` slots for each tile, aligned; each in banks of its own where they are to lie ``apart``."""
+    """``count`` aligned slots for each tile. apart: no two slots share a bank."""
     slots = {}
     for tile in tiles:
         dtype = dtype_of(tile)
@@ -37,8 +37,8 @@ def slots_of(tiles: Sequence[Var], count: int, chip: Chip, apart: bool) -> dict[
 
 
 def on_slot(node: Stmt, slots: dict[Var, Slots], slot: Any) -> Stmt:
-    """``node`` on slot number ``slot`` of the tiles."""
-    offset_positions = {VIEW: 2, ELEMENT: 2, SET_ELEMENT: 2}  # of the offset among the operands
+    """``node`` with its accesses to the tiles redirected to the slot with index ``slot``."""
+    offset_positions = {VIEW: 2, ELEMENT: 2, SET_ELEMENT: 2}  # the position of the offset among the operands
     analyzer = Analyzer()
 
     def call(node: Call, mutator: Any) -> Any:
@@ -56,7 +56,7 @@ def on_slot(node: Stmt, slots: dict[Var, Slots], slot: Any) -> Stmt:
 
 
 def simplified(node: Stmt) -> Stmt:
-    """``node`` with the places of its views, and its conditions, in their shortest form."""
+    """``node`` with the numbers of its views, and its conditions, simplified."""
     analyzer = Analyzer()
 
     def call(node: Call, mutator: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of floats on tiles, in float32: those that the tensor unit has, and others as a few instructions."""
+"""Functions of floats on tiles, in float32: functions of the tensor unit, and others as a few instructions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
 
 
 def _simple(name: str) -> Callable[[Values, Tile], Tile]:
-    """An instruction that needs nothing else."""
+    """A function that is one instruction without a table."""
 
     def run(values: Values, x: Tile) -> Tile:
         result = values.emit.new(x.axes, "float32")
@@ -54,8 +54,9 @@ def _erf_of(values: Values, x: Tile) -> Tile:
 def _exact(
     function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
 ) -> Callable[[Values, Tile], Tile]:
-    """A function with its values at special places, which the unit has not: (test, number, value) where x is "greater",
-    "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's own values stand."""
+    """A function with exact values in special cases, in which the unit's result differs. A case (test, number, value)
+    applies where x is "greater", "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's
+    results stay."""
 
     def run(values: Values, x: Tile) -> Tile:
         result = function(values, x)
@@ -72,12 +73,12 @@ def _exact(
 
 
 _INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
-_LAST_OF_EXP = 89.0  # e to that is infinite
+_LAST_OF_EXP = 89.0  # exp of larger numbers is infinite
 
 
 def _exp(values: Values, x: Tile) -> Tile:
-    """The unit gives infinity of either sign for large numbers, and 0 for NaN: where x is not at most 89 it is taken
-    times the largest number instead."""
+    """exp. The unit gives infinity of either sign for large numbers, and 0 for NaN. So where x is not at most 89, the
+    result is x times the largest float32."""
     exponential = _with_table("exp")(values, x)
     if values.emit.fast:
         return exponential
@@ -97,8 +98,8 @@ def _rescaled(
     factor: float,
     restored: Callable[[Tile], Tile],
 ) -> Tile:
-    """The unit's own function of x; where the first of ``outside`` is greater than the second, ``restored`` of that of
-    x times ``factor``. With fast math the unit's own value stands there too."""
+    """``function(x)``, also outside of the range in which the unit's function is right. Where the first of ``outside``
+    is greater than the second, it is ``restored(function(x * factor))``. With fast math it is the unit's result."""
     if values.emit.fast:
         return function(values, x)
     result = function(values, compare(values, "greater", *outside, _scaled(values, x, factor), x, "float32"))
@@ -106,7 +107,7 @@ def _rescaled(
 
 
 def _log_of_all(values: Values, x: Tile) -> Tile:
-    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+    """The logarithm of all positive numbers. The unit gives -inf from about 2^127.4 on."""
 
     def restored(scaled_log: Tile) -> Tile:
         return values.apply("add", [scaled_log, const(64 * log(2), "float32")], "float32")
@@ -126,7 +127,8 @@ def _exp10(values: Values, x: Tile) -> Tile:
 
 
 def _log2(values: Values, x: Tile) -> Tile:
-    """A whole number where it is as near to one as the logarithm is exact: of powers of two it is."""
+    """log2. A result that is within the logarithm's error of an integer is rounded to it, so that log2 of powers of two
+    is exact."""
     logarithm = _scaled(values, _log(values, x), 1 / log(2))
     if values.emit.fast:
         return logarithm
@@ -141,8 +143,8 @@ def _log10(values: Values, x: Tile) -> Tile:
 
 
 def _log1p(values: Values, x: Tile) -> Tile:
-    """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
-    where u is 1, log(u) where u - 1 is x for certain."""
+    """log1p: log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand",
+    1983). It is x where u is 1, and log(u) where x is so large that u - 1 equals x."""
     unity = const(1.0, "float32")
     u = values.apply("add", [x, unity], "float32")
     ratio = values.apply("div", [x, values.apply("sub", [u, unity], "float32")], "float32")
@@ -157,7 +159,7 @@ def _trunc(values: Values, x: Tile) -> Tile:
 
 
 def _rsqrt_of_all(values: Values, x: Tile) -> Tile:
-    """The unit's own is wrong below 2^-125, where half of x is 0 to it."""
+    """rsqrt of all positive numbers. The unit's result is wrong below 2^-125, where it flushes half of x to 0."""
 
     def restored(scaled_rsqrt: Tile) -> Tile:
         return _scaled(values, scaled_rsqrt, 2.0**12)

@@ -1,7 +1,7 @@
-"""max and min of floats as the language defines them: of a NaN and a number they are the number.
+"""max and min of floats as the language defines them: max and min of a NaN and a number are the number.
 
-The unit's own max and min give the NaN or the number by its order of the operands (docs/notes.md); a select's ``a > b``
-does not hold for NaN, on either side. With ``tl.enable_fast_math`` the unit's own stand.
+The unit's max and min give the NaN or the number, depending on the order of the operands (docs/notes.md). The ``a > b``
+of a select does not hold where an operand is NaN. With ``tl.enable_fast_math`` the results are those of the unit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
-    """name: max or min; a and b: of ``dtype``, at least one of them a tile."""
-    if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
+    """The max or min (``name``) of two values of type ``dtype``, at least one of which is a tile."""
+    if FACTS[dtype].bits < 16:  # compare in float32, choose the narrow elements
         first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
         tests = (first, second) if name == "max" else (second, first)
         extremum = compare(values, "greater", *tests, a, b, dtype)
@@ -32,7 +32,7 @@ def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
     if values.emit.fast or (number and is_number(values, a)):
         extremum = values.apply(name, [a, b], dtype)
     elif number and name == "max" and not isinstance(b, Tile):
-        extremum = values.apply(name, [a, b], dtype)  # of a number as the instruction's own operand it does as wanted
+        extremum = values.apply(name, [a, b], dtype)  # with a scalar operand the instruction is right
     else:
         tests = (a, b) if name == "max" else (b, a)
         extremum = compare(values, "greater", *tests, a, b, dtype)
@@ -44,7 +44,7 @@ def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
 
 
 def is_number(values: Values, value: Value) -> bool:
-    """Whether it is known to be no NaN."""
+    """Whether the value is known to contain no NaN."""
     if isinstance(value, Tile):
         return value.view.buffer in values.numbers
     constant_value = float(value.value) if isinstance(value, FloatImm) else constant(value)

@@ -70,7 +70,7 @@ class LoopCarried:
         return buffer in self.renamed or self._written_after(self.kernel, buffer, []) is None
 
     def _written_after(self, node: Stmt, buffer: Var, written: list[Written]) -> list[Written] | None:
-        """The writes after ``node`` has run; None where it may have read something else first."""
+        """The writes up to the end of ``node``; None where it may read an element that has not been written."""
         if buffer not in self._buffers(node):
             return written
         if is_leaf(node):

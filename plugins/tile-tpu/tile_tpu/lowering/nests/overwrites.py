@@ -1,10 +1,11 @@
-"""Which values an iteration still needs when it has already written to the memory that they were read from.
+"""Finds the values that must be copied because the memory that they were read from is overwritten before their last
+use.
 
-Each statement of a nest is done for all iterations before the next one, and a value that was only read is no copy: it
-is a view of the memory itself. The iteration means what it held at that moment. So a name, or the condition of an
-``if``, has to be a copy where a later statement writes to memory that it reads, and a statement after that (or the next
-step of a loop inside) uses it again. This one analysis decides it for both; everything else is read where it is used.
-Stores are all that can write here: nests with other effects are left to the control core.
+Each statement of a nest runs for all iterations before the next one. A value that was loaded is no copy, but a view of
+the memory. So a bound variable, or the condition of an ``if``, must be a copy where a later statement writes memory
+that it reads, and a statement after that (or the next iteration of an inner loop) uses it again. All other values are
+used by the statement that reads them. Only stores can write here: nests with other side effects stay with the control
+core.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tilecore.ir.visit import children, loads, variables
 
 @dataclass
 class _Tracked:
-    """reads: memory that the value reads. stale: some of it has been written since."""
+    """A bound value or condition. reads: the memory that it reads. stale: some of that memory has been written
+    since."""
 
     reads: frozenset[Var]
     stale: bool = False
@@ -26,14 +28,15 @@ class _Tracked:
 
 @dataclass
 class Overwrites:
-    """Of the body of a nest. names: bound names that have to be copies; conditions: those of ``if`` statements."""
+    """The values of a nest's body that must be copies. names: bound variables. conditions: ``if`` statements whose
+    condition must be a copy."""
 
     names: set[Var] = field(default_factory=set)
     conditions: set[IfThenElse] = field(default_factory=set)
     _tracked: dict[Any, _Tracked] = field(default_factory=dict)
 
-    def keeps(self, statement: Bind | IfThenElse) -> bool:
-        """Whether the value of the name, or of the condition, has to be a copy."""
+    def needs_copy(self, statement: Bind | IfThenElse) -> bool:
+        """Whether the value of the variable, or of the condition, must be a copy."""
         return statement.var in self.names if isinstance(statement, Bind) else statement in self.conditions
 
     def _walk(self, node: Stmt, around: tuple[IfThenElse, ...]) -> None:
@@ -51,7 +54,7 @@ class Overwrites:
         elif isinstance(node, For):
             self._use(node.min)
             self._use(node.extent)
-            for _ in range(2):  # what a step writes, the next one finds
+            for _ in range(2):  # the second walk finds uses of what the iteration before has overwritten
                 self._walk(node.body, around)
         else:
             for child in children(node):
@@ -72,7 +75,7 @@ class Overwrites:
             self.names |= {var for var in variables(value) if var in self._tracked and self._tracked[var].stale}
 
     def _read_by(self, value: Any) -> frozenset[Var]:
-        """The memory that a value reads, by the names in it too."""
+        """The memory that a value reads, directly or through bound variables."""
         loaded = {load.source for load in loads(value)}
         return frozenset(loaded).union(*(self._tracked[var].reads for var in variables(value) if var in self._tracked))
 

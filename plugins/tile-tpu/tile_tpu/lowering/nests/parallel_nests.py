@@ -1,4 +1,4 @@
-"""Nests of T.Parallel loops, and how they may be laid on the axes of views."""
+"""Nests of T.Parallel loops, and the ways to map their loops to the axes of views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_tpu.chips import Chip
-from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE, TileLayout
+from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE, TileLayout
 from tile_tpu.lowering.commands.frames import Frame, NotTensor
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of
@@ -14,12 +14,12 @@ from tilecore.ir.nodes import BufferStore, For, ForKind, Stmt, TensorLoad, Var, 
 from tilecore.ir.visit import collect, variables
 
 Layouts = Mapping[Var, tuple[Var, TileLayout]]
-MOST = 65535  # an extent of a view
+MOST = 65535  # the largest extent of a view
 
 
 @dataclass(frozen=True)
 class Nest:
-    """loops: T.Parallel loops that hold each other and nothing else, outermost first; body: of the innermost."""
+    """Perfectly nested T.Parallel loops. loops: outermost first. body: the body of the innermost loop."""
 
     loops: tuple[For, ...]
     body: Stmt
@@ -37,7 +37,7 @@ def nest_of(node: For) -> Nest:
 
 
 def repeats(node: For) -> bool:
-    """Is it a T.vectorized loop whose iterations store to one element, one after the other?"""
+    """Whether ``node`` is a T.vectorized loop whose iterations store to the same element, in order."""
     if node.kind != ForKind.VECTORIZED:
         return False
     stores = collect(node.body, BufferStore)
@@ -49,7 +49,7 @@ def is_parallel(node: For) -> bool:
 
 
 def accesses_in(body: Stmt) -> list[tuple[Var, list]]:
-    """Buffers with the indices at which a body reads and writes them."""
+    """The reads and writes of a body: for each the buffer and the indices."""
     accesses: list[tuple[Var, list]] = []
     structural_walk(
         body,
@@ -63,22 +63,23 @@ def accesses_in(body: Stmt) -> list[tuple[Var, list]]:
 
 
 def frames(nest: Nest, layouts: Layouts, chip: Chip) -> Iterator[Frame]:
-    """Ways to lay a nest on the axes, the most promising first. Raises NotTensor when its extents are not known."""
+    """The ways to map a nest to the axes of views, the most promising first. Raises NotTensor where the extents of its
+    loops are not constants."""
     if repeats(nest.loops[0]):
-        raise NotTensor("a T.vectorized loop whose iterations store to one element")
+        raise NotTensor("the iterations of a T.vectorized loop store to the same element")
     extents = {}
     for loop in nest.loops:
         size = constant(loop.extent)
         if size is None or constant(loop.min) != 0:
-            raise NotTensor("a parallel loop whose extent is not known when compiling")
+            raise NotTensor("the range of a parallel loop is not a compile-time constant that begins at 0")
         if size < 1:
-            raise NotTensor("a parallel loop without iterations")
+            raise NotTensor("a parallel loop has no iterations")
         extents[loop.loop_var] = size
     accesses = accesses_in(nest.body)
     lanes, columns = _votes(nest, layouts, accesses)
     if len(nest.loops) == 1 and not lanes and not columns:
-        yield from _spread(nest.variables[0], extents, layouts, accesses, chip)
-    yield from _planes(nest, extents, lanes, columns, chip)
+        yield from _partitioned_frames(nest.variables[0], extents, layouts, accesses, chip)
+    yield from _frames_of_planes(nest, extents, lanes, columns, chip)
 
 
 def _votes(nest: Nest, layouts: Layouts, accesses: list[tuple[Var, list]]) -> tuple[dict[Var, int], dict[Var, int]]:
@@ -100,11 +101,11 @@ def _votes(nest: Nest, layouts: Layouts, accesses: list[tuple[Var, list]]) -> tu
     return lanes, columns
 
 
-def _spread(
+def _partitioned_frames(
     var: Var, extents: dict[Var, int], layouts: Layouts, accesses: list[tuple[Var, list]], chip: Chip
 ) -> Iterator[Frame]:
     count = extents[var]
-    chunks = {layouts[b][1].chunk for b, _ in accesses if b in layouts and layouts[b][1].kind == SPREAD}
+    chunks = {layouts[b][1].chunk for b, _ in accesses if b in layouts and layouts[b][1].kind == PARTITIONED}
     chunk = chunks.pop() if len(chunks) == 1 else -(-count // chip.lanes)
     if chunks or chunk > MOST:
         return
@@ -112,7 +113,7 @@ def _spread(
     yield Frame({var: "c"}, {"n": 1, "c": parts, "h": 1, "w": chunk}, chip.lanes, var, count, chunk)
 
 
-def _planes(
+def _frames_of_planes(
     nest: Nest, extents: dict[Var, int], lanes: dict[Var, int], columns: dict[Var, int], chip: Chip
 ) -> Iterator[Frame]:
     variables = list(nest.variables)

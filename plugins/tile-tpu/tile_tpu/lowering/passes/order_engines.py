@@ -1,9 +1,10 @@
-"""Makes the control core wait for the engines (``tpu.poll``) before it looks at memory that they may still work on.
+"""Makes the control core wait for the engines (``tpu.poll``) before it accesses memory that they may still access.
 
-Commands run after the control core has gone on. What those since the last poll read and write is followed through the
-code; where the control core reads what one of them writes, or writes what one of them touches, a poll comes first.
-Tensors are told apart by their parameter, local buffers by their addresses (so this runs after plan_local). A
-statement without commands in it is one step: it waits once, at its start.
+Commands are asynchronous: the control core goes on while they run. The pass tracks what the commands since the last
+poll read and write. It inserts a poll before the control core reads what a pending command writes, and before it writes
+what a pending command accesses. Two tensors are different memory if they are different parameters, and two local
+buffers if their addresses do not overlap (so this pass runs after plan_local). A statement without commands is one
+step, which waits once, at its start.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tilecore.ir.visit import collect
 
 @dataclass(frozen=True)
 class Pending:
-    """What commands since the last poll may read and write; None in place of it: code that is never reached."""
+    """The buffers that commands since the last poll may read and write. None in its place marks unreachable code."""
 
     reads: frozenset[Var] = frozenset()
     writes: frozenset[Var] = frozenset()
@@ -57,7 +58,8 @@ def has_commands(node: Stmt) -> bool:
 
 @dataclass
 class _Loop:
-    """head: what its condition reads before every step. leaving, again: what is pending at its breaks and continues."""
+    """An enclosing loop. head: the accesses of its condition, before every iteration. leaving, again: the pending
+    accesses at its breaks and continues."""
 
     head: list[Access]
     leaving: list[Pending] = field(default_factory=list)
@@ -68,7 +70,7 @@ State = Pending | None
 
 
 class _Walk:
-    """Its methods give a statement with polls, and what is pending after it."""
+    """The methods return the statement with polls inserted, and the pending accesses after it."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.roots = aliases_of(func.body)
@@ -97,12 +99,12 @@ class _Walk:
             return self._branches(node, state)
         if isinstance(node, (For, While)):
             return self._loop(node, state)
-        raise TypeError(f"a statement that is not known: {type(node).__name__}")
+        raise TypeError(f"order_engines does not support the statement {type(node).__name__}")
 
     # -- one step -----------------------------------------------------------------------------------------------
 
     def _waited(self, accesses: list[Access], state: State) -> tuple[list[Stmt], State]:
-        """A poll if one of the control core's touches needs it."""
+        """A poll if an access by the control core needs one, and the state after it."""
         if state is None or not any(self._collides(t, state) for t in accesses if t.engine == CONTROL):
             return [], state
         return [command("poll")], Pending()
@@ -173,7 +175,7 @@ def _either(a: State, b: State) -> State:
 
 
 def _leaves(node: Stmt) -> bool:
-    """Does it hold a break, continue or return?"""
+    """Whether ``node`` contains a break, continue or return."""
     return not is_leaf(node) and bool(collect(node, Break, Continue, Return))
 
 

@@ -1,18 +1,18 @@
-"""T.Pipelined: DMA works on other steps while the tensor unit works on this one.
+"""Pipelines T.Pipelined loops: DMA loads and stores tiles of other iterations while the tensor unit computes.
 
-Step k of such a loop becomes (``dma_pipeline/stages.py`` says what is which)::
+Iteration k of such a loop becomes (``dma_pipeline/stages.py`` assigns the statements)::
 
-    fills for step k + 1
-    parallel_start; stores of step k - 1; loads of step k + 1; work of step k; parallel_end
-    what is left of step k
+    fills for iteration k + 1
+    parallel_start; stores of iteration k - 1; loads of iteration k + 1; work of iteration k; parallel_end
+    the remaining statements of iteration k
 
-with the loads of the first step before the loop and the stores of the last one behind it. Tiles that are loaded ahead
-or stored behind get two slots, step k works on slot k % 2. More stages than two make no difference here: the engines
-meet at the end of every step, so nothing is gained by loads that lie further ahead.
+The loads of the first iteration are before the loop, and the stores of the last one after it. Tiles that are loaded
+ahead or stored behind get two slots; iteration k uses slot k % 2. More than two stages gain nothing: the engines
+synchronize at the end of every iteration, so that earlier loads would not overlap with more work.
 
-No two engines touch the same memory in one region: DMA only has the other slot there, and buffers that the tensor unit
-does not write; what cannot be seen to be so stays out of the region, in order. Where two slots do not fit into local
-memory the loop keeps its single ones, with loads alone ahead or as it was. ``explain()`` says what became of it.
+No two engines conflict in a parallel region: DMA accesses the other slot, and buffers that the tensor unit does not
+write. Statements for which this cannot be proved stay outside of the region, in order. Where two slots do not fit into
+local memory, the pass tries to move loads only, and then leaves the loop as it is. ``explain()`` reports the outcome.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _stages(node: For) -> int:
 
 
 def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
-    """The kernel with one loop as a pipeline, the best one that there is room for."""
+    """The kernel with one loop pipelined, in the best way that fits into local memory."""
     loop = next(n for n in collect(kernel, For) if n.loop_var.same_as(loop_var))
     reason = ""
     spacings = (True, False) if is_bank_aware(env) else (False,)
@@ -97,13 +97,13 @@ def _note(env: PassEnv, loop: For, plan: Stages) -> None:
     ahead, behind = (", ".join(str(t.name) for t in tiles) for tiles in (plan.ahead_tiles, plan.behind_tiles))
     env.note("pipelines", {"tiles": ", ".join(t for t in (ahead, behind) if t), "stages": SLOTS})
     where = f"line {place.line}: " if place else ""
-    for unit in (u for u in (*plan.before, *plan.after) if u.why):
+    for unit in (u for u in (*plan.before, *plan.after) if u.reason):
         line = f"line {unit.line}: " if unit.line else where
-        env.note("notes", {"text": f"{line}this copy waits for the tensor unit: {unit.why}"})
+        env.note("notes", {"text": f"{line}this copy waits for the tensor unit: {unit.reason}"})
 
 
 class _Pipeline:
-    """Emits the loop of a plan."""
+    """Emits the pipelined loop of a plan."""
 
     def __init__(self, loop: For, plan: Stages, slots: dict[Var, Slots]) -> None:
         self.loop, self.plan, self.slots = loop, plan, slots
@@ -114,7 +114,7 @@ class _Pipeline:
         self.first = self._once(loop.min, "first")
 
     def _once(self, value: Any, name: str) -> Any:
-        """``value`` under a name where it would be worked out from memory again and again."""
+        """``value``; a variable bound to it where it reads memory, so that it is computed once."""
         if not collect(value, TensorLoad, Call):
             return value
         var = Var(name, self.dtype)
@@ -150,7 +150,7 @@ class _Pipeline:
         return (on_slot(unit.node, self.slots, slot) for unit in units)
 
     def _moved(self, units: Sequence[Unit], step: Any, slot: Any, condition: Any) -> list[Stmt]:
-        """The units of another step, if there is one."""
+        """The units as statements of iteration ``step``, under ``condition``: whether that iteration exists."""
         if not units:
             return []
         values = {self.loop.loop_var: self._simple(step)}
@@ -171,7 +171,7 @@ class _Pipeline:
 
 
 def _with_new_variables(node: Stmt) -> Stmt:
-    """``node`` with new variables for its loops: it stands in the code more than once."""
+    """A copy of ``node`` with new loop variables and bound variables, as the kernel contains it more than once."""
     names = {n.loop_var: Var(str(n.loop_var.name), dtype_of(n.loop_var)) for n in collect(node, For)}
     names |= {n.var: Var(str(n.var.name), dtype_of(n.var)) for n in collect(node, Bind)}
     if not names:

@@ -1,6 +1,6 @@
-"""Gives every local buffer of a kernel its address in a lane; those whose lives do not overlap share memory.
+"""Assigns every local buffer of a kernel its address in a lane. Buffers whose live ranges are disjoint share memory.
 
-The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address in a lane}, names unique.
+The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address in a lane}. The names become unique.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def is_bank_aware(env: PassEnv) -> bool:
-    """Whether what works together is to lie in different banks."""
+    """Whether buffers that engines use together are placed in different banks."""
     return not DISABLE_BANK_AWARE_ALLOCATION.value_in(env.config)
 
 
 def fits(body: Stmt, chip: Chip) -> bool:
-    """Is there room for the local buffers of this kernel?"""
+    """Whether the local buffers of this kernel fit into local memory."""
     live_ranges = LiveRanges(body, chip.lanes)
     requests = [request_of(live_range, buffer, chip) for buffer, live_range in live_ranges.ranges.items()]
     return allocate(requests, {}, memory_of(chip)) is not None
@@ -73,7 +73,7 @@ def pairs_of(live_ranges: LiveRanges, buffers: Sequence[Var]) -> Pairs:
 
 
 def bytes_of(buffer: Var) -> int:
-    """Of local memory, in a lane."""
+    """The bytes that a local buffer takes in a lane."""
     elements = constant(buffer.shape[0])
     if elements is None:
         raise UnsupportedError(
@@ -85,7 +85,8 @@ def bytes_of(buffer: Var) -> int:
 
 
 def with_unique_names(body: Stmt, reserved: set[str]) -> Stmt:
-    """Every local buffer gets a name of its own, as its address is found by it."""
+    """Renames local buffers so that every name is unique, as addresses are looked up by name. reserved: names that are
+    used already."""
     names = set(reserved)
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer, DeclBuffer):
@@ -102,7 +103,7 @@ def with_unique_names(body: Stmt, reserved: set[str]) -> Stmt:
 
 
 def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> Stmt:
-    """Buffers that nothing touches are not there."""
+    """Removes the allocations of buffers that are never accessed."""
     gone = {*unused, *(alias for alias, root in aliases.items() if root in unused)}
     if not gone:
         return body
@@ -114,7 +115,7 @@ def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> S
 
 
 def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
-    """``body`` with other local buffers in the place of some."""
+    """``body`` with local buffers replaced: {buffer: its replacement}."""
     if not others:
         return body
 
@@ -161,8 +162,8 @@ def _does_not_fit(
         location=live_ranges.ranges[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help, as second copies "
-        "are left out where they do not fit. Names that are not yours are temporaries",
+        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help: a loop is not "
+        "pipelined where second slots do not fit. Names that the kernel does not have are temporaries",
     )
 
 

@@ -1,12 +1,12 @@
-"""Shares the blocks of a kernel's grid out over the cores of a launch, and makes them a loop of each core.
+"""Distributes the blocks of a kernel's grid over the cores of a launch, as a loop over blocks on each core.
 
-The blocks are distributed to the cores in turns, every other turn in reverse: turn t gives block ``t * cores + c`` to
-core ``c``, or to core ``cores - 1 - c`` for odd t. No core gets two blocks more than another one, and work that grows
-or shrinks along the grid (causal attention, tails) or along one axis of it ends nearly even, which ranges of
-neighbouring blocks do not give. Nothing is lost by that: cores share no cache that neighbours would profit from.
+The distribution is cyclic, and every other round is reversed: round t assigns block ``t * cores + c`` to core ``c``, or
+to core ``cores - 1 - c`` where t is odd. The numbers of blocks of two cores differ by one at most. Work that grows or
+shrinks along the grid (causal attention, tails) is balanced, unlike with contiguous ranges of blocks. Contiguous ranges
+would gain nothing, as the cores have no common cache.
 
-The kernel gets the attribute ``tpu.cores``: the cores that its launch takes. Kernels whose blocks depend on each other
-(``block_dependences.py``) take one, and do their blocks in order, x fastest.
+The kernel gets the attribute ``tpu.cores``: the number of cores of its launch. Kernels with dependences between blocks
+(``block_dependences.py``) use one core, which runs the blocks in order, x fastest.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _product(extents: Sequence[Any]) -> Any:
 
 
 def _split_table_loads(body: Stmt) -> tuple[list[Stmt], Stmt]:
-    """Tables that are loaded at the beginning stay there for all blocks; and the rest."""
+    """(the table loads at the beginning of the body, which one execution for all blocks is enough for; the rest)"""
     parts = statements_of(body)
     count, allocated = 0, set()
     while count < len(parts):
@@ -105,7 +105,7 @@ def _in_rounds(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: S
 
 
 def _round_count(core: Var, blocks: Any, cores: int) -> Any:
-    """How many blocks a core gets."""
+    """The number of rounds in which a core gets a block."""
     constant_blocks = constant(blocks)
     if constant_blocks is not None and constant_blocks % cores == 0:
         return const(constant_blocks // cores, "int32")
@@ -114,14 +114,14 @@ def _round_count(core: Var, blocks: Any, cores: int) -> Any:
 
 
 def _block_in_round(core: Var, round_index: Any, cores: int) -> Any:
-    """Of the cores' blocks in a turn, the one that a core gets."""
+    """The position of a core's block in a round: the core's index, reversed in odd rounds."""
     return tirx.Select(
         tirx.EQ(tirx.Mod(round_index, const(2, "int32")), const(0, "int32")), core, const(cores - 1, "int32") - core
     )
 
 
 def _indices(axes: Sequence[tuple[Var, Any]], block: Var) -> list[Stmt]:
-    """The block's indices by its number, x fastest."""
+    """Binds the block's indices along the axes of the grid, from its linear index, x fastest."""
     bindings: list[Stmt] = []
     rest: Any = block
     for number, (var, extent) in enumerate(axes):

@@ -1,8 +1,8 @@
-"""Nests of T.Parallel loops become commands of the tensor unit and DMA, where these can do them.
+"""Lowers nests of T.Parallel loops to commands of the tensor unit and DMA.
 
-The iterations of a nest do not depend on each other, so each of its statements is done for all of them before the
-next. What the tensor unit cannot do is tried with the outermost loop as a loop of the control core, and then left to
-the control core altogether; ``explain()`` lists under "nests" what became of each, and why.
+The iterations of a nest are independent, so each of its statements runs for all iterations before the next one. Where
+a nest cannot become commands, the pass tries it without its outermost loop, which the control core then runs. Else the
+whole nest stays with the control core. ``explain()`` lists the outcome of each nest under "nests", with the reason.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class _Tensorizer:
         return node if commands is None else commands
 
     def _try_nest(self, nest: Nest) -> tuple[Stmt | None, str]:
-        """The commands of a nest, or why there are none."""
-        reason = "no way to lay its loops on the lanes"
+        """(the commands of a nest or None, the reason why there are none)"""
+        reason = "its loops cannot be mapped to the axes of a view"
         overwrites = overwrites_of(nest.body)
         try:
             for number, frame in enumerate(frames(nest, self.layouts, self.chip)):
@@ -120,7 +120,7 @@ class _Tensorizer:
         return Emitter(self.chip, frame, self.analyzer, dict(self.tables), nest.loops[0].span, fast)
 
     def _with_outer_loop(self, node: For) -> Stmt | None:
-        """The nest inside as commands, the outermost loop as one of the control core."""
+        """The inner nest as commands, in a serial loop of the control core; None where it cannot become commands."""
         inner = node.body
         if not isinstance(inner, For) or not is_parallel(inner):
             return None

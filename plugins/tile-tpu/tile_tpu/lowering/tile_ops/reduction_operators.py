@@ -93,10 +93,10 @@ def declines(kind: str, source: str, target: str) -> str | None:
 
 
 def prepare(work: Work, operator: ReductionOperator, view: View, width: str | None = None) -> View:
-    """The values as they are joined: of the result's type, absolute, without NaN. width: the type to give them where
-    that is not the narrow type that pools take."""
+    """The values prepared for the reduction: converted to the result's type, absolute values where the kind asks for
+    them, without NaN. width: the type to convert to where it is not the narrow type that pools take."""
     widens = width is None and operator.instruction == "add" and operator.dtype == "float32"
-    keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool widens itself
+    keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool itself widens
     prepared = view if keeps else work.converted(view, stored(operator.dtype))
     if FACTS[prepared.dtype].kind == "float" and FACTS[prepared.dtype].bits < 16:
         prepared = work.converted(prepared, "float32")
@@ -135,7 +135,7 @@ def everywhere(work: Work, number: Any, like: View) -> View:
 
 
 def nan_marks(work: Work, operator: ReductionOperator, view: View) -> View:
-    """0 for each value, NaN for each NaN. view: the values as they are."""
+    """A tile with 0 for each number and NaN for each NaN of ``view``."""
     value = work.aligned_operand(work.converted(view, "float32"))
     clean = work.room(known_shape(value), "float32", "clean")
     lowest = const(float("-inf"), "float32")

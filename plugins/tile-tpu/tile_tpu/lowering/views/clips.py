@@ -1,4 +1,4 @@
-"""Where the end of a tensor or a tile cuts a nest: how much of a view is inside."""
+"""Bounds of tensors and tiles that clip a nest: the range of iterations in which an index is inside."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tilecore.ir.nodes import Var, tirx
 
 @dataclass(frozen=True)
 class Clip:
-    """Along one loop the iterations ``first`` to ``first + count - 1`` are inside; ints or expressions."""
+    """The iterations of one loop that are inside: ``first`` to ``first + count - 1``, ints or expressions."""
 
     first: Any
     count: Any
 
 
 def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, extents: dict[Var, int]) -> Clip | None:
-    """What part of the one loop of an index is inside ``0 <= index < size``; None: all of it. Raises NotTensor where
-    several loops decide it together."""
+    """The iterations of the index's loop for which ``0 <= index < size``; None where it holds for all of them. Raises
+    NotTensor where it depends on several loops."""
     top = rest
     for var, factor in factors.items():
         top = top + max(factor, 0) * (extents[var] - 1)
@@ -32,7 +32,7 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
     if inside_below and inside_above:
         return None
     if not factors:
-        raise NotTensor("an element that may lie outside of its tensor")
+        raise NotTensor("an element may be outside of its tensor")
     if len(factors) > 1 or next(iter(factors.values())) != 1:
         raise NotTensor("the end of a tensor cuts several loops at once")
     (extent,) = (extents[var] for var in factors)
@@ -51,7 +51,7 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
 
 
 def clamped(emit: Emitter, index: Any, size: int) -> Any:
-    """An index that is the same for all iterations, moved to the nearest place inside where it may be outside."""
+    """A uniform index, clamped to the range from 0 to ``size - 1`` where it may be outside."""
     constant_index = constant(index)
     if constant_index is not None:
         return min(max(constant_index, 0), size - 1)

@@ -1,4 +1,4 @@
-"""One product of two tiles that is added to a third, also where the matrix unit only overwrites."""
+"""A product of two tiles that is added to a third one, also where the matrix unit can only overwrite its result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _BYTES = ("int8", "uint8")
 
 @dataclass(frozen=True)
 class Product:
-    """total (+)= left @ right, or -= with ``minus``; all aligned. right is (N, K) if ``transposed``. adds: 0, 1 or an
-    expression: whether what total is before counts."""
+    """``total += left @ right``, or ``-=`` with ``minus``; all views are aligned. transposed: ``right`` is (N, K).
+    adds: 0, 1 or an expression: whether the product is added to ``total`` or replaces it."""
 
     total: View
     left: View
@@ -39,7 +39,8 @@ def multiply(work: Work, product: Product) -> None:
 
 
 def add_or_put(work: Work, total: View, value: View, adds: Any, name: str = "add") -> None:
-    """total (+)= value. adds: 0, 1 or an expression. name: of the instruction."""
+    """Adds ``value`` to ``total`` with the instruction ``name`` where ``adds`` (0, 1 or an expression), else copies
+    it."""
     with work.inner() as added:
         work.emit(name, total, total, value)
     with work.inner() as copied:
@@ -59,7 +60,7 @@ def _adds_itself(work: Work, product: Product) -> bool:
 
 
 def only_if(work: Work, condition: Any, then: list[Stmt], other: list[Stmt] | None = None) -> None:
-    """Adds the statements of one branch, or of both where the condition is known at run time only."""
+    """Emits one branch where the condition is a constant, else both under an ``if``."""
     constant_condition = constant(condition)
     if constant_condition is None:
         work.add(IfThenElse(condition, seq(then), seq(other) if other else None, span=work.span))
