@@ -157,7 +157,8 @@ class _Reduction:
         work, operator = self.work, self.operator
         old = self.target if constant(self.target.lane) == 0 else work.aligned_operand(self.target)
         before = work.converted(old, total.dtype)
-        if operator.instruction == "min" and operator.is_float:  # with aligned operands the vendor's function keeps their order
+        if operator.instruction == "min" and operator.is_float:
+            # the vendor's function swaps its operands where the second one alone has strides (docs/notes.md)
             before = work.aligned_operand(before)
         first, second = (total, before) if operator.instruction == "min" else (before, total)
         work.emit(operator.instruction, total, first, second)
