@@ -140,9 +140,11 @@ class TorchTpuAdapter(KernelAdapter):
         chip = chip_of(target)
         if chip.name not in ("bm1690", "sg2260e"):
             return Presence(False, f"torch_tpu launches kernels on BM1690 and SG2260E only, not on {chip.name}")
-        found = installed()
-        wrong = found.words()
-        return Presence(False, f"{wrong}; {FIX}") if wrong else Presence(True, f"SophGo's torch_tpu {found.version}")
+        package = installed()
+        problem = package.words()
+        return (
+            Presence(False, f"{problem}; {FIX}") if problem else Presence(True, f"SophGo's torch_tpu {package.version}")
+        )
 
     def binary_formats(self) -> Sequence[str]:
         return (FIRMWARE,)
@@ -152,10 +154,12 @@ class TorchTpuAdapter(KernelAdapter):
         from tile_tpu.card.torch_tpu import FIX, SCALARS_KNOWN, operation
         from tile_tpu.cmodel.kernel_files import kernel_library
 
-        named = [p.name for p in artifact.params if isinstance(p, ScalarParam)] + [s.name for s in artifact.symbols]
-        if named and not SCALARS_KNOWN:
+        scalar_names = [p.name for p in artifact.params if isinstance(p, ScalarParam)] + [
+            s.name for s in artifact.symbols
+        ]
+        if scalar_names and not SCALARS_KNOWN:
             raise UnsupportedError(
-                f"{artifact.name} takes scalars ({', '.join(named)}), which torch_tpu does not pass on",
+                f"{artifact.name} takes scalars ({', '.join(scalar_names)}), which torch_tpu does not pass on",
                 expected="a kernel that takes tensors of fixed shapes only",
                 hint='execution_backend="tpurt" passes them',
             )
@@ -195,13 +199,13 @@ class _TorchLaunch:
         from tile_tpu.card.tensors import tensor_at
 
         params = [p for p in self.artifact.params if isinstance(p, TensorParam)]
-        made = []
+        tensors = []
         memory: list[TensorParam | Workspace] = [*params, *self.artifact.workspaces]
         for declared, address in zip(memory, addresses, strict=True):
             shape = [evaluate(d, {}) for d in declared.shape]
             strides = [evaluate(d, {}) for d in getattr(declared, "strides", None) or ()] or _row_major(shape)
-            made.append(tensor_at(address, shape, strides, declared.dtype, (self.device_type, device)))
-        return made
+            tensors.append(tensor_at(address, shape, strides, declared.dtype, (self.device_type, device)))
+        return tensors
 
 
 def _row_major(shape: list[int]) -> list[int]:

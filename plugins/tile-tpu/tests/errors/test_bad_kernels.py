@@ -65,7 +65,8 @@ def test_numbers_of_four_bits_stay_with_the_control_core():
             T.copy(tile, B)
 
     explained = str(tilecore.compile(more, **SIM).explain())
-    assert f"line {line_of(more.function, 'in T.Parallel')}: on the control core: tile, of int4" in explained
+    line = line_of(more.function, "in T.Parallel")
+    assert f"line {line}: on the control core: no engine supports int4, the element type of tile" in explained
 
 
 def test_operands_that_do_not_fit_together():

@@ -233,7 +233,7 @@ def copied_to_a_column(X, t, v, w):
     ],
 )
 def test_a_vector_follows_the_tile_that_it_is_used_with(use, kind):
-    """Rows are more than lanes: alone it would be spread."""
+    """Rows are more than lanes: alone it would be partitioned over the lanes."""
     assert kinds(use, rows=130, size=130)["v"] == kind
 
 
@@ -325,8 +325,8 @@ def summed(X, t, v, w):
     [
         (unused, 1, "lane"),
         (unused, 64, "lane"),
-        (unused, 65, "spread"),
-        (whole, 200, "spread"),
+        (unused, 65, "partitioned"),
+        (whole, 200, "partitioned"),
         (whole, 64, "lane"),
         (part, 200, "lane"),
         (every_second, 200, "lane"),

@@ -167,4 +167,4 @@ def test_a_fill_and_a_load_make_a_whole(limit, asked, carries):
     ]
     body = loop("k", 2, *step, var=K)
     found = LiveRanges(seq([*alloc(a, b), body]), BM1690.lanes)
-    assert found.carried.carries(body, a) == carries
+    assert found.dependences.carries(body, a) == carries

@@ -28,36 +28,36 @@ def bound(value):
 def test_a_name_that_is_used_after_its_memory_is_written():
     name, bind = bound(read(A))
     body = seq([bind, write(A, read(B)), write(B, name)])
-    assert overwrites_of(body).keeps(bind)
+    assert overwrites_of(body).needs_copy(bind)
 
 
 def test_a_name_that_is_used_before_or_with_the_write():
     name, bind = bound(read(A))
     body = seq([bind, write(B, name), write(A, name * 2)])
-    assert not overwrites_of(body).keeps(bind)
+    assert not overwrites_of(body).needs_copy(bind)
 
 
 def test_a_name_for_a_name():
     first, one = bound(read(A))
     second, other = bound(first)
     made = overwrites_of(seq([one, other, write(A, const(0.0, "float32")), write(B, second)]))
-    assert made.keeps(other)
+    assert made.needs_copy(other)
 
 
 def test_what_a_step_writes_the_next_one_finds():
     name, bind = bound(read(A))
     step = seq([write(B, name), write(A, const(0.0, "float32"))])
     loop = For(Var("k", "int32"), const(0, "int32"), const(3, "int32"), ForKind.SERIAL, step)
-    assert overwrites_of(seq([bind, loop])).keeps(bind)
+    assert overwrites_of(seq([bind, loop])).needs_copy(bind)
     inside = For(Var("k", "int32"), const(0, "int32"), const(3, "int32"), ForKind.SERIAL, seq([bind, step]))
-    assert not overwrites_of(inside).keeps(bind), "each step has a name of its own"
+    assert not overwrites_of(inside).needs_copy(bind), "each step has a name of its own"
 
 
 def test_a_condition_that_its_branch_changes():
     condition = read(A) > const(0.0, "float32")
     one = IfThenElse(condition, write(A, const(1.0, "float32")), None)
-    assert not overwrites_of(one).keeps(one), "nothing comes after the write"
+    assert not overwrites_of(one).needs_copy(one), "nothing comes after the write"
     both = IfThenElse(condition, write(A, const(1.0, "float32")), write(A, const(2.0, "float32")))
-    assert overwrites_of(both).keeps(both)
+    assert overwrites_of(both).needs_copy(both)
     other = IfThenElse(condition, write(B, const(1.0, "float32")), write(B, const(2.0, "float32")))
-    assert not overwrites_of(other).keeps(other)
+    assert not overwrites_of(other).needs_copy(other)

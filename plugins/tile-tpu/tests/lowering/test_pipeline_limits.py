@@ -22,7 +22,7 @@ def test_a_tile_that_the_loop_changes_in_memory_is_not_read_ahead():
     body = [do("load", tile(A), at(Z, K)), do("mul", tile(B), tile(A), tile(A)), do("store", at(Z, K + 1), tile(B))]
     machine, text = refused(*body)
     assert not machine.overlapped
-    assert "it reads Z, which the loop changes" in text
+    assert "it reads Z, which the loop writes" in text
 
 
 def test_aliases_of_a_tensor_are_the_tensor():
@@ -31,7 +31,7 @@ def test_aliases_of_a_tensor_are_the_tensor():
     func = kernel([X, Y, Z], DeclBuffer(view, data=tirx.buffer_data(Z)), *alloc(A, B), pipelined(*body))
     env = environment()
     run(PIPELINE_DMA, func, env)
-    assert "it reads Z, which the loop changes" in env.report["notes"][0]["text"]
+    assert "it reads Z, which the loop writes" in env.report["notes"][0]["text"]
 
 
 def test_a_tile_that_keeps_values_stays():
@@ -71,7 +71,7 @@ def test_rows_that_a_step_leaves_as_they_were_stay():
     body = [first, do("load", tile(A, 16), at(X, K, 16)), do("add", tile(B), tile(A), tile(A))]
     machine, text = refused(*body, do("store", at(Z, K), tile(B)))
     assert machine.overlapped == 5  # the stores of the step before
-    assert "a carries values from one iteration to the next" in text
+    assert "a has a loop-carried dependence" in text
 
 
 def test_places_that_the_step_works_out_stay():

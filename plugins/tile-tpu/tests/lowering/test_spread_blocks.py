@@ -137,7 +137,7 @@ def test_atomic_additions_keep_to_one_core():
 def test_elements_of_the_control_core_keep_to_one_core():
     cores, why = outcome(store(X, const(1.0, "float32"), [BX]))
     assert cores == 1
-    assert "control core changes X" in why
+    assert "control core writes X" in why
 
 
 def test_blocks_that_add_to_the_same_tile_keep_to_one_core():

@@ -290,15 +290,15 @@ def variable_of_the_control_core(X, a, b, v, n, bx):
 @pytest.mark.parametrize(
     ("use", "reason"),
     [
-        (atomics, "an effect in a parallel loop"),
-        (one_target, "several iterations write one element of a"),
-        (repeated, "a T.vectorized loop whose iterations store to one element"),
-        (unknown_single_loop, "a parallel loop whose extent is not known when compiling"),
-        (no_single_iteration, "a parallel loop without iterations"),
-        (divided, "a division of integers by other than a power of two"),
-        (loops_of_different_length, "a loop inside whose length is not the same for all iterations"),
-        (large_array, "x, an array of each iteration"),
-        (variable_of_the_control_core, "x is memory of the control core"),
+        (atomics, "the parallel loop has a side effect other than a store"),
+        (one_target, "several iterations write the same element of a"),
+        (repeated, "the iterations of a T.vectorized loop store to the same element"),
+        (unknown_single_loop, "the range of a parallel loop is not a compile-time constant that begins at 0"),
+        (no_single_iteration, "a parallel loop has no iterations"),
+        (divided, "the tensor unit divides integers by constant powers of two only"),
+        (loops_of_different_length, "the iterations have inner loops of different lengths"),
+        (large_array, "x, an array of each iteration, has over 16 elements or an unsupported type"),
+        (variable_of_the_control_core, "x is a variable of the control core"),
     ],
 )
 def test_what_the_tensor_unit_cannot_do_stays_as_it_is(use, reason):
@@ -312,7 +312,8 @@ def test_what_the_tensor_unit_cannot_do_stays_as_it_is(use, reason):
 
 @pytest.mark.parametrize(
     ("dtype", "reason"),
-    [("int4", "a, of int4"), ("int64", "a, of int64"), ("float64", "a, of float64"), ("bfloat16", ""), ("int8", "")],
+    [(dtype, f"no engine supports {dtype}, the element type of a") for dtype in ("int4", "int64", "float64")]
+    + [("bfloat16", ""), ("int8", "")],
 )
 def test_types_that_no_engine_has(dtype, reason):
     @T.macro
@@ -334,7 +335,7 @@ def test_tiles_with_views_lie_in_one_lane():
             a[i, j] = 1.0
 
     _, env = tensorized(use)
-    assert env.report["nests"][0]["because"] == "a lies across the lanes"
+    assert env.report["nests"][0]["because"] == "the lanes of a do not match those of the loop"
 
 
 # -- ends of tensors ----------------------------------------------------------------------------------------------
@@ -452,7 +453,7 @@ def test_each_kernel_has_its_own_tables():
 def test_nests_that_stay_need_no_tables():
     made, env = tensorized(function_of_the_control_core)
     assert "load_table" not in made
-    assert env.report["nests"][0]["because"] == "an effect in a parallel loop"
+    assert env.report["nests"][0]["because"] == "the parallel loop has a side effect other than a store"
 
 
 # -- the state that it leaves -------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Bench:
         return buffer
 
     def _put(self, local: Var, layout: TileLayout, value: np.ndarray) -> None:
-        lane, offset = layout.place(np.indices(value.shape))
+        lane, offset = layout.location_of(np.indices(value.shape))
         lane = slice(None) if layout.is_replicated else lane
         self.machine.memory[local][lane, offset] = value
         self.machine.written[local][lane, offset] = True
@@ -66,7 +66,7 @@ class Bench:
         """What a buffer holds now; of copies in all lanes, they must be the same."""
         local, layout = self.env.state(TileLayouts).by_tile[buffer]
         shape = tuple(int(s) for s in buffer.shape)
-        lane, offset = layout.place(np.indices(shape))
+        lane, offset = layout.location_of(np.indices(shape))
         memory = self.machine.memory[local]
         if layout.is_replicated:
             assert len({row.tobytes() for row in memory[:, offset]}) == 1, "lanes differ"

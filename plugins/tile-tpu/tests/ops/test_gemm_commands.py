@@ -166,7 +166,7 @@ def test_a_stage_of_a_ring_is_used_in_place():
 @pytest.mark.parametrize(
     ("types", "words"),
     [(("int32", "int32", "int32"), "no product"), (("int8", "int8", "uint32"), "int32"),
-     (("float16", "float16", "int32"), "no result"), (("int8", "int8", "int8"), "no result")],
+     (("float16", "float16", "int32"), "does not store"), (("int8", "int8", "int8"), "does not store")],
 )  # fmt: skip
 def test_declines_with_a_reason(types, words):
     bench = Bench()

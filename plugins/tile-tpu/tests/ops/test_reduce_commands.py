@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from lowered_tiles import Bench, region
-from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
+from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE
 from tile_tpu.lowering.tile_ops.reduce import IMPLEMENTATIONS
 
 from tilecore.element_values import value_type
@@ -128,10 +128,10 @@ def test_four_axes():
         check(values((2, 3, 17, 5), "float32"), "sum", axis, "float32")
 
 
-@pytest.mark.parametrize("layout", [LANE, ROW, SPREAD, "flat"])
+@pytest.mark.parametrize("layout", [LANE, ROW, PARTITIONED, "flat"])
 def test_vectors(layout):
     for size in (1, 17, 64, 65, 128, 130, 1024):
-        if layout == SPREAD and size % 64:
+        if layout == PARTITIONED and size % 64:
             continue
         for kind, dtype in (("sum", "float32"), ("max", "float16"), ("sum", "int32"), ("bitand", "uint8")):
             check(values((size,), dtype), kind, 0, dtype, source_kind=layout, clear=size % 2)

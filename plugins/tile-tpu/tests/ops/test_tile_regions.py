@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tiles import Bench, region
-from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
+from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE
 from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.views.regions import NoView, part, region_view, settled
 
@@ -39,7 +39,7 @@ def test_elements_are_where_the_layout_has_them(case, chip):
         size = [view.shape[a] for a in range(4)]
         at = np.indices(size)
         index = [s + (at[found.axes.index(a)] if a in found.axes else 0) for a, s in enumerate(starts)]
-        lane, offset = layout.place(index)
+        lane, offset = layout.location_of(index)
         assert np.array_equal(*np.broadcast_arrays(places[0], lane))
         assert np.array_equal(*np.broadcast_arrays(places[1], offset))
         assert np.prod(size) == np.prod(extents)
@@ -65,13 +65,13 @@ def test_parts_are_the_elements_of_the_whole(rows, columns, data):
         assert np.array_equal(whole[tuple(cut)], piece)
 
 
-def test_a_spread_vector_is_one_view_when_its_parts_are_full():
+def test_a_partitioned_vector_is_one_view_when_its_parts_are_full():
     bench = Bench()
-    full, cut = (bench.buffer(np.zeros(n), "float32", SPREAD) for n in (640, 641))
+    full, cut = (bench.buffer(np.zeros(n), "float32", PARTITIONED) for n in (640, 641))
     layouts = bench.env.state(TileLayouts).by_tile
     assert region_view(region(full), layouts).view.shape == (1, 64, 1, 10)
     for wrong in (region(cut), region(full, (0, 10))):
-        with pytest.raises(NoView, match="spread"):
+        with pytest.raises(NoView, match="partitioned"):
             region_view(wrong, layouts)
 
 
@@ -81,6 +81,6 @@ def test_says_why_there_is_no_view():
     deep = bench.buffer(np.zeros((2, 2, 2, 3, 4)), "float32")
     far = tirx.decl_buffer([4, 4], "float32", "A", scope="global", layout=None)
     own = tirx.decl_buffer([4, 4], "float32", "x", scope="local", layout=None)
-    for buffer, words in ((deep, "more axes"), (far, "global"), (own, "no layout")):
+    for buffer, words in ((deep, "too many axes"), (far, "global"), (own, "no layout")):
         with pytest.raises(NoView, match=words):
             region_view(region(buffer), layouts)

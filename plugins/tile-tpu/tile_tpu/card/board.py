@@ -18,16 +18,16 @@ USUAL = "/opt/tpuv7/tpuv7-current/lib"  # where the vendor's driver package puts
 
 def board_library() -> tuple[Path | None, list[str]]:
     """(the library that drives cards, the places that have none). The CModel's, of the same name, is not taken."""
-    looked: list[str] = []
+    searched: list[str] = []
     folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), USUAL]
     folders += [os.fspath(sdk.root / "deps" / "runtime" / "tpuv7-runtime" / "lib") for sdk in search().sdks]
     for folder in dict.fromkeys(f for f in folders if f):
-        place = Path(folder) / NAME
-        if place.is_file() and not drives_cmodel(place):
-            return place, looked
-        looked.append(f"{place} drives the CModel" if place.is_file() else os.fspath(place))
-    known = ctypes.util.find_library("tpuv7_rt")
-    return (Path(known), looked) if known else (None, looked)
+        path = Path(folder) / NAME
+        if path.is_file() and not drives_cmodel(path):
+            return path, searched
+        searched.append(f"{path} drives the CModel" if path.is_file() else os.fspath(path))
+    library_name = ctypes.util.find_library("tpuv7_rt")
+    return (Path(library_name), searched) if library_name else (None, searched)
 
 
 def drives_cmodel(library: Path) -> bool:
@@ -45,9 +45,9 @@ def cards() -> int:
 
 @functools.lru_cache(maxsize=1)
 def _path() -> str:
-    path, looked = board_library()
+    path, searched = board_library()
     if path is None:
-        raise RuntimeFailure(f"no {NAME} that drives a card, looked at {', '.join(looked[:4])}")
+        raise RuntimeFailure(f"no {NAME} that drives a card, looked at {', '.join(searched[:4])}")
     return os.fspath(path)
 
 

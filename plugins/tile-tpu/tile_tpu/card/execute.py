@@ -10,18 +10,18 @@ from tile_tpu.runtimes.records import Block, Launch, Runtime
 def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
     """Do it all and wait; raises RuntimeFailure."""
     module = runtime.load(library)
-    places: list[int] = []
+    addresses: list[int] = []
     try:
         for block in blocks:
-            places.append(runtime.allocate(max(block.nbytes, 64)))
+            addresses.append(runtime.allocate(max(block.nbytes, 64)))
             if block.copy_in and block.nbytes:
-                runtime.to_device(places[-1], block.host, block.nbytes)
+                runtime.to_device(addresses[-1], block.host, block.nbytes)
         for launch in launches:
-            runtime.launch(module, launch.entry, launch.filled(places), launch.items)
+            runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
         runtime.wait()
-        for place, block in zip(places, blocks, strict=True):
+        for address, block in zip(addresses, blocks, strict=True):
             if block.copy_out and block.nbytes:
-                runtime.to_host(block.host, place, block.nbytes)
+                runtime.to_host(block.host, address, block.nbytes)
     finally:
-        for place in places:
-            runtime.free(place)
+        for address in addresses:
+            runtime.free(address)

@@ -86,14 +86,14 @@ def operation() -> Any:
     """``dynlib_execute``; importing torch_tpu registers it. Raises ImportError when it is not there."""
     import torch
 
-    found = installed()
-    if found.words():
-        raise ImportError(found.words())
+    package = installed()
+    if package.words():
+        raise ImportError(package.words())
     importlib.import_module(NAME)
     try:
         return torch.ops.my_ops.dynlib_execute
     except (AttributeError, RuntimeError):
-        raise ImportError(f"{NAME} {found.version} in {found.folder} registers no my_ops::dynlib_execute") from None
+        raise ImportError(f"{NAME} {package.version} in {package.folder} registers no my_ops::dynlib_execute") from None
 
 
 def execute(run: Any, library: str, entry: str, tensors: Sequence[Any], scalars: Sequence[int | float]) -> None:

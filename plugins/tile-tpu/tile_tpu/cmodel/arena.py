@@ -75,24 +75,26 @@ class Arena:
 
     def _check(self, start: int, end: int, before: Placed | None, behind: Placed | None, pattern: int) -> None:
         """Raises when the bytes between two blocks have changed."""
-        found = ctypes.string_at(self._host + start, end - start)
-        if found.count(pattern) == end - start:
+        content = ctypes.string_at(self._host + start, end - start)
+        if content.count(pattern) == end - start:
             return
-        wrong = [i for i, byte in enumerate(found) if byte != pattern]
-        words = []
+        overwritten = [i for i, byte in enumerate(content) if byte != pattern]
+        distances = []
         if before is not None:
-            words.append(f"{wrong[0]} bytes behind the end of {before.name} ({before.nbytes} bytes)")
+            distances.append(f"{overwritten[0]} bytes behind the end of {before.name} ({before.nbytes} bytes)")
         if behind is not None:
-            words.append(f"{end - start - wrong[-1]} bytes before the start of {behind.name}")
-        raise RuntimeFailure(f"a kernel wrote outside of its tensors: {len(wrong)} bytes, from {' and '.join(words)}")
+            distances.append(f"{end - start - overwritten[-1]} bytes before the start of {behind.name}")
+        raise RuntimeFailure(
+            f"a kernel wrote outside of its tensors: {len(overwritten)} bytes, from {' and '.join(distances)}"
+        )
 
 
 def _gaps(blocks: Sequence[Placed], nbytes: int) -> list[_Gap]:
     """What belongs to no block."""
     ends = [(block.at, block) for block in blocks] + [(nbytes, None)]
-    made, at, last = [], 0, None
-    for number, (end, block) in enumerate(ends):
-        made.append(_Gap(at, end, last, block, (0xA5 + 7 * number) % 256))
+    gaps, position, last = [], 0, None
+    for index, (end, block) in enumerate(ends):
+        gaps.append(_Gap(position, end, last, block, (0xA5 + 7 * index) % 256))
         if block is not None:
-            at, last = block.at + block.nbytes, block
-    return made
+            position, last = block.at + block.nbytes, block
+    return gaps

@@ -24,7 +24,7 @@ _FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) ?\[0x[0-9a-f]+\]")
 def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
     """The CModel of this chip does not come up."""
     return LaunchError(
-        f"the CModel of {chip.name} does not start: {ended.how}",
+        f"the CModel of {chip.name} does not start: {ended.reason}",
         found=ended.words or str(files.device),
         hint="install it again: tilecore toolchain install tpu --force; TILECORE_DEBUG=6 shows what is used",
     )
@@ -32,17 +32,17 @@ def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
 
 def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ended: WorkerEnded) -> LaunchError:
     """A kernel ended the CModel's process."""
-    said = "\n".join((ended.words, ended.raw))
+    output = "\n".join((ended.words, ended.raw))
     shapes = ", ".join(f"{x.entry} on {x.items} core{'s' * (x.items != 1)}" for x in launches)
     lines = kernels.source.splitlines()
-    where = _line(kernels, said)
-    found = [f"launched {shapes}"]
-    if where:
-        found.append(at(lines, where))
+    line_number = _line(kernels, output)
+    details = [f"launched {shapes}"]
+    if line_number:
+        details.append(at(lines, line_number))
     if ended.words:
-        found.append(f"its last words:\n{ended.words}")
+        details.append(f"its last words:\n{ended.words}")
     return LaunchError(
-        f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, said)}", found="; ".join(found),
+        f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, output)}", found="; ".join(details),
         hint=_hint(ended),
     )  # fmt: skip
 
@@ -50,31 +50,31 @@ def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ende
 def _hint(ended: WorkerEnded) -> str | None:
     if ended.is_late:
         return "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit"
-    return 'execution_backend="sim" checks more and says where' if "SIG" in ended.how else None
+    return 'execution_backend="sim" checks more and says where' if "SIG" in ended.reason else None
 
 
-def _reason(ended: WorkerEnded, said: str) -> str:
-    if (match := _ASSERTED.search(said)) and match[1].strip():
+def _reason(ended: WorkerEnded, output: str) -> str:
+    if (match := _ASSERTED.search(output)) and match[1].strip():
         return f"an assertion of the kernel does not hold: {match[1].strip()}"
-    if match := _ASSERTION.search(said):
+    if match := _ASSERTION.search(output):
         return f"assertion {match[2]} does not hold"
-    if match := _CHECK.search(said):
-        function = _called(said)
+    if match := _CHECK.search(output):
+        function = _last_called(output)
         who = f"{function} refuses its arguments, " if function else ""
         return f"{who}{match[3].strip()} does not hold ({match[2]})"
-    return ended.how
+    return ended.reason
 
 
-def _called(said: str) -> str:
+def _last_called(output: str) -> str:
     """The function of the kernel interface that was called last."""
-    return next((m[2] for m in _FRAME.finditer(said) if m[2].startswith("tpu_")), "")
+    return next((m[2] for m in _FRAME.finditer(output) if m[2].startswith("tpu_")), "")
 
 
-def _line(kernels: KernelLibrary, said: str) -> int:
+def _line(kernels: KernelLibrary, output: str) -> int:
     """The emitted line that was running, as an assertion or the kernel's innermost frame names it; 0 if unknown."""
-    if match := _ASSERTION.search(said):
+    if match := _ASSERTION.search(output):
         return int(match[1])
-    for match in _FRAME.finditer(said):
+    for match in _FRAME.finditer(output):
         path, symbol, offset = match.groups()
         if _COPY.match(path) or path in (str(kernels.path), str(kernels.firmware)):
             return _address_line(kernels, symbol, int(offset, 16))
@@ -86,15 +86,15 @@ def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
     returns there, or what crashed (frames.c)."""
     start = 0
     if symbol:
-        found = re.search(rf"^([0-9a-f]+) \w {symbol}$", _said("nm", str(kernels.path)), re.MULTILINE)
-        if found is None:
+        symbol_line = re.search(rf"^([0-9a-f]+) \w {symbol}$", _output_of("nm", str(kernels.path)), re.MULTILINE)
+        if symbol_line is None:
             return 0
-        start = int(found[1], 16)
-    match = re.search(r":(\d+)", _said("addr2line", "-e", str(kernels.path), hex(start + offset - 1)))
+        start = int(symbol_line[1], 16)
+    match = re.search(r":(\d+)", _output_of("addr2line", "-e", str(kernels.path), hex(start + offset - 1)))
     return int(match[1]) if match else 0
 
 
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     """What a tool of binutils says; "" where there is none."""
     try:
         return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20).stdout

@@ -13,11 +13,11 @@ from tile_tpu.runtimes.records import Block
 
 def place(blocks: Sequence[Block]) -> tuple[list[Placed], int]:
     """Where blocks lie in the arena, guards between them, and bytes in all."""
-    made, at = [], GUARD
+    placed, position = [], GUARD
     for block in blocks:
-        made.append(Placed(block.name, at, block.nbytes))
-        at += -(-block.nbytes // GUARD) * GUARD + GUARD
-    return made, at
+        placed.append(Placed(block.name, position, block.nbytes))
+        position += -(-block.nbytes // GUARD) * GUARD + GUARD
+    return placed, position
 
 
 class Staging:

@@ -43,8 +43,8 @@ class Output:
 
     def task_code(self) -> int | None:
         """What a kernel returned that did not return 0; -1: the runtime knows no kernel of that name."""
-        found = _TASK_FAILED.findall(_text(self.err))
-        return int(found[-1]) if found else None
+        codes = _TASK_FAILED.findall(_text(self.err))
+        return int(codes[-1]) if codes else None
 
     def raw(self) -> str:
         """Everything, as it is: stack frames too."""
@@ -53,8 +53,8 @@ class Output:
     def last_words(self) -> str:
         """The last lines that say something: no banners, no stack frames."""
         lines = [line.rstrip() for line in self.raw().splitlines()]
-        kept = [line for line in lines if line.strip() and not _NOISE.match(line) and not _FRAME.match(line)]
-        return "\n".join(kept[-_LAST:])
+        informative = [line for line in lines if line.strip() and not _NOISE.match(line) and not _FRAME.match(line)]
+        return "\n".join(informative[-_LAST:])
 
     def close(self) -> None:
         for number in self._seen:

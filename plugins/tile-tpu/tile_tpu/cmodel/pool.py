@@ -76,22 +76,22 @@ _lock = threading.Lock()
 def slot(config: WorkerConfig) -> Slot:
     """The one for ``config``; processes that were not used for longest make room."""
     with _lock:
-        found = _slots.pop(config, None) or Slot(config)
-        _slots[config] = found
+        worker_slot = _slots.pop(config, None) or Slot(config)
+        _slots[config] = worker_slot
         surplus = list(_slots)[: max(len(_slots) - MOST, 0)]
         for old in surplus:
             if _slots[old].lock.acquire(blocking=False):
                 unused = _slots.pop(old)
                 unused.close()
                 unused.lock.release()
-        return found
+        return worker_slot
 
 
 def close_all() -> None:
     """End all processes, also those that work; the next call starts fresh ones."""
     with _lock:
-        for found in _slots.values():
-            found.close()
+        for worker_slot in _slots.values():
+            worker_slot.close()
         _slots.clear()
 
 
@@ -99,9 +99,9 @@ def _forget() -> None:
     """In a fork: the processes are its parent's."""
     global _lock
     _lock = threading.Lock()
-    for found in _slots.values():
-        if found.worker is not None:
-            found.worker.forget()
+    for worker_slot in _slots.values():
+        if worker_slot.worker is not None:
+            worker_slot.worker.forget()
     _slots.clear()
 
 

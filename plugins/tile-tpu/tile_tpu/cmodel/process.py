@@ -29,12 +29,13 @@ MOST_OUTPUT = 64 << 20  # bytes that a kernel may print in one call
 class WorkerEnded(Exception):
     """The process ended, or was ended, in the middle of a request.
 
-    how: in words. words: its last ones. raw: all of them, with stack frames. is_late: it was ended for its slowness.
+    reason: how it ended. words: the last lines that it printed. raw: everything that it printed, with stack frames.
+    is_late: it was ended because it took too long.
     """
 
-    def __init__(self, how: str, output: Output, is_late: bool = False) -> None:
-        super().__init__(how)
-        self.how = how
+    def __init__(self, reason: str, output: Output, is_late: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.is_late = is_late
         self.words = output.last_words()
         self.raw = output.raw()[-100_000:]
@@ -118,13 +119,15 @@ class Worker:
         if self._process.poll() is None:
             self._process.send_signal(number)
 
-    def _wait(self, seconds: float, what: str) -> dict[str, Any]:
+    def _wait(self, seconds: float, purpose: str) -> dict[str, Any]:
         end = time.monotonic() + seconds
         while True:
             left = end - time.monotonic()
             if left <= 0:
                 self._kill()
-                raise WorkerEnded(f"it took more than {seconds:g} s {what} and was stopped", self.output, is_late=True)
+                raise WorkerEnded(
+                    f"it took more than {seconds:g} s {purpose} and was stopped", self.output, is_late=True
+                )
             if select.select([self._link], [], [], min(left, 0.5))[0]:
                 break
             if self.output.size() > MOST_OUTPUT:
@@ -133,10 +136,10 @@ class Worker:
         answer = messages.receive(self._link)
         if answer is None:
             self._reap()
-            raise WorkerEnded(self._how(), self.output)
+            raise WorkerEnded(self._exit_reason(), self.output)
         return answer
 
-    def _how(self) -> str:
+    def _exit_reason(self) -> str:
         code = self._process.returncode
         if code is not None and code < 0:
             return f"it ended by {signal.Signals(-code).name}"

@@ -103,7 +103,7 @@ def _shift(to_the_left: bool) -> Emitter:
         keeps_sign = FACTS[dst.dtype].kind == "int" and not to_the_left
         function = f"tpu_bdc_{'arithmetic' if keeps_sign else 'logical'}_shift"
         places = f"{address(emit, dst)}, {address(emit, a)}"
-        kinds = [one.dtype if keeps_sign else f"u{one.dtype.removeprefix('u')}" for one in (dst, a)]  # the same bits
+        kinds = [view.dtype if keeps_sign else f"u{view.dtype.removeprefix('u')}" for view in (dst, a)]  # the same bits
         types = ", ".join(data_type(emit, kind) for kind in kinds)
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
         # what leaves at the right end is dropped: rounded down
@@ -178,10 +178,10 @@ def _reduce(word: str) -> Emitter:
         kind = data_type(emit, src.dtype)
         if word != "avg":
             return f"tpu_bdc_fp_{word}_pool2d({places}, {kind}, {scalar(emit, _zero(), src.dtype)})"
-        one = scalar(emit, FloatImm("float32", 1.0), src.dtype)  # what sums are multiplied by
+        scale = scalar(emit, FloatImm("float32", 1.0), src.dtype)  # what sums are multiplied by
         if dst.dtype == src.dtype:
-            return f"tpu_bdc_fp_avg_pool2d({places}, {kind}, {one})"
-        return f"tpu_bdc_fp_avg_pool2d_ex({places}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {one})"
+            return f"tpu_bdc_fp_avg_pool2d({places}, {kind}, {scale})"
+        return f"tpu_bdc_fp_avg_pool2d_ex({places}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {scale})"
 
     return text
 

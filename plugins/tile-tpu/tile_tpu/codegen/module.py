@@ -73,10 +73,10 @@ class _Kernel:
     def __init__(self, symbol: str, func: PrimFunc, chip: Chip) -> None:
         self.symbol, self.func = symbol, func
         self.record = f"{symbol.removesuffix('_kernel')}_args"
-        own = dialect(chip)
-        names = Names(reserved_names(func, own) | {symbol, self.record})
-        places = {str(k): int(v) for k, v in (func.attrs.get(TpuFunctionAttr.LOCAL_ADDRESSES) or {}).items()}
-        self.emit = ControlCode(own, names, places, MemoryUses(func.body), chip)
+        chip_dialect = dialect(chip)
+        names = Names(reserved_names(func, chip_dialect) | {symbol, self.record})
+        offsets = {str(k): int(v) for k, v in (func.attrs.get(TpuFunctionAttr.LOCAL_ADDRESSES) or {}).items()}
+        self.emit = ControlCode(chip_dialect, names, offsets, MemoryUses(func.body), chip)
         self.fields: list[tuple[str, str]] = []  # C type, name
         self.types: list[str] = []
 

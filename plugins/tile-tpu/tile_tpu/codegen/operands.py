@@ -129,8 +129,10 @@ def _is_continuous(view: View) -> bool:
 
 
 def _is_multiple(value: Any, unit: int) -> bool:
-    known = constant(value)
-    return known % unit == 0 if known is not None else constant(Analyzer().simplify(value % unit)) == 0
+    constant_value = constant(value)
+    return (
+        constant_value % unit == 0 if constant_value is not None else constant(Analyzer().simplify(value % unit)) == 0
+    )
 
 
 def require_aligned(emit: ControlCode, name: str, *views: View) -> None:
@@ -157,5 +159,5 @@ def scalar(emit: ControlCode, value: Any, dtype: str) -> str:
 
 
 def flag(emit: ControlCode, value: Any) -> str:
-    known = constant(value)
-    return str(emit.value(value)) if known is None else "true" if known else "false"
+    constant_value = constant(value)
+    return str(emit.value(value)) if constant_value is None else "true" if constant_value else "false"

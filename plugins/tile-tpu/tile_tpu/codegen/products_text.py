@@ -60,8 +60,8 @@ def _halves_transposed(emit: ControlCode, command: Command, start: str, to: str,
     if add == "false":
         return f"tpu_bdc_fp_mm_R_trans({start}, {to}, {kind})"
     if emit.chip.runtime != "tpurt":
-        what = f"A @ B.T added on {emit.chip.name}"
-        refuse(command, emit.dialect.kind, "clear_accum=True, or B not transposed", what)
+        operation = f"A @ B.T added on {emit.chip.name}"
+        refuse(command, emit.dialect.kind, "clear_accum=True, or B not transposed", operation)
     return f"tpu_bdc_fp_mm_R_trans_with_bias({start}, {to}, {kind}, DT_FP32, {add}, true, {_NOTHING}, false)"
 
 

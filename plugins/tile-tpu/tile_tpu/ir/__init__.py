@@ -1,1 +1,1 @@
-"""The nouns of the TPU's lowering: how tiles lie in the lanes, views of memory, instructions on them."""
+"""The data types of the lowering: layouts of tiles, views of memory, instructions, and analyses of their accesses."""

@@ -36,8 +36,9 @@ SHARED_SCOPES = ("global", LOCAL)
 class Access:
     """One access.
 
-    engine: TENSOR, DMA or CONTROL. view: of a command; None where the control core reads or writes an element. offset:
-    of that element in a tensor (None: unknown, or local memory).
+    engine: TENSOR, DMA or CONTROL. view: the operand of a command; None where the control core reads or writes an
+    element. offset: the offset of that element in a tensor; None where it is unknown, or the element is in local
+    memory.
     """
 
     buffer: Var
@@ -54,8 +55,8 @@ class Access:
 
 
 def accesses_of(node: Any) -> list[Access]:
-    """The accesses of one leaf of the statement tree, or of an expression: first those of its operands' expressions,
-    then its own."""
+    """The accesses of one leaf of the statement tree, or of an expression. Accesses in the expressions of operands come
+    first."""
     span = getattr(node, "span", None)
     command = as_command(node) if isinstance(node, Evaluate) else None
     if command is None:
@@ -130,7 +131,8 @@ def aliases_of(body: Stmt) -> dict[Var, Var]:
 
 
 def by_memory(accesses: Iterable[Access], aliases: Mapping[Var, Var]) -> list[Access]:
-    """The accesses with each view's memory under its own name; which part a view accesses is not followed."""
+    """The accesses, with aliases replaced by the buffers whose memory they name. Which part of that buffer an alias
+    accesses is not known."""
     return [
         replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in accesses
     ]

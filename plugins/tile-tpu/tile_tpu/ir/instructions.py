@@ -1,7 +1,8 @@
-"""The instructions: calls ``tpu.<name>(operands)`` that stand alone in the IR, each one command to an engine.
+"""The instructions. In the IR an instruction is a statement ``tpu.<name>(operands)``: one command to an engine.
 
-Operands are views (``views.py``), numbers (expressions) or words. The vendor's functions that each becomes, by dtype,
-are in ``codegen/instruction_text.py``; their rules (alignment, lanes, extents) in the vendor's ``tpu_kernel.h``.
+Operands are views (``views.py``), scalars (expressions) or words (strings). ``codegen/instruction_text.py`` chooses the
+vendor's function for each instruction by element type. The vendor's ``tpu_kernel.h`` has the rules of the functions
+(alignment, lanes, extents).
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ TENSOR, DMA, CONTROL = "tensor unit", "dma", "control"
 
 @dataclass(frozen=True)
 class Instruction:
-    """name: without prefix. engine: that carries it out. operands: one word each, ``name:kind``; kinds: ``w`` (a view
-    that it writes), ``r`` (reads), ``rw``, ``work`` (a view that it overwrites with nothing of use), ``r|x`` (a view or
-    a number), ``x`` (a number), ``s`` (a word). aligned: its views must have the aligned layout.
+    """One instruction.
+
+    name: the name without the prefix. engine: the engine that executes it. operands: ``name:kind`` for each. The kinds
+    are ``w`` (a view that it writes), ``r`` (a view that it reads), ``rw`` (both), ``work`` (a view that it uses as
+    scratch memory), ``r|x`` (a view or a scalar), ``x`` (a scalar) and ``s`` (a word). aligned: its views must have the
+    aligned layout.
     """
 
     name: str
@@ -35,12 +39,12 @@ def _unary(names: str, aligned: bool = False) -> list[Instruction]:
 
 
 def _binary(names: str) -> list[Instruction]:
-    """b (of c_sub and c_div: a) may be a number."""
+    """Instructions with two operands, of which one may be a scalar."""
     return [Instruction(name, TENSOR, ("dst:w", "a:r|x", "b:r|x")) for name in names.split()]
 
 
 _ALL = (
-    # -- moves. Extents of dst and src are the same; strides are free but for what is said
+    # -- moves: dst and src have the same extents, and any strides unless the comment says otherwise
     Instruction("load", DMA, ("dst:w", "src:r")),  # global (or L2) to local
     Instruction("store", DMA, ("dst:w", "src:r")),  # local to global
     Instruction("move_global", DMA, ("dst:w", "src:r")),  # global to global
@@ -89,7 +93,7 @@ _ALL = (
     Instruction("reduce_max", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_min", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_sum", TENSOR, ("dst:w", "src:r"), True),  # dst float32 of any float src, or of its dtype
-    # -- numbers: dst int32, (1,c,1,w): start + step * w in every lane; (1,c,1,1): start + step * c
+    # -- int32 sequences: iota_w writes start + step * w in each lane of (1,c,1,w), iota_c start + step * c to (1,c,1,1)
     Instruction("iota_w", TENSOR, ("dst:w", "start:x", "step:x")),
     Instruction("iota_c", TENSOR, ("dst:w", "start:x", "step:x")),
     # -- products: views are (1,rows,1,columns) at lane 0, aligned. accumulate: c += ..., else c = ...
@@ -101,17 +105,17 @@ _ALL = (
     Instruction("parallel_start", CONTROL, ()),  # from here on DMA and tensor unit run side by side
     Instruction("parallel_end", CONTROL, ()),  # waits for both
     Instruction("sync_all", CONTROL, ()),  # waits for all cores
-    # the control core's cache: a run of elements of a tensor, (1,1,1,count), none where count < 1
-    Instruction("invalidate_cache", CONTROL, ("memory:r",)),  # what it reads next is what is in memory
-    Instruction("flush_cache", CONTROL, ("memory:r",)),  # what it has written is in memory
+    # the control core's cache: memory is a range of elements of a tensor, (1,1,1,count), empty where count < 1
+    Instruction("invalidate_cache", CONTROL, ("memory:r",)),  # the next reads fetch from memory
+    Instruction("flush_cache", CONTROL, ("memory:r",)),  # writes back what the core has written
 )
 INSTRUCTIONS: dict[str, Instruction] = {i.name: i for i in _ALL}
 
-# values and statements of the control core: (buffer, lane, offset) is an element of local memory
-ELEMENT = register_call("tpu.element")
-SET_ELEMENT = register_call("tpu.set_element")  # (buffer, lane, offset, value)
+# the control core's accesses to one element of local memory
+ELEMENT = register_call("tpu.element")  # (buffer, lane, offset): reads the element
+SET_ELEMENT = register_call("tpu.set_element")  # (buffer, lane, offset, value): writes it
 
-# a value: the number of this core in the launch, int32, from 0 on
+# the index of this core in the launch, int32, from 0
 CORE_INDEX = register_call("tpu.core_index", pure=True)
 
 for _instruction in _ALL:
@@ -120,21 +124,21 @@ for _instruction in _ALL:
 
 @dataclass(frozen=True)
 class Command:
-    """An instruction found in the IR: its operands by name, views as Views, words as str."""
+    """An instruction in the IR, parsed: its operands by name, views as Views, words as str."""
 
     instruction: Instruction
     operands: dict[str, Any]
     span: Any
 
     def views(self, *kinds: str) -> list[View]:
-        """Operands that are views, of these kinds ("w", "r", "rw", "work"); of all when none is given."""
-        found = []
-        for word in self.instruction.operands:
-            name, _, kind = word.partition(":")
+        """The operands that are views of these kinds ("w", "r", "rw", "work"); without kinds, all views."""
+        views = []
+        for operand in self.instruction.operands:
+            name, _, kind = operand.partition(":")
             value = self.operands[name]
             if isinstance(value, View) and (not kinds or kind.split("|")[0] in kinds):
-                found.append(value)
-        return found
+                views.append(value)
+        return views
 
     def written(self) -> list[View]:
         return self.views("w", "rw", "work")
@@ -144,7 +148,7 @@ class Command:
 
 
 def command(name: str, *operands: Any, span: Any = None) -> Stmt:
-    """The statement of an instruction. operands: Views, numbers (ints, floats' FloatImm, expressions), words."""
+    """The statement of an instruction. operands: Views, scalars (ints or expressions) and words, in order."""
     instruction = INSTRUCTIONS[name]
     if len(operands) != len(instruction.operands):
         raise ValueError(f"tpu.{name} takes {', '.join(instruction.operands)}, not {len(operands)} operands")
@@ -152,14 +156,14 @@ def command(name: str, *operands: Any, span: Any = None) -> Stmt:
 
 
 def instruction_of(node: Any) -> Instruction | None:
-    """That of ``node`` (an Evaluate or its Call), or None when it is no command."""
+    """The instruction of ``node`` (an Evaluate or its Call); None where ``node`` is no command."""
     call = node.value if isinstance(node, Evaluate) else node
     name = getattr(getattr(call, "op", None), "name", "") if isinstance(call, Call) else ""
     return INSTRUCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
 
 
 def as_command(node: Any) -> Command | None:
-    """``node`` (an Evaluate or its Call) as a Command, or None when it is none."""
+    """``node`` (an Evaluate or its Call) as a Command; None where it is no command."""
     call = node.value if isinstance(node, Evaluate) else node
     instruction = instruction_of(call)
     if instruction is None:
@@ -168,10 +172,10 @@ def as_command(node: Any) -> Command | None:
     return Command(instruction, dict(zip(names, map(_value, call.args), strict=True)), getattr(node, "span", None))
 
 
-def rebuilt(found: Command, operands: dict[str, Any]) -> Stmt:
+def rebuilt(original: Command, operands: dict[str, Any]) -> Stmt:
     """The command with other operands."""
-    names = [word.partition(":")[0] for word in found.instruction.operands]
-    return command(found.instruction.name, *(operands[name] for name in names), span=found.span)
+    names = [word.partition(":")[0] for word in original.instruction.operands]
+    return command(original.instruction.name, *(operands[name] for name in names), span=original.span)
 
 
 def _operand(value: Any) -> Any:

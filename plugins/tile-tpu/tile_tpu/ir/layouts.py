@@ -1,4 +1,4 @@
-"""How a tile lies in local memory: which lane, and where in the lane's memory, each of its elements is.
+"""Layouts of tiles in local memory: the lane of each element, and its offset in the memory of that lane.
 
 A local buffer of the kernel becomes memory of ``elements`` per lane in every lane. One axis (the lane axis) runs over
 the lanes: its element i is in lane ``i % lanes``, in group ``i // lanes``. The other axes have strides in the lane's
@@ -12,18 +12,23 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-TILE = "tile"  # rows in lanes: the axis before the last
-LANE = "lane"  # one axis, an element a lane: a number for each row of a tile
-ROW = "row"  # no lane axis, every lane has its own copy: a number for each column of a tile
-SPREAD = "spread"  # one axis in equal parts, a part a lane
-FLAT = "flat"  # all of it in lane 0, in order: memory that is looked at as other shapes or types too
+TILE = "tile"  # rank 2 or more: the axis before the last runs over the lanes
+LANE = "lane"  # a vector with one element in each lane: a value for each row of a tile
+ROW = "row"  # a vector that is replicated in every lane: a value for each column of a tile
+PARTITIONED = "partitioned"  # a vector in equal parts, one part in each lane
+FLAT = "flat"  # row-major in lane 0: for buffers that have views of other shapes or types
 
 
 @dataclass(frozen=True)
 class TileLayout:
-    """kind: one of the words above. shape: of the buffer. strides: of each axis in the lane's memory in elements (that
-    of the lane axis counts groups; of SPREAD: within a part). elements: of the lane's memory. chunk: of SPREAD, how
-    many elements a part has."""
+    """The layout of one buffer.
+
+    kind: TILE, LANE, ROW, PARTITIONED or FLAT. shape: the shape of the buffer. lane_axis: the axis that runs over the
+    lanes, None where no axis does. strides: for each axis, its stride in the memory of a lane, in elements; the stride
+    of the lane axis is from one group of lanes to the next, or within a part if the vector is PARTITIONED. elements:
+    the number of elements that the buffer takes in a lane. chunk: the number of elements in a part of a PARTITIONED
+    vector.
+    """
 
     kind: str
     shape: tuple[int, ...]
@@ -37,9 +42,10 @@ class TileLayout:
     def is_replicated(self) -> bool:
         return self.kind == ROW
 
-    def place(self, indices: Sequence[Any]) -> tuple[Any, Any]:
-        """(lane, element of the lane's memory) of an element; indices are ints or expressions. ROW: lane 0."""
-        if self.kind == SPREAD:
+    def location_of(self, indices: Sequence[Any]) -> tuple[Any, Any]:
+        """The lane of an element, and its offset in that lane in elements. The indices are ints or expressions. A
+        replicated vector (ROW) is located in lane 0."""
+        if self.kind == PARTITIONED:
             (i,) = indices
             return i // self.chunk, i % self.chunk
         lane: Any = 0
@@ -58,8 +64,8 @@ def _align(count: int, unit: int) -> int:
 
 
 def tile_layout(shape: Sequence[int], lanes: int, eu: int) -> TileLayout:
-    """Rank 2 or more: the axis before the last over the lanes, the last one side by side, each row aligned to ``eu``
-    elements (``tpu_aligned_stride``); the axes before are outer ones."""
+    """The layout of a tile of rank 2 or more. The axis before the last runs over the lanes. The elements of the last
+    axis are contiguous, and each row is aligned to ``eu`` elements (``tpu_aligned_stride``)."""
     *outer, rows, columns = shape
     row = _align(columns, eu)
     groups = -(-rows // lanes)
@@ -72,17 +78,17 @@ def tile_layout(shape: Sequence[int], lanes: int, eu: int) -> TileLayout:
 
 
 def vector_layout(kind: str, size: int, lanes: int, eu: int) -> TileLayout:
-    """Rank 1."""
+    """The layout of a vector: LANE, ROW or PARTITIONED."""
     if kind == LANE:
         return TileLayout(LANE, (size,), lanes, 0, (eu,), -(-size // lanes) * eu)
-    if kind == SPREAD:
+    if kind == PARTITIONED:
         chunk = -(-size // lanes)
-        return TileLayout(SPREAD, (size,), lanes, 0, (1,), _align(chunk, eu), chunk)
+        return TileLayout(PARTITIONED, (size,), lanes, 0, (1,), _align(chunk, eu), chunk)
     return TileLayout(ROW, (size,), lanes, None, (1,), _align(size, eu))
 
 
 def flat_layout(shape: Sequence[int], lanes: int, eu: int) -> TileLayout:
-    """Row-major in lane 0."""
+    """The row-major layout in lane 0."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):

@@ -1,6 +1,6 @@
-"""What two views of one local buffer have in common: when in doubt, some of it (and not all of it).
+"""Overlaps of two views of one local buffer. In doubt, views may overlap, and neither covers the other.
 
-A view takes ``c`` lanes, counted from its lane on and around; what it takes of one lane's memory is a set of offsets
+A view accesses ``c`` lanes, from its first lane on and modulo the number of lanes. In each lane it accesses offsets
 with the strides of n, of the groups of lanes, of h and of w.
 """
 
@@ -15,14 +15,14 @@ from tilecore.ir.nodes import structural_equal
 
 
 class Axis(NamedTuple):
-    """``extent`` places, ``stride`` elements apart."""
+    """``extent`` offsets that are ``stride`` elements apart."""
 
     extent: int
     stride: int
 
 
 def may_overlap(a: View, b: View, lanes: int) -> bool:
-    """Can they have an element of memory in common? They are of one buffer."""
+    """Whether two views of one buffer may have an element in common."""
     if _lanes_differ(a, b, lanes):
         return False
     apart = _difference(b.offset, a.offset)
@@ -33,7 +33,7 @@ def may_overlap(a: View, b: View, lanes: int) -> bool:
 
 
 def covers(written: View, read: View, lanes: int) -> bool:
-    """Is all that ``read`` takes of the buffer in what ``written`` takes?"""
+    """Whether ``written`` contains every element of ``read``."""
     if _difference(written.lane, read.lane) != 0 or not _at_most(read.shape[1], written.shape[1]):
         return False
     apart = _difference(read.offset, written.offset)
@@ -48,7 +48,7 @@ def covers(written: View, read: View, lanes: int) -> bool:
 
 
 def _is_even(view: View, lanes: int) -> bool:
-    """Does it take the same places in each of its lanes?"""
+    """Whether the view has the same offsets in each of its lanes."""
     lane, c = constant(view.lane), constant(view.shape[1])
     return lane is not None and c is not None and (lane + c <= lanes or (lane == 0 and c % lanes == 0))
 
@@ -64,8 +64,8 @@ def _lanes_differ(a: View, b: View, lanes: int) -> bool:
 
 
 def _axes(view: View, lanes: int) -> list[Axis] | None:
-    """Of the lane that has most, in the lane's memory: the fewest axes that say it, the widest stride first. None where
-    a number is not known."""
+    """The offsets of the view in the lane with the most of them, as the fewest axes, the widest stride first. None
+    where an extent or a stride is not known."""
     n, c, h, w = (constant(s) for s in view.shape)
     strides = [constant(s) for s in view.strides]
     if None in (n, c, h, w) or None in strides:
@@ -84,7 +84,7 @@ def _axes(view: View, lanes: int) -> list[Axis] | None:
 
 
 def _span(view: View, lanes: int) -> int | None:
-    """Elements from its first to its last one in a lane's memory; extents that are not known are bounded."""
+    """The number of elements from the first to the last one in a lane; None where it has no known bound."""
     total, lane = 0, constant(view.lane)
     before = lanes - 1 if lane is None else lane
     for number, (extent, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
@@ -96,15 +96,15 @@ def _span(view: View, lanes: int) -> int | None:
 
 
 def _most(extent: Any) -> int | None:
-    known = constant(extent)
-    if known is not None:
-        return known
+    constant_extent = constant(extent)
+    if constant_extent is not None:
+        return constant_extent
     bound = Analyzer().const_int_bound(extent).max_value
     return int(bound) if bound < 65536 else None
 
 
 def _difference(a: Any, b: Any) -> int | None:
-    """``a - b`` where it is known."""
+    """``a - b`` where it is a constant, else None."""
     if isinstance(a, int) and isinstance(b, int):
         return a - b
     return constant(Analyzer().simplify(a - b))
@@ -115,7 +115,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _at_most(a: Any, b: Any) -> bool:
-    known, limit = _most(a), constant(b)
-    if known is not None and limit is not None:
-        return known <= limit
+    largest, limit = _most(a), constant(b)
+    if largest is not None and limit is not None:
+        return largest <= limit
     return not isinstance(a, int) and not isinstance(b, int) and bool(structural_equal(a, b))

@@ -1,12 +1,12 @@
-"""Views: what an instruction works on. Four axes (n, c, h, w) of a buffer; c runs over the lanes in local memory.
+"""Views: the operands of instructions. A view has four axes (n, c, h, w); in local memory c runs over the lanes.
 
 In the IR a view is a call ``tpu.view(buffer, lane, offset, n, c, h, w, sn, sc, sh, sw)``:
 
 - buffer: a local buffer (scope LOCAL, shape [elements of one lane]) or a tensor in global memory.
-- lane: that of c = 0; 0 for global memory.
-- offset: of the element (0, 0, 0, 0): in the lane's memory, or from the start of the tensor, in elements.
-- n, c, h, w: extents, 1 to 65535; expressions where the end of a tensor cuts them.
-- sn, sc, sh, sw: strides in elements; of local memory, sc is that from one group of lanes to the next.
+- lane: the lane of c = 0; 0 for global memory.
+- offset: the offset of the element (0, 0, 0, 0) in elements, in the memory of its lane or from the start of the tensor.
+- n, c, h, w: the extents, 1 to 65535; expressions where the end of a tensor cuts them.
+- sn, sc, sh, sw: the strides in elements; in local memory sc is the stride from one group of lanes to the next.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tilecore.ir.nodes import Call, Expr, Var
 from tilecore.ir.register_call import register_call
 
 VIEW = register_call("tpu.view")
-LOCAL = "tpu.local"  # the scope
+LOCAL = "tpu.local"  # the scope of local memory
 
 Four = tuple[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True)
 class View:
-    """See above. Extents, strides, lane and offset are ints or expressions."""
+    """A view, as the module's docstring describes it. Extents, strides, lane and offset are ints or expressions."""
 
     buffer: Var
     lane: Any
@@ -52,37 +52,43 @@ class View:
         return replace(self, shape=tuple(shape))
 
     def constant_shape(self) -> tuple[int, int, int, int] | None:
-        """The extents where all are known."""
+        """The extents; None where one of them is not a constant."""
         sizes = [constant(s) for s in self.shape]
         return None if None in sizes else (sizes[0], sizes[1], sizes[2], sizes[3])  # type: ignore[return-value]
 
     def is_aligned(self, lanes: int, eu: int) -> bool:
-        """Whether it has the aligned layout (``tpu_aligned_stride``) of its shape, at an aligned place of lane 0: what
-        instructions without strides, and NULL for strides, take."""
+        """Whether the view has the aligned layout of its shape (``tpu_aligned_stride``), from an aligned offset of lane
+        0 on. Instructions without strides need this layout, and NULL in place of strides means it."""
         shape = self.constant_shape()
         if not self.is_local or shape is None or constant(self.lane) != 0 or not _is_multiple(self.offset, eu):
             return False
-        counts = (shape[0], -(-shape[1] // lanes), shape[2], shape[3])  # a stride of what is there once does not matter
-        wanted = aligned_strides(shape, lanes, eu)
+        counts = (
+            shape[0],
+            -(-shape[1] // lanes),
+            shape[2],
+            shape[3],
+        )  # where an axis has one element, its stride does not matter
+        expected_strides = aligned_strides(shape, lanes, eu)
         return all(
-            count == 1 or constant(own) == step for count, own, step in zip(counts, self.strides, wanted, strict=True)
+            count == 1 or constant(stride) == expected
+            for count, stride, expected in zip(counts, self.strides, expected_strides, strict=True)
         )
 
 
 def aligned_strides(shape: Sequence[int], lanes: int, eu: int) -> tuple[int, int, int, int]:
-    """``tpu_aligned_stride`` from lane 0."""
+    """The strides of the aligned layout (``tpu_aligned_stride``) of a view that begins in lane 0."""
     _, c, h, w = shape
     step = -(-h * w // eu) * eu
     return -(-c // lanes) * step, step, w, 1
 
 
 def stored(dtype: str) -> str:
-    """The type of an element in memory: a bool is a byte."""
+    """The type of an element in local memory: a bool is stored as a byte."""
     return "uint8" if dtype == "bool" else dtype
 
 
 def as_view(node: Any) -> View | None:
-    """``node`` as a View, or None when it is none."""
+    """``node`` as a View; None where it is no view."""
     if not isinstance(node, Call) or getattr(node.op, "name", "") != VIEW:
         return None
     buffer, lane, offset, *rest = node.args
@@ -96,7 +102,7 @@ def _expr(number: Any) -> Expr:
 
 def _is_multiple(value: Any, unit: int) -> bool:
 
-    known = constant(value)
-    if known is not None:
-        return known % unit == 0
+    constant_value = constant(value)
+    if constant_value is not None:
+        return constant_value % unit == 0
     return constant(Analyzer().simplify(value % unit)) == 0

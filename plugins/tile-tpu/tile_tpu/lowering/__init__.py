@@ -1,5 +1,5 @@
-"""From tile IR to commands and control code: the loops family, with tiles taken out of its loops.
+"""The lowering from tile IR to commands and code for the control core: the loops family, with passes for tiles.
 
-What the tensor unit and DMA can do becomes commands (``tile_tpu/ir/instructions.py``); all else stays loops on the
-control core, element by element, and ``kernel.explain()`` says which.
+Operations that the tensor unit and DMA support become commands (``tile_tpu/ir/instructions.py``). All others stay loops
+that the control core runs, one element at a time; ``kernel.explain()`` lists them.
 """

@@ -1,8 +1,9 @@
-"""Why the blocks of a kernel may not run on several cores, if there is a reason.
+"""Dependences between the blocks of a kernel, which allow one core only.
 
-Cores have no coherent caches and no atomic operations on global memory, and the blocks of a core run one after the
-other. So one core does all blocks where they add to the same elements, where they read what others may write, and where
-the control core writes tensors: its cache writes back whole lines, with what another core has written beside in them.
+Cores have no coherent caches and no atomic operations on global memory. The blocks of one core run one after the other.
+So one core runs all blocks where they write the same elements, where they read elements that other blocks may write,
+and where the control core writes tensors: its cache writes back whole lines, which overwrites what other cores have
+written to them.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, substitute, variables
 
-_PLAIN = 1  # "lanes" of a tensor: every extent is an axis of its memory
+_ONE_LANE = 1  # views of tensors have no lanes
 
 
 def why_one_core(func: PrimFunc) -> str | None:
-    """None where several cores may share the blocks."""
+    """The reason why one core must run all blocks; None where several cores may share them."""
     walk = _Walk()
     accesses = [t for t in by_memory(walk.accesses(func.body, {}), aliases_of(func.body)) if not t.is_local]
     for access in accesses:
         if access.engine == CONTROL and access.writes:
-            how = "atomically " if access.reads else ""
-            return f"the control core changes {how}{access.buffer.name}{_where(access)}"
+            adverb = "atomically " if access.reads else ""
+            return f"the control core writes {adverb}{access.buffer.name}{_where(access)}"
     axes = [
         v
         for v, e in zip(func.attrs[FunctionAttr.BLOCK_VARS], func.attrs[FunctionAttr.GRID], strict=True)
@@ -48,8 +49,8 @@ def why_one_core(func: PrimFunc) -> str | None:
 
 
 def _is_own(read: Access, writes: list[View | None]) -> bool:
-    """Is it something that the block writes itself? Another block that writes it too would be a race anyway."""
-    return read.view is not None and any(v is not None and covers(v, read.view, _PLAIN) for v in writes)
+    """Whether the block itself writes what it reads. If another block wrote it too, the kernel would have a race."""
+    return read.view is not None and any(v is not None and covers(v, read.view, _ONE_LANE) for v in writes)
 
 
 def _where(access: Access) -> str:
@@ -58,23 +59,23 @@ def _where(access: Access) -> str:
 
 
 class _Walk:
-    """The touches of a kernel, with one variable for all loops of the same range at the same depth: what two such loops
-    do at the same step is then the same expression."""
+    """Collects the accesses of a kernel. Loops with the same range at the same depth get one common variable, so that
+    equal accesses in two such loops are equal expressions."""
 
     def __init__(self) -> None:
         self.loops: list[tuple[int, Any, Any, Var]] = []
-        self.sources: dict[Var, set[Var]] = {}  # what the values of variables are made of
+        self.sources: dict[Var, set[Var]] = {}  # the variables that the value of a variable is computed from
 
     def depends_on(self, view: View) -> set[Var]:
-        """Every variable that has a say in where the view lies."""
-        found: set[Var] = set()
+        """The variables that the address of the view depends on, directly or through the values of others."""
+        dependences: set[Var] = set()
         todo = variables(view.call())
         while todo:
             var = todo.pop()
-            if var not in found:
-                found.add(var)
+            if var not in dependences:
+                dependences.add(var)
                 todo |= self.sources.get(var, set())
-        return found
+        return dependences
 
     def accesses(self, node: Stmt, names: Mapping[Var, Any], depth: int = 0) -> Iterator[Access]:
         if isinstance(node, Bind):
@@ -95,10 +96,10 @@ class _Walk:
         for level, other, size, var in self.loops:
             if level == depth and structural_equal(other, first) and structural_equal(size, extent):
                 return var
-        made = Var(str(node.loop_var.name), dtype_of(node.loop_var))
-        self.sources[made] = variables(first) | variables(extent)
-        self.loops.append((depth, first, extent, made))
-        return made
+        shared_variable = Var(str(node.loop_var.name), dtype_of(node.loop_var))
+        self.sources[shared_variable] = variables(first) | variables(extent)
+        self.loops.append((depth, first, extent, shared_variable))
+        return shared_variable
 
 
 def _renamed(access: Access, names: Mapping[Var, Any]) -> Access:

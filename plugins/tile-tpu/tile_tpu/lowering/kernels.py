@@ -1,4 +1,4 @@
-"""Passes over the kernels of a module, one at a time, and the bodies of a function's kernels."""
+"""Helpers that apply a pass to each kernel of a module, and to the body of each kernel of a function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KernelPass = Callable[[PrimFunc, PassEnv], PrimFunc]
 
 
 def of_each_kernel(run: KernelPass) -> Callable[[IRModule, PassEnv], IRModule]:
-    """``run`` of one kernel as a pass over a module."""
+    """A pass over a module that applies ``run`` to each kernel."""
 
     @wraps(run)
     def over_module(module: IRModule, env: PassEnv) -> IRModule:
@@ -25,7 +25,7 @@ def of_each_kernel(run: KernelPass) -> Callable[[IRModule, PassEnv], IRModule]:
 
 
 def map_bodies(body: Stmt, change: Callable[[AttrStmt], AttrStmt]) -> Stmt:
-    """Every kernel, with the axes of its grid around it, replaced by what ``change`` makes of it."""
+    """Replaces every kernel, with the axes of its grid around it, by the result of ``change``."""
     return seq([change(s) if is_axis(s) else s for s in statements_of(body)])
 
 
@@ -34,6 +34,6 @@ def is_axis(node: object) -> bool:
 
 
 def with_first(kernel: AttrStmt, statements: list[Stmt]) -> AttrStmt:
-    """The kernel with statements at its beginning."""
+    """The kernel with ``statements`` at the beginning of its body."""
     inner = with_first(kernel.body, statements) if is_axis(kernel.body) else seq([*statements, kernel.body])
     return AttrStmt(kernel.node, kernel.attr_key, kernel.value, inner, span=kernel.span)

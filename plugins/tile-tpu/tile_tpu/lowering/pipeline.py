@@ -1,4 +1,4 @@
-"""The passes of ``tpu``: the loops family, edited."""
+"""The pipeline of ``tpu``: edits of the loops family's pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lowering() -> Lowering:
     edits = (
         PassEdit("insert", "separate_overlaps", ASSIGN_LAYOUTS),
         PassEdit("remove", "plan_prefetches"),
-        PassEdit("remove", "apply_layouts"),  # tiles lie as assign_layouts says
+        PassEdit("remove", "apply_layouts"),  # assign_layouts chooses the layouts here
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),
         PassEdit("insert", "address_tiles", FILL_UNWRITTEN),

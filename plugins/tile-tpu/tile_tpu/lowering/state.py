@@ -21,7 +21,7 @@ class TileLayouts(PassState, by="assign_layouts"):
 
 @dataclass
 class GuardedBuffers(PassState, collected=True):
-    """The local buffers that commands use under a condition that holds in some iterations only.
+    """The local buffers that commands access under a condition that holds in some iterations only.
 
     Added to by tensorize; fill_unwritten reads it.
     """

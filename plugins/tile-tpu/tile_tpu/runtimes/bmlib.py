@@ -62,11 +62,11 @@ class Bmlib:
         return module
 
     def allocate(self, nbytes: int) -> int:
-        made = _Memory()
-        code = self.library.bm_malloc_device_byte(self.handle, ctypes.byref(made), nbytes)
+        memory = _Memory()
+        code = self.library.bm_malloc_device_byte(self.handle, ctypes.byref(memory), nbytes)
         _check("bm_malloc_device_byte", code, f"of {nbytes} bytes")
-        self._memory[made.address] = made
-        return made.address
+        self._memory[memory.address] = memory
+        return memory.address
 
     def free(self, address: int) -> None:
         self.library.bm_free_device(self.handle, self._memory.pop(address))
@@ -84,8 +84,14 @@ class Bmlib:
         if function is None:
             function = self.library.tpu_kernel_get_function(self.handle, module, entry.encode())
             self._functions[module, entry] = function
-        own = ctypes.create_string_buffer(arguments, len(arguments))  # a copy, as the kernel could write there
-        _check("tpu_kernel_launch", self.library.tpu_kernel_launch(self.handle, function, own, len(own)), entry)
+        arguments_copy = ctypes.create_string_buffer(
+            arguments, len(arguments)
+        )  # a copy, as the kernel could write there
+        _check(
+            "tpu_kernel_launch",
+            self.library.tpu_kernel_launch(self.handle, function, arguments_copy, len(arguments_copy)),
+            entry,
+        )
 
     def wait(self) -> None:
         _check("bm_thread_sync", self.library.bm_thread_sync(self.handle))
@@ -98,6 +104,6 @@ class Bmlib:
         raise RuntimeFailure(f"{nbytes} bytes at {address:#x} are in no allocation")
 
 
-def _check(function: str, code: int, what: str = "") -> None:
+def _check(function: str, code: int, detail: str = "") -> None:
     if code:
-        raise RuntimeFailure(f"{function} {what}".strip() + f" failed with code {code}")
+        raise RuntimeFailure(f"{function} {detail}".strip() + f" failed with code {code}")

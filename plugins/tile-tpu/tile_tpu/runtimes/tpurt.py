@@ -70,18 +70,18 @@ class TpuRt:
 
     def load(self, path: str) -> int:
         """The module of a kernel library, which is loaded once."""
-        known = self._modules.get(path)
-        if known is None:
-            known = self.library.tpuRtKernelLoadModuleFile(os.fsencode(path), self.stream)
-            if not known:
+        module = self._modules.get(path)
+        if module is None:
+            module = self.library.tpuRtKernelLoadModuleFile(os.fsencode(path), self.stream)
+            if not module:
                 raise RuntimeFailure(f"the runtime cannot load the kernels of {path}")
-            self._modules[path] = known
-        return known
+            self._modules[path] = module
+        return module
 
     def allocate(self, nbytes: int) -> int:
-        place = c_void_p()
-        _check("tpuRtMalloc", self.library.tpuRtMalloc(ctypes.byref(place), nbytes, 0), f"of {nbytes} bytes")
-        return place.value or 0
+        address = c_void_p()
+        _check("tpuRtMalloc", self.library.tpuRtMalloc(ctypes.byref(address), nbytes, 0), f"of {nbytes} bytes")
+        return address.value or 0
 
     def free(self, address: int) -> None:
         self.library.tpuRtFree(ctypes.byref(c_void_p(address)), 0)
@@ -96,9 +96,9 @@ class TpuRt:
         """``items`` work items, each with a copy of ``arguments``. Only queued: see :meth:`wait`."""
         # the runtime takes an array of them, its size is that of the array; memory of our own, which stays until the
         # launch is done
-        every = ctypes.create_string_buffer(arguments * items, len(arguments) * items)
-        self._queued.append(every)
-        code = self.library.tpuRtKernelLaunch(module, entry.encode(), every, len(every), 1, items, self.stream)
+        copies = ctypes.create_string_buffer(arguments * items, len(arguments) * items)
+        self._queued.append(copies)
+        code = self.library.tpuRtKernelLaunch(module, entry.encode(), copies, len(copies), 1, items, self.stream)
         _check("tpuRtKernelLaunch", code, f"of {entry}")
 
     def wait(self) -> None:
@@ -106,7 +106,7 @@ class TpuRt:
         self._queued.clear()
 
 
-def _check(function: str, code: int, what: str = "") -> None:
+def _check(function: str, code: int, detail: str = "") -> None:
     if code:
         meaning = CODES[code] if 0 <= code < len(CODES) else "unknown"
-        raise RuntimeFailure(f"{function} {what}".strip() + f" failed with code {code}: {meaning}")
+        raise RuntimeFailure(f"{function} {detail}".strip() + f" failed with code {code}: {meaning}")

@@ -86,15 +86,15 @@ def pack(values: Sequence[Any]) -> bytes:
 
 def split(arguments: Sequence[Any]) -> list[Tensor | Any]:
     """Numpy arrays become tensors named after their place; ctypes scalars stay."""
-    found = []
-    for number, value in enumerate(arguments):
+    values = []
+    for index, value in enumerate(arguments):
         if isinstance(value, np.ndarray):
-            value = Tensor.of(f"argument {number}", value)
+            value = Tensor.of(f"argument {index}", value)
         elif not isinstance(value, (Tensor, ctypes._SimpleCData)):
             raise ArgumentError(
-                f"argument {number} is of a type that the simulator does not take",
+                f"argument {index} is of a type that the simulator does not take",
                 found=type(value).__name__,
                 expected="a numpy array, a Tensor, or a ctypes scalar such as ctypes.c_int(3)",
             )
-        found.append(value)
-    return found
+        values.append(value)
+    return values

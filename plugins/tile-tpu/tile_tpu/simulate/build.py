@@ -45,10 +45,10 @@ def simulator_library(compiler: HostCompiler) -> Path:
         with building("the simulator of tile-tpu", len(sources) + 1, "about half a minute") as step:
 
             def compile_one(path: Path) -> str:
-                made = os.path.join(folder, f"{path.stem}.o")
-                compiler.run([*_SIMULATOR, "-c", os.fspath(path), "-o", made], "the simulator of tile-tpu")
+                object_file = os.path.join(folder, f"{path.stem}.o")
+                compiler.run([*_SIMULATOR, "-c", os.fspath(path), "-o", object_file], "the simulator of tile-tpu")
                 step()
-                return made
+                return object_file
 
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 objects = list(pool.map(compile_one, sources))

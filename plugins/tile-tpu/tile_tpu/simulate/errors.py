@@ -64,8 +64,8 @@ class TpuSimulationError(LaunchError):
 
     def __reduce__(self):
         _, (_, message, facts) = super().__reduce__()
-        own = ("kind", "kernel", "function", "line", "core", "tensor", "user_line")
-        return _rebuild, (message, {**facts, **{name: getattr(self, name) for name in own}})
+        fields = ("kind", "kernel", "function", "line", "core", "tensor", "user_line")
+        return _rebuild, (message, {**facts, **{name: getattr(self, name) for name in fields}})
 
 
 def _rebuild(message: str, facts: dict) -> TpuSimulationError:

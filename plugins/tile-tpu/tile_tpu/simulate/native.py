@@ -77,8 +77,8 @@ _loaded: dict[str, Any] = {}
 
 def load_simulator(path: Path) -> Any:
     """The simulator as a ctypes library, loaded once: its file's name says what is in it."""
-    found = _loaded.get(path.name)
-    return found if found is not None else _loaded.setdefault(path.name, _load(path))
+    library = _loaded.get(path.name)
+    return library if library is not None else _loaded.setdefault(path.name, _load(path))
 
 
 def _load(path: Path) -> Any:

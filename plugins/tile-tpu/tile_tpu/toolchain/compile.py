@@ -59,8 +59,8 @@ def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), fl
     check_names(symbols)
     try:
         files = search.find_firmware(chip)
-        found = search.search()
-        compiler = card_compiler(chip, found.variables, [sdk.root for sdk in found.sdks])
+        sdk_search = search.search()
+        compiler = card_compiler(chip, sdk_search.variables, [sdk.root for sdk in sdk_search.sdks])
     except ToolchainError as error:
         if check_for_card(source, chip, name, flags):
             error.hint = f"{error.hint}; the code of {name} does compile for the chip's control core"
@@ -84,7 +84,7 @@ def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()
     Raises ToolchainError when the source does not compile.
     """
     compiler = checking_compiler(chip)
-    include = next((found for sdk in search.search().sdks if (found := sdk.include(chip))), None)
+    include = next((folder for sdk in search.search().sdks if (folder := sdk.include(chip))), None)
     if compiler is None or include is None:
         return False
     options = [*_COMMON, "-O1", *_includes(chip, include), *flags, "-c", SOURCE, "-o", "kernel.so"]
@@ -116,8 +116,10 @@ def _built(compiler: Compiler, options: list[str], source: str, name: str, also:
         for path in also:
             shutil.copy(path, folder)
         folders = [folder, *(option[2:] for option in options if option.startswith("-I"))]
-        nameless = [f"-fdebug-prefix-map={place}=." for place in folders]  # the library is the same wherever it is made
-        done, said = compiler.run([*nameless, *options], folder)
-        if not done:
-            raise refused(name, compiler.version or "the compiler", source, said, options)
+        prefix_maps = [
+            f"-fdebug-prefix-map={path}=." for path in folders
+        ]  # the library is the same wherever it is made
+        succeeded, output = compiler.run([*prefix_maps, *options], folder)
+        if not succeeded:
+            raise refused(name, compiler.version or "the compiler", source, output, options)
         return Path(folder, "kernel.so").read_bytes()

@@ -41,8 +41,8 @@ class Compiler:
 
 def host_compiler() -> Compiler:
     """The C compiler of this machine: CC, gcc, cc, clang. Raises ToolchainError."""
-    own = os.environ.get("CC", "").strip()
-    commands = [tuple(shlex.split(own))] if own else []
+    from_environment = os.environ.get("CC", "").strip()
+    commands = [tuple(shlex.split(from_environment))] if from_environment else []
     commands += [(path,) for name in HOST_NAMES if (path := shutil.which(name))]
     for command in commands:
         if version := _version(command):
@@ -77,14 +77,14 @@ def card_compiler(chip: Chip, variables: Mapping[str, str], roots: list[Path]) -
     variables: the vendor's, as :class:`~tile_tpu.toolchain.search.Search` has them. roots: of the SDKs.
     """
     name, _ = _for(chip)
-    looked = []
-    for place in _card_places(chip, variables, roots):
-        if os.access(place, os.X_OK) and (version := _version((os.fspath(place),))):
-            return Compiler((os.fspath(place),), version)
-        looked.append(os.fspath(place))
+    searched = []
+    for path in _card_places(chip, variables, roots):
+        if os.access(path, os.X_OK) and (version := _version((os.fspath(path),))):
+            return Compiler((os.fspath(path),), version)
+        searched.append(os.fspath(path))
     raise ToolchainError(
         f"{name}, which compiles code for {chip.name}, is not installed",
-        found="looked at " + ", ".join([*looked[:6], "PATH"]),
+        found="looked at " + ", ".join([*searched[:6], "PATH"]),
         hint="set CROSS_TOOLCHAINS to the folder of the vendor's compilers, as its download_toolchain.sh fetches them",
     )
 

@@ -41,12 +41,12 @@ def _sourced(path: Path, stamp: int, base: tuple[tuple[str, str], ...], seconds:
         # list with && its set -e would do nothing
         text = f'. {_quoted(path)}\n[ "$?" = 0 ] || exit 1\nenv -0 > "$0"'
         command = ["bash", "--noprofile", "--norc", "-c", text, os.fspath(answer)]
-        said, code = _run(command, before, path, folder, seconds)
+        output, code = _run(command, before, path, folder, seconds)
         text = answer.read_bytes().decode(errors="replace") if answer.exists() else ""
     if not text:
         raise ToolchainError(
             f"{path} does not set up an environment",
-            found=f"its shell ended with code {code}: {said.strip()[-400:] or 'no output'}",
+            found=f"its shell ended with code {code}: {output.strip()[-400:] or 'no output'}",
             hint="source it in a shell to see what is wrong, or set PPL_PROJECT_ROOT to the SDK's folder",
         )
     pairs = (item.partition("=") for item in text.split("\0") if "=" in item)
@@ -65,14 +65,14 @@ def _run(command: list[str], env: dict[str, str], path: Path, folder: str, secon
     except OSError as error:
         raise ToolchainError(f"{path} needs bash to be read: {error.strerror}", hint="install bash") from None
     try:
-        said, _ = process.communicate(timeout=seconds)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise ToolchainError(
             f"{path} did not end within {seconds:g} s", hint="set PPL_PROJECT_ROOT to the SDK's folder instead"
         ) from None
-    return said, process.returncode
+    return output, process.returncode
 
 
 def _quoted(path: Path) -> str:

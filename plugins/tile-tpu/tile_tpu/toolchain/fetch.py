@@ -44,32 +44,32 @@ def fetch(folder: Path, progress: Progress) -> Path:
             hint=f"python -m ensurepip, or {_BY_HAND}",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="fetching-") as place:
-        said, code = _pip(Path(place), progress)
-        part = Path(place, "out", wheel.FILE)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="fetching-") as staging:
+        output, code = _pip(Path(staging), progress)
+        part = Path(staging, "out", wheel.FILE)
         if code or not part.is_file():
-            raise _failed(said, code)
+            raise _failed(output, code)
         check(part, progress)
         os.replace(part, whole)
     return whole
 
 
-def _pip(place: Path, progress: Progress) -> tuple[str, int]:
+def _pip(folder: Path, progress: Progress) -> tuple[str, int]:
     """Run pip, and tell how far it is by the size of its files. (what it said, its code)"""
-    temporary = place / "tmp"
+    temporary = folder / "tmp"
     temporary.mkdir()
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--python-version", "3.10", "--only-binary=:all:",
-        "--progress-bar", "off", "--disable-pip-version-check", "--no-input", "-d", os.fspath(place / "out"),
+        "--progress-bar", "off", "--disable-pip-version-check", "--no-input", "-d", os.fspath(folder / "out"),
         f"{wheel.NAME}=={wheel.VERSION}",
     ]  # fmt: skip
     debug.command(" ".join(command))
     env = {"PIP_RETRIES": "10", "PIP_RESUME_RETRIES": "50", **os.environ, "TMPDIR": os.fspath(temporary)}
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env)
         try:
             while True:
-                progress(f"fetching {wheel.FILE}", min(_bytes_in(place), wheel.BYTES), wheel.BYTES)
+                progress(f"fetching {wheel.FILE}", min(_bytes_in(folder), wheel.BYTES), wheel.BYTES)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.3)
                     break
@@ -77,8 +77,8 @@ def _pip(place: Path, progress: Progress) -> tuple[str, int]:
             process.kill()
             process.wait()
             raise
-        said.seek(0)
-        return said.read().decode(errors="replace"), process.returncode
+        output.seek(0)
+        return output.read().decode(errors="replace"), process.returncode
 
 
 def _bytes_in(folder: Path) -> int:
@@ -90,11 +90,11 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _failed(said: str, code: int) -> ToolchainError:
-    last = "\n".join(line for line in said.strip().splitlines()[-4:])
-    if "No space left on device" in said:
+def _failed(output: str, code: int) -> ToolchainError:
+    last = "\n".join(line for line in output.strip().splitlines()[-4:])
+    if "No space left on device" in output:
         return disk_full(None)
-    if _OFFLINE.search(said):
+    if _OFFLINE.search(output):
         return ToolchainError(
             f"{wheel.FILE} cannot be fetched: pip does not reach its index", found=last,
             hint=f"look at the network and at pip's settings (pip config list), or {_BY_HAND}",
@@ -113,13 +113,13 @@ def disk_full(path: Path | None) -> ToolchainError:
 def check(path: Path, progress: Progress) -> None:
     """Raises ToolchainError when a file is not the wheel that we know."""
     try:
-        found = digest(path, progress)
+        actual = digest(path, progress)
     except OSError as error:
         raise ToolchainError(f"{path} cannot be read: {error.strerror or error}") from None
-    if found != wheel.SHA256:
+    if actual != wheel.SHA256:
         raise ToolchainError(
             f"{path.name} is not {wheel.FILE} as it was published",
-            found=f"sha256 {found}, {path.stat().st_size} bytes",
+            found=f"sha256 {actual}, {path.stat().st_size} bytes",
             expected=f"sha256 {wheel.SHA256}, {wheel.BYTES} bytes",
             hint="the file is damaged, or another file: fetch it again",
         )
@@ -127,10 +127,10 @@ def check(path: Path, progress: Progress) -> None:
 
 def digest(path: Path, progress: Progress) -> str:
     """SHA-256 of a file."""
-    made, done, total = hashlib.sha256(), 0, path.stat().st_size
+    sha256, done, total = hashlib.sha256(), 0, path.stat().st_size
     with open(path, "rb") as file:
         while piece := file.read(_CHUNK):
-            made.update(piece)
+            sha256.update(piece)
             done += len(piece)
             progress(f"checking {path.name}", done, total)
-    return made.hexdigest()
+    return sha256.hexdigest()

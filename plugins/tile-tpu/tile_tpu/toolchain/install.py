@@ -100,11 +100,11 @@ def _sweep(folder: Path) -> None:
     """Remove what installations left behind that were killed."""
     for left in folder.glob(".unpacking-*"):
         number = left.name.split("-")[1]
-        if number.isdigit() and not _lives(int(number)):
+        if number.isdigit() and not _is_running(int(number)):
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -37,8 +37,8 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 def _without_card(target: Target) -> str:
     """How kernels run without the tools for a card, for people."""
-    found = SimulatorAdapter().available(target)
-    need = "" if found.present else f", for which {found.detail}"
+    simulator = SimulatorAdapter().available(target)
+    need = "" if simulator.present else f", for which {simulator.detail}"
     return f'without a card: execution_backend="sim"{need}'
 
 
@@ -60,8 +60,8 @@ def _sdk(chip: Chip) -> str:
     try:
         return f"SDK {find_cmodel(chip).version or 'of unknown version'}"
     except ToolchainError:
-        known = search().sdks
-        return f"SDK {known[0].version or 'of unknown version'}" if known else "no SDK"
+        sdks = search().sdks
+        return f"SDK {sdks[0].version or 'of unknown version'}" if sdks else "no SDK"
 
 
 def _compiler() -> str:

@@ -22,11 +22,11 @@ _CARD_SDK = "set PPL_PROJECT_ROOT to SophGo's SDK for the card"
 
 def find() -> Sequence[Found]:
     """All of it."""
-    found = search()
-    return [*_own(), *_sdks(found), *_cmodels(found), *_card(found)]
+    sdk_search = search()
+    return [*_own_parts(), *_sdks(sdk_search), *_cmodels(sdk_search), *_card(sdk_search)]
 
 
-def _own() -> Iterator[Found]:
+def _own_parts() -> Iterator[Found]:
     yield Found("code generator", True, "in this package", "", "emit")
     try:
         compiler = host_compiler()
@@ -36,25 +36,25 @@ def _own() -> Iterator[Found]:
         yield Found("C compiler", True, compiler.command[0], compiler.version, "simulate, compile")
 
 
-def _sdks(found: Search) -> Iterator[Found]:
-    for sdk in found.sdks:
+def _sdks(sdk_search: Search) -> Iterator[Found]:
+    for sdk in sdk_search.sdks:
         chips = ", ".join(sdk.chips())
         yield Found(f"SDK ({sdk.origin})", True, f"{sdk.root}: {chips}", sdk.version, "compile")
-    if not found.sdks:
-        looked = "; ".join(f"nothing at {place}" for place in found.looked)
+    if not sdk_search.sdks:
+        looked = "; ".join(f"nothing at {place}" for place in sdk_search.looked)
         unset = "PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT and TPUC_ROOT are not set"
         yield Found("SDK", False, looked or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
-    for error in found.problems:
+    for error in sdk_search.problems:
         yield Found("SDK environment", False, f"{error.message}; {error.found}", "", "compile", error.hint or "")
-    chip = found.variables.get("CHIP", "")
+    chip = sdk_search.variables.get("CHIP", "")
     if chip and chip not in CHIPS:
         yield Found("CHIP", False, f"CHIP={chip}", "", "", f"it may be {', '.join(CHIPS)}; write -chip= in the target")
-    yield from _drifts(found)
+    yield from _drifts(sdk_search)
 
 
-def _drifts(found: Search) -> Iterator[Found]:
+def _drifts(sdk_search: Search) -> Iterator[Found]:
     """SDKs whose functions are not those that we call."""
-    for sdk in found.sdks:
+    for sdk in sdk_search.sdks:
         for chip in CHIPS.values():
             include = sdk.include(chip)
             try:
@@ -68,21 +68,21 @@ def _drifts(found: Search) -> Iterator[Found]:
                 )  # fmt: skip
 
 
-def _cmodels(found: Search) -> Iterator[Found]:
+def _cmodels(sdk_search: Search) -> Iterator[Found]:
     for chip in CHIPS.values():
-        files = next((files for sdk in found.sdks if (files := sdk.cmodel(chip))), None)
+        files = next((files for sdk in sdk_search.sdks if (files := sdk.cmodel(chip))), None)
         name = f"CModel of {chip.name}"
         if files is not None:
             yield Found(name, True, os.fspath(files.device), files.version, "simulate")
         else:
-            where = f"in none of {len(found.sdks)} SDKs" if found.sdks else "no SDK"
+            where = f"in none of {len(sdk_search.sdks)} SDKs" if sdk_search.sdks else "no SDK"
             yield Found(name, False, f"{where}, nothing in {own_folder()}", "", "simulate", INSTALL)
 
 
-def _card(found: Search) -> Iterator[Found]:
+def _card(sdk_search: Search) -> Iterator[Found]:
     for chip in (BM1690, BM1684X):
-        yield _compiler(chip, found)
-    archives = [firmware for sdk in found.sdks for chip in CHIPS.values() if (firmware := sdk.firmware(chip))]
+        yield _compiler(chip, sdk_search)
+    archives = [firmware for sdk in sdk_search.sdks for chip in CHIPS.values() if (firmware := sdk.firmware(chip))]
     if archives:
         where = ", ".join(os.fspath(firmware.archive) for firmware in archives)
         yield Found("libfirmware_core.a", True, where, archives[0].version, "compile for a card")
@@ -101,10 +101,10 @@ def _card(found: Search) -> Iterator[Found]:
     )
 
 
-def _compiler(chip: Chip, found: Search) -> Found:
+def _compiler(chip: Chip, sdk_search: Search) -> Found:
     name, allows = card_compiler_name(chip), "compile for a card"
     try:
-        compiler = card_compiler(chip, found.variables, [sdk.root for sdk in found.sdks])
+        compiler = card_compiler(chip, sdk_search.variables, [sdk.root for sdk in sdk_search.sdks])
     except ToolchainError as error:
         return Found(name, False, error.found or "", "", allows, error.hint or "")
     return Found(name, True, compiler.command[0], compiler.version, allows)

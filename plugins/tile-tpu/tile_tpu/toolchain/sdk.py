@@ -57,10 +57,10 @@ class Sdk:
     def version(self) -> str:
         """As its file ``version`` says, "" without one."""
         try:
-            found = re.match(r"v?(\d\S*)", (self.root / "version").read_text(errors="replace"))
+            match = re.match(r"v?(\d\S*)", (self.root / "version").read_text(errors="replace"))
         except OSError:
             return ""
-        return found[1] if found else ""
+        return match[1] if match else ""
 
     def include(self, chip: Chip) -> Path | None:
         """The folder of the chip's ``tpu_kernel.h``."""

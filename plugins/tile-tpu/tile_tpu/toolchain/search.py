@@ -48,40 +48,40 @@ class Search:
 
 def search() -> Search:
     """All SDKs of this machine. Cheap but for scripts, whose answers are remembered."""
-    found = Search()
-    _by_variables(found, os.environ, "")
-    for script in _scripts(found):
+    sdk_search = Search()
+    _by_variables(sdk_search, os.environ, "")
+    for script in _scripts(sdk_search):
         try:
             variables = environment.sourced(script)
         except ToolchainError as error:
-            found.problems.append(error)
+            sdk_search.problems.append(error)
             continue
-        _by_variables(found, variables, f" of {script}")
+        _by_variables(sdk_search, variables, f" of {script}")
     for place, origin in _packages():
-        found.add(in_wheel(place), origin)
-    return found
+        sdk_search.add(in_wheel(place), origin)
+    return sdk_search
 
 
-def _by_variables(found: Search, variables: Mapping[str, str], whose: str) -> None:
+def _by_variables(sdk_search: Search, variables: Mapping[str, str], whose: str) -> None:
     for name in ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP"):
         value = variables.get(name, "").strip()
         if not value:
             continue
-        found.variables.setdefault(name, value)
+        sdk_search.variables.setdefault(name, value)
         path = Path(value).expanduser()
         if name == "PPL_PROJECT_ROOT":
-            found.add(path, name + whose)
+            sdk_search.add(path, name + whose)
         elif name == "PPL_RUNTIME_PATH" and path.name == "deps":  # the release's folder deps
-            found.add(path.parent, name + whose)
+            sdk_search.add(path.parent, name + whose)
         elif name == "TPUC_ROOT":  # the vendor's name of an installed tpu_mlir
-            found.add(in_wheel(path), name + whose)
+            sdk_search.add(in_wheel(path), name + whose)
         elif name == "SOPHGO_TPU_ROOT":
             for inner in (path, path / "3rdparty" / "sophgo_tpu"):
-                found.add(inner, name + whose)
+                sdk_search.add(inner, name + whose)
 
 
-def _scripts(found: Search) -> Iterator[Path]:
-    root = found.variables.get("SOPHGO_TPU_ROOT")
+def _scripts(sdk_search: Search) -> Iterator[Path]:
+    root = sdk_search.variables.get("SOPHGO_TPU_ROOT")
     for name in _SCRIPTS if root else ():
         script = Path(root or "").expanduser() / name
         if script.is_file():
@@ -96,9 +96,9 @@ def own_folder() -> Path | None:
 
 
 def _packages() -> Iterator[tuple[Path, str]]:
-    own = own_folder()
-    if own is not None:
-        yield own / "tpu_mlir", "tilecore's own copy"
+    unpacked = own_folder()
+    if unpacked is not None:
+        yield unpacked / "tpu_mlir", "tilecore's own copy"
     try:
         spec = importlib.util.find_spec("tpu_mlir")
     except (ImportError, ValueError):
@@ -118,17 +118,17 @@ def find_firmware(chip: Chip) -> Firmware:
     return _find(chip, "card SDK (headers and libfirmware_core.a)", lambda sdk: sdk.firmware(chip), hint)
 
 
-def _find(chip: Chip, what: str, part: Callable[[Sdk], _Part | None], hint: str) -> _Part:
-    found = search()
-    for sdk in found.sdks:
-        whole = part(sdk)
-        if whole is not None:
-            return whole
-    without = [f"{sdk.root} ({sdk.origin}) has none" for sdk in found.sdks]
-    failed = [error.message for error in found.problems]
+def _find(chip: Chip, part_name: str, part: Callable[[Sdk], _Part | None], hint: str) -> _Part:
+    sdk_search = search()
+    for sdk in sdk_search.sdks:
+        files = part(sdk)
+        if files is not None:
+            return files
+    without = [f"{sdk.root} ({sdk.origin}) has none" for sdk in sdk_search.sdks]
+    failed = [error.message for error in sdk_search.problems]
     raise ToolchainError(
-        f"there is no {what} for {chip.name}",
-        found="; ".join([*without, *failed, *(f"nothing at {place}" for place in found.looked)]) or "no SDK",
+        f"there is no {part_name} for {chip.name}",
+        found="; ".join([*without, *failed, *(f"nothing at {place}" for place in sdk_search.looked)]) or "no SDK",
         expected="an SDK named by PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT or TPUC_ROOT, or the wheel tpu_mlir",
         hint=hint,
     )

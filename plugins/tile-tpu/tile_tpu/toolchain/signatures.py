@@ -60,13 +60,13 @@ def _drift(include: Path, chip: Chip, declarations: Path, digest: str, compiler:
     options = ["-std=gnu11", "-w", "-DUSING_CMODEL", *(f"-D{name}" for name in chip.defines), f"-I{include}"]
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         Path(folder, "both.c").write_text(both)
-        done, said = compiler.run([*options, "-fsyntax-only", "-fmax-errors=0", "both.c"], folder)
-        changed = set(_CONFLICT.findall(said))
-        error = "" if done or changed else _first(said)
-        theirs = _declared(compiler, '#include "tpu_kernel.h"\n', options, folder)
-        wanted = _declared(compiler, ours, ["-std=gnu11", "-w"], folder)
-    changed |= {name for name, names in wanted.items() if _reordered(names, theirs.get(name, names))}
-    missing = sorted(set(wanted) - set(theirs)) if theirs else []
+        succeeded, output = compiler.run([*options, "-fsyntax-only", "-fmax-errors=0", "both.c"], folder)
+        changed = set(_CONFLICT.findall(output))
+        error = "" if succeeded or changed else _first(output)
+        sdk_functions = _declared(compiler, '#include "tpu_kernel.h"\n', options, folder)
+        our_functions = _declared(compiler, ours, ["-std=gnu11", "-w"], folder)
+    changed |= {name for name, names in our_functions.items() if _reordered(names, sdk_functions.get(name, names))}
+    missing = sorted(set(our_functions) - set(sdk_functions)) if sdk_functions else []
     return Drift(tuple(sorted(changed)), tuple(missing), error)
 
 
@@ -84,16 +84,16 @@ def _reordered(ours: list[str], theirs: list[str]) -> bool:
     return [n for n in ours if n in shared] != [n for n in theirs if n in shared]
 
 
-def _first(said: str) -> str:
-    match = _OTHER.search(said)
-    return f"{match[1]}: {match[2]}" if match else said.strip()[:200]
+def _first(output: str) -> str:
+    match = _OTHER.search(output)
+    return f"{match[1]}: {match[2]}" if match else output.strip()[:200]
 
 
 def require_same(include: Path, chip: Chip, used: str) -> None:
     """Raises ToolchainError when the source ``used`` calls a function whose parameters the SDK has changed."""
-    found = drift(include, chip)
+    difference = drift(include, chip)
     called = set(_NAME.findall(used))
-    changed = [name for name in found.changed if name in called]
+    changed = [name for name in difference.changed if name in called]
     if changed:
         raise ToolchainError(
             f"the kernel calls functions with other parameters in the SDK in {include}: {', '.join(changed)}",

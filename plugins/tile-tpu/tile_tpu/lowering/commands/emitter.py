@@ -17,13 +17,16 @@ from tilecore.ir.nodes import AllocBuffer, Stmt, Var, tirx
 
 
 def scratch(name: str, elements: int, dtype: str) -> Var:
-    """Local memory of so many elements in every lane."""
+    """A new local buffer with ``elements`` elements in every lane."""
     return tirx.decl_buffer([elements], dtype, name, scope=LOCAL, layout=None)
 
 
 class Emitter:
-    """analyzer: knows the ranges of the loops around. tables: of functions, loaded once in a kernel. fast: floats that
-    overflow may saturate. Statements go to the innermost open list."""
+    """Collects commands in the innermost open list of statements.
+
+    analyzer: has the ranges of the enclosing loops. tables: the coefficients of functions, by function, which a kernel
+    loads once. fast: floats that overflow may saturate.
+    """
 
     def __init__(
         self, chip: Chip, frame: Frame, analyzer: Analyzer, tables: dict[str, View], span: Any, fast: bool = False
@@ -47,16 +50,16 @@ class Emitter:
 
     @contextmanager
     def inner(self) -> Iterator[list[Stmt]]:
-        """What is added meanwhile goes to this list."""
-        made: list[Stmt] = []
-        self._open.append(made)
+        """Opens a new list of statements for the commands that are added in this context."""
+        statements: list[Stmt] = []
+        self._open.append(statements)
         try:
-            yield made
+            yield statements
         finally:
             self._open.pop()
 
     def last(self) -> Stmt | None:
-        """The newest statement of the innermost open list."""
+        """The last statement of the innermost open list."""
         return self._open[-1][-1] if self._open[-1] else None
 
     def replace_last(self, statement: Stmt) -> None:
@@ -71,7 +74,7 @@ class Emitter:
         return self.chip.eu_count(FACTS[dtype].bits)
 
     def room(self, shape: tuple[int, int, int, int], dtype: str, name: str) -> View:
-        """New local memory with the aligned layout of ``shape``; a bool is a uint8."""
+        """A view of a new local buffer, with the aligned layout of ``shape``. A bool is stored as a uint8."""
         dtype = stored(dtype)
         step = aligned_strides(shape, self.chip.lanes, self.eu(dtype))[0]
         buffer = scratch(name, shape[0] * step, dtype)
@@ -92,7 +95,7 @@ class Emitter:
         return self.tables[function]
 
     def fill_new(self, view: View) -> None:
-        """Fills temporary memory with 0 where it is allocated, once."""
+        """Fills a temporary buffer with 0 after its allocation, once."""
         if view.buffer in self._filled:
             return
         self._filled.add(view.buffer)
@@ -111,18 +114,18 @@ class Emitter:
         """The value with the aligned layout, varying along ``axes``."""
         if tile.axes == axes and self.is_aligned(tile.view):
             return tile.view
-        made = self.new(axes, tile.dtype)
-        self.emit("copy", made.view, over(tile, self.frame, axes))
-        return made.view
+        copy = self.new(axes, tile.dtype)
+        self.emit("copy", copy.view, over(tile, self.frame, axes))
+        return copy.view
 
     def as_tile(self, value: Any, dtype: str) -> Tile:
-        """A value as a tile: an expression is the same number everywhere."""
+        """A value as a tile; a uniform expression fills the whole tile."""
         return value if isinstance(value, Tile) else self.filled(value, frozenset(), dtype)
 
     def filled(self, value: Any, axes: frozenset[str], dtype: str) -> Tile:
-        made = self.new(axes, dtype)
-        self.emit("fill", made.view, value)
-        return made
+        tile = self.new(axes, dtype)
+        self.emit("fill", tile.view, value)
+        return tile
 
     def cast(self, tile: Tile, dtype: str, rounding: str = "even") -> Tile:
         """The tensor unit's own conversion, which saturates. rounding: "even" (to nearest) or "zero"."""

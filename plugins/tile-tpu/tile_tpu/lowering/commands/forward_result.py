@@ -16,14 +16,14 @@ from tilecore.ir.nodes import Var, structural_equal
 _LANE_MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
 
 
-def forward_result(emit: Emitter, value: Any, place: Tile, held: Collection[Var] = ()) -> bool:
-    """Makes the value's command, the newest one, write to ``place``; False where it cannot.
+def forward_result(emit: Emitter, value: Any, place: Tile, live_buffers: Collection[Var] = ()) -> bool:
+    """Makes the last command, which computes the value, write to ``place``; False where it cannot.
 
-    held: temporaries that are read later.
+    live_buffers: temporaries that are read later.
     """
     last = emit.last()
     command = as_command(last) if last is not None else None
-    if not isinstance(value, Tile) or command is None or value.axes != place.axes or value.view.buffer in held:
+    if not isinstance(value, Tile) or command is None or value.axes != place.axes or value.view.buffer in live_buffers:
         return False
     instruction = command.instruction
     if instruction.name in _LANE_MOVES or "dst" not in command.operands:
@@ -52,11 +52,11 @@ def _is_same(a: View, b: View) -> bool:
     pairs = [(a.lane, b.lane), (a.offset, b.offset), *zip(a.shape, b.shape, strict=True)]
     has_several = [constant(size) != 1 for size in a.shape]
     pairs += [pair for pair, counts in zip(zip(a.strides, b.strides, strict=True), has_several, strict=True) if counts]
-    return all(_is_equal(one, other) for one, other in pairs)
+    return all(_is_equal(left, right) for left, right in pairs)
 
 
 def _is_equal(a: Any, b: Any) -> bool:
-    one, other = constant(a), constant(b)
-    if one is not None or other is not None:
-        return one == other
+    constant_a, constant_b = constant(a), constant(b)
+    if constant_a is not None or constant_b is not None:
+        return constant_a == constant_b
     return bool(structural_equal(a, b, map_free_vars=False))

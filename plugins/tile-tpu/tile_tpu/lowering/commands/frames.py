@@ -1,7 +1,8 @@
-"""Frames: how the loops of a nest lie on the four axes of views, and how values vary along them.
+"""Frames: the mapping of the loops of a nest to the four axes of views, and the axes along which values vary.
 
-The lane axis c takes the loop over rows of tiles, w the one over their columns, h and n take further ones. A frame with
-a *spread* loop has a single loop, cut in equal parts over the lanes: element ``i`` is at c = i // chunk, w = i % chunk.
+The lane axis c takes the loop over rows of tiles, w the loop over their columns; h and n take further loops. A frame
+with a *partitioned* loop has a single loop, in equal parts over the lanes: iteration ``i`` is at c = i // chunk, w = i
+% chunk.
 """
 
 from __future__ import annotations
@@ -22,44 +23,50 @@ AXES = "nchw"
 
 
 def require_words(buffer: Var) -> None:
-    """Raises NotTensor for elements that no engine has: of 64 bits, and packed ones of 4."""
+    """Raises NotTensor for element types that no engine supports: 64 bits, and 4 bits."""
     if FACTS[dtype_of(buffer)].bits not in (8, 16, 32):
-        raise NotTensor(f"{buffer.name}, of {dtype_of(buffer)}")
+        raise NotTensor(f"no engine supports {dtype_of(buffer)}, the element type of {buffer.name}")
 
 
 class NotTensor(Exception):
-    """The tensor unit cannot do this; the text says why."""
+    """The tensor unit and DMA do not support an operation; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """axes: by loop variable. extents: by axis, 1 where no loop is. lanes: of the chip. spread, chunk: see above."""
+    """The mapping of one nest.
+
+    axes: the axis of each loop variable. extents: the extent of each axis, 1 where it has no loop. lanes: the lanes of
+    the chip. partitioned: the partitioned loop, if any. count, chunk: its iterations, in all and in one lane.
+    """
 
     axes: Mapping[Var, str]
     extents: Mapping[str, int]
     lanes: int
-    spread: Var | None = None
-    count: int = 0  # iterations of the spread loop
+    partitioned: Var | None = None
+    count: int = 0
     chunk: int = 0
 
     def axis_of(self, var: Var) -> str | None:
-        for known, axis in self.axes.items():
-            if known.same_as(var):
+        for loop_var, axis in self.axes.items():
+            if loop_var.same_as(var):
                 return axis
         return None
 
     @property
     def all_axes(self) -> frozenset[str]:
-        """Along which values may vary."""
-        return frozenset("cw") if self.spread is not None else frozenset(self.axes.values())
+        """The axes along which values may vary."""
+        return frozenset("cw") if self.partitioned is not None else frozenset(self.axes.values())
 
     def shape(self, axes: frozenset[str]) -> tuple[int, int, int, int]:
-        """Of a value that varies along ``axes``. One that does not vary over the lanes is in all of them."""
+        """The extents of a value that varies along ``axes``. A value that does not vary over the lanes is
+        replicated."""
         n, h, w = (self.extents[a] if a in axes else 1 for a in "nhw")
         return n, self.extents["c"] if "c" in axes else self.lanes, h, w
 
     def terms(self, index: Any) -> tuple[dict[Var, int], Any]:
-        """({loop variable: its factor}, the rest) of an index. Raises NotTensor where it is no such sum."""
+        """The terms of an affine index: ({loop variable: its factor}, the uniform rest). Raises NotTensor where the
+        index is not affine in the loop variables."""
         factors: dict[Var, int] = {}
         inside = variables(index) if not isinstance(index, int) else set()
         for var in self.axes:
@@ -67,7 +74,7 @@ class Frame:
                 continue
             factor = coefficient(index, var)
             if not isinstance(factor, int):
-                raise NotTensor(f"the index {index} is no multiple of {var.name} and a rest")
+                raise NotTensor(f"the index {index} is not affine in {var.name}")
             if factor:
                 factors[var] = factor
         rest = index
@@ -75,21 +82,21 @@ class Frame:
             zero = {var: const(0, str(var.ty.dtype)) for var in factors}
             rest = Analyzer().simplify(substitute(index, zero))
         if not isinstance(rest, int) and any(var in variables(rest) for var in self.axes):
-            raise NotTensor(f"the index {index} is no sum of multiples of loop variables")
-        known = constant(rest)
-        return factors, rest if known is None else known
+            raise NotTensor(f"the index {index} is not affine in the loop variables")
+        constant_rest = constant(rest)
+        return factors, rest if constant_rest is None else constant_rest
 
 
 def extents_of(frame: Frame) -> dict[Var, int]:
-    if frame.spread is not None:
-        return {frame.spread: frame.count}
+    if frame.partitioned is not None:
+        return {frame.partitioned: frame.count}
     return {var: frame.extents[axis] for var, axis in frame.axes.items()}
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A value in local memory. axes: along which it varies; its view has extent 1 along others, but for c: a value that
-    does not vary over the lanes is in every lane."""
+    """A value in local memory. axes: the axes along which it varies. Along other axes its view has extent 1, except for
+    c: a value that does not vary over the lanes is replicated in every lane."""
 
     view: View
     axes: frozenset[str]
@@ -103,7 +110,8 @@ Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 
 
 def over(tile: Tile, frame: Frame, axes: frozenset[str]) -> View:
-    """The value as an operand whose other operands vary along ``axes``: it stands still along those that it lacks."""
+    """The value as an operand of a command that works along ``axes``: broadcast (stride 0) along those in which it does
+    not vary."""
     strides = tuple(s if a in tile.axes else 0 for a, s in zip(AXES, tile.view.strides, strict=True))
     return View(tile.view.buffer, tile.view.lane, tile.view.offset, frame.shape(axes), strides)  # type: ignore[arg-type]
 

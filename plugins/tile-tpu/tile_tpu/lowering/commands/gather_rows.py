@@ -1,4 +1,4 @@
-"""Rows of a tensor that another tile names, by one command of DMA."""
+"""Gathers rows of a tensor whose indices are in a tile, by one DMA command."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from tilecore.ir.build import constant
 
 
 def gather_rows(emit: Emitter, dst: View, src: View, rows: View, other: Any) -> None:
-    """dst row c = src row rows[c]; ``other`` where there is no such row.
+    """Copies row ``rows[c]`` of ``src`` to row c of ``dst``, or ``other`` where that row is outside of the tensor.
 
-    dst: local, (1, count, 1, columns). src: of a tensor, (1, 1, size, columns), its rows along h. rows: local,
-    (1, count, 1, 1), 32-bit integers, each in the lane of its row; a negative one is a row beyond the end. The
-    vendor's ``h_gather`` has an index for every lane; a stride of 0 shows each lane the same rows.
+    dst: a local view (1, count, 1, columns). src: a view of a tensor (1, 1, size, columns) with its rows along h. rows:
+    a local view (1, count, 1, 1) of 32-bit integers, each in the lane of its row; negative indices are outside. The
+    vendor's ``h_gather`` has a row index for each lane, and rows of its own; a stride of 0 gives all lanes the same.
 
     Raises NotTensor.
     """
     count, columns = constant(dst.shape[1]), constant(dst.shape[3])
     shape = (1, count, 1, columns)
     if not dst.is_local or src.is_local or tuple(map(constant, dst.shape)) != shape:
-        raise NotTensor("a gather that is not of rows of a tensor into rows of a tile")
+        raise NotTensor("a gather loads rows of a tensor to rows of a tile only")
     if constant(src.shape[1]) != 1 or constant(src.shape[3]) != columns or constant(src.strides[3]) != 1:
-        raise NotTensor("a gather of rows whose elements are no neighbours")
+        raise NotTensor("a gather needs rows whose elements are adjacent")
     if not rows.is_local or tuple(map(constant, rows.shape)) != (1, count, 1, 1):
-        raise NotTensor("a gather by row numbers that do not lie with the rows")
+        raise NotTensor("a gather needs each row index in the lane of its row")
     if FACTS[rows.dtype].bits != 32 or dst.dtype != src.dtype or not _same_lane(rows, dst):
-        raise NotTensor(f"a gather of {src.dtype} by row numbers of {rows.dtype}")
+        raise NotTensor(
+            f"a gather needs 32-bit row indices and one element type, not {rows.dtype}, and {src.dtype} to {dst.dtype}"
+        )
     every = replace(src, shape=(1, count, src.shape[2], columns), strides=(0, 0, src.strides[2], 1))
     emit.emit("gather_rows", dst, every, rows, other)
 
 
-def _same_lane(one: View, other: View) -> bool:
-    a, b = constant(one.lane), constant(other.lane)
+def _same_lane(first: View, second: View) -> bool:
+    a, b = constant(first.lane), constant(second.lane)
     return a is not None and a == b

@@ -1,4 +1,4 @@
-"""Local buffers with a slot for each of several steps: the memory of one step behind that of another."""
+"""Local buffers with several slots, which consecutive iterations use in turn."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from tilecore.ir.nodes import AllocBuffer, Call, IfThenElse, Stmt, Var, structur
 
 @dataclass(frozen=True)
 class Slots:
-    """buffer: the memory of all slots. step: elements from one to the next."""
+    """buffer: the buffer that contains all slots. step: the elements from one slot to the next."""
 
     buffer: Var
     step: int
 
 
 def slots_of(tiles: Sequence[Var], count: int, chip: Chip, apart: bool) -> dict[Var, Slots]:
-    """``count`` slots for each tile, aligned; each in banks of its own where they are to lie ``apart``."""
-    made = {}
+    """``count`` aligned slots for each tile. apart: no two slots share a bank."""
+    slots = {}
     for tile in tiles:
         dtype = dtype_of(tile)
         unit = chip.bank_bytes // DType(dtype).bytes if apart else chip.eu_count(FACTS[dtype].bits)
         step = -(-int(tile.shape[0]) // unit) * unit
         buffer = tirx.decl_buffer([step * count], dtype, str(tile.name), scope=LOCAL, layout=None)
-        made[tile] = Slots(buffer, step)
-    return made
+        slots[tile] = Slots(buffer, step)
+    return slots
 
 
 def on_slot(node: Stmt, slots: dict[Var, Slots], slot: Any) -> Stmt:
-    """``node`` on slot number ``slot`` of the tiles."""
-    place = {VIEW: 2, ELEMENT: 2, SET_ELEMENT: 2}  # of the offset among the operands
+    """``node`` with its accesses to the tiles redirected to the slot with index ``slot``."""
+    offset_positions = {VIEW: 2, ELEMENT: 2, SET_ELEMENT: 2}  # the position of the offset among the operands
     analyzer = Analyzer()
 
     def call(node: Call, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        at = place.get(op_name(made))
-        found = slots.get(made.args[0]) if at is not None else None
-        if at is None or found is None:
-            return made
-        args = list(made.args)
-        args[0] = found.buffer
-        args[at] = analyzer.simplify(args[at] + slot * const(found.step, dtype_of(slot)))
-        return Call(made.op, args, attrs=made.attrs, ret_ty=made.ty, span=made.span)
+        mutated = mutator.default_mutate(node)
+        position = offset_positions.get(op_name(mutated))
+        tile_slots = slots.get(mutated.args[0]) if position is not None else None
+        if position is None or tile_slots is None:
+            return mutated
+        args = list(mutated.args)
+        args[0] = tile_slots.buffer
+        args[position] = analyzer.simplify(args[position] + slot * const(tile_slots.step, dtype_of(slot)))
+        return Call(mutated.op, args, attrs=mutated.attrs, ret_ty=mutated.ty, span=mutated.span)
 
     return structural_mutate(node, [(Call, call)])
 
 
 def simplified(node: Stmt) -> Stmt:
-    """``node`` with the places of its views, and its conditions, in their shortest form."""
+    """``node`` with the numbers of its views, and its conditions, simplified."""
     analyzer = Analyzer()
 
     def call(node: Call, mutator: Any) -> Any:

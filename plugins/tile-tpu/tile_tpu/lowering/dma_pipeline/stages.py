@@ -27,7 +27,7 @@ class Stages:
 
     prepare, ahead: of the next iteration. behind: of the one before. before, beside, after: of this iteration;
     ``beside`` runs on the tensor unit while DMA works. ahead_tiles, behind_tiles: local buffers that need a slot for
-    each of two iterations. inline: values of variables that moved units use. reason: why there is no pipeline, else "".
+    each of two iterations. inline: values of variables that moved units use. reason: why there is no pipeline, or "".
     """
 
     prepare: list[Unit] = field(default_factory=list)
@@ -51,8 +51,8 @@ class _Planner:
         self.loop = loop
         aliases = aliases_of(kernel)
         self.units = units_of(loop.body, aliases)
-        self.carried = LoopCarried(kernel, lanes)
-        self.kept = {*aliases, *aliases.values(), *_used_outside(kernel, loop)}
+        self.dependences = LoopCarried(kernel, lanes)
+        self.pinned = {*aliases, *aliases.values(), *_used_outside(kernel, loop)}
         self.changed = {buffer for unit in self.units for buffer in unit.written}
         self.inline: dict[Var, Any] = {}
         self.bound: set[Var] = set()
@@ -82,7 +82,7 @@ class _Planner:
             self._take_behind(stages)
         self._split_remaining(stages)
         if not stages.ahead and not stages.behind:
-            reasons = [unit.why for unit in self.units if unit.why]
+            reasons = [unit.reason for unit in self.units if unit.reason]
             stages.reason = reasons[0] if reasons else "the loop has no copies to start ahead"
         elif not stages.beside:
             stages.reason = "the tensor unit has no work beside the copies"
@@ -98,7 +98,7 @@ class _Planner:
                 ]
                 return
             for unit in early:  # no load of its buffer follows, so it stays where it is
-                unit.why = NO_LOAD
+                unit.reason = NO_LOAD
             stages.prepare, stages.ahead = [], []
 
     def _ahead_with(self, stages: Stages) -> set[Var]:
@@ -111,15 +111,15 @@ class _Planner:
                 stages.prepare.append(unit)
                 moved.append(unit)
             elif unit.engines == {DMA}:
-                unit.why = self._not_ahead(unit, earlier, moved)
-                if not unit.why:
+                unit.reason = self._not_ahead(unit, earlier, moved)
+                if not unit.reason:
                     stages.ahead.append(unit)
                     moved.append(unit)
                     loaded |= unit.written
         return loaded
 
     def _is_fill(self, unit: Unit, earlier: list[Unit]) -> bool:
-        if unit.why == NO_LOAD or any(t.reads for t in unit.of_commands()) or not self._can_move(unit):
+        if unit.reason == NO_LOAD or any(t.reads for t in unit.of_commands()) or not self._can_move(unit):
             return False
         return not self._not_tiles(unit.written, earlier)
 
@@ -133,21 +133,26 @@ class _Planner:
             buffer = access.buffer
             writers = [u for u in self.units if buffer in u.written and u is not unit]
             if access.reads and not access.writes and any(not any(u is m for m in moved) for u in writers):
-                return f"it reads {buffer.name}, which the loop changes"
+                return f"it reads {buffer.name}, which the loop writes"
         return self._not_tiles(unit.written, earlier)
 
     def _not_tiles(self, buffers: set[Var], earlier: list[Unit]) -> str:
         for buffer in buffers:
-            if buffer in self.kept:
+            if buffer in self.pinned:
                 return f"{buffer.name} is used outside of the loop"
-            if any(buffer in unit.touched for unit in earlier):
+            if any(buffer in unit.accessed for unit in earlier):
                 return f"{buffer.name} is used before it in the iteration"
-            if self.carried.carries(self.loop, buffer):
-                return f"{buffer.name} carries values from one iteration to the next"
+            if self.dependences.carries(self.loop, buffer):
+                return f"{buffer.name} has a loop-carried dependence"
         return ""
 
     def _can_move(self, unit: Unit) -> bool:
-        return not (unit.is_fixed or unit.sets or unit.asks & self.changed or variables(unit.node) & self.bound)
+        return not (
+            unit.is_fixed
+            or unit.control_writes
+            or unit.control_reads & self.changed
+            or variables(unit.node) & self.bound
+        )
 
     # -- behind -------------------------------------------------------------------------------------------------
 
@@ -155,12 +160,12 @@ class _Planner:
         for number, unit in enumerate(self.units):
             if unit.engines != {DMA} or any(unit is m for m in stages.ahead):
                 continue
-            why = self._not_behind(unit, self.units[number + 1 :], stages)
-            if not why:
+            reason = self._not_behind(unit, self.units[number + 1 :], stages)
+            if not reason:
                 stages.behind.append(unit)
                 stages.behind_tiles += [b for b in _tiles(unit) if b in self.changed and b not in stages.behind_tiles]
             elif all(not t.is_local for t in unit.accesses if t.writes):
-                unit.why = why
+                unit.reason = reason
         stages.behind_tiles = [b for b in stages.behind_tiles if b not in stages.ahead_tiles]
 
     def _not_behind(self, unit: Unit, later: list[Unit], stages: Stages) -> str:
@@ -171,17 +176,17 @@ class _Planner:
         tensors = {t.buffer for t in unit.of_commands() if t.writes}
         others = [u for u in self.units if u is not unit and not any(u is b for b in stages.behind)]
         for buffer in tensors:
-            if any(buffer in u.touched for u in others) or any(t.reads and t.buffer in tensors for t in unit.accesses):
+            if any(buffer in u.accessed for u in others) or any(t.reads and t.buffer in tensors for t in unit.accesses):
                 return f"{buffer.name} is used elsewhere in the loop"
         prepared = {b for u in stages.prepare for b in u.written}
         for buffer in {t.buffer for t in unit.of_commands() if t.reads} & self.changed:
             if buffer in prepared:
                 return f"{buffer.name} is loaded for the next iteration"
             if any(buffer in u.written for u in later):
-                return f"{buffer.name} is changed after it in the iteration"
-            why = self._not_tiles({buffer}, [])
-            if why:
-                return why
+                return f"{buffer.name} is written after it in the iteration"
+            reason = self._not_tiles({buffer}, [])
+            if reason:
+                return reason
         return ""
 
     # -- the rest -----------------------------------------------------------------------------------------------
@@ -203,7 +208,7 @@ class _Planner:
             stages.before = rest
 
     def _may_overlap(self, unit: Unit) -> bool:
-        """Work of the tensor unit, or of the control core on its own variables."""
+        """Whether a unit may run beside DMA: it is work of the tensor unit, or of the control core on its variables."""
         if unit.is_fixed or unit.engines - {TENSOR}:
             return False
         shared = {t.buffer for t in unit.accesses if t not in unit.of_commands()}
@@ -215,7 +220,7 @@ def _tiles(unit: Unit) -> list[Var]:
 
 
 def _used_outside(kernel: Stmt, loop: For) -> set[Var]:
-    """Buffers that code outside of the loop touches."""
+    """The buffers that code outside of the loop accesses."""
 
     def without(node: For, mutator: Any) -> Any:
         return nothing() if node.loop_var.same_as(loop.loop_var) else mutator.default_mutate(node)

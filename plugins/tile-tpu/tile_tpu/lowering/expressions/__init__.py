@@ -1,1 +1,1 @@
-"""The expressions of a nest become commands; ``dispatch.py`` has the table of them."""
+"""Lowers the expressions of a nest to commands. ``dispatch.py`` has the table of them."""

@@ -1,4 +1,4 @@
-"""Arithmetic on tiles, and loop indices as values: a sum of a loop variable and what is uniform is one ramp."""
+"""Arithmetic on tiles, and loop indices as values: an affine expression of one loop variable is one ramp."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def arithmetic(values: Values, node: Any) -> Value:
 
 
 def loop_index(values: Values, var: Var) -> Value:
-    """A bound name, or the index of an iteration as a value. Raises NotTensor."""
+    """The value of a bound variable, or of a loop variable. Raises NotTensor."""
     bound = values.bound.get(var)
     return bound if bound is not None else ramp(values.emit, var, 1, 0)
 
 
 def _affine(values: Values, name: str, a: Any, b: Any) -> Tile | None:
-    """A sum of a multiple of one loop variable and of what is uniform, as one ramp; None for other expressions."""
+    """A multiple of one loop variable plus a uniform value, as one ramp; None for other expressions."""
     whole = {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b}[name]()
     loop_variables = [var for var in values.frame.axes if var in variables(whole)]
     if len(loop_variables) != 1 or loads(whole) or any(var in values.bound for var in variables(whole)):
@@ -56,7 +56,7 @@ def _affine(values: Values, name: str, a: Any, b: Any) -> Tile | None:
 def ramp(emit: Emitter, var: Var, step: int, start: Any) -> Tile:
     """``start + step * var`` of a loop variable, int32. Raises NotTensor."""
     frame = emit.frame
-    if frame.spread is not None:
+    if frame.partitioned is not None:
         along = emit.new(frozenset("w"), "int32", "ramp")
         emit.emit("iota_w", along.view, start, const(step, "int32"))
         parts = _over_lanes(emit, const(0, "int32"), step * frame.chunk)
@@ -67,7 +67,7 @@ def ramp(emit: Emitter, var: Var, step: int, start: Any) -> Tile:
     if axis == "c":
         return _over_lanes(emit, start, step)
     if axis != "w":
-        raise NotTensor(f"the number of an iteration of {var.name}, an outer loop, as a value")
+        raise NotTensor(f"the index of the outer loop {var.name} is used as a value")
     result = emit.new(frozenset("w"), "int32", "ramp")
     emit.emit("iota_w", result.view, start, const(step, "int32"))
     return result

@@ -35,18 +35,18 @@ def truth_value(values: Values, node: Any) -> Value:
 
 
 def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Value:
-    """``yes if condition else no``, of values that are computed already. Raises NotTensor."""
-    known = constant(condition)
-    if known is not None:
-        return yes if known else no
+    """``yes if condition else no`` of computed values. Raises NotTensor."""
+    constant_condition = constant(condition)
+    if constant_condition is not None:
+        return yes if constant_condition else no
     name = type(condition).__name__
     name = _CONNECTIVES.get(name, name)
     if name in ("And", "Or", "Not", "BitwiseXor"):
         return _connective(values, name, condition, yes, no, dtype)
     if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
-        test, one, other = condition.args
+        test, if_true, if_false = condition.args
         with values.guard():
-            first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
+            first, second = choose(values, if_true, yes, no, dtype), choose(values, if_false, yes, no, dtype)
         return choose(values, test, first, second, dtype)
     if op_name(condition) in FLOAT_TESTS:
         return _float_test(values, condition, yes, no, dtype)
@@ -100,7 +100,7 @@ def _has_unique_bits(value: Value) -> bool:
 
 
 def _unless_nan(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, compared_type: str) -> Value:
-    """``no`` where both may be NaN with the same bits."""
+    """``yes``; ``no`` where both operands may be NaN with the same bits."""
     is_float = FACTS[compared_type].kind == "float"
     if not is_float or values.emit.fast or is_number(values, a) or is_number(values, b):
         return yes
@@ -108,13 +108,13 @@ def _unless_nan(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype
 
 
 def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
-    """The condition is a value of bool, or a number that is cast to bool."""
+    """Chooses by a condition that is a bool value, or a number that is cast to bool."""
     tested = condition.value if type(condition).__name__ == "Cast" else condition
     return if_zero(values, values.tile(tested, dtype_of(tested)), no, yes, dtype)
 
 
 def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
-    """isnan, isinf, isfinite."""
+    """Chooses by isnan, isinf or isfinite."""
     (tested,) = condition.args
     x = comparable(values, values.tile(tested))
     if op_name(condition) == "isnan":
@@ -128,32 +128,32 @@ def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: st
 
 
 def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
-    """Both sides of a comparison, and the type in which they are compared. Raises NotTensor."""
+    """Both operands of a comparison, and the type in which they are compared. Raises NotTensor."""
     source_type = dtype_of(a)
     first, second = values.value(a), values.value(b)
     source_type = stored(source_type)
     if source_type in COMPARED:
         return first, second, source_type
     if FACTS[source_type].kind != "float" or FACTS[source_type].bits > 16:
-        raise NotTensor(f"comparisons of {source_type}")
+        raise NotTensor(f"the tensor unit does not compare {source_type}")
     first, second = (values.as_type(value, "float32", source_type) for value in (first, second))
     return first, second, "float32"
 
 
 def _select_on_control_core(values: Values, condition: Any, yes: Any, no: Any) -> Value:
-    """A condition that is the same for all iterations: the control core decides which value is computed."""
+    """Chooses by a uniform condition: the control core branches, and only the chosen value is computed."""
     test = values.expanded(condition)
-    known = constant(test)
-    if known is not None:
-        return values.value(yes if known else no)
+    constant_test = constant(test)
+    if constant_test is not None:
+        return values.value(yes if constant_test else no)
     emit, dtype = values.emit, dtype_of(yes)
-    computed_before = list(values.known)
+    computed_before = list(values.computed)
     results, branches = [], []
     for node in (yes, no):
         with emit.inner() as statements:
             results.append(values.value(node))
         branches.append(statements)
-        values.known[:] = computed_before
+        values.computed[:] = computed_before
     tiles = [result for result in results if isinstance(result, Tile)]
     axes = frozenset().union(*(tile.axes for tile in tiles)) if tiles else frozenset()
     chosen = emit.new(axes, dtype)

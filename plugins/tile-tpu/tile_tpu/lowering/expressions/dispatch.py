@@ -32,7 +32,7 @@ def lower_expression(values: Values, node: Any) -> Value:
     name = type(node).__name__
     lowering = NODES.get(name)
     if lowering is None:
-        raise NotTensor(f"{name} is no operation of the tensor unit")
+        raise NotTensor(f"the tensor unit has no operation {name}")
     return lowering(values, node)
 
 
@@ -52,7 +52,7 @@ def _division(values: Values, node: Any) -> Value:
     if FACTS[dtype_of(node)].kind != "float":
         return integer_operator(values, node, dtype_of(node))
     if type(node).__name__ != "Div":
-        raise NotTensor(f"{type(node).__name__} is no operation of the tensor unit")
+        raise NotTensor(f"the tensor unit has no operation {type(node).__name__}")
     return arithmetic(values, node)
 
 
@@ -70,9 +70,9 @@ def _function(values: Values, node: Call) -> Value:
     name, dtype = op_name(node), dtype_of(node)
     function = FUNCTIONS.get(name)
     if function is None:
-        raise NotTensor(f"{name} is no function of the tensor unit")
+        raise NotTensor(f"the tensor unit has no function {name}")
     if FACTS[dtype].kind != "float" or FACTS[dtype].bits > 32:
-        raise NotTensor(f"{name} of {dtype}")
+        raise NotTensor(f"the tensor unit does not compute {name} of {dtype}")
     operands = [values.converted(values.tile(operand), "float32", dtype_of(operand)) for operand in node.args]
     return values.converted(function(values, *operands), dtype, "float32")
 
@@ -80,7 +80,7 @@ def _function(values: Values, node: Call) -> Value:
 def _reinterpret(values: Values, node: Call) -> Value:
     tile, dtype = values.tile(node.args[0]), dtype_of(node)
     if dtype not in FACTS or FACTS[dtype].bits != FACTS[tile.dtype].bits:
-        raise NotTensor(f"the bits of {tile.dtype} as {dtype}")
+        raise NotTensor(f"the tensor unit does not reinterpret {tile.dtype} as {dtype}")
     return same_bits(values, tile, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Functions of floats on tiles, in float32: those that the tensor unit has, and others as a few instructions."""
+"""Functions of floats on tiles, in float32: functions of the tensor unit, and others as a few instructions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
 
 
 def _simple(name: str) -> Callable[[Values, Tile], Tile]:
-    """An instruction that needs nothing else."""
+    """A function that is one instruction without a table."""
 
     def run(values: Values, x: Tile) -> Tile:
-        made = values.emit.new(x.axes, "float32")
-        values.emit.emit(name, made.view, values.emit.aligned(x, x.axes))
-        return made
+        result = values.emit.new(x.axes, "float32")
+        values.emit.emit(name, result.view, values.emit.aligned(x, x.axes))
+        return result
 
     return run
 
@@ -35,9 +35,9 @@ def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
         emit = values.emit
         table = emit.table(TABLES[name], TABLE_ELEMENTS[TABLES[name]])
         work = [emit.new(x.axes, "float32", "work").view for _ in range(_WORK[name])]
-        made = emit.new(x.axes, "float32")
-        emit.emit(name, made.view, emit.aligned(x, x.axes), *work, table)
-        return made
+        result = emit.new(x.axes, "float32")
+        emit.emit(name, result.view, emit.aligned(x, x.axes), *work, table)
+        return result
 
     return run
 
@@ -46,43 +46,44 @@ def _erf_of(values: Values, x: Tile) -> Tile:
     emit = values.emit
     tables = [emit.table(name, TABLE_ELEMENTS[name]) for name in ("exp", "erf")]
     work = [emit.new(x.axes, "float32", "work").view for _ in range(3)]
-    made = emit.new(x.axes, "float32")
-    emit.emit("erf", made.view, emit.aligned(x, x.axes), *work, *tables)
-    return made
+    result = emit.new(x.axes, "float32")
+    emit.emit("erf", result.view, emit.aligned(x, x.axes), *work, *tables)
+    return result
 
 
 def _exact(
     function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
 ) -> Callable[[Values, Tile], Tile]:
-    """A function with its values at special places, which the unit has not: (test, number, value) where x is "greater",
-    "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's own values stand."""
+    """A function with exact values in special cases, in which the unit's result differs. A case (test, number, value)
+    applies where x is "greater", "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's
+    results stay."""
 
     def run(values: Values, x: Tile) -> Tile:
-        made = function(values, x)
+        result = function(values, x)
         if values.emit.fast:
-            return made
+            return result
         for test, number, value in cases:
-            at, there = const(number, "float32"), const(value, "float32")
-            a, b = (at, x) if test == "less" else (x, at)
-            yes, no = (made, there) if test == "not greater" else (there, made)
-            made = compare(values, "greater", a, b, yes, no, "float32")
-        return if_number(values, x, made, x, "float32")
+            bound, special_value = const(number, "float32"), const(value, "float32")
+            a, b = (bound, x) if test == "less" else (x, bound)
+            yes, no = (result, special_value) if test == "not greater" else (special_value, result)
+            result = compare(values, "greater", a, b, yes, no, "float32")
+        return if_number(values, x, result, x, "float32")
 
     return run
 
 
 _INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
-_LAST_OF_EXP = 89.0  # e to that is infinite
+_LAST_OF_EXP = 89.0  # exp of larger numbers is infinite
 
 
 def _exp(values: Values, x: Tile) -> Tile:
-    """The unit gives infinity of either sign for large numbers, and 0 for NaN: where x is not at most 89 it is taken
-    times the largest number instead."""
-    made = _with_table("exp")(values, x)
+    """exp. The unit gives infinity of either sign for large numbers, and 0 for NaN. So where x is not at most 89, the
+    result is x times the largest float32."""
+    exponential = _with_table("exp")(values, x)
     if values.emit.fast:
-        return made
+        return exponential
     large = values.apply("mul", [x, const(_LARGEST, "float32")], "float32")
-    return compare(values, "less", const(_LAST_OF_EXP, "float32"), x, large, made, "float32")
+    return compare(values, "less", const(_LAST_OF_EXP, "float32"), x, large, exponential, "float32")
 
 
 def _scaled(values: Values, x: Tile, factor: float) -> Tile:
@@ -91,25 +92,25 @@ def _scaled(values: Values, x: Tile, factor: float) -> Tile:
 
 def _rescaled(
     values: Values,
-    own: Callable[[Values, Tile], Tile],
+    function: Callable[[Values, Tile], Tile],
     x: Tile,
     outside: tuple[Value, Value],
     factor: float,
     restored: Callable[[Tile], Tile],
 ) -> Tile:
-    """The unit's own function of x; where the first of ``outside`` is greater than the second, ``restored`` of that of
-    x times ``factor``. With fast math the unit's own value stands there too."""
+    """``function(x)``, also outside of the range in which the unit's function is right. Where the first of ``outside``
+    is greater than the second, it is ``restored(function(x * factor))``. With fast math it is the unit's result."""
     if values.emit.fast:
-        return own(values, x)
-    made = own(values, compare(values, "greater", *outside, _scaled(values, x, factor), x, "float32"))
-    return compare(values, "greater", *outside, restored(made), made, "float32")
+        return function(values, x)
+    result = function(values, compare(values, "greater", *outside, _scaled(values, x, factor), x, "float32"))
+    return compare(values, "greater", *outside, restored(result), result, "float32")
 
 
 def _log_of_all(values: Values, x: Tile) -> Tile:
-    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+    """The logarithm of all positive numbers. The unit gives -inf from about 2^127.4 on."""
 
-    def restored(made: Tile) -> Tile:
-        return values.apply("add", [made, const(64 * log(2), "float32")], "float32")
+    def restored(scaled_log: Tile) -> Tile:
+        return values.apply("add", [scaled_log, const(64 * log(2), "float32")], "float32")
 
     return _rescaled(values, _with_table("log"), x, (x, const(2.0**100, "float32")), 2.0**-64, restored)
 
@@ -126,14 +127,15 @@ def _exp10(values: Values, x: Tile) -> Tile:
 
 
 def _log2(values: Values, x: Tile) -> Tile:
-    """A whole number where it is as near to one as the logarithm is exact: of powers of two it is."""
-    made = _scaled(values, _log(values, x), 1 / log(2))
+    """log2. A result that is within the logarithm's error of an integer is rounded to it, so that log2 of powers of two
+    is exact."""
+    logarithm = _scaled(values, _log(values, x), 1 / log(2))
     if values.emit.fast:
-        return made
-    whole = _simple("round")(values, made)
-    off = _simple("abs")(values, values.apply("sub", [made, whole], "float32"))
-    bound = _scaled(values, _simple("abs")(values, made), 4e-7)
-    return compare(values, "greater", off, bound, made, whole, "float32")
+        return logarithm
+    whole = _simple("round")(values, logarithm)
+    off = _simple("abs")(values, values.apply("sub", [logarithm, whole], "float32"))
+    bound = _scaled(values, _simple("abs")(values, logarithm), 4e-7)
+    return compare(values, "greater", off, bound, logarithm, whole, "float32")
 
 
 def _log10(values: Values, x: Tile) -> Tile:
@@ -141,14 +143,14 @@ def _log10(values: Values, x: Tile) -> Tile:
 
 
 def _log1p(values: Values, x: Tile) -> Tile:
-    """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
-    where u is 1, log(u) where u - 1 is x for certain."""
-    one = const(1.0, "float32")
-    u = values.apply("add", [x, one], "float32")
-    ratio = values.apply("div", [x, values.apply("sub", [u, one], "float32")], "float32")
-    whole = _log(values, u)
-    made = compare(values, "equal", u, one, x, values.apply("mul", [whole, ratio], "float32"), "float32")
-    return compare(values, "greater", x, const(2.0**24, "float32"), whole, made, "float32")
+    """log1p: log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand",
+    1983). It is x where u is 1, and log(u) where x is so large that u - 1 equals x."""
+    unity = const(1.0, "float32")
+    u = values.apply("add", [x, unity], "float32")
+    ratio = values.apply("div", [x, values.apply("sub", [u, unity], "float32")], "float32")
+    log_of_sum = _log(values, u)
+    corrected = compare(values, "equal", u, unity, x, values.apply("mul", [log_of_sum, ratio], "float32"), "float32")
+    return compare(values, "greater", x, const(2.0**24, "float32"), log_of_sum, corrected, "float32")
 
 
 def _trunc(values: Values, x: Tile) -> Tile:
@@ -157,10 +159,10 @@ def _trunc(values: Values, x: Tile) -> Tile:
 
 
 def _rsqrt_of_all(values: Values, x: Tile) -> Tile:
-    """The unit's own is wrong below 2^-125, where half of x is 0 to it."""
+    """rsqrt of all positive numbers. The unit's result is wrong below 2^-125, where it flushes half of x to 0."""
 
-    def restored(made: Tile) -> Tile:
-        return _scaled(values, made, 2.0**12)
+    def restored(scaled_rsqrt: Tile) -> Tile:
+        return _scaled(values, scaled_rsqrt, 2.0**12)
 
     return _rescaled(values, _simple("rsqrt"), x, (const(2.0**-100, "float32"), x), 2.0**24, restored)
 

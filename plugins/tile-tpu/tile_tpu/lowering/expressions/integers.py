@@ -23,7 +23,7 @@ def is_integer_operator(name: str, dtype: str) -> bool:
 
 
 def integer_operator(values: Values, node: Any, dtype: str) -> Value:
-    """Raises NotTensor."""
+    """A bitwise operator, a shift or a division of integers. Raises NotTensor."""
     name = type(node).__name__
     if name == "BitwiseNot":
         return values.apply("xor", [values.value(node.a), const(_all_ones(dtype), dtype)], dtype)
@@ -36,27 +36,28 @@ def integer_operator(values: Values, node: Any, dtype: str) -> Value:
     if isinstance(b, Tile):
         signed = dtype.removeprefix("u")
         b = same_bits(values, b, signed)
-        if name == "RShift":  # the unit shifts to the right by amounts below 0
+        if name == "RShift":  # the unit shifts to the right by negative amounts
             b = values.apply("sub", [const(0, signed), b], signed)
     return values.apply(OPERATORS[name], [a, b], dtype)
 
 
 def same_bits(values: Values, tile: Tile, dtype: str) -> Tile:
-    """The bits of each element as another type of that size."""
+    """The bits of each element as another type of the same size."""
     if tile.dtype == dtype:
         return tile
-    made = values.emit.new(tile.axes, dtype)
-    values.emit.emit("copy", made.view, tile.view)
-    return made
+    copy = values.emit.new(tile.axes, dtype)
+    values.emit.emit("copy", copy.view, tile.view)
+    return copy
 
 
 def _divided(values: Values, name: str, a: Any, b: Any, dtype: str) -> Tile:
-    """By a power of two: of negative numbers too where the quotient is rounded down."""
+    """A quotient or remainder by a power of two. Quotients of negative numbers must be rounded down. Raises
+    NotTensor."""
     divisor = constant(b)
     if divisor is None or divisor < 1 or divisor & (divisor - 1):
-        raise NotTensor("a division of integers by other than a power of two")
+        raise NotTensor("the tensor unit divides integers by constant powers of two only")
     if name in ("Div", "Mod") and FACTS[dtype].kind == "int":
-        raise NotTensor("a division of integers towards zero")
+        raise NotTensor("the tensor unit does not divide signed integers towards zero")
     if name.endswith("Mod"):
         return values.apply("and", [values.value(a), const(divisor - 1, dtype)], dtype)
     return values.apply("shift_right", [values.tile(a), const(divisor.bit_length() - 1, "int32")], dtype)

@@ -1,7 +1,7 @@
-"""max and min of floats as the language defines them: of a NaN and a number they are the number.
+"""max and min of floats as the language defines them: max and min of a NaN and a number are the number.
 
-The unit's own max and min give the NaN or the number by its order of the operands (docs/notes.md); a select's ``a > b``
-does not hold for NaN, on either side. With ``tl.enable_fast_math`` the unit's own stand.
+The unit's max and min give the NaN or the number, depending on the order of the operands (docs/notes.md). The ``a > b``
+of a select does not hold where an operand is NaN. With ``tl.enable_fast_math`` the results are those of the unit.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 
 def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
-    """name: max or min; a and b: of ``dtype``, at least one of them a tile."""
-    if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
+    """The max or min (``name``) of two values of type ``dtype``, at least one of which is a tile."""
+    if FACTS[dtype].bits < 16:  # compare in float32, choose the narrow elements
         first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
         tests = (first, second) if name == "max" else (second, first)
-        made = compare(values, "greater", *tests, a, b, dtype)
-        return if_number(values, values.emit.as_tile(second, "float32"), made, a, dtype)
+        extremum = compare(values, "greater", *tests, a, b, dtype)
+        return if_number(values, values.emit.as_tile(second, "float32"), extremum, a, dtype)
 
     if not isinstance(a, Tile) or is_number(values, a):
         a, b = b, a
     number = is_number(values, b)
     if values.emit.fast or (number and is_number(values, a)):
-        made = values.apply(name, [a, b], dtype)
+        extremum = values.apply(name, [a, b], dtype)
     elif number and name == "max" and not isinstance(b, Tile):
-        made = values.apply(name, [a, b], dtype)  # of a number as the instruction's own operand it does as wanted
+        extremum = values.apply(name, [a, b], dtype)  # with a scalar operand the instruction is right
     else:
         tests = (a, b) if name == "max" else (b, a)
-        made = compare(values, "greater", *tests, a, b, dtype)
+        extremum = compare(values, "greater", *tests, a, b, dtype)
         if not number:
-            made = if_number(values, values.emit.as_tile(b, dtype), made, a, dtype)
+            extremum = if_number(values, values.emit.as_tile(b, dtype), extremum, a, dtype)
     if number:
-        values.numbers.add(made.view.buffer)
-    return made
+        values.numbers.add(extremum.view.buffer)
+    return extremum
 
 
 def is_number(values: Values, value: Value) -> bool:
-    """Whether it is known to be no NaN."""
+    """Whether the value is known to contain no NaN."""
     if isinstance(value, Tile):
         return value.view.buffer in values.numbers
-    known = float(value.value) if isinstance(value, FloatImm) else constant(value)
-    return known is not None and known == known
+    constant_value = float(value.value) if isinstance(value, FloatImm) else constant(value)
+    return constant_value is not None and constant_value == constant_value

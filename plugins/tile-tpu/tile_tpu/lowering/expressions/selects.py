@@ -1,6 +1,7 @@
-"""Select instructions: ``yes if a test b else no`` of values that are computed already.
+"""Select instructions: ``yes if a test b else no`` of computed values.
 
-On chips that compare and choose elements of one width only, the narrower ones are widened.
+Some chips select only where the compared and the chosen elements have the same width. There the narrower elements are
+widened.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _of_one_width(values: Values, test: str, compared: Pair, chosen: Pair, compa
 
 
 def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
-    """``no`` where x, of floats, is NaN: to the unit, NaN is less than minus infinity."""
+    """``yes`` where x, of floats, is a number; ``no`` where it is NaN, which the unit orders below minus infinity."""
     assert isinstance(x, Tile)
     return compare(values, "less", x, const(-float("inf"), x.dtype), no, yes, dtype)
 

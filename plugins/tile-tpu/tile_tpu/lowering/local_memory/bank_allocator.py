@@ -65,7 +65,10 @@ def bank_conflicts(
 
 def peak_bytes(requests: Sequence[Request]) -> int:
     """The most bytes that are live at one time: no allocation takes fewer."""
-    return max((sum(p.size for p in requests if p.first <= one.first <= p.last) for one in requests), default=0)
+    return max(
+        (sum(other.size for other in requests if other.first <= request.first <= other.last) for request in requests),
+        default=0,
+    )
 
 
 def _greedy(requests: Sequence[Request], order: Sequence[int], pairs: Pairs, memory: Memory) -> list[int] | None:

@@ -18,7 +18,7 @@ from tilecore.ir.nodes import AllocBuffer, DeclBuffer, For, Stmt, Var, While
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children
 
-UNKNOWN_TRIPS = 16  # of a loop whose extent is not known when compiling
+UNKNOWN_TRIPS = 16  # the assumed iterations of a loop whose extent is not a compile-time constant
 MOST_TRIPS = 1 << 40
 
 
@@ -47,7 +47,7 @@ class LiveRanges:
 
     def __init__(self, kernel: Stmt, lanes: int) -> None:
         self.aliases = aliases_of(kernel)
-        self.carried = LoopCarried(kernel, lanes)
+        self.dependences = LoopCarried(kernel, lanes)
         self.ranges: dict[Var, LiveRange] = {}
         self.together: dict[frozenset[Var], int] = {}
         self.unused: list[Var] = []
@@ -87,8 +87,8 @@ class LiveRanges:
         self._loops.append((node, begin, self.clock))
 
     def _leaf(self, node: Stmt, trips: int) -> None:
-        found = instruction_of(node)
-        name = found.name if found is not None else ""
+        instruction = instruction_of(node)
+        name = instruction.name if instruction is not None else ""
         if name == "parallel_start":
             self.clock += 1
             self._region = {}
@@ -130,7 +130,8 @@ class LiveRanges:
     # -- ranges -------------------------------------------------------------------------------------------------
 
     def _extend(self) -> None:
-        """Extends ranges over a loop where the buffer carries values between its iterations, or out of it."""
+        """Extends a range over a whole loop where an iteration reads what an earlier one wrote to the buffer, or where
+        the buffer is read after the loop."""
         self.unused = [buffer for buffer, live_range in self.ranges.items() if not live_range.uses]
         for buffer in self.unused:
             del self.ranges[buffer]
@@ -139,10 +140,10 @@ class LiveRanges:
             for loop, begin, end in self._loops:
                 if live_range.allocated >= begin or not any(begin <= use <= end for use in live_range.uses):
                     continue
-                if live_range.last > end or self.carried.carries(loop, buffer):
+                if live_range.last > end or self.dependences.carries(loop, buffer):
                     live_range.first, live_range.last = min(live_range.first, begin), max(live_range.last, end)
 
 
 def _trips(node: For | While) -> int:
-    known = constant(node.extent) if isinstance(node, For) else None
-    return UNKNOWN_TRIPS if known is None else max(1, known)
+    constant_trips = constant(node.extent) if isinstance(node, For) else None
+    return UNKNOWN_TRIPS if constant_trips is None else max(1, constant_trips)

@@ -53,7 +53,7 @@ class LoopCarried:
         aliases = aliases_of(kernel)
         self.renamed = {*aliases, *aliases.values()}
         self.writes: dict[Var, list[Access]] = {}
-        self._found: dict[Any, list[Access]] = {}  # by leaf or expression
+        self._accesses_by_node: dict[Any, list[Access]] = {}  # by leaf or expression
         self._inside: dict[Stmt, frozenset[Var]] = {}  # buffers that a statement accesses, by statement
         for access in all_accesses(kernel):
             if access.is_local and access.writes:
@@ -70,7 +70,7 @@ class LoopCarried:
         return buffer in self.renamed or self._written_after(self.kernel, buffer, []) is None
 
     def _written_after(self, node: Stmt, buffer: Var, written: list[Written]) -> list[Written] | None:
-        """The writes after ``node`` has run; None where it may have read something else first."""
+        """The writes up to the end of ``node``; None where it may read an element that has not been written."""
         if buffer not in self._buffers(node):
             return written
         if is_leaf(node):
@@ -98,22 +98,25 @@ class LoopCarried:
             elif is_leaf(node):
                 buffers = frozenset(access.buffer for access in self._accesses(node))
             else:
-                own = (access.buffer for part in heads(node) for access in self._accesses(part))
-                buffers = frozenset(own).union(*map(self._buffers, children(node)))
+                head_buffers = (access.buffer for part in heads(node) for access in self._accesses(part))
+                buffers = frozenset(head_buffers).union(*map(self._buffers, children(node)))
             self._inside[node] = buffers
         return buffers
 
     def _accesses(self, node: Any) -> list[Access]:
-        buffers = self._found.get(node)
-        if buffers is None:
-            buffers = self._found[node] = accesses_of(node)
-        return buffers
+        accesses = self._accesses_by_node.get(node)
+        if accesses is None:
+            accesses = self._accesses_by_node[node] = accesses_of(node)
+        return accesses
 
     def _after_accesses(self, accesses: list[Access], buffer: Var, written: list[Written]) -> list[Written] | None:
-        own = [access for access in accesses if access.buffer.same_as(buffer)]
-        if any(access.reads and not self._is_covered(access, written) for access in own):
+        buffer_accesses = [access for access in accesses if access.buffer.same_as(buffer)]
+        if any(access.reads and not self._is_covered(access, written) for access in buffer_accesses):
             return None
-        return [*written, *(Written(access.view) for access in own if access.writes and access.view is not None)]
+        return [
+            *written,
+            *(Written(access.view) for access in buffer_accesses if access.writes and access.view is not None),
+        ]
 
     def _is_covered(self, read: Access, written: list[Written]) -> bool:
         views = [write.view for write in written if write.condition is None]
@@ -151,8 +154,10 @@ class LoopCarried:
             return None if inside is None else written
         if collect(node.body, Break, Continue):
             return written
-        own = {node.loop_var}
-        return [write for write in inside if not own & (variables(write.view.call()) | _names(write.condition))]
+        loop_variables = {node.loop_var}
+        return [
+            write for write in inside if not loop_variables & (variables(write.view.call()) | _names(write.condition))
+        ]
 
 
 def _names(condition: Any) -> set[Var]:
@@ -169,8 +174,10 @@ def _completes(write: Written, maybe: Written) -> bool:
     with analyzer.constraint_scope(analyzer.simplify(tirx.Not(maybe.condition))):
         if write.condition is not None and not analyzer.can_prove(write.condition):
             return False
-        for own, whole in zip(write.view.shape, maybe.view.shape, strict=True):
-            buffers, size = constant(own), constant(whole)
-            if size is None or not (buffers == size if buffers is not None else analyzer.can_prove(own >= size)):
+        for extent, full_extent in zip(write.view.shape, maybe.view.shape, strict=True):
+            constant_extent, size = constant(extent), constant(full_extent)
+            if size is None or not (
+                constant_extent == size if constant_extent is not None else analyzer.can_prove(extent >= size)
+            ):
                 return False
     return True

@@ -1,1 +1,1 @@
-"""Nests of T.Parallel loops: how they lie on the axes of views, and their statements one after the other."""
+"""Nests of T.Parallel loops: the mapping of their loops to the axes of views, and the lowering of their statements."""

@@ -1,10 +1,11 @@
-"""Which values an iteration still needs when it has already written to the memory that they were read from.
+"""Finds the values that must be copied because the memory that they were read from is overwritten before their last
+use.
 
-Each statement of a nest is done for all iterations before the next one, and a value that was only read is no copy: it
-is a view of the memory itself. The iteration means what it held at that moment. So a name, or the condition of an
-``if``, has to be a copy where a later statement writes to memory that it reads, and a statement after that (or the next
-step of a loop inside) uses it again. This one analysis decides it for both; everything else is read where it is used.
-Stores are all that can write here: nests with other effects are left to the control core.
+Each statement of a nest runs for all iterations before the next one. A value that was loaded is no copy, but a view of
+the memory. So a bound variable, or the condition of an ``if``, must be a copy where a later statement writes memory
+that it reads, and a statement after that (or the next iteration of an inner loop) uses it again. All other values are
+used by the statement that reads them. Only stores can write here: nests with other side effects stay with the control
+core.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from tilecore.ir.visit import children, loads, variables
 
 
 @dataclass
-class _Held:
-    """reads: memory that the value reads. stale: some of it has been written since."""
+class _Tracked:
+    """A bound value or condition. reads: the memory that it reads. stale: some of that memory has been written
+    since."""
 
     reads: frozenset[Var]
     stale: bool = False
@@ -26,32 +28,33 @@ class _Held:
 
 @dataclass
 class Overwrites:
-    """Of the body of a nest. names: bound names that have to be copies; conditions: those of ``if`` statements."""
+    """The values of a nest's body that must be copies. names: bound variables. conditions: ``if`` statements whose
+    condition must be a copy."""
 
     names: set[Var] = field(default_factory=set)
     conditions: set[IfThenElse] = field(default_factory=set)
-    _held: dict[Any, _Held] = field(default_factory=dict)
+    _tracked: dict[Any, _Tracked] = field(default_factory=dict)
 
-    def keeps(self, statement: Bind | IfThenElse) -> bool:
-        """Whether the value of the name, or of the condition, has to be a copy."""
+    def needs_copy(self, statement: Bind | IfThenElse) -> bool:
+        """Whether the value of the variable, or of the condition, must be a copy."""
         return statement.var in self.names if isinstance(statement, Bind) else statement in self.conditions
 
     def _walk(self, node: Stmt, around: tuple[IfThenElse, ...]) -> None:
         if isinstance(node, Bind):
             self._use(node.value)
-            self._held[node.var] = _Held(self._read_by(node.value))
+            self._tracked[node.var] = _Tracked(self._read_by(node.value))
         elif isinstance(node, BufferStore):
             self._store(node, around)
         elif isinstance(node, IfThenElse):
             self._use(node.condition)
-            self._held[node] = _Held(self._read_by(node.condition))
+            self._tracked[node] = _Tracked(self._read_by(node.condition))
             for branch in (node.then_case, node.else_case):
                 if branch is not None:
                     self._walk(branch, (*around, node))
         elif isinstance(node, For):
             self._use(node.min)
             self._use(node.extent)
-            for _ in range(2):  # what a step writes, the next one finds
+            for _ in range(2):  # the second walk finds uses of what the iteration before has overwritten
                 self._walk(node.body, around)
         else:
             for child in children(node):
@@ -61,23 +64,23 @@ class Overwrites:
         for value in (node.value, *node.indices):
             self._use(value)
         for statement in around:
-            if self._held[statement].stale:
+            if self._tracked[statement].stale:
                 self.conditions.add(statement)
             self._use(statement.condition)
-        for held in self._held.values():
-            held.stale |= node.buffer in held.reads
+        for tracked in self._tracked.values():
+            tracked.stale |= node.buffer in tracked.reads
 
     def _use(self, value: Any) -> None:
         if not isinstance(value, int):
-            self.names |= {var for var in variables(value) if var in self._held and self._held[var].stale}
+            self.names |= {var for var in variables(value) if var in self._tracked and self._tracked[var].stale}
 
     def _read_by(self, value: Any) -> frozenset[Var]:
-        """The memory that a value reads, by the names in it too."""
-        own = {load.source for load in loads(value)}
-        return frozenset(own).union(*(self._held[var].reads for var in variables(value) if var in self._held))
+        """The memory that a value reads, directly or through bound variables."""
+        loaded = {load.source for load in loads(value)}
+        return frozenset(loaded).union(*(self._tracked[var].reads for var in variables(value) if var in self._tracked))
 
 
 def overwrites_of(body: Stmt) -> Overwrites:
-    made = Overwrites()
-    made._walk(body, ())
-    return made
+    overwrites = Overwrites()
+    overwrites._walk(body, ())
+    return overwrites

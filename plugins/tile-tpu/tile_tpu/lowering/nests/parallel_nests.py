@@ -1,4 +1,4 @@
-"""Nests of T.Parallel loops, and how they may be laid on the axes of views."""
+"""Nests of T.Parallel loops, and the ways to map their loops to the axes of views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_tpu.chips import Chip
-from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE, TileLayout
+from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE, TileLayout
 from tile_tpu.lowering.commands.frames import Frame, NotTensor
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of
@@ -14,12 +14,12 @@ from tilecore.ir.nodes import BufferStore, For, ForKind, Stmt, TensorLoad, Var, 
 from tilecore.ir.visit import collect, variables
 
 Layouts = Mapping[Var, tuple[Var, TileLayout]]
-MOST = 65535  # an extent of a view
+MOST = 65535  # the largest extent of a view
 
 
 @dataclass(frozen=True)
 class Nest:
-    """loops: T.Parallel loops that hold each other and nothing else, outermost first; body: of the innermost."""
+    """Perfectly nested T.Parallel loops. loops: outermost first. body: the body of the innermost loop."""
 
     loops: tuple[For, ...]
     body: Stmt
@@ -37,7 +37,7 @@ def nest_of(node: For) -> Nest:
 
 
 def repeats(node: For) -> bool:
-    """Is it a T.vectorized loop whose iterations store to one element, one after the other?"""
+    """Whether ``node`` is a T.vectorized loop whose iterations store to the same element, in order."""
     if node.kind != ForKind.VECTORIZED:
         return False
     stores = collect(node.body, BufferStore)
@@ -48,37 +48,38 @@ def is_parallel(node: For) -> bool:
     return node.kind in (ForKind.PARALLEL, ForKind.VECTORIZED)
 
 
-def touched(body: Stmt) -> list[tuple[Var, list]]:
-    """Buffers with the indices at which a body reads and writes them."""
-    found: list[tuple[Var, list]] = []
+def accesses_in(body: Stmt) -> list[tuple[Var, list]]:
+    """The reads and writes of a body: for each the buffer and the indices."""
+    accesses: list[tuple[Var, list]] = []
     structural_walk(
         body,
         [
-            (TensorLoad, lambda n: found.append((n.source, list(n.indices)))),
-            (BufferStore, lambda n: found.append((n.buffer, list(n.indices)))),
+            (TensorLoad, lambda n: accesses.append((n.source, list(n.indices)))),
+            (BufferStore, lambda n: accesses.append((n.buffer, list(n.indices)))),
         ],
         order="pre",
     )
-    return found
+    return accesses
 
 
 def frames(nest: Nest, layouts: Layouts, chip: Chip) -> Iterator[Frame]:
-    """Ways to lay a nest on the axes, the most promising first. Raises NotTensor when its extents are not known."""
+    """The ways to map a nest to the axes of views, the most promising first. Raises NotTensor where the extents of its
+    loops are not constants."""
     if repeats(nest.loops[0]):
-        raise NotTensor("a T.vectorized loop whose iterations store to one element")
+        raise NotTensor("the iterations of a T.vectorized loop store to the same element")
     extents = {}
     for loop in nest.loops:
         size = constant(loop.extent)
         if size is None or constant(loop.min) != 0:
-            raise NotTensor("a parallel loop whose extent is not known when compiling")
+            raise NotTensor("the range of a parallel loop is not a compile-time constant that begins at 0")
         if size < 1:
-            raise NotTensor("a parallel loop without iterations")
+            raise NotTensor("a parallel loop has no iterations")
         extents[loop.loop_var] = size
-    accesses = touched(nest.body)
+    accesses = accesses_in(nest.body)
     lanes, columns = _votes(nest, layouts, accesses)
     if len(nest.loops) == 1 and not lanes and not columns:
-        yield from _spread(nest.variables[0], extents, layouts, accesses, chip)
-    yield from _planes(nest, extents, lanes, columns, chip)
+        yield from _partitioned_frames(nest.variables[0], extents, layouts, accesses, chip)
+    yield from _frames_of_planes(nest, extents, lanes, columns, chip)
 
 
 def _votes(nest: Nest, layouts: Layouts, accesses: list[tuple[Var, list]]) -> tuple[dict[Var, int], dict[Var, int]]:
@@ -100,11 +101,11 @@ def _votes(nest: Nest, layouts: Layouts, accesses: list[tuple[Var, list]]) -> tu
     return lanes, columns
 
 
-def _spread(
+def _partitioned_frames(
     var: Var, extents: dict[Var, int], layouts: Layouts, accesses: list[tuple[Var, list]], chip: Chip
 ) -> Iterator[Frame]:
     count = extents[var]
-    chunks = {layouts[b][1].chunk for b, _ in accesses if b in layouts and layouts[b][1].kind == SPREAD}
+    chunks = {layouts[b][1].chunk for b, _ in accesses if b in layouts and layouts[b][1].kind == PARTITIONED}
     chunk = chunks.pop() if len(chunks) == 1 else -(-count // chip.lanes)
     if chunks or chunk > MOST:
         return
@@ -112,7 +113,7 @@ def _spread(
     yield Frame({var: "c"}, {"n": 1, "c": parts, "h": 1, "w": chunk}, chip.lanes, var, count, chunk)
 
 
-def _planes(
+def _frames_of_planes(
     nest: Nest, extents: dict[Var, int], lanes: dict[Var, int], columns: dict[Var, int], chip: Chip
 ) -> Iterator[Frame]:
     variables = list(nest.variables)
@@ -120,10 +121,10 @@ def _planes(
         return
 
     def score(c: Var | None, w: Var | None) -> float:
-        made = 2.0 * (lanes.get(c, 0) - lanes.get(w, 0)) + columns.get(w, 0) - columns.get(c, 0)
+        total = 2.0 * (lanes.get(c, 0) - lanes.get(w, 0)) + columns.get(w, 0) - columns.get(c, 0)
         if w is not None:
-            made += 0.1 * variables.index(w) / len(variables)
-        return made + (0.05 if c is not None else 0)
+            total += 0.1 * variables.index(w) / len(variables)
+        return total + (0.05 if c is not None else 0)
 
     choices = [(c, w) for c in [*variables, None] for w in [*variables, None] if c is None or c is not w]
     choices = [(c, w) for c, w in choices if len(variables) - (c is not None) - (w is not None) <= 2]
@@ -143,4 +144,4 @@ def _planes(
         yield Frame(axes, sizes, chip.lanes)
 
 
-__all__ = ["Layouts", "Nest", "dtype_of", "frames", "is_parallel", "nest_of", "touched"]
+__all__ = ["Layouts", "Nest", "accesses_in", "dtype_of", "frames", "is_parallel", "nest_of"]

@@ -1,8 +1,8 @@
-"""What is left of loads and stores of tiles becomes elements of local memory, for the control core.
+"""Lowers the remaining loads and stores of tiles to accesses of local memory by the control core.
 
-``tpu.element(buffer, lane, offset)`` and ``tpu.set_element(buffer, lane, offset, value)``: of the LOCAL buffer that
-stands for the tile, at the place that its layout gives. A store to what every lane has a copy of is done in every lane;
-an atomic is done in the first, and its new value goes to the others.
+They become ``tpu.element(buffer, lane, offset)`` and ``tpu.set_element(buffer, lane, offset, value)`` on the local
+buffer of the tile; the tile's layout gives the lane and the offset. A store to a replicated vector writes every lane.
+An atomic operation on one changes the copy in lane 0, which is then copied to the other lanes.
 """
 
 from __future__ import annotations
@@ -45,59 +45,63 @@ def address_tiles(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Addresses:
-    """places: for a buffer, the LOCAL buffer that stands for it and its layout."""
+    """local_tiles: for each tile its local buffer and its layout."""
 
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
         self.chip = chip_of(env.target)
         assigned = env.find_state(TileLayouts)
-        self.places: dict[Var, tuple[Var, TileLayout]] = {} if assigned is None else dict(assigned.by_tile)
-        self.declared = set(self.places)  # their local buffers stand beside them
+        self.local_tiles: dict[Var, tuple[Var, TileLayout]] = {} if assigned is None else dict(assigned.by_tile)
+        self.declared = set(self.local_tiles)  # assign_layouts has allocated their local buffers
         self.roots = memory_roots(func.body)
 
-    def place(self, buffer: Var) -> tuple[Var, TileLayout] | None:
-        """None: it is no tile."""
-        if buffer not in self.places:
+    def local_tile(self, buffer: Var) -> tuple[Var, TileLayout] | None:
+        """The local buffer of a tile, and its layout; None where ``buffer`` is no tile."""
+        if buffer not in self.local_tiles:
             root = self.roots.get(buffer, buffer)
             if not is_tile(root):
                 return None
             flat = buffer in self.roots or buffer in self.roots.values()
-            self.places[buffer] = self._placed(buffer, flat)
-        return self.places[buffer]
+            self.local_tiles[buffer] = self._new_local_tile(buffer, flat)
+        return self.local_tiles[buffer]
 
-    def _placed(self, buffer: Var, flat: bool) -> tuple[Var, TileLayout]:
-        """Of a buffer that a pass has made since layouts were placed, or another view of one."""
+    def _new_local_tile(self, buffer: Var, flat: bool) -> tuple[Var, TileLayout]:
+        """The local buffer of a tile that a pass has added after assign_layouts, or of a view of one."""
         layout = layout_of(buffer, self.chip, flat)
-        made = tirx.decl_buffer([layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None)
-        return made, layout
+        local_buffer = tirx.decl_buffer(
+            [layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None
+        )
+        return local_buffer, layout
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         if node.buffer in self.declared:
             return nothing()
-        found = self.place(node.buffer)
-        return node if found is None else AllocBuffer(found[0], span=node.span)
+        local_tile = self.local_tile(node.buffer)
+        return node if local_tile is None else AllocBuffer(local_tile[0], span=node.span)
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
-        found = self.place(node.buffer)
-        if found is None:
+        local_tile = self.local_tile(node.buffer)
+        if local_tile is None:
             return mutator.default_mutate(node)
-        source = self.place(node.data.args[0])
+        source = self.local_tile(node.data.args[0])
         assert source is not None
-        return DeclBuffer(found[0], data=tirx.buffer_data(source[0]), span=node.span)
+        return DeclBuffer(local_tile[0], data=tirx.buffer_data(source[0]), span=node.span)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
-        found = self.place(node.source)
-        if found is None:
+        local_tile = self.local_tile(node.source)
+        if local_tile is None:
             return mutator.default_mutate(node)
-        lane, offset = found[1].place([mutator.mutate(i) for i in node.indices])
-        made = Call(ELEMENT, [found[0], _index(lane), _index(offset)], ret_ty=dtype_of(found[0]), span=node.span)
-        return cast(made, dtype_of(node.source))
+        lane, offset = local_tile[1].location_of([mutator.mutate(i) for i in node.indices])
+        element = Call(
+            ELEMENT, [local_tile[0], _index(lane), _index(offset)], ret_ty=dtype_of(local_tile[0]), span=node.span
+        )
+        return cast(element, dtype_of(node.source))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
-        found = self.place(node.buffer)
-        if found is None:
+        local_tile = self.local_tile(node.buffer)
+        if local_tile is None:
             return self.statement(node, mutator)
-        buffer, layout = found
-        lane, offset = layout.place([mutator.mutate(i) for i in node.indices])
+        buffer, layout = local_tile
+        lane, offset = layout.location_of([mutator.mutate(i) for i in node.indices])
         value = cast(mutator.mutate(node.value), dtype_of(buffer))
         after = self.after_atomics(node.value, mutator)
         if layout.is_replicated:
@@ -105,15 +109,15 @@ class _Addresses:
         return seq([_set_element(buffer, lane, offset, value, node.span), *after])
 
     def statement(self, node: Any, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        mutated = mutator.default_mutate(node)
         after = self.after_atomics(node, mutator)
-        return seq([made, *after]) if after else made
+        return seq([mutated, *after]) if after else mutated
 
     def in_every_lane(self, buffer: Var, offset: Any, value: Any, span: Any) -> Any:
         once = Var("value", dtype_of(buffer))
         lanes = const(self.chip.lanes, "int32")
         bound = [Bind(once, value, span=span)]
-        if collect(offset, Call, TensorLoad):  # the index may read what the first lane's store changes
+        if collect(offset, Call, TensorLoad):  # the store to the first lane may change what the index reads
             index = Var("offset", dtype_of(offset))
             bound.append(Bind(index, offset, span=span))
             offset = index
@@ -121,17 +125,16 @@ class _Addresses:
         return seq([*bound, copies])
 
     def after_atomics(self, node: Any, mutator: Any) -> list[Any]:
-        """What takes the results of atomics in a statement from the first lane to the others, for those elements of
-        which every lane has a copy."""
-        made = []
+        """Statements that copy the results of a statement's atomics on replicated vectors from lane 0 to all lanes."""
+        copies = []
         for call in collect(node, Call):
-            found = self.place(call.args[0].source) if op_name(call) == ATOMIC_ELEMENT else None
-            if found is not None and found[1].is_replicated:
-                buffer, layout = found
-                lane, offset = layout.place([mutator.mutate(i) for i in call.args[0].indices])
+            local_tile = self.local_tile(call.args[0].source) if op_name(call) == ATOMIC_ELEMENT else None
+            if local_tile is not None and local_tile[1].is_replicated:
+                buffer, layout = local_tile
+                lane, offset = layout.location_of([mutator.mutate(i) for i in call.args[0].indices])
                 value = Call(ELEMENT, [buffer, _index(lane), _index(offset)], ret_ty=dtype_of(buffer))
-                made.append(self.in_every_lane(buffer, offset, value, call.span))
-        return made
+                copies.append(self.in_every_lane(buffer, offset, value, call.span))
+        return copies
 
 
 def _set_element(buffer: Var, lane: Any, offset: Any, value: Any, span: Any) -> Any:

@@ -1,9 +1,9 @@
 """Assigns each tile a layout in local memory.
 
-Tiles of rank 2 and more have their rows in lanes. The layout of a vector follows the tiles that it is used with: a
-vector with an element for each row of a tile is spread over the lanes, one with an element for each column has a copy
-in every lane. Vectors that are used with no tile are spread over the lanes in equal parts. Buffers with views of
-another shape or element type are in one lane.
+The rows of tiles of rank 2 and more are in lanes. The layout of a vector follows the tiles that it is used with: a
+vector with an element for each row of a tile has one element in each lane, and a vector with an element for each column
+is replicated in every lane. Vectors that are used with no tile are partitioned over the lanes in equal parts. Buffers
+with views of another shape or element type are in one lane.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
-from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TILE, TileLayout, flat_layout, tile_layout, vector_layout
+from tile_tpu.ir.layouts import FLAT, LANE, PARTITIONED, ROW, TILE, TileLayout, flat_layout, tile_layout, vector_layout
 from tile_tpu.ir.views import stored
 from tile_tpu.lowering.commands.emitter import scratch
-from tile_tpu.lowering.nests.parallel_nests import is_parallel, nest_of, touched
+from tile_tpu.lowering.nests.parallel_nests import accesses_in, is_parallel, nest_of
 from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
@@ -51,9 +51,9 @@ def assign_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.publish(TileLayouts(layouts))
 
     def alloc(node: AllocBuffer) -> Any:
-        """The local buffer stands beside the tile, whose own memory address_tiles takes away."""
-        found = layouts.get(node.buffer)
-        return node if found is None else seq([AllocBuffer(found[0], span=node.span), node])
+        """Allocates the local buffer beside the tile; address_tiles removes the allocation of the tile."""
+        assigned = layouts.get(node.buffer)
+        return node if assigned is None else seq([AllocBuffer(assigned[0], span=node.span), node])
 
     return func.with_body(structural_map(func.body, (AllocBuffer, alloc)))
 
@@ -64,12 +64,12 @@ def is_tile(buffer: Var) -> bool:
 
 
 def stored_type(buffer: Var) -> str:
-    """Element type in memory."""
+    """The type of the buffer's elements in local memory."""
     return stored(dtype_of(buffer))
 
 
 def layout_of(buffer: Var, chip: Chip, flat: bool) -> TileLayout:
-    """The layout of a buffer that is used with no others: its rows in lanes, or (flat) all of it in lane 0."""
+    """The layout of a buffer that is used with no others: its rows in lanes, or the whole buffer in lane 0 (flat)."""
     return _layout(buffer, FLAT if flat else TILE, chip)
 
 
@@ -109,18 +109,19 @@ def _description(layout: TileLayout) -> str:
         TILE: "rows in lanes",
         LANE: "an element a lane",
         ROW: "a copy in every lane",
-        SPREAD: f"{layout.chunk} elements a lane",
+        PARTITIONED: f"{layout.chunk} elements a lane",
         FLAT: "in lane 0",
     }
     return texts[layout.kind]
 
 
 def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
-    """The kind of layout of each vector: the one that most uses with tiles want, for all vectors used together."""
+    """The kind of layout of each vector. Vectors that are used together vote: each use with a tile asks for a kind, and
+    the most frequent one is chosen."""
     groups = {v: v for v in vectors}
-    wanted: dict[Var, list[str]] = {v: [] for v in vectors}
+    requested: dict[Var, list[str]] = {v: [] for v in vectors}
     scalar: set[Var] = set()
-    inside: set[For] = set()  # loops of nests that are not the outermost, whose uses are counted already
+    inside: set[For] = set()  # inner loops of nests, whose accesses are counted already
 
     def root(vector: Var) -> Var:
         while groups[vector] is not vector:
@@ -134,14 +135,14 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
         inside.update(nest_loops.loops[1:])
         roles = _roles(nest_loops)
         together: Var | None = None
-        for buffer, indices in touched(nest_loops.body):
+        for buffer, indices in accesses_in(nest_loops.body):
             if buffer not in groups:
                 continue
             var = next((v for v in nest_loops.variables if coefficient(indices[0], v)), None)
             if var is None:
                 continue
             if var in roles:
-                wanted[buffer] += [] if node in inside else [roles[var]]
+                requested[buffer] += [] if node in inside else [roles[var]]
             elif len(nest_loops.variables) == 1:
                 if coefficient(indices[0], var) != 1 or constant(node.extent) != constant(buffer.shape[0]):
                     scalar.add(buffer)
@@ -153,23 +154,23 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
         if call is None:
             return
         for buffer, word in _of_operation(call):
-            if buffer in wanted:
-                wanted[buffer].append(word)
+            if buffer in requested:
+                requested[buffer].append(word)
 
     structural_walk(func.body, [(For, nest), (Evaluate, tile_op)], order="pre")
-    made = {}
+    kind_of = {}
     for vector in vectors:
         members = [v for v in vectors if root(v) is root(vector)]
-        kinds = [w for m in members for w in wanted[m]]
+        kinds = [w for m in members for w in requested[m]]
         plain = not kinds and not any(m in scalar for m in members) and int(vector.shape[0]) > chip.lanes
-        made[vector] = max(sorted(set(kinds)), key=kinds.count) if kinds else SPREAD if plain else LANE
-    return made
+        kind_of[vector] = max(sorted(set(kinds)), key=kinds.count) if kinds else PARTITIONED if plain else LANE
+    return kind_of
 
 
 def _roles(nest: Any) -> dict[Var, str]:
     """The loops of a nest that run over rows of tiles (LANE) and over columns (ROW)."""
     roles: dict[Var, str] = {}
-    for buffer, indices in touched(nest.body):
+    for buffer, indices in accesses_in(nest.body):
         if not is_tile(buffer) or len(indices) < 2:
             continue
         for var in nest.variables:
@@ -195,14 +196,14 @@ def _of_operation(call: TileCall) -> list[tuple[Var, str]]:
 def _of_copy(source: TensorRegion, target: TensorRegion) -> list[tuple[Var, str]]:
     """The kinds of layout of vectors that are copied from or to a row or column of a tile."""
     kinds_of = []
-    for one, other in ((source, target), (target, source)):
-        extents = [constant(r.extent) for r in other.region]
-        if len(one.region) != 1 or len(extents) < 2 or not is_tile(other.source):
+    for vector, tile in ((source, target), (target, source)):
+        extents = [constant(r.extent) for r in tile.region]
+        if len(vector.region) != 1 or len(extents) < 2 or not is_tile(tile.source):
             continue
         if extents[-2] == 1:
-            kinds_of.append((one.source, ROW))
+            kinds_of.append((vector.source, ROW))
         elif extents[-1] == 1:
-            kinds_of.append((one.source, LANE))
+            kinds_of.append((vector.source, LANE))
     return kinds_of
 
 

@@ -1,7 +1,8 @@
-"""Local memory that commands use under a condition begins with 0, where nothing may have been written to it before.
+"""Fills local buffers with 0 that commands access under a condition before they may have been written.
 
-A store under a condition keeps what is there in all other elements, and a value that is chosen by a condition is
-computed in all of them. What nobody has written does not matter to either, but no command may look at it.
+A store under a condition reads the other elements and writes them back unchanged, and a value that a condition chooses
+is computed for all elements. The unwritten elements do not change the results, but commands must not read memory that
+has never been written.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, PrimFunc, Stmt, structural_map
 
-MOST = 65535  # an extent of a view
+MOST = 65535  # the largest extent of a view
 
 
 def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -26,10 +27,10 @@ def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lanes = chip_of(env.target).lanes
 
     def change(kernel: AttrStmt) -> Stmt:
-        carried = LoopCarried(kernel, lanes)
+        dependences = LoopCarried(kernel, lanes)
 
         def alloc(node: AllocBuffer) -> Any:
-            if node.buffer not in guarded or not carried.is_read_first(node.buffer):
+            if node.buffer not in guarded or not dependences.is_read_first(node.buffer):
                 return node
             return seq([node, *_fills(node, lanes)])
 
@@ -39,7 +40,7 @@ def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _fills(node: AllocBuffer, lanes: int) -> list[Stmt]:
-    """Of all of a buffer, in every lane."""
+    """Commands that fill the whole buffer with 0, in every lane."""
     size, dtype = constant(node.buffer.shape[0]), dtype_of(node.buffer)
     assert size is not None
     views = [

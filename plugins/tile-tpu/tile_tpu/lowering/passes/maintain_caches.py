@@ -1,12 +1,13 @@
-"""The control core's cache and tensors: what it reads is fetched anew, what it writes is written back at once.
+"""Keeps the control core's data cache consistent with tensors: invalidates it before accesses, flushes it after writes.
 
-Its data cache does not see what DMA, the host or another core writes (``tpu_invalidate_cache``), and they do not see
-what stays in it (``tpu_flush_cache``). A statement without commands is one step: before it the elements that it reads
-or writes are thrown out of the cache, after it those that it has written are written back. So no line of a tensor stays
-changed in the cache, and throwing lines out never loses anything. Writing needs it too: a line is fetched first.
+The cache is not coherent. The core does not see what DMA, the host or another core has written to memory until it
+invalidates the lines (``tpu_invalidate_cache``), and they do not see its writes until it flushes them
+(``tpu_flush_cache``). Each statement without commands is one step. Before a step the lines of all elements that it
+reads or writes are invalidated; writes need this too, as a write first fetches its line. After a step the elements that
+it has written are flushed. So the cache never holds modified lines of tensors, and invalidation loses no data.
 
-Elements are counted as ranges over the step's loops; where their places are not known before it, the whole tensor is.
-It runs after order_engines, so that a step's poll stands before it.
+The elements of a step are ranges over its loops. Where the range is not known before the step, it is the whole tensor.
+The pass runs after order_engines, so that the poll of a step comes before the invalidation.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Walk:
-    """aliases: of tensors. again: for each loop around, what its condition needs before every step."""
+    """aliases: the aliases of buffers. again: for each enclosing loop, the invalidations that its condition needs
+    before every iteration."""
 
     def __init__(self, aliases: Mapping[Var, Var]) -> None:
         self.aliases = aliases
@@ -80,15 +82,15 @@ class _Walk:
         self.again.append(first)
         body = seq([self.of(node.body), *first])
         self.again.pop()
-        made = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
-        return seq([*first, made])
+        loop = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
+        return seq([*first, loop])
 
     def _of_tensors(self, accesses: Iterable[Access]) -> list[Access]:
         return [t for t in by_memory(accesses, self.aliases) if t.engine == CONTROL and not t.is_local]
 
 
 def _leaves(node: Stmt) -> bool:
-    """May it be left in its middle?"""
+    """Whether control may leave ``node`` before its end."""
     kinds = (Return,) if isinstance(node, (For, While)) else (Break, Continue, Return)
     return bool(collect(node, *kinds))
 
@@ -98,15 +100,17 @@ def _fetch(accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
 
 
 def _on_ranges(name: str, accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
-    """The command for every range of elements that the touches of a step take."""
+    """The cache command ``name`` for each range of elements that the accesses of a step cover."""
     ranges: list[tuple[Var, Any, Any]] = []
     for access in accesses:
-        found = (access.buffer, *_range(access, step))
-        if not any(_same(found, other) for other in ranges):
-            ranges.append(found)
+        element_range = (access.buffer, *_range(access, step))
+        if not any(_same(element_range, other) for other in ranges):
+            ranges.append(element_range)
     whole = {b for b, first, count in ranges if constant(first) == 0 and structural_equal(count, _size(b))}
-    kept = [r for r in ranges if r[0] not in whole or (constant(r[1]) == 0 and structural_equal(r[2], _size(r[0])))]
-    return [command(name, View(b, 0, first, (1, 1, 1, count), (1, 1, 1, 1))) for b, first, count in kept]
+    remaining = [
+        r for r in ranges if r[0] not in whole or (constant(r[1]) == 0 and structural_equal(r[2], _size(r[0])))
+    ]
+    return [command(name, View(b, 0, first, (1, 1, 1, count), (1, 1, 1, 1))) for b, first, count in remaining]
 
 
 def _same(a: tuple[Var, Any, Any], b: tuple[Var, Any, Any]) -> bool:
@@ -118,7 +122,8 @@ def _size(buffer: Var) -> Any:
 
 
 def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
-    """(first element, elements) of what a touch takes in the step, int64; the whole tensor where that is not known."""
+    """The range of elements of an access in a step: (first element, count), int64. It is the whole tensor where the
+    range is not known."""
     everything = const(0, "int64"), _size(access.buffer)
     if access.offset is None or collect(access.offset, TensorLoad, Call):
         return everything
@@ -143,7 +148,7 @@ def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
 
 
 def _is_guarded(step: Stmt) -> bool:
-    """May it do less than all steps of its loops?"""
+    """Whether the step may skip some iterations of its loops."""
     guards = bool(collect(step, IfThenElse, While, Select, Break, Continue))
     return guards or any(op_name(call) == "if_then_else" for call in collect(step, Call))
 

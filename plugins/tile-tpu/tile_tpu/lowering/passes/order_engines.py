@@ -1,9 +1,10 @@
-"""Makes the control core wait for the engines (``tpu.poll``) before it looks at memory that they may still work on.
+"""Makes the control core wait for the engines (``tpu.poll``) before it accesses memory that they may still access.
 
-Commands run after the control core has gone on. What those since the last poll read and write is followed through the
-code; where the control core reads what one of them writes, or writes what one of them touches, a poll comes first.
-Tensors are told apart by their parameter, local buffers by their addresses (so this runs after plan_local). A
-statement without commands in it is one step: it waits once, at its start.
+Commands are asynchronous: the control core goes on while they run. The pass tracks what the commands since the last
+poll read and write. It inserts a poll before the control core reads what a pending command writes, and before it writes
+what a pending command accesses. Two tensors are different memory if they are different parameters, and two local
+buffers if their addresses do not overlap (so this pass runs after plan_local). A statement without commands is one
+step, which waits once, at its start.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tilecore.ir.visit import collect
 
 @dataclass(frozen=True)
 class Pending:
-    """What commands since the last poll may read and write; None in place of it: code that is never reached."""
+    """The buffers that commands since the last poll may read and write. None in its place marks unreachable code."""
 
     reads: frozenset[Var] = frozenset()
     writes: frozenset[Var] = frozenset()
@@ -58,7 +59,8 @@ def has_commands(node: Stmt) -> bool:
 
 @dataclass
 class _Loop:
-    """head: what its condition reads before every step. leaving, again: what is pending at its breaks and continues."""
+    """An enclosing loop. head: the accesses of its condition, before every iteration. leaving, again: the pending
+    accesses at its breaks and continues."""
 
     head: list[Access]
     leaving: list[Pending] = field(default_factory=list)
@@ -69,7 +71,7 @@ State = Pending | None
 
 
 class _Walk:
-    """Its methods give a statement with polls, and what is pending after it."""
+    """The methods return the statement with polls inserted, and the pending accesses after it."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.roots = aliases_of(func.body)
@@ -80,14 +82,14 @@ class _Walk:
         if isinstance(node, SeqStmt):
             parts = []
             for part in node.seq:
-                made, state = self.of(part, state)
-                parts.append(made)
+                statement, state = self.of(part, state)
+                parts.append(statement)
             return seq(parts), state
         if isinstance(node, (Break, Continue, Return)):
             return self._leave(node, state)
         if isinstance(node, AttrStmt):
-            made, state = self.of(node.body, state)
-            return AttrStmt(node.node, node.attr_key, node.value, made, span=node.span), state
+            statement, state = self.of(node.body, state)
+            return AttrStmt(node.node, node.attr_key, node.value, statement, span=node.span), state
         if instruction_of(node) is not None:
             return self._command(node, state)
         if not has_commands(node) and not _leaves(node):
@@ -98,12 +100,12 @@ class _Walk:
             return self._branches(node, state)
         if isinstance(node, (For, While)):
             return self._loop(node, state)
-        raise TypeError(f"a statement that is not known: {type(node).__name__}")
+        raise TypeError(f"order_engines does not support the statement {type(node).__name__}")
 
     # -- one step -----------------------------------------------------------------------------------------------
 
     def _waited(self, accesses: list[Access], state: State) -> tuple[list[Stmt], State]:
-        """A poll if one of the control core's touches needs it."""
+        """A poll if an access by the control core needs one, and the state after it."""
         if state is None or not any(self._collides(t, state) for t in accesses if t.engine == CONTROL):
             return [], state
         return [command("poll")], Pending()
@@ -122,13 +124,13 @@ class _Walk:
     def _command(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         accesses = accesses_of(node)
         wait, state = self._waited(accesses, state)
-        found = instruction_of(node)
-        if found is not None and found.name == "poll":
+        instruction = instruction_of(node)
+        if instruction is not None and instruction.name == "poll":
             return node, Pending()
         if state is not None:
-            mine = [t for t in accesses if t.engine != CONTROL]
-            reads = frozenset(t.buffer for t in mine if t.reads)
-            state = state | Pending(reads, frozenset(t.buffer for t in mine if t.writes))
+            command_accesses = [t for t in accesses if t.engine != CONTROL]
+            reads = frozenset(t.buffer for t in command_accesses if t.reads)
+            state = state | Pending(reads, frozenset(t.buffer for t in command_accesses if t.writes))
         return seq([*wait, node]), state
 
     # -- branches, loops ----------------------------------------------------------------------------------------
@@ -137,8 +139,8 @@ class _Walk:
         wait, state = self._waited(accesses_of(node.condition), state)
         then, after = self.of(node.then_case, state)
         other, otherwise = (None, state) if node.else_case is None else self.of(node.else_case, state)
-        made = IfThenElse(node.condition, then, other, span=node.span)
-        return seq([*wait, made]), _either(after, otherwise)
+        branch = IfThenElse(node.condition, then, other, span=node.span)
+        return seq([*wait, branch]), _either(after, otherwise)
 
     def _loop(self, node: For | While, state: State) -> tuple[Stmt, State]:
         head = [access for part in heads(node) for access in accesses_of(part)]
@@ -149,12 +151,12 @@ class _Walk:
             body, after = self.of(node.body, state)
             self.loops.pop()
             again, after = self._waited(head, after)
-            known = state
+            merged = state
             for other in (after, *loop.again):
-                known = _either(known, other)
-            if known == state:
+                merged = _either(merged, other)
+            if merged == state:
                 break
-            state = known
+            state = merged
         for other in loop.leaving:
             state = _either(state, other)
         return seq([*wait, _with_body(node, seq([body, *again]))]), state
@@ -174,7 +176,7 @@ def _either(a: State, b: State) -> State:
 
 
 def _leaves(node: Stmt) -> bool:
-    """Does it hold a break, continue or return?"""
+    """Whether ``node`` contains a break, continue or return."""
     return not is_leaf(node) and bool(collect(node, Break, Continue, Return))
 
 

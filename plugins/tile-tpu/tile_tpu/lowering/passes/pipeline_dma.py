@@ -1,18 +1,18 @@
-"""T.Pipelined: DMA works on other steps while the tensor unit works on this one.
+"""Pipelines T.Pipelined loops: DMA loads and stores tiles of other iterations while the tensor unit computes.
 
-Step k of such a loop becomes (``dma_pipeline/stages.py`` says what is which)::
+Iteration k of such a loop becomes (``dma_pipeline/stages.py`` assigns the statements)::
 
-    fills for step k + 1
-    parallel_start; stores of step k - 1; loads of step k + 1; work of step k; parallel_end
-    what is left of step k
+    fills for iteration k + 1
+    parallel_start; stores of iteration k - 1; loads of iteration k + 1; work of iteration k; parallel_end
+    the remaining statements of iteration k
 
-with the loads of the first step before the loop and the stores of the last one behind it. Tiles that are loaded ahead
-or stored behind get two slots, step k works on slot k % 2. More stages than two make no difference here: the engines
-meet at the end of every step, so nothing is gained by loads that lie further ahead.
+The loads of the first iteration are before the loop, and the stores of the last one after it. Tiles that are loaded
+ahead or stored behind get two slots; iteration k uses slot k % 2. More than two stages gain nothing: the engines
+synchronize at the end of every iteration, so that earlier loads would not overlap with more work.
 
-No two engines touch the same memory in one region: DMA only has the other slot there, and buffers that the tensor unit
-does not write; what cannot be seen to be so stays out of the region, in order. Where two slots do not fit into local
-memory the loop keeps its single ones, with loads alone ahead or as it was. ``explain()`` says what became of it.
+No two engines conflict in a parallel region: DMA accesses the other slot, and buffers that the tensor unit does not
+write. Statements for which this cannot be proved stay outside of the region, in order. Where two slots do not fit into
+local memory, the pass tries to move loads only, and then leaves the loop as it is. ``explain()`` reports the outcome.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tile_tpu.lowering.dma_pipeline.slots import Slots, on_slot, simplified, slo
 from tile_tpu.lowering.dma_pipeline.stages import Stages, plan_stages
 from tile_tpu.lowering.dma_pipeline.units import Unit
 from tile_tpu.lowering.kernels import of_each_kernel
-from tile_tpu.lowering.passes.plan_local import fits, heeds_banks
+from tile_tpu.lowering.passes.plan_local import fits, is_bank_aware
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
@@ -64,20 +64,20 @@ def _stages(node: For) -> int:
 
 
 def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
-    """The kernel with one loop as a pipeline, the best one that there is room for."""
+    """The kernel with one loop pipelined, in the best way that fits into local memory."""
     loop = next(n for n in collect(kernel, For) if n.loop_var.same_as(loop_var))
     reason = ""
-    spacings = (True, False) if heeds_banks(env) else (False,)
+    spacings = (True, False) if is_bank_aware(env) else (False,)
     for with_behind, apart in product((True, False), spacings):
         plan = plan_stages(loop, kernel, chip.lanes, with_behind)
         if plan.reason:
             reason = reason or plan.reason
             continue
         slots = slots_of([*plan.ahead_tiles, *plan.behind_tiles], SLOTS, chip, apart)
-        made = _replaced(without_allocations(kernel, set(slots)), loop_var, _Pipeline(loop, plan, slots))
-        if fits(made, chip):
+        pipelined = _replaced(without_allocations(kernel, set(slots)), loop_var, _Pipeline(loop, plan, slots))
+        if fits(pipelined, chip):
             _note(env, loop, plan)
-            return made
+            return pipelined
         reason = reason or "second slots for its tiles do not fit into local memory"
     place = location_of_span(loop.span)
     where = f"line {place.line}: " if place else ""
@@ -97,13 +97,13 @@ def _note(env: PassEnv, loop: For, plan: Stages) -> None:
     ahead, behind = (", ".join(str(t.name) for t in tiles) for tiles in (plan.ahead_tiles, plan.behind_tiles))
     env.note("pipelines", {"tiles": ", ".join(t for t in (ahead, behind) if t), "stages": SLOTS})
     where = f"line {place.line}: " if place else ""
-    for unit in (u for u in (*plan.before, *plan.after) if u.why):
+    for unit in (u for u in (*plan.before, *plan.after) if u.reason):
         line = f"line {unit.line}: " if unit.line else where
-        env.note("notes", {"text": f"{line}this copy waits for the tensor unit: {unit.why}"})
+        env.note("notes", {"text": f"{line}this copy waits for the tensor unit: {unit.reason}"})
 
 
 class _Pipeline:
-    """Emits the loop of a plan."""
+    """Emits the pipelined loop of a plan."""
 
     def __init__(self, loop: For, plan: Stages, slots: dict[Var, Slots]) -> None:
         self.loop, self.plan, self.slots = loop, plan, slots
@@ -114,7 +114,7 @@ class _Pipeline:
         self.first = self._once(loop.min, "first")
 
     def _once(self, value: Any, name: str) -> Any:
-        """``value`` under a name where it would be worked out from memory again and again."""
+        """``value``; a variable bound to it where it reads memory, so that it is computed once."""
         if not collect(value, TensorLoad, Call):
             return value
         var = Var(name, self.dtype)
@@ -130,38 +130,38 @@ class _Pipeline:
         stored = self._moved(plan.behind, k - 1, self._slot(number + 1), k > self.first)
         body = [
             *filled,
-            *self._own(plan.before, slot),
+            *self._on_current_slot(plan.before, slot),
             command("parallel_start"),
             *stored,
             *following,
-            *self._own(plan.beside, slot),
+            *self._on_current_slot(plan.beside, slot),
             command("parallel_end"),
-            *self._own(plan.after, slot),
+            *self._on_current_slot(plan.after, slot),
         ]
         notes = {key: value for key, value in loop.annotations.items() if key != LoopAttr.STAGES}
-        made = For(k, self.first, self.steps, loop.kind, seq(body), annotations=notes, span=loop.span)
+        pipelined_loop = For(k, self.first, self.steps, loop.kind, seq(body), annotations=notes, span=loop.span)
         some = self.steps > const(0, self.dtype)
         start = self._moved([*plan.prepare, *plan.ahead], self.first, self._slot(const(0, self.dtype)), some)
         last = self._simple(self.first + self.steps - 1)
         end = self._moved(plan.behind, last, self._slot(self._simple(self.steps - 1)), some)
-        return seq([*(AllocBuffer(s.buffer) for s in self.slots.values()), *self.head, *start, made, *end])
+        return seq([*(AllocBuffer(s.buffer) for s in self.slots.values()), *self.head, *start, pipelined_loop, *end])
 
-    def _own(self, units: Sequence[Unit], slot: Any) -> Iterator[Stmt]:
+    def _on_current_slot(self, units: Sequence[Unit], slot: Any) -> Iterator[Stmt]:
         return (on_slot(unit.node, self.slots, slot) for unit in units)
 
     def _moved(self, units: Sequence[Unit], step: Any, slot: Any, condition: Any) -> list[Stmt]:
-        """The units of another step, if there is one."""
+        """The units as statements of iteration ``step``, under ``condition``: whether that iteration exists."""
         if not units:
             return []
         values = {self.loop.loop_var: self._simple(step)}
-        made = []
+        moved = []
         for unit in units:
             node = simplified(substitute(substitute(unit.node, self.plan.inline), values))
-            made.append(on_slot(_own_variables(node), self.slots, slot))
-        known = constant(self._simple(condition))
-        if known is None:
-            return [IfThenElse(condition, seq(made), None, span=self.loop.span)]
-        return made if known else []
+            moved.append(on_slot(_with_new_variables(node), self.slots, slot))
+        constant_condition = constant(self._simple(condition))
+        if constant_condition is None:
+            return [IfThenElse(condition, seq(moved), None, span=self.loop.span)]
+        return moved if constant_condition else []
 
     def _slot(self, number: Any) -> Any:
         return self._simple(tirx.floormod(number, const(SLOTS, self.dtype)))
@@ -170,18 +170,18 @@ class _Pipeline:
         return self.analyzer.simplify(value)
 
 
-def _own_variables(node: Stmt) -> Stmt:
-    """``node`` with new variables for its loops: it stands in the code more than once."""
+def _with_new_variables(node: Stmt) -> Stmt:
+    """A copy of ``node`` with new loop variables and bound variables, as the kernel contains it more than once."""
     names = {n.loop_var: Var(str(n.loop_var.name), dtype_of(n.loop_var)) for n in collect(node, For)}
     names |= {n.var: Var(str(n.var.name), dtype_of(n.var)) for n in collect(node, Bind)}
     if not names:
         return node
 
     def loop(inner: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(inner)
+        mutated = mutator.default_mutate(inner)
         notes = dict(inner.annotations.items())
         var = names[inner.loop_var]
-        return For(var, made.min, made.extent, made.kind, made.body, annotations=notes, span=inner.span)
+        return For(var, mutated.min, mutated.extent, mutated.kind, mutated.body, annotations=notes, span=inner.span)
 
     def bind(inner: Bind, mutator: Any) -> Any:
         return Bind(names[inner.var], mutator.mutate(inner.value), span=inner.span)

@@ -1,6 +1,6 @@
-"""Gives every local buffer of a kernel its address in a lane; those whose lives do not overlap share memory.
+"""Assigns every local buffer of a kernel its address in a lane. Buffers whose live ranges are disjoint share memory.
 
-The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address in a lane}, names unique.
+The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address in a lane}. The names become unique.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from tilecore.ir.visit import collect, substitute
 
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
-    body = with_own_names(func.body, {str(param.name) for param in func.params})
+    body = with_unique_names(func.body, {str(param.name) for param in func.params})
     live_ranges = LiveRanges(body, chip.lanes)
     buffers = list(live_ranges.ranges)
     requests = [request_of(live_ranges.ranges[buffer], buffer, chip) for buffer in buffers]
     pairs = pairs_of(live_ranges, buffers)
-    addresses = allocate(requests, pairs if heeds_banks(env) else {}, memory_of(chip))
+    addresses = allocate(requests, pairs if is_bank_aware(env) else {}, memory_of(chip))
     if addresses is None:
         raise _does_not_fit(buffers, live_ranges, requests, chip)
-    where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
+    offsets = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
     for alias, root in live_ranges.aliases.items():
-        if str(root.name) in where:
-            where[str(alias.name)] = where[str(root.name)]
+        if str(root.name) in offsets:
+            offsets[str(alias.name)] = offsets[str(root.name)]
     body = _without(body, live_ranges.unused, live_ranges.aliases)
     _note(env, buffers, live_ranges, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
-    return func.with_body(body).with_attr(TpuFunctionAttr.LOCAL_ADDRESSES, where)
+    return func.with_body(body).with_attr(TpuFunctionAttr.LOCAL_ADDRESSES, offsets)
 
 
-def heeds_banks(env: PassEnv) -> bool:
-    """Whether what works together is to lie in different banks."""
+def is_bank_aware(env: PassEnv) -> bool:
+    """Whether buffers that engines use together are placed in different banks."""
     return not DISABLE_BANK_AWARE_ALLOCATION.value_in(env.config)
 
 
 def fits(body: Stmt, chip: Chip) -> bool:
-    """Is there room for the local buffers of this kernel?"""
+    """Whether the local buffers of this kernel fit into local memory."""
     live_ranges = LiveRanges(body, chip.lanes)
     requests = [request_of(live_range, buffer, chip) for buffer, live_range in live_ranges.ranges.items()]
     return allocate(requests, {}, memory_of(chip)) is not None
@@ -72,7 +72,7 @@ def pairs_of(live_ranges: LiveRanges, buffers: Sequence[Var]) -> Pairs:
 
 
 def bytes_of(buffer: Var) -> int:
-    """Of local memory, in a lane."""
+    """The bytes that a local buffer takes in a lane."""
     elements = constant(buffer.shape[0])
     if elements is None:
         raise UnsupportedError(
@@ -83,9 +83,10 @@ def bytes_of(buffer: Var) -> int:
     return elements * DType(dtype_of(buffer)).bytes
 
 
-def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
-    """Every local buffer gets a name of its own, as its address is found by it."""
-    names = set(taken)
+def with_unique_names(body: Stmt, reserved: set[str]) -> Stmt:
+    """Renames local buffers so that every name is unique, as addresses are looked up by name. reserved: names that are
+    used already."""
+    names = set(reserved)
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer, DeclBuffer):
         old = node.buffer
@@ -101,7 +102,7 @@ def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
 
 
 def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> Stmt:
-    """Buffers that nothing touches are not there."""
+    """Removes the allocations of buffers that are never accessed."""
     gone = {*unused, *(alias for alias, root in aliases.items() if root in unused)}
     if not gone:
         return body
@@ -113,7 +114,7 @@ def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> S
 
 
 def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
-    """``body`` with other local buffers in the place of some."""
+    """``body`` with local buffers replaced: {buffer: its replacement}."""
     if not others:
         return body
 
@@ -160,8 +161,8 @@ def _does_not_fit(
         location=live_ranges.ranges[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help, as second copies "
-        "are left out where they do not fit. Names that are not yours are temporaries",
+        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help: a loop is not "
+        "pipelined where second slots do not fit. Names that the kernel does not have are temporaries",
     )
 
 

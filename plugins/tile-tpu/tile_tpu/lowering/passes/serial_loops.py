@@ -1,5 +1,5 @@
-"""The parallel loops that are left run one iteration after the other, on the control core; what a reduction adds up in
-is then an ordinary variable."""
+"""Makes the remaining parallel loops serial loops of the control core. The accumulator of a reduction becomes an
+ordinary variable."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Shares the blocks of a kernel's grid out over the cores of a launch, and makes them a loop of each core.
+"""Distributes the blocks of a kernel's grid over the cores of a launch, as a loop over blocks on each core.
 
-The blocks are distributed to the cores in turns, every other turn in reverse: turn t gives block ``t * cores + c`` to
-core ``c``, or to core ``cores - 1 - c`` for odd t. No core gets two blocks more than another one, and work that grows
-or shrinks along the grid (causal attention, tails) or along one axis of it ends nearly even, which ranges of
-neighbouring blocks do not give. Nothing is lost by that: cores share no cache that neighbours would profit from.
+The distribution is cyclic, and every other round is reversed: round t assigns block ``t * cores + c`` to core ``c``, or
+to core ``cores - 1 - c`` where t is odd. The numbers of blocks of two cores differ by one at most. Work that grows or
+shrinks along the grid (causal attention, tails) is balanced, unlike with contiguous ranges of blocks. Contiguous ranges
+would gain nothing, as the cores have no common cache.
 
-The kernel gets the attribute ``tpu.cores``: the cores that its launch takes. Kernels whose blocks depend on each other
-(``block_dependences.py``) take one, and do their blocks in order, x fastest.
+The kernel gets the attribute ``tpu.cores``: the number of cores of its launch. Kernels with dependences between blocks
+(``block_dependences.py``) use one core, which runs the blocks in order, x fastest.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     most = min(int(env.target.get("cores") or 0) or chip.cores, chip.launch_cores)
     blocks = _product([extent for _, extent in axes])
-    known = constant(blocks)
-    cores = most if known is None else max(1, min(most, known))
+    constant_blocks = constant(blocks)
+    cores = most if constant_blocks is None else max(1, min(most, constant_blocks))
     reason = why_one_core(func) if cores > 1 else None
     cores = 1 if reason else cores
     if reason:
@@ -42,10 +42,10 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     elif cores > 1:
         env.note("blocks", {"order": f"on {cores} cores, distributed cyclically"})
     single = {var: const(0, dtype_of(var)) for var, extent in axes if constant(extent) == 1}
-    once, body = _once(substitute(func.body, single))
+    once, body = _split_table_loads(substitute(func.body, single))
     axes = [(var, extent) for var, extent in axes if var not in single]
-    made = _in_order(axes, body) if cores == 1 else _in_turns(axes, blocks, cores, body)
-    return func.with_body(seq([*once, made])).with_attr(TpuFunctionAttr.CORES, cores)
+    loops = _in_order(axes, body) if cores == 1 else _in_rounds(axes, blocks, cores, body)
+    return func.with_body(seq([*once, loops])).with_attr(TpuFunctionAttr.CORES, cores)
 
 
 def _product(extents: Sequence[Any]) -> Any:
@@ -55,16 +55,16 @@ def _product(extents: Sequence[Any]) -> Any:
     return Analyzer().simplify(total)
 
 
-def _once(body: Stmt) -> tuple[list[Stmt], Stmt]:
-    """Tables that are loaded at the beginning stay there for all blocks; and the rest."""
+def _split_table_loads(body: Stmt) -> tuple[list[Stmt], Stmt]:
+    """(the table loads at the beginning of the body, which one execution for all blocks is enough for; the rest)"""
     parts = statements_of(body)
     count, allocated = 0, set()
     while count < len(parts):
         part = parts[count]
-        found = as_command(part)
+        command = as_command(part)
         if isinstance(part, AllocBuffer):
             allocated.add(part.buffer)
-        elif found is None or found.instruction.name != "load_table" or found.views()[0].buffer not in allocated:
+        elif command is None or command.instruction.name != "load_table" or command.views()[0].buffer not in allocated:
             break
         count += 1
     while count and isinstance(parts[count - 1], AllocBuffer):
@@ -79,50 +79,50 @@ def _in_order(axes: Sequence[tuple[Var, Any]], body: Stmt) -> Stmt:
     return body
 
 
-def _in_turns(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: Stmt) -> Stmt:
+def _in_rounds(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: Stmt) -> Stmt:
     core = Var("core", "int32")
     head: list[Stmt] = [Bind(core, Call(CORE_INDEX, [], ret_ty="int32")), within(core, const(cores, "int32"))]
     if constant(blocks) == cores:
         return seq([*head, *_indices(axes, core), body])
-    turn, block = Var("turn", "int32"), Var("block", "int32")
+    round_index, block = Var("turn", "int32"), Var("block", "int32")
     if constant(blocks) is None:
         count = Var("blocks", "int32")
         head.append(Bind(count, blocks))
         blocks = count
-    turns = _turns(core, blocks, cores)
+    rounds = _round_count(core, blocks, cores)
     step = [
-        Bind(block, turn * cores + _place(core, turn, cores)),
+        Bind(block, round_index * cores + _block_in_round(core, round_index, cores)),
         within(block, blocks),
         *_indices(axes, block),
         body,
     ]
-    number = Analyzer().simplify(turns)
+    number = Analyzer().simplify(rounds)
     if constant(number) is None:
         count = Var("turns", "int32")
         head.append(Bind(count, number))
         number = count
-    return seq([*head, For(turn, const(0, "int32"), number, ForKind.SERIAL, seq(step))])
+    return seq([*head, For(round_index, const(0, "int32"), number, ForKind.SERIAL, seq(step))])
 
 
-def _turns(core: Var, blocks: Any, cores: int) -> Any:
-    """How many blocks a core gets."""
-    known = constant(blocks)
-    if known is not None and known % cores == 0:
-        return const(known // cores, "int32")
+def _round_count(core: Var, blocks: Any, cores: int) -> Any:
+    """The number of rounds in which a core gets a block."""
+    constant_blocks = constant(blocks)
+    if constant_blocks is not None and constant_blocks % cores == 0:
+        return const(constant_blocks // cores, "int32")
     full, rest = tirx.Div(blocks, const(cores, "int32")), tirx.Mod(blocks, const(cores, "int32"))
-    return full + cast(_place(core, full, cores) < rest, "int32")
+    return full + cast(_block_in_round(core, full, cores) < rest, "int32")
 
 
-def _place(core: Var, turn: Any, cores: int) -> Any:
-    """Of the cores' blocks in a turn, the one that a core gets."""
+def _block_in_round(core: Var, round_index: Any, cores: int) -> Any:
+    """The position of a core's block in a round: the core's index, reversed in odd rounds."""
     return tirx.Select(
-        tirx.EQ(tirx.Mod(turn, const(2, "int32")), const(0, "int32")), core, const(cores - 1, "int32") - core
+        tirx.EQ(tirx.Mod(round_index, const(2, "int32")), const(0, "int32")), core, const(cores - 1, "int32") - core
     )
 
 
 def _indices(axes: Sequence[tuple[Var, Any]], block: Var) -> list[Stmt]:
-    """The block's indices by its number, x fastest."""
-    made: list[Stmt] = []
+    """Binds the block's indices along the axes of the grid, from its linear index, x fastest."""
+    bindings: list[Stmt] = []
     rest: Any = block
     for number, (var, extent) in enumerate(axes):
         dtype = dtype_of(var)
@@ -130,8 +130,8 @@ def _indices(axes: Sequence[tuple[Var, Any]], block: Var) -> list[Stmt]:
         value: Any = rest
         if number < len(axes) - 1:
             value, rest = tirx.Mod(rest, size), tirx.Div(rest, size)
-        made += [Bind(var, cast(value, dtype)), within(var, cast(extent, dtype))]
-    return made
+        bindings += [Bind(var, cast(value, dtype)), within(var, cast(extent, dtype))]
+    return bindings
 
 
 SPREAD_BLOCKS = Pass("spread_blocks", of_each_kernel(spread_blocks))

@@ -1,8 +1,8 @@
-"""Nests of T.Parallel loops become commands of the tensor unit and DMA, where these can do them.
+"""Lowers nests of T.Parallel loops to commands of the tensor unit and DMA.
 
-The iterations of a nest do not depend on each other, so each of its statements is done for all of them before the
-next. What the tensor unit cannot do is tried with the outermost loop as a loop of the control core, and then left to
-the control core altogether; ``explain()`` lists under "nests" what became of each, and why.
+The iterations of a nest are independent, so each of its statements runs for all iterations before the next one. Where
+a nest cannot become commands, the pass tries it without its outermost loop, which the control core then runs. Else the
+whole nest stays with the control core. ``explain()`` lists the outcome of each nest under "nests", with the reason.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def change(kernel: AttrStmt) -> AttrStmt:
         work = _Tensorizer(env, chip_of(env.target), sizes, memory)
-        made = work.run(kernel)
+        tensorized = work.run(kernel)
         tables = [s for name, view in work.tables.items() for s in (AllocBuffer(view.buffer), _load(view, name))]
-        return with_first(made, tables)
+        return with_first(tensorized, tables)
 
     return func.with_body(map_bodies(func.body, change))
 
@@ -90,15 +90,15 @@ class _Tensorizer:
         return self._nest(node) if is_parallel(node) else mutator.default_mutate(node)
 
     def _nest(self, node: For) -> Stmt:
-        made, reason = self._tried(nest_of(node))
-        if made is None:
-            made = self._with_outer_loop(node)
-        self._note(node, reason if made is None else None)
-        return node if made is None else made
+        commands, reason = self._try_nest(nest_of(node))
+        if commands is None:
+            commands = self._with_outer_loop(node)
+        self._note(node, reason if commands is None else None)
+        return node if commands is None else commands
 
-    def _tried(self, nest: Nest) -> tuple[Stmt | None, str]:
-        """The commands of a nest, or why there are none."""
-        reason = "no way to lay its loops on the lanes"
+    def _try_nest(self, nest: Nest) -> tuple[Stmt | None, str]:
+        """(the commands of a nest or None, the reason why there are none)"""
+        reason = "its loops cannot be mapped to the axes of a view"
         overwrites = overwrites_of(nest.body)
         try:
             for number, frame in enumerate(frames(nest, self.layouts, self.chip)):
@@ -121,17 +121,17 @@ class _Tensorizer:
         return Emitter(self.chip, frame, self.analyzer, dict(self.tables), nest.loops[0].span, fast)
 
     def _with_outer_loop(self, node: For) -> Stmt | None:
-        """The nest inside as commands, the outermost loop as one of the control core."""
+        """The inner nest as commands, in a serial loop of the control core; None where it cannot become commands."""
         inner = node.body
         if not isinstance(inner, For) or not is_parallel(inner):
             return None
         self.analyzer.bind(inner.loop_var, Range.from_min_extent(inner.min, inner.extent))
-        made, _ = self._tried(nest_of(inner))
-        if made is None:
-            made = self._with_outer_loop(inner)
-        if made is None:
+        commands, _ = self._try_nest(nest_of(inner))
+        if commands is None:
+            commands = self._with_outer_loop(inner)
+        if commands is None:
             return None
-        return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, made, span=node.span)
+        return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, commands, span=node.span)
 
     def _note(self, node: For, reason: str | None) -> None:
         place = location_of_span(node.span)

@@ -1,1 +1,1 @@
-"""Tile operations as commands of the tensor unit and DMA. One file is one operation."""
+"""Lowers tile operations to commands of the tensor unit and DMA: atomics, reductions, scans, and matrix products."""

@@ -1,6 +1,7 @@
-"""Atomics of tiles on tensors: read, join, write, as the blocks of a core run one after the other.
+"""Atomics of tiles on tensors: plain reads, operations and writes, as the blocks of a core run one after the other.
 
-There are no atomic operations on memory; the blocks of a kernel whose tiles may meet run on one core.
+The chips have no atomic operations on memory. The blocks of a kernel with such atomics run on one core where they may
+access the same elements (``block_dependences.py``).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _REPLACING = ("exchange", "store")
 def declines(call: TileCall, env: PassEnv) -> str | None:
     dtype = dtype_of(call.dst.source)
     if call.kind not in _REPLACING and (call.kind not in _KINDS or not has_meaning(_KINDS[call.kind], dtype)):
-        return f"{call.kind} of {dtype}"
+        return f"the tensor unit has no {call.kind} of {dtype}"
     if any(constant(r.extent) is None for r in call.dst.region):
         return "the size of the tile is not a compile-time constant"
-    return "one element" if not axes_of(call.dst) else None
+    return "it accesses one element only" if not axes_of(call.dst) else None
 
 
 def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
-    """Element by element in parallel: each is touched once, so that nobody sees the steps apart."""
+    """A parallel nest that reads, combines and writes each element once."""
     target, value = call.dst, call.value
     axes = axes_of(target)
     dtype = dtype_of(target.source)
@@ -43,14 +44,14 @@ def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
             operand = load(value.source, indices_of(value, axes_of(value), variables), call.span)
         operand = cast(operand, dtype)
         if call.kind not in _REPLACING:
-            operand = _joined(call.kind, load(target.source, where, call.span), operand, dtype)
+            operand = _combined(call.kind, load(target.source, where, call.span), operand, dtype)
         return store(target.source, operand, where, call.span)
 
     return nest([target.region[axis].extent for axis in axes], body, span=call.span)
 
 
-def _joined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
-    """A NaN that is there already is no number: of it and a number max and min are the number."""
+def _combined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
+    """The old value combined with the new one. max and min of a NaN in memory and a number are the number."""
     if kind in ("max", "min") and FACTS[dtype].kind == "float":
         return (tirx.Max if kind == "max" else tirx.Min)(old, value)
     return join(_KINDS[kind], old, value)

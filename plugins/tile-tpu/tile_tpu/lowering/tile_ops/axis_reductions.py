@@ -98,7 +98,7 @@ def _one_group(work: Work, operator: ReductionOperator, view: View) -> View:
     full, remainder = divmod(rows, lanes)
     groups = View(view.buffer, view.lane, view.offset, (full, lanes, 1, width), (view.strides[C], 0, 0, 1))
     value = halved(work, operator, groups, N)
-    if full == 1:  # still the memory of the source
+    if full == 1:  # nothing was reduced: the view is still that of the source
         value = work.room((1, lanes, 1, width), view.dtype, "halves")
         work.emit("copy", value, groups)
     if remainder:

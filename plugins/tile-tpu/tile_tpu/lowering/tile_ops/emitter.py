@@ -17,7 +17,7 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
 
-MOST_EXTENT = 65535  # of a view
+MOST_EXTENT = 65535  # the largest extent of a view
 
 
 class Work(Emitter):
@@ -39,11 +39,11 @@ class Work(Emitter):
         return moved
 
     def transfer(self, dst: View, src: View) -> None:
-        """dst = src, by the tensor unit where both begin in lane 0 and by DMA else."""
+        """Copies ``src`` to ``dst``: by the tensor unit where both begin in lane 0, else by DMA."""
         self.emit("copy" if constant(dst.lane) == 0 == constant(src.lane) else "shift", dst, src)
 
     def converted(self, view: View, dtype: str) -> View:
-        """The view; or its values in another element type, in new memory from lane 0 on."""
+        """The view where it has the type ``dtype``; else its values, converted in a new buffer from lane 0 on."""
         if view.dtype == dtype:
             return view
         if constant(view.lane) != 0:
@@ -65,7 +65,7 @@ def work_of(call: TileCall, env: PassEnv) -> Work:
 
 
 def view_of(region: TensorRegion, env: PassEnv) -> View:
-    """Raises NoView."""
+    """The view of a region. Raises NoView."""
     return region_view(region, env.state(TileLayouts).by_tile).view
 
 

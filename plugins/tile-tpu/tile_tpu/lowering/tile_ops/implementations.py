@@ -1,4 +1,5 @@
-"""The implementations of tile operations that this backend has; where all decline, the loops family takes over."""
+"""The implementations of tile operations in this backend. Where all of them decline, the loops family lowers the
+operation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""reduce on the tensor unit: along columns by pools, along rows of lanes by turning the tile, along outer axes and for
-integers by halves. Outer axes that stay become loops of the control core."""
+"""reduce on the tensor unit. It reduces columns by pooling instructions, rows (which are in lanes) by a transpose
+first, and outer axes and integers by repeated halving. Outer axes that remain become loops of the control core."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
+from tile_tpu.ir.layouts import FLAT, PARTITIONED, ROW
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
@@ -37,21 +37,21 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
 
 
 def looped(call: TileCall) -> list[int]:
-    """Axes before the rows that stay, one step at a time."""
+    """The outer axes that remain in the result and become loops of the control core."""
     rank = len(call.src.region)
     return [a for a in range(rank - 2) if a != call.dim and constant(call.src.region[a].extent) != 1]
 
 
 def _inner(call: TileCall, outer: dict[int, Any]) -> tuple[TensorRegion, TensorRegion]:
-    """Source and target of one step of the loops over outer axes: ``outer`` has their variables."""
+    """The source and the target of one iteration of the loops over outer axes. outer: their loop variables, by axis."""
     rank = len(call.src.region)
-    wanted = {axis: outer.get(axis, 0) for axis in looped(call)}
-    kept = list(range(rank))
+    steps = {axis: outer.get(axis, 0) for axis in looped(call)}
+    remaining_axes = list(range(rank))
     if len(call.dst.region) != rank:
-        kept.remove(call.dim)
-    source = [_at(r, wanted.get(axis)) for axis, r in enumerate(call.src.region)]
-    target = [_at(r, wanted.get(axis)) for axis, r in zip(kept, call.dst.region, strict=False)]
-    if not kept:
+        remaining_axes.remove(call.dim)
+    source = [_at(r, steps.get(axis)) for axis, r in enumerate(call.src.region)]
+    target = [_at(r, steps.get(axis)) for axis, r in zip(remaining_axes, call.dst.region, strict=False)]
+    if not remaining_axes:
         target = list(call.dst.region)
     return BufferRegion(call.src.source, source), BufferRegion(call.dst.source, target)
 
@@ -61,7 +61,7 @@ def _at(whole: Any, step: Any) -> Any:
 
 
 def _result_shape(call: TileCall, source: TensorRegion, env: PassEnv) -> tuple[int, int]:
-    """(rows, columns) of what one step leaves."""
+    """(rows, columns) of the result of one iteration."""
     _, c, _, w = known_shape(view_of(source, env))
     rank = len(source.region)
     if rank == 1:
@@ -83,19 +83,19 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
 
 
 class _Reduction:
-    """One step: from a matrix, or along the one outer axis of a stack of them, to a vector or a matrix."""
+    """One iteration: reduces a matrix to a vector, or a stack of matrices along its outer axis to a matrix."""
 
     def __init__(self, work: Work, call: TileCall, env: PassEnv, source: TensorRegion, target: TensorRegion) -> None:
         self.work, self.call = work, call
         fast = bool(FAST_MATH.value_in(env.config))
         self.operator = ReductionOperator(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
-        found = region_view(source, env.state(TileLayouts).by_tile)
-        self.source = found.view if constant(found.view.lane) == 0 else work.aligned_operand(found.view)
+        region = region_view(source, env.state(TileLayouts).by_tile)
+        self.source = region.view if constant(region.view.lane) == 0 else work.aligned_operand(region.view)
         self.target = view_of(target, env)
         self.replicated = env.state(TileLayouts).by_tile[target.source][1].kind == ROW
         kind, rank = env.state(TileLayouts).by_tile[source.source][1].kind, len(source.region)
         if rank == 1:
-            self.along = [W] if kind in (ROW, FLAT) else [W, C] if kind == SPREAD else [C]
+            self.along = [W] if kind in (ROW, FLAT) else [W, C] if kind == PARTITIONED else [C]
         else:
             self.along = [{rank - 1: W, rank - 2: C}.get(call.dim, N)]
 
@@ -106,7 +106,7 @@ class _Reduction:
         total = self._folded(operator, self.source, place)
         if place is not None and total.buffer.same_as(place.buffer):
             return
-        if total.buffer.same_as(self.source.buffer):  # nothing was joined
+        if total.buffer.same_as(self.source.buffer):  # nothing was reduced
             total = self._copied(total)
         if keeps_nan:
             marks = self._folded(
@@ -119,7 +119,7 @@ class _Reduction:
         store_result.put(work, total, self.target, self.replicated)
 
     def _folded(self, operator: ReductionOperator, view: View, place: View | None) -> View:
-        """Values joined, in a type of the join; ``place`` may take the result of a pool."""
+        """The reduced values, in the type of intermediate results. A pool may write its result to ``place``."""
         work = self.work
         pooled = operator.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
         total = reduction_operators.prepare(work, operator, view, None if pooled else operator.total)
@@ -138,7 +138,7 @@ class _Reduction:
         return known_shape(self.source)[C] <= self.work.chip.lanes
 
     def _place(self) -> View | None:
-        """The target where a pool can write the result there itself."""
+        """The target, where a pool can write its result there directly; else None."""
         target = self.work.settled(self.target)
         fits = self.along == [W] and self.operator.pool is not None and not self.replicated
         if not fits or target.dtype != self.operator.total or not self.work.is_aligned(target):
@@ -147,16 +147,18 @@ class _Reduction:
         return target if known_shape(target) == (1, c, 1, 1) else None
 
     def _copied(self, view: View) -> View:
-        made = self.work.room(known_shape(view), view.dtype, "total")
-        self.work.emit("copy", made, view)
-        return made
+        copy = self.work.room(known_shape(view), view.dtype, "total")
+        self.work.emit("copy", copy, view)
+        return copy
 
     def _with_old(self, total: View, keeps_nan: bool) -> View:
-        """Joined with what the target holds; a NaN there is passed over, or kept as those among the values are."""
+        """The reduced values combined with the old values of the target. A NaN in the target is ignored, or kept, as a
+        NaN in the source is."""
         work, operator = self.work, self.operator
         old = self.target if constant(self.target.lane) == 0 else work.aligned_operand(self.target)
         before = work.converted(old, total.dtype)
-        if operator.instruction == "min" and operator.is_float:  # which the vendor's function keeps in this order
+        if operator.instruction == "min" and operator.is_float:
+            # the vendor's function swaps its operands where the second one alone has strides (docs/notes.md)
             before = work.aligned_operand(before)
         first, second = (total, before) if operator.instruction == "min" else (before, total)
         work.emit(operator.instruction, total, first, second)

@@ -76,9 +76,9 @@ class ReductionOperator:
 
 def declines(kind: str, source: str, target: str) -> str | None:
     """The reason why the tensor unit cannot reduce ``source`` values to ``target``; None where it can."""
-    for one in (source, target):
-        if FACTS[stored(one)].bits not in _WIDTHS:
-            return f"the tensor unit does not support {one}"
+    for element_type in (source, target):
+        if FACTS[stored(element_type)].bits not in _WIDTHS:
+            return f"the tensor unit does not support {element_type}"
     if source == target:
         return None
     a, b = FACTS[source], FACTS[target]
@@ -93,10 +93,10 @@ def declines(kind: str, source: str, target: str) -> str | None:
 
 
 def prepare(work: Work, operator: ReductionOperator, view: View, width: str | None = None) -> View:
-    """The values as they are joined: of the result's type, absolute, without NaN. width: the type to give them where
-    that is not the narrow type that pools take."""
+    """The values prepared for the reduction: converted to the result's type, absolute values where the kind asks for
+    them, without NaN. width: the type to convert to where it is not the narrow type that pools take."""
     widens = width is None and operator.instruction == "add" and operator.dtype == "float32"
-    keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool widens itself
+    keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool itself widens
     prepared = view if keeps else work.converted(view, stored(operator.dtype))
     if FACTS[prepared.dtype].kind == "float" and FACTS[prepared.dtype].bits < 16:
         prepared = work.converted(prepared, "float32")
@@ -129,13 +129,13 @@ def _without_nan(work: Work, operator: ReductionOperator, value: View, source: V
 def everywhere(work: Work, number: Any, like: View) -> View:
     """A view with the extents of ``like`` whose elements are all ``number``: one element in each lane."""
     shape = known_shape(like)
-    one = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
-    work.emit("fill", one, number)
-    return replace(one, shape=like.shape, strides=(0, 0, 0, 0))
+    element = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
+    work.emit("fill", element, number)
+    return replace(element, shape=like.shape, strides=(0, 0, 0, 0))
 
 
 def nan_marks(work: Work, operator: ReductionOperator, view: View) -> View:
-    """0 for each value, NaN for each NaN. view: the values as they are."""
+    """A tile with 0 for each number and NaN for each NaN of ``view``."""
     value = work.aligned_operand(work.converted(view, "float32"))
     clean = work.room(known_shape(value), "float32", "clean")
     lowest = const(float("-inf"), "float32")

@@ -1,12 +1,13 @@
-"""scan: running sums and maxima on the tensor unit, in the logarithm of the length of steps.
+"""scan on the tensor unit: running sums and maxima, in a logarithmic number of steps.
 
-Step d joins every element with the one d before it, d = 1, 2, 4, ... (W. D. Hillis, G. L. Steele, "Data Parallel
-Algorithms", 1986). Along the rows, which lie in lanes, the tile is turned, scanned and turned back.
+Step d combines every element with the element d before it, for d = 1, 2, 4, ... (W. D. Hillis, G. L. Steele, "Data
+Parallel Algorithms", 1986). For a scan along the rows, which are in lanes, the tile is transposed, scanned and
+transposed back.
 """
 
 from __future__ import annotations
 
-from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
+from tile_tpu.ir.layouts import FLAT, PARTITIONED, ROW
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
@@ -28,20 +29,20 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
         return reason
     layouts = env.state(TileLayouts).by_tile
     source, target = (layouts[r.source][1] for r in (call.src, call.dst))
-    if source.kind in (FLAT, SPREAD) or target.kind in (FLAT, SPREAD):
-        return "one of the buffers is a vector that is spread over the lanes"
+    if source.kind in (FLAT, PARTITIONED) or target.kind in (FLAT, PARTITIONED):
+        return "one of the buffers is in one lane, or partitioned over the lanes"
     reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
     n, c, h, w = known_shape(view_of(call.src, env))
     if (n > 1 or h > 1) and _axis(call, env) == C:
-        return "a scan along the rows of several matrices"
+        return "it scans along the rows of several matrices"
     shape = known_shape(view_of(call.dst, env))
     return None if shape == (n, c, h, w) else store_result.declines((c, w), view_of(call.dst, env))
 
 
 def _axis(call: TileCall, env: PassEnv) -> int:
-    """Along which axis of its view the source is scanned; w where the axis has one element."""
+    """The axis of the source's view that is scanned; w where the axis has one element."""
     axes = region_view(call.src, env.state(TileLayouts).by_tile).axes
     return axes.index(call.dim) if call.dim in axes else W
 
@@ -65,20 +66,29 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
 
 
 def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, reverse: bool) -> View:
-    """In one of two buffers that take turns; ``value`` stays as it is."""
+    """The scanned values. Two new buffers alternate as the target of a step; ``value`` is not changed."""
     length = known_shape(value)[axis]
     rooms: list[View] = []
     distance = 1
     while distance < length:
         if len(rooms) < 2:
             rooms.append(work.room(known_shape(value), value.dtype, "running"))
-        made, rest = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
-        kept, joined = (rest, 0) if reverse else (0, distance)  # where the unchanged part, and the joined one, begin
-        other = distance if reverse else 0
-        work.emit("copy", piece(work, made, axis, kept, distance), piece(work, value, axis, kept, distance))
-        operands = (piece(work, value, axis, joined, rest), piece(work, value, axis, other, rest))
-        work.emit(operator.instruction, piece(work, made, axis, joined, rest), *operands)
-        value, distance = made, distance * 2
+        target, remaining = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
+        unchanged_start, combined_start = (
+            (remaining, 0) if reverse else (0, distance)
+        )  # where the unchanged and the combined elements begin
+        operand_start = distance if reverse else 0
+        work.emit(
+            "copy",
+            piece(work, target, axis, unchanged_start, distance),
+            piece(work, value, axis, unchanged_start, distance),
+        )
+        operands = (
+            piece(work, value, axis, combined_start, remaining),
+            piece(work, value, axis, operand_start, remaining),
+        )
+        work.emit(operator.instruction, piece(work, target, axis, combined_start, remaining), *operands)
+        value, distance = target, distance * 2
     return value
 
 

@@ -28,7 +28,8 @@ def oriented_like(work: Work, value: View, target: View) -> View:
 
 
 def put(work: Work, value: View, target: View, replicated: bool = False) -> None:
-    """target = value in the target's type. value begins in lane 0. replicated: every lane has a copy of the target."""
+    """Stores ``value``, which begins in lane 0, in ``target``, converted to its type. replicated: every lane has a copy
+    of the target."""
     if replicated:
         _to_all(work, work.aligned_operand(work.converted(value, target.dtype)), target)
     elif value.dtype == target.dtype:

@@ -1,1 +1,1 @@
-"""Accesses of tensors, tiles and regions of tiles become views."""
+"""Translates accesses to tensors, tiles and regions of tiles to views."""

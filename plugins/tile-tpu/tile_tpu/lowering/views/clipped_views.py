@@ -1,11 +1,11 @@
-"""Accesses of tiles in local memory of which some iterations are outside, where a condition keeps those from taking
-place: only the part inside is read or written."""
+"""Guarded accesses to tiles in local memory that are outside of the tile in some iterations: only the part inside is
+read or written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_tpu.ir.layouts import FLAT, SPREAD
+from tile_tpu.ir.layouts import FLAT, PARTITIONED
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.commands.emitter import Emitter
 from tile_tpu.lowering.commands.frames import AXES, NotTensor, Tile
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_inside(emit: Emitter, access: LocalAccess) -> Tile:
-    """The value of an access; 0 where it is outside. Raises NotTensor."""
+    """The value of an access; 0 where it is outside of the buffer. Raises NotTensor."""
     buffer_part = _part_of_buffer(emit, access)
     whole = emit.filled(const(0, str(access.buffer.dtype)), access.axes(), str(access.buffer.dtype))
     _move(emit, access, _part(access, whole.view, emit.frame.lanes), buffer_part)
@@ -25,22 +25,25 @@ def read_inside(emit: Emitter, access: LocalAccess) -> Tile:
 
 
 def write_inside(emit: Emitter, access: LocalAccess, value: Tile) -> None:
-    """Stores a value that varies along the axes of the access, where that is inside. Raises NotTensor."""
+    """Stores a value that varies along the axes of the access, where the access is inside of the buffer. Raises
+    NotTensor."""
     buffer_part = _part_of_buffer(emit, access)
     _move(emit, access, buffer_part, _part(access, value.view, emit.frame.lanes))
 
 
 def _part_of_buffer(emit: Emitter, access: LocalAccess) -> View:
-    """The part inside, as a view of the buffer. Raises NotTensor where it is none."""
+    """The part of the access inside of the buffer, as a view of the buffer. Raises NotTensor where it is no view."""
     frame, layout = emit.frame, access.layout
     across = "c" in access.steps or access.row_axis not in ("c", None)
-    if frame.spread is not None or layout.kind in (SPREAD, FLAT) or across:
-        raise NotTensor(f"{access.buffer.name} lies across the lanes, and is read beyond its end")
+    if frame.partitioned is not None or layout.kind in (PARTITIONED, FLAT) or across:
+        raise NotTensor(
+            f"the lanes of {access.buffer.name} do not match those of the loop, and an access may be beyond its end"
+        )
     strides = [access.steps.get(axis, 0) for axis in AXES]
     if layout.lane_axis is None:  # every lane has all of it
         return _part(access, View(access.buffer, 0, access.offset, frame.shape(access.axes()), tuple(strides)), 1)
     if access.row_axis is None:
-        raise NotTensor(f"one row of {access.buffer.name}, which is read beyond its end")
+        raise NotTensor(f"the loop accesses one row of {access.buffer.name}, which may be beyond its end")
     strides[1] = layout.strides[layout.lane_axis]
     clip = access.clips.get("c")
     row = access.row if clip is None else access.row + clip.first
@@ -49,22 +52,22 @@ def _part_of_buffer(emit: Emitter, access: LocalAccess) -> View:
     shape = list(frame.shape(access.axes()))
     if clip is not None:
         shape[1] = clip.count
-    view = View(access.buffer, _known(emit, lane), offset, tuple(shape), tuple(strides))  # type: ignore[arg-type]
-    return _cut(view, rest)
+    view = View(access.buffer, _simplify(emit, lane), offset, tuple(shape), tuple(strides))  # type: ignore[arg-type]
+    return _clipped(view, rest)
 
 
 def _part(access: LocalAccess, view: View, lanes: int) -> View:
-    """The part inside of a view with the frame's lanes."""
-    made = _cut(view, {axis: clip for axis, clip in access.clips.items() if axis != "c"})
+    """The part inside, as a view of a temporary with the lanes of the frame."""
+    inside = _clipped(view, {axis: clip for axis, clip in access.clips.items() if axis != "c"})
     clip = access.clips.get("c")
     if clip is None:
-        return made
-    n, _, h, w = made.shape
-    offset = made.offset + clip.first // lanes * made.strides[1]
-    return View(made.buffer, clip.first % lanes, offset, (n, clip.count, h, w), made.strides)
+        return inside
+    n, _, h, w = inside.shape
+    offset = inside.offset + clip.first // lanes * inside.strides[1]
+    return View(inside.buffer, clip.first % lanes, offset, (n, clip.count, h, w), inside.strides)
 
 
-def _cut(view: View, clips: dict[str, Any]) -> View:
+def _clipped(view: View, clips: dict[str, Any]) -> View:
     offset, shape = view.offset, list(view.shape)
     for axis, clip in clips.items():
         number = AXES.index(axis)
@@ -74,19 +77,19 @@ def _cut(view: View, clips: dict[str, Any]) -> View:
 
 
 def _move(emit: Emitter, access: LocalAccess, to: View, source: View) -> None:
-    """Elements of the same shape, where there are any."""
+    """Copies ``source`` to ``to``, which have the same shape, unless they are empty."""
     counts = [clip.count for clip in access.clips.values()]
     if any(constant(count) == 0 for count in counts):
         return
     same_lanes = constant(to.lane) == constant(source.lane) == 0
-    with emit.inner() as made:
+    with emit.inner() as statements:
         emit.emit("copy" if same_lanes else "shift", to, source)
     unknown = [count > 0 for count in counts if constant(count) is None]
     condition = tirx.all(*unknown) if unknown else None
-    emit.add(seq(made) if condition is None else IfThenElse(condition, seq(made), None, span=emit.span))
+    emit.add(seq(statements) if condition is None else IfThenElse(condition, seq(statements), None, span=emit.span))
 
 
-def _known(emit: Emitter, value: Any) -> Any:
-    made = value if isinstance(value, int) else emit.analyzer.simplify(value)
-    known = constant(made)
-    return made if known is None else known
+def _simplify(emit: Emitter, value: Any) -> Any:
+    simplified = value if isinstance(value, int) else emit.analyzer.simplify(value)
+    constant_value = constant(simplified)
+    return simplified if constant_value is None else constant_value

@@ -1,4 +1,4 @@
-"""Where the end of a tensor or a tile cuts a nest: how much of a view is inside."""
+"""Bounds of tensors and tiles that clip a nest: the range of iterations in which an index is inside."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tilecore.ir.nodes import Var, tirx
 
 @dataclass(frozen=True)
 class Clip:
-    """Along one loop the iterations ``first`` to ``first + count - 1`` are inside; ints or expressions."""
+    """The iterations of one loop that are inside: ``first`` to ``first + count - 1``, ints or expressions."""
 
     first: Any
     count: Any
 
 
 def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, extents: dict[Var, int]) -> Clip | None:
-    """What part of the one loop of an index is inside ``0 <= index < size``; None: all of it. Raises NotTensor where
-    several loops decide it together."""
+    """The iterations of the index's loop for which ``0 <= index < size``; None where it holds for all of them. Raises
+    NotTensor where it depends on several loops."""
     top = rest
     for var, factor in factors.items():
         top = top + max(factor, 0) * (extents[var] - 1)
@@ -32,7 +32,7 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
     if inside_below and inside_above:
         return None
     if not factors:
-        raise NotTensor("an element that may lie outside of its tensor")
+        raise NotTensor("an element may be outside of its tensor")
     if len(factors) > 1 or next(iter(factors.values())) != 1:
         raise NotTensor("the end of a tensor cuts several loops at once")
     (extent,) = (extents[var] for var in factors)
@@ -43,36 +43,36 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
     if not inside_above:
         last = _minimum(emit, extent, size - rest)
     count = last - first
-    known = constant(count)
-    if known is None:
+    constant_count = constant(count)
+    if constant_count is None:
         count = _simplify(emit, tirx.max(count, 0))
-        known = constant(count)
-    return Clip(first, max(known, 0) if known is not None else count)
+        constant_count = constant(count)
+    return Clip(first, max(constant_count, 0) if constant_count is not None else count)
 
 
 def clamped(emit: Emitter, index: Any, size: int) -> Any:
-    """An index that is the same for all iterations, moved to the nearest place inside where it may be outside."""
-    known = constant(index)
-    if known is not None:
-        return min(max(known, 0), size - 1)
+    """A uniform index, clamped to the range from 0 to ``size - 1`` where it may be outside."""
+    constant_index = constant(index)
+    if constant_index is not None:
+        return min(max(constant_index, 0), size - 1)
     low = index if _holds(emit, index, ">=", 0) else tirx.max(index, 0)
     return low if _holds(emit, index, "<", size) else tirx.min(low, size - 1)
 
 
 def _minimum(emit: Emitter, a: int, b: Any) -> Any:
-    known = constant(b)
-    return min(a, known) if known is not None else _simplify(emit, tirx.min(b, a))
+    constant_b = constant(b)
+    return min(a, constant_b) if constant_b is not None else _simplify(emit, tirx.min(b, a))
 
 
 def _simplify(emit: Emitter, value: Any) -> Any:
-    made = emit.analyzer.simplify(value)
-    known = constant(made)
-    return made if known is None else known
+    simplified = emit.analyzer.simplify(value)
+    constant_value = constant(simplified)
+    return simplified if constant_value is None else constant_value
 
 
 def _holds(emit: Emitter, value: Any, relation: str, bound: Any) -> bool:
-    known, limit = constant(value), constant(bound)
-    if known is not None and limit is not None:
-        return known >= limit if relation == ">=" else known < limit
+    constant_value, limit = constant(value), constant(bound)
+    if constant_value is not None and limit is not None:
+        return constant_value >= limit if relation == ">=" else constant_value < limit
     condition = value >= bound if relation == ">=" else value < bound
     return emit.proves(condition)

@@ -1,4 +1,4 @@
-"""Accesses of tensors in global memory as views, and the DMA that moves them."""
+"""Accesses to tensors in global memory as views, and their DMA transfers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from tilecore.ir.nodes import IfThenElse, Var, tirx
 
 @dataclass(frozen=True)
 class GlobalAccess:
-    """offset: of the element of iteration 0. steps: elements for one iteration, by loop. clips: by loop."""
+    """An access to a tensor.
+
+    offset: the offset of the element that iteration 0 accesses. steps: for each loop, the elements from one iteration
+    to the next. clips: for each loop, the iterations inside of the tensor, where these are not all.
+    """
 
     buffer: Var
     offset: Any
@@ -24,25 +28,25 @@ class GlobalAccess:
     clips: dict[Var, Clip]
 
     def axes(self, frame: Frame) -> frozenset[str]:
-        if frame.spread is not None:
+        if frame.partitioned is not None:
             return frozenset("cw") if self.steps else frozenset()
         return frozenset(frame.axes[var] for var in self.steps)
 
 
 def strides_of(buffer: Var) -> list[Any]:
-    """In elements; row-major where the buffer has none of its own."""
+    """The strides of a tensor in elements; row-major ones where the buffer defines none."""
     if len(buffer.strides):
-        return [_known(s) for s in buffer.strides]
-    made: list[Any] = []
+        return [_int_if_constant(s) for s in buffer.strides]
+    strides: list[Any] = []
     step: Any = 1
     for size in reversed(list(buffer.shape)):
-        made.insert(0, step)
-        step = _known(step * size)
-    return made
+        strides.insert(0, step)
+        step = _int_if_constant(step * size)
+    return strides
 
 
 def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalAccess:
-    """Raises NotTensor for what is no view."""
+    """The access to ``buffer`` at ``indices``. Raises NotTensor where it is no view."""
     require_words(buffer)
     frame = emit.frame
     extents = extents_of(frame)
@@ -53,20 +57,20 @@ def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalA
         factors, rest = frame.terms(index)
         clip = clip_axis(emit, factors, rest, size, extents)
         if any(factor < 0 for factor in factors.values()):
-            raise NotTensor(f"{buffer.name} is gone through backwards")
+            raise NotTensor(f"{buffer.name} is accessed with a negative stride")
         for var, factor in factors.items():
-            steps[var] = _known(steps.get(var, 0) + factor * stride)
+            steps[var] = _int_if_constant(steps.get(var, 0) + factor * stride)
             if clip is not None:
                 if var in clips:
-                    raise NotTensor(f"two axes of {buffer.name} cut the loop {var.name}")
+                    raise NotTensor(f"the ends of two axes of {buffer.name} cut the loop {var.name}")
                 clips[var] = clip
-        offset = _known(offset + rest * stride)
+        offset = _int_if_constant(offset + rest * stride)
     return GlobalAccess(buffer, emit.analyzer.simplify(offset) if not isinstance(offset, int) else offset, steps, clips)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One DMA: which part of a local view, of the tensor, and when (None: always)."""
+    """One DMA transfer: the local view, the view of the tensor, and its condition (None: always)."""
 
     local: View
     remote: View
@@ -74,9 +78,10 @@ class Part:
 
 
 def parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part], bool]:
-    """The transfers between a tensor and a local view that varies along the access's axes; and do they cover all?"""
-    if emit.frame.spread is not None:
-        return _spread_parts(emit, access, local)
+    """(the transfers between a tensor and a local view that varies along the axes of the access, whether they cover the
+    whole local view)"""
+    if emit.frame.partitioned is not None:
+        return _partitioned_parts(emit, access, local)
     frame = emit.frame
     lane, offset, remote = local.lane, local.offset, access.offset
     counts = dict(zip(AXES, local.shape, strict=True))
@@ -93,8 +98,8 @@ def parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part],
         remote = remote + clip.first * access.steps[var]
         lane, offset = _moved(local, axis, clip.first, frame.lanes, lane, offset)
         if constant(clip.count) is None:
-            wanted = clip.count > 0
-            condition = wanted if condition is None else tirx.all(condition, wanted)
+            is_nonempty = clip.count > 0
+            condition = is_nonempty if condition is None else tirx.all(condition, is_nonempty)
         elif constant(clip.count) == 0:
             return [], False
     shape = tuple(counts[a] for a in AXES)
@@ -105,7 +110,7 @@ def parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part],
 
 
 def _moved(local: View, axis: str, first: Any, lanes: int, lane: Any, offset: Any) -> tuple[Any, Any]:
-    """Lane and offset after ``first`` steps along an axis."""
+    """The lane and the offset after ``first`` iterations along an axis."""
     if constant(first) == 0:
         return lane, offset
     stride = local.strides[AXES.index(axis)]
@@ -114,20 +119,20 @@ def _moved(local: View, axis: str, first: Any, lanes: int, lane: Any, offset: An
     return first % lanes, offset + first // lanes * stride
 
 
-def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part], bool]:
+def _partitioned_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part], bool]:
     frame = emit.frame
     if not access.steps:  # one element, to all lanes
         far = View(access.buffer, 0, access.offset, (1, 1, 1, 1), (0, 0, 0, 0))
         return [Part(local, far, None)], True
-    assert frame.spread is not None
-    step = access.steps[frame.spread]
-    clip = access.clips.get(frame.spread)
+    assert frame.partitioned is not None
+    step = access.steps[frame.partitioned]
+    clip = access.clips.get(frame.partitioned)
     if clip is not None and constant(clip.first) != 0:
-        raise NotTensor("a single loop that begins before its tensor does")
+        raise NotTensor("the loop begins before the start of its tensor")
     count = frame.count if clip is None else clip.count
     chunk = frame.chunk
     full, rest = count // chunk, count % chunk
-    made = []
+    transfers = []
     for rows, columns, lane, number in ((full, chunk, 0, full), (1, rest, full, rest)):
         if constant(number) == 0:
             continue
@@ -135,12 +140,12 @@ def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[lis
         far = View(
             access.buffer, 0, access.offset + lane * chunk * step, (1, rows, 1, columns), (0, chunk * step, 0, step)
         )
-        made.append(Part(near, far, None if constant(number) is not None else number > 0))
-    return made, constant(count) == frame.extents["c"] * chunk
+        transfers.append(Part(near, far, None if constant(number) is not None else number > 0))
+    return transfers, constant(count) == frame.extents["c"] * chunk
 
 
 def load_into(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
-    """From the tensor to a local view; what is outside of the tensor gets ``safe``."""
+    """Loads an access to a local view; elements outside of the tensor become ``safe``."""
     transfers, whole = parts(emit, access, local)
     if not whole:
         _fill_rest(emit, access, local, safe)
@@ -153,7 +158,7 @@ def load_into(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> No
 
 
 def _load_to_all(emit: Emitter, part: Part) -> None:
-    """The broadcast's elements must be neighbours; others are read once for each lane."""
+    """Loads a part to every lane: by a broadcast where its elements are adjacent, else once for each lane."""
     far = part.remote
     n, c, h, w = far.strides
     if constant(far.shape[3]) == 1 or constant(w) == 1:
@@ -164,23 +169,23 @@ def _load_to_all(emit: Emitter, part: Part) -> None:
 
 
 def _fill_rest(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
-    """Fills the view if the tensor's end cuts it: inner blocks are not cut."""
+    """Fills the view with ``safe`` where the end of the tensor clips it, which is not so in inner blocks."""
     extents = extents_of(emit.frame)
-    with emit.inner() as made:
+    with emit.inner() as fills:
         emit.emit("fill", local, safe)
     cut: Any = None
     for var, clip in access.clips.items():
         if constant(clip.count) is not None:
             cut = None
             break
-        own = clip.count < extents[var]
-        cut = own if cut is None else tirx.any(cut, own)
-    padded = emit.frame.spread is not None and emit.frame.count % emit.frame.chunk
-    emit.add(seq(made) if cut is None or padded else IfThenElse(cut, seq(made), None, span=emit.span))
+        is_cut = clip.count < extents[var]
+        cut = is_cut if cut is None else tirx.any(cut, is_cut)
+    padded = emit.frame.partitioned is not None and emit.frame.count % emit.frame.chunk
+    emit.add(seq(fills) if cut is None or padded else IfThenElse(cut, seq(fills), None, span=emit.span))
 
 
 def store_from(emit: Emitter, access: GlobalAccess, source: Tile) -> None:
-    """From a value that varies along the axes of the access, to the tensor."""
+    """Stores a value that varies along the axes of the access to the tensor."""
     local = source.view
     if "c" not in access.axes(emit.frame):
         local = local.with_shape(local.shape[0], 1, *local.shape[2:])
@@ -190,11 +195,11 @@ def store_from(emit: Emitter, access: GlobalAccess, source: Tile) -> None:
 
 
 def _add(emit: Emitter, name: str, to: View, source: View, condition: Any) -> None:
-    with emit.inner() as made:
+    with emit.inner() as statements:
         emit.emit(name, to, source)
-    emit.add(seq(made) if condition is None else IfThenElse(condition, seq(made), None, span=emit.span))
+    emit.add(seq(statements) if condition is None else IfThenElse(condition, seq(statements), None, span=emit.span))
 
 
-def _known(value: Any) -> Any:
-    known = constant(value)
-    return value if known is None else known
+def _int_if_constant(value: Any) -> Any:
+    constant_value = constant(value)
+    return value if constant_value is None else constant_value

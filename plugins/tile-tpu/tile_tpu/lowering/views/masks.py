@@ -1,4 +1,4 @@
-"""Masks of stores to tensors: a condition that holds for a range of one loop cuts the transfer."""
+"""Masked stores to tensors: a condition that holds in a range of one loop clips the transfer."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tilecore.ir.nodes import Var, tirx
 
 
 def with_masks(emit: Emitter, access: GlobalAccess, masks: list[Any]) -> GlobalAccess:
-    """The access only where all masks hold. Raises NotTensor where they are no ranges of single loops."""
+    """The access, clipped to the iterations in which all masks hold. Raises NotTensor where a mask is no range of one
+    loop."""
     clips = dict(access.clips)
     for mask in masks:
         for part in _conjuncts(mask):
             var, first, last = _range(emit, part)
             if var not in access.steps:
-                raise NotTensor("a condition on a loop that the tensor does not run along")
+                raise NotTensor("the condition of a store is on a loop that does not index the tensor")
             extent = extents_of(emit.frame)[var]
-            own = clips.get(var, Clip(0, extent))
-            clips[var] = _joined(emit, own, first, last)
+            clip = clips.get(var, Clip(0, extent))
+            clips[var] = _intersection(emit, clip, first, last)
     return GlobalAccess(access.buffer, access.offset, access.steps, clips)
 
 
@@ -39,7 +40,7 @@ _OPPOSITE = {"LT": ">=", "LE": ">", "GT": "<=", "GE": "<"}
 
 
 def _opposites(mask: Any) -> list[Any]:
-    """Conditions that all hold where ``mask`` does not."""
+    """The conjuncts of the negation of ``mask``."""
     name = type(mask).__name__
     if name in ("Or", "BitwiseOr"):
         return [*_opposites(mask.a), *_opposites(mask.b)]
@@ -49,22 +50,22 @@ def _opposites(mask: Any) -> list[Any]:
 def _opposite(condition: Any) -> Any:
     relation = _OPPOSITE.get(type(condition).__name__)
     if relation is None:
-        raise NotTensor(f"the condition not {condition} at a store to a tensor")
+        raise NotTensor(f"the condition of a store to a tensor is not a range of one loop: not {condition}")
     a, b = condition.a, condition.b
     return {">=": lambda: a >= b, ">": lambda: a > b, "<=": lambda: a <= b, "<": lambda: a < b}[relation]()
 
 
 def _range(emit: Emitter, condition: Any) -> tuple[Var, Any, Any]:
-    """(loop, first, last + 1) of the iterations for which a comparison holds; None: no end on that side."""
+    """The iterations in which a comparison holds: (loop variable, first, last + 1). None is an open end."""
     name = type(condition).__name__
     if name not in ("LT", "LE", "GT", "GE", "EQ"):
-        raise NotTensor(f"the condition {condition} at a store to a tensor")
+        raise NotTensor(f"the condition of a store to a tensor is not a range of one loop: {condition}")
     factors, rest = emit.frame.terms(condition.a - condition.b)
     if len(factors) != 1:
-        raise NotTensor(f"the condition {condition} at a store to a tensor")
+        raise NotTensor(f"the condition of a store to a tensor is not a range of one loop: {condition}")
     ((var, factor),) = factors.items()
     if factor not in (1, -1):
-        raise NotTensor(f"the condition {condition} at a store to a tensor")
+        raise NotTensor(f"the condition of a store to a tensor is not a range of one loop: {condition}")
     if factor == -1:  # -var + rest < 0  <=>  var - rest > 0
         rest = -rest
         name = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ"}[name]
@@ -80,8 +81,8 @@ def _range(emit: Emitter, condition: Any) -> tuple[Var, Any, Any]:
     return var, edge, edge + 1
 
 
-def _joined(emit: Emitter, own: Clip, first: Any, last: Any) -> Clip:
-    start, end = own.first, own.first + own.count
+def _intersection(emit: Emitter, clip: Clip, first: Any, last: Any) -> Clip:
+    start, end = clip.first, clip.first + clip.count
     if first is not None:
         start = _extreme(emit, max, tirx.max, start, first)
     if last is not None:
@@ -90,10 +91,10 @@ def _joined(emit: Emitter, own: Clip, first: Any, last: Any) -> Clip:
     return Clip(start, count)
 
 
-def _extreme(emit: Emitter, known: Any, general: Any, a: Any, b: Any) -> Any:
-    one, other = constant(a), constant(b)
-    if one is not None and other is not None:
-        return known(one, other)
-    made = emit.analyzer.simplify(general(a, b))
-    value = constant(made)
-    return made if value is None else value
+def _extreme(emit: Emitter, of_constants: Any, of_expressions: Any, a: Any, b: Any) -> Any:
+    constant_a, constant_b = constant(a), constant(b)
+    if constant_a is not None and constant_b is not None:
+        return of_constants(constant_a, constant_b)
+    extreme = emit.analyzer.simplify(of_expressions(a, b))
+    constant_value = constant(extreme)
+    return extreme if constant_value is None else constant_value

@@ -1,7 +1,7 @@
-"""Products of 8-bit integers: the matrix unit takes two signed or two unsigned operands.
+"""Products of 8-bit integers. The matrix unit takes two signed or two unsigned operands.
 
-Of one of each, the unsigned one is cut in its lower seven bits and its highest one, both signed: u = (u & 127) -
-int8(u & 128), where int8 of 128 is -128.
+For a signed and an unsigned operand, the unsigned one is split into its lower seven bits and its highest bit, both as
+signed bytes: u = (u & 127) - int8(u & 128), where int8(128) is -128.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
 from tilecore.ir.build import const
 
-_DEEPEST = (2**31 - 1) // 255**2  # of unsigned operands: the unit's sum is a signed number of 32 bits
+_DEEPEST = (2**31 - 1) // 255**2  # the largest depth for unsigned operands: the unit accumulates in int32
 
 
 RESULTS = ("int32", "uint32")
 
 
 def declines(a: str, b: str, c: str, depth: int) -> str | None:
-    """Why there is no product of (M, depth) bytes ``a`` and (depth, N) bytes ``b`` in ``c``."""
+    """The reason why a product of (M, depth) bytes ``a`` and (depth, N) bytes ``b`` cannot be stored as ``c``; None
+    where it can."""
     if c == "uint32" and "int8" in (a, b):
-        return "products of signed bytes are added up in int32"
+        return "products of signed bytes are accumulated in int32 only"
     if a == b == "uint8" and depth > _DEEPEST:
         return f"sums of more than {_DEEPEST} products of unsigned bytes do not fit into int32"
     return None
 
 
 def products(work: Work, left: View, right: View) -> Iterator[tuple[View, View, bool]]:
-    """(left, right, whether it is subtracted) of the products that make up left @ right."""
+    """The products whose sum is left @ right: (left, right, whether it is subtracted)."""
     if left.dtype == right.dtype:
         yield left, right, False
         return
@@ -40,6 +41,6 @@ def products(work: Work, left: View, right: View) -> Iterator[tuple[View, View, 
 
 
 def _masked(work: Work, value: View, mask: int) -> View:
-    made = work.room(known_shape(value), "int8", f"{value.buffer.name}_bits")
-    work.emit("and", made, value, const(mask, "uint8"))
-    return made
+    masked = work.room(known_shape(value), "int8", f"{value.buffer.name}_bits")
+    work.emit("and", masked, value, const(mask, "uint8"))
+    return masked

@@ -1,7 +1,8 @@
 """gemm on the matrix unit.
 
-Its operands are whole rows from lane 0 on; it multiplies A by B and by B transposed, so that a transposed A is turned
-first. It adds to float32 and int32 only: other results are added up in float32 and rounded once for each T.gemm.
+The operands of the unit have their rows in lanes, from lane 0 on. It multiplies A by B, or by B transposed; a
+transposed A is transposed in memory first. It accumulates in float32 and int32 only: other results are accumulated in
+float32, and rounded once for each T.gemm.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
         if n != 1 or h != 1 or len(region.region) < 2:
             return f"the tile of {region.source.name} is not a matrix"
     if any(region.source.same_as(call.c.source) for region in (call.a, call.b)):
-        return "C is A or B"
+        return "C is one of its operands"
     return _no_types(call, env)
 
 
@@ -48,7 +49,7 @@ def _no_types(call: TileCall, env: PassEnv) -> str | None:
     if a not in (*_FLOATS, *_BYTES) or b not in (*_FLOATS, *_BYTES):
         return f"the matrix unit has no product of {a} and {b}"
     if c not in ("float32", *_HALVES):
-        return f"the matrix unit has no result of {a} and {b} in {c}"
+        return f"the matrix unit does not store a product of {a} and {b} as {c}"
     return None
 
 
@@ -71,7 +72,8 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
 
 
 def common_type(a: str, b: str) -> str:
-    """The type that both operands are brought to without loss: a half, "fp8" for any two of these, or float32."""
+    """The type to which both operands can be converted without loss: float16, bfloat16, float32, or "fp8" for two
+    operands of 8-bit float types."""
     if a in _FP8 and b in _FP8:
         return "fp8"
     kinds = {kind for kind in (a, b) if kind not in (*_FP8, *_BYTES)}  # those fit into any other
@@ -81,7 +83,7 @@ def common_type(a: str, b: str) -> str:
 
 
 def _left(work: Work, call: TileCall, a: View) -> View:
-    """A with its rows in lanes."""
+    """A aligned, with its rows in lanes: transposed where the call says so."""
     a = work.aligned_operand(a)
     return work.transposed(a) if call.transpose_a else a
 
@@ -95,11 +97,11 @@ def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) 
 
 
 def _accumulate(work: Work, call: TileCall, result: View, products: list[tuple[View, View]]) -> None:
-    """result (+)= the sum of products, smallest first."""
+    """Stores or adds the sum of the products, which come smallest first, to the result."""
     adds = accumulates(call)
     kind = products[0][0].dtype
-    own = "float16" if kind in _FP8 else kind  # what the unit writes besides float32
-    direct = len(products) == 1 and constant(adds) == 0 and result.dtype in (own, "float32")
+    narrow_type = "float16" if kind in _FP8 else kind  # the result type of the unit besides float32
+    direct = len(products) == 1 and constant(adds) == 0 and result.dtype in (narrow_type, "float32")
     total = _total(work, result, "float32", direct, adds)
     for number, (left, right) in enumerate(products):
         multiply(work, Product(total, left, right, bool(call.transpose_b), adds if number == 0 else 1))
@@ -107,27 +109,28 @@ def _accumulate(work: Work, call: TileCall, result: View, products: list[tuple[V
 
 
 def accumulates(call: TileCall) -> Any:
-    """1, 0 or an expression: whether C is added to."""
-    known = constant(call.clear_accum)
-    return tirx.Not(call.clear_accum.astype("bool")) if known is None else int(not known)
+    """Whether the product is added to C: 1, 0 or an expression."""
+    constant_flag = constant(call.clear_accum)
+    return tirx.Not(call.clear_accum.astype("bool")) if constant_flag is None else int(not constant_flag)
 
 
 def _total(work: Work, result: View, dtype: str, direct: bool, adds: Any) -> View:
-    """Memory for the sum: the result's own where it can be, with what the result is before where that is added."""
+    """The accumulator: the result itself where its type and layout allow, else a new buffer. Where the product is added
+    to the result, the new buffer begins with a copy of it."""
     settled = work.settled(result)
     if work.is_aligned(settled) and (direct or result.dtype == dtype):
         return settled
-    made = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
+    total = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
     if constant(adds) == 0:
-        return made
+        return total
     with work.inner() as before:
         if result.dtype == dtype:
-            work.transfer(made, result)
+            work.transfer(total, result)
         else:
             old = result if constant(result.lane) == 0 else work.aligned_operand(result)
-            work.emit("cast", made, old, "even")
+            work.emit("cast", total, old, "even")
     only_if(work, adds, before)
-    return made
+    return total
 
 
 def _put(work: Work, total: View, result: View) -> None:
@@ -142,17 +145,17 @@ def _put(work: Work, total: View, result: View) -> None:
 
 
 def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
-    adds, turned = accumulates(call), bool(call.transpose_b)
+    adds, transposed = accumulates(call), bool(call.transpose_b)
     left, right = _left(work, call, a), work.aligned_operand(b)
     if result.dtype == "uint32":
         product = work.room(known_shape(result), "int32", "product")
-        multiply(work, Product(product, left, right, turned, 0))
+        multiply(work, Product(product, left, right, transposed, 0))
         total = _total(work, result, "uint32", False, adds)
         add_or_put(work, total, work.converted(product, "uint32"), adds)
     else:
         total = _total(work, result, "int32", False, adds)
-        for number, (one, other, minus) in enumerate(byte_products.products(work, left, right)):
-            multiply(work, Product(total, one, other, turned, adds if number == 0 else 1, minus))
+        for number, (left_part, right_part, minus) in enumerate(byte_products.products(work, left, right)):
+            multiply(work, Product(total, left_part, right_part, transposed, adds if number == 0 else 1, minus))
     _put(work, total, result)
 
 

@@ -1,4 +1,4 @@
-"""One product of two tiles that is added to a third, also where the matrix unit only overwrites."""
+"""A product of two tiles that is added to a third one, also where the matrix unit can only overwrite its result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _BYTES = ("int8", "uint8")
 
 @dataclass(frozen=True)
 class Product:
-    """total (+)= left @ right, or -= with ``minus``; all aligned. right is (N, K) if ``transposed``. adds: 0, 1 or an
-    expression: whether what total is before counts."""
+    """``total += left @ right``, or ``-=`` with ``minus``; all views are aligned. transposed: ``right`` is (N, K).
+    adds: 0, 1 or an expression: whether the product is added to ``total`` or replaces it."""
 
     total: View
     left: View
@@ -33,13 +33,14 @@ def multiply(work: Work, product: Product) -> None:
         assert not product.minus
         work.emit(name, total, product.left, product.right, adds)
         return
-    made = work.room(known_shape(total), total.dtype, "product")
-    work.emit(name, made, product.left, product.right, 0)
-    add_or_put(work, total, made, adds, "sub" if product.minus else "add")
+    product_view = work.room(known_shape(total), total.dtype, "product")
+    work.emit(name, product_view, product.left, product.right, 0)
+    add_or_put(work, total, product_view, adds, "sub" if product.minus else "add")
 
 
 def add_or_put(work: Work, total: View, value: View, adds: Any, name: str = "add") -> None:
-    """total (+)= value. adds: 0, 1 or an expression. name: of the instruction."""
+    """Adds ``value`` to ``total`` with the instruction ``name`` where ``adds`` (0, 1 or an expression), else copies
+    it."""
     with work.inner() as added:
         work.emit(name, total, total, value)
     with work.inner() as copied:
@@ -59,10 +60,10 @@ def _adds_itself(work: Work, product: Product) -> bool:
 
 
 def only_if(work: Work, condition: Any, then: list[Stmt], other: list[Stmt] | None = None) -> None:
-    """Adds the statements of one branch, or of both where the condition is known at run time only."""
-    known = constant(condition)
-    if known is None:
+    """Emits one branch where the condition is a constant, else both under an ``if``."""
+    constant_condition = constant(condition)
+    if constant_condition is None:
         work.add(IfThenElse(condition, seq(then), seq(other) if other else None, span=work.span))
         return
-    for statement in then if known else other or []:
+    for statement in then if constant_condition else other or []:
         work.add(statement)
