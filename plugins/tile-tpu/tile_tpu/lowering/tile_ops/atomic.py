@@ -1,4 +1,4 @@
-"""Atomics of tiles on tensors: read, join, write, as the blocks of a core run one after the other.
+"""Atomics of tiles on tensors: read, combine, write, as the blocks of a core run one after the other.
 
 There are no atomic operations on memory; the blocks of a kernel whose tiles may meet run on one core.
 """
@@ -13,7 +13,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, constant, dtype_of, load, nest, store
 from tilecore.ir.nodes import Expr, Stmt, TensorRegion, tirx
-from tilecore.ir.reductions import has_meaning, join
+from tilecore.ir.reductions import combine, has_meaning
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.tile_ops.copies import axes_of, indices_of
 
@@ -53,9 +53,9 @@ def _joined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
     """A NaN that is there already is no number: of it and a number max and min are the number."""
     if kind in ("max", "min") and FACTS[dtype].kind == "float":
         return (tirx.Max if kind == "max" else tirx.Min)(old, value)
-    return join(_KINDS[kind], old, value)
+    return combine(_KINDS[kind], old, value)
 
 
 IMPLEMENTATIONS = (
-    TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
+    TileOpImpl("atomic", "read, combine, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
 )
