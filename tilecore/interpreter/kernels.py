@@ -14,7 +14,7 @@ from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.nodes import AttrStmt, Stmt
-from tilecore.ir.tile_ops import joins_threads
+from tilecore.ir.tile_ops import combines_threads
 
 _LETTERS = "xyz"
 
@@ -29,7 +29,7 @@ def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
     grid = [scope.expression(extent) for _, _, extent in block_axes]
     block = [scope.expression(extent) for _, _, extent in thread_axes]
     named = [mentions(body, {var}) for _, var, _ in thread_axes]
-    threaded = bool(thread_axes) and (any(named) or joins_threads(body))
+    threaded = bool(thread_axes) and (any(named) or combines_threads(body))
     written = {scope.facts.root(buffer) for buffer in written_buffers(body)}
     with scope.inner(lanes="single", in_kernel=True, written_in_kernel=written):
         block_slots = [scope.define(var).slot for _, var, _ in block_axes]

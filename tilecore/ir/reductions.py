@@ -1,4 +1,4 @@
-"""The kinds of reduction: their identity, and how to combine two partial results."""
+"""Defines the kinds of reduction: the identity of each, and how to combine two partial results."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from tilecore.ir.build import cast, const
 from tilecore.ir.intrinsics import is_nan
 from tilecore.ir.nodes import Expr, Select, tirx
 
-# "max.nan" and "min.nan": as max and min, but a NaN stays
+# "max.nan" and "min.nan" are max and min that propagate a NaN
 KINDS = ("sum", "prod", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
-_JOINED = {"abssum": "sum", "absmax": "max"}
+_COMBINED_AS = {"abssum": "sum", "absmax": "max"}
 
 
 def has_meaning(kind: str, dtype: str) -> bool:
-    """Can values of ``dtype`` be joined so? Floats have no bitwise operations, bool has no sums."""
+    """Is the kind of reduction defined for ``dtype``? Floats have no bitwise operations, and bool has no sums."""
     facts = DType(dtype).facts
     if kind.removeprefix("bit") in ("and", "or", "xor"):
         return facts.kind != "float"
-    return facts.kind != "bool" or joiner(kind) not in ("sum", "prod", "add")
+    return facts.kind != "bool" or combining_kind(kind) not in ("sum", "prod", "add")
 
 
-def joiner(kind: str) -> str:
-    """The kind that joins partial results: that of absolute values is the plain one."""
-    return _JOINED.get(kind, kind)
+def combining_kind(kind: str) -> str:
+    """The kind that combines partial results: for a reduction of absolute values, the kind without them."""
+    return _COMBINED_AS.get(kind, kind)
 
 
-def joining(kind: str, nan_propagate: Any) -> str:
-    """The kind that joins partial results of ``kind``: of max and min, if a NaN is to stay, the one that keeps it."""
-    plain = joiner(kind)
+def combining_kind_of(kind: str, nan_propagate: Any) -> str:
+    """The kind that combines partial results of ``kind``; for max and min the form that propagates a NaN, if it
+    shall."""
+    plain = combining_kind(kind)
     return f"{plain}.nan" if nan_propagate and plain in ("max", "min") else plain
 
 
-NUMBERS = ".numbers"  # behind a kind: no partial result is a NaN
+NUMBERS = ".numbers"  # suffix of a kind: no partial result is a NaN
 
 
 def element(kind: str, value: Expr) -> Expr:
-    """What is joined for one element: its absolute value, or itself."""
-    return tirx.abs(value) if kind in _JOINED and not str(value.ty.dtype).startswith(("uint", "bool")) else value
+    """The value that a reduction combines for one element: the element or its absolute value."""
+    return tirx.abs(value) if kind in _COMBINED_AS and not str(value.ty.dtype).startswith(("uint", "bool")) else value
 
 
 def accumulator(dtype: str) -> str:
@@ -48,10 +49,10 @@ def accumulator(dtype: str) -> str:
 
 
 def identity(kind: str, dtype: str) -> Expr:
-    """The value that joins to nothing."""
+    """The identity of a kind: combined with a value, it gives the value."""
     facts = DType(dtype).facts
-    smallest = kind == "absmax"  # of no absolute values
-    kind = joiner(kind).removesuffix(".nan")
+    smallest = kind == "absmax"  # no absolute value is less than 0
+    kind = combining_kind(kind).removesuffix(".nan")
     if smallest or kind in ("sum", "bitor", "bitxor"):
         return const(False if facts.kind == "bool" else 0, dtype)
     if kind == "prod":
@@ -68,11 +69,11 @@ def identity(kind: str, dtype: str) -> Expr:
     return const((-high - 1 if signed else 0) if kind == "max" else high, dtype)
 
 
-def join(kind: str, total: Expr, value: Expr) -> Expr:
-    """``total`` joined with one more value (vectors: lane by lane). A NaN in max and min is passed over."""
+def combine(kind: str, total: Expr, value: Expr) -> Expr:
+    """``total`` combined with one more value (vectors: lane by lane). Max and min ignore a NaN."""
     if kind.endswith(NUMBERS):
-        return join_number(kind.removesuffix(NUMBERS), total, value)
-    kind = joiner(kind)
+        return combine_numbers(kind.removesuffix(NUMBERS), total, value)
+    kind = combining_kind(kind)
     dtype = str(total.ty.dtype)
     value = cast(value, dtype)
     is_bool = dtype.startswith("bool")
@@ -88,11 +89,11 @@ def join(kind: str, total: Expr, value: Expr) -> Expr:
     return Select(better, value, total)
 
 
-def join_number(kind: str, total: Expr, value: Expr) -> Expr:
-    """As :func:`join`, where ``total`` is a number: one instruction for max and min where there is one."""
-    plain = joiner(kind)
+def combine_numbers(kind: str, total: Expr, value: Expr) -> Expr:
+    """As :func:`combine`, where ``total`` is not a NaN: max and min are one operation then."""
+    plain = combining_kind(kind)
     if plain not in ("max", "min") or "float" not in str(total.ty.dtype):
-        return join(kind, total, value)
+        return combine(kind, total, value)
     return (tirx.Max if plain == "max" else tirx.Min)(total, cast(value, str(total.ty.dtype)))
 
 

@@ -27,7 +27,7 @@ class TileOp:
 
     collective: the block executes it as one, so that all its threads must reach it, with the same operands.
     in_parallel: it may stand inside T.Parallel, where each iteration executes it.
-    joins_threads: it is an expression whose value is made of values of several threads.
+    combines_threads: it is an expression whose value is made of values of several threads.
     elementwise: it reads each element before it writes the same one, so that source and destination may be one region.
     no_memory: it neither writes memory nor waits for other threads.
     is_mark: it states something about the kernel, and generates no code of its own.
@@ -46,7 +46,7 @@ class TileOp:
     feature: str = ""
     collective: bool = False
     in_parallel: bool = False
-    joins_threads: bool = False
+    combines_threads: bool = False
     elementwise: bool = False
     no_memory: bool = False
     is_mark: bool = False
@@ -182,7 +182,7 @@ _ROWS = (
         "allreduce",
         ("value:expr", "kind:str", "extent:int", "stride:int"),
         instead="T.reduce_sum and the like on a buffer",
-        joins_threads=True,
+        combines_threads=True,
         no_memory=True,
     ),
     # expression: the value of another thread of the warp, in parts of width threads; kind: idx xor up down
@@ -193,7 +193,7 @@ _ROWS = (
         spelling="shfl_{kind}",
         spellings=(("idx", "shfl_sync"),),
         instead="shared memory: write, T.sync_threads, read",
-        joins_threads=True,
+        combines_threads=True,
         no_memory=True,
     ),
     # expression: one bit for each thread of the warp: does predicate hold in it?
@@ -202,7 +202,7 @@ _ROWS = (
         ("predicate:expr",),
         module="threads",
         instead="shared memory: write, T.sync_threads, read",
-        joins_threads=True,
+        combines_threads=True,
         no_memory=True,
     ),
     # message, then expressions or one region

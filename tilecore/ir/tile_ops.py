@@ -131,7 +131,7 @@ def last_hint(node: Any, key: str) -> TileCall | None:
     return next(reversed(hints_of(node, key)), None)
 
 
-def joins_threads(node: Any) -> bool:
+def combines_threads(node: Any) -> bool:
     """Does a value in ``node`` depend on values of other threads?"""
     ops = (tile_op_of(call) for call in collect(node, Call))
-    return any(op is not None and op.joins_threads for op in ops)
+    return any(op is not None and op.combines_threads for op in ops)

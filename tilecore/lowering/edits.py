@@ -1,4 +1,4 @@
-"""A family's pipeline with the edits of a backend."""
+"""Applies the edits of a backend to the pipeline of its family."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import wrong
 
-# passes that were in a family before, each with the feature that switched it on, and what to do in a backend
+# passes that left a family, each with the feature that switched it on, and what a backend has to do now
 MOVED = {
     "add_branch_barriers": (
         "closed_branches",
         "it is in examples/backends/tile-opencl now: take it into the package and insert it after insert_barriers",
     )
 }
-IN_ORDER_SINCE = 2  # the contract since which passes inserted after one place run in the order written
+IN_ORDER_SINCE = 2  # the first contract version in which passes inserted after one pass run in the order written
 
 
 def edited(
     steps: Sequence[Pass | ExtensionPoint], edits: Sequence[PassEdit], owner: Origin, contract: int
 ) -> list[Pass]:
-    """The pipeline with a backend's edits, one after the other; gaps that nothing fills vanish.
+    """The pipeline after a backend's edits, without extension points.
 
-    owner: named in the PluginError for an edit that is wrong. contract: the version that the backend was written for.
+    owner: the origin that the PluginError for a wrong edit names. contract: the contract version of the backend.
     """
     return [step for step in edited_with_points(steps, edits, owner, contract) if isinstance(step, Pass)]
 
@@ -35,7 +35,7 @@ def edited(
 def edited_with_points(
     steps: Sequence[Pass | ExtensionPoint], edits: Sequence[PassEdit], owner: Origin, contract: int
 ) -> list[Pass | ExtensionPoint]:
-    """As :func:`edited`, with the family's extension points where they stand."""
+    """The pipeline after a backend's edits, with the extension points of the family."""
     pipeline = _Pipeline(steps, owner, in_order=contract >= IN_ORDER_SINCE)
     for edit in edits:
         pipeline.apply(edit)
@@ -43,18 +43,20 @@ def edited_with_points(
 
 
 def warn_of_moved(steps: Sequence[Pass], features: Collection[str], owner: Origin) -> None:
-    """Warn where a target asks by a feature for a pass that left its family, and has no pass of that name."""
+    """Warns if a target names the feature of a pass that left its family, and its pipeline has no pass of that name."""
     names = {step.name for step in steps}
     for name, (feature, remedy) in MOVED.items():
         if feature in features and name not in names:
-            text = f"{title(owner)}: its feature {feature!r} asks for the pass {name}, which the family lost; {remedy}"
+            text = f"{title(owner)}: its feature {feature!r} needs the pass {name}, which left the family; {remedy}"
             warnings.warn(text, DeprecationWarning, stacklevel=levels_to_user())
 
 
 class _Pipeline:
     def __init__(self, steps: Sequence[Pass | ExtensionPoint], owner: Origin, in_order: bool) -> None:
         self.steps, self.owner, self.in_order = list(steps), owner, in_order
-        self.inserted_after: dict[str, list[Pass]] = {}  # by the name of the place, in the order written
+        self.inserted_after: dict[
+            str, list[Pass]
+        ] = {}  # by the name of the pass or extension point, in the order written
 
     def apply(self, edit: PassEdit) -> None:
         at = self._index(edit)
@@ -65,8 +67,8 @@ class _Pipeline:
         elif edit.action == "remove" and edit.step is None and isinstance(self.steps[at], Pass):
             del self.steps[at]
         else:
-            expected = "a pass to insert at a gap or a pass, one to replace a pass by, or the name of one to remove"
-            raise self._wrong("it makes a pipeline edit that means nothing", str(edit), expected)
+            expected = "a pass to insert at an extension point or a pass, a new pass for a pass, or a pass to remove"
+            raise self._wrong("it makes an invalid pipeline edit", str(edit), expected)
 
     def _insert(self, at: int, step: Pass, edit: PassEdit) -> None:
         if edit.where == "before":
@@ -90,8 +92,8 @@ class _Pipeline:
         close = difflib.get_close_matches(edit.at, names, 1)
         expected = f"{close[0]!r}, or another of " if close else "one of "
         if edit.at in MOVED:
-            expected = f"another place ({MOVED[edit.at][1]}): one of "
-        message = f"it edits the pipeline at {edit.at!r}, which is not there"
+            expected = f"another pass or extension point ({MOVED[edit.at][1]}): one of "
+        message = f"it edits the pipeline at {edit.at!r}, which the pipeline does not have"
         raise self._wrong(message, repr(edit.at), expected + ", ".join(names))
 
     def _wrong(self, message: str, names: str, expected: str) -> PluginError:

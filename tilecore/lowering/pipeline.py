@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def family_steps(name: str) -> Sequence[Pass | ExtensionPoint]:
-    """The passes of a family of targets."""
+    """The passes and extension points of a family of targets."""
     if name == "loops":
         from tilecore.lowering.loops.pipeline import STEPS
 
@@ -49,11 +49,11 @@ def passes_of(backend: Backend) -> list[Pass]:
     """The passes that a kernel goes through on a backend's targets, in order."""
     family = family_steps(backend.lowering.family)
     edits = edited(family, backend.lowering.edits, backend, backend.target.contract)
-    return [CONTRACT_SUMS, *edits]  # the first is of every family, and not to be edited
+    return [CONTRACT_SUMS, *edits]  # every family begins with this pass, and backends cannot edit it
 
 
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
-    """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
+    """Lowers tile IR to target IR by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     steps = passes_of(backend)
     warn_of_moved(steps, env.capabilities.features, backend)
     family = family_steps(backend.lowering.family)
@@ -79,7 +79,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         try:
             current = step.run(current, env)
         except (LanguageError, LimitError, UnsupportedError) as error:
-            error.at(location_of_span(func.span))  # at least which kernel it is
+            error.at(location_of_span(func.span))  # an error without a location names the kernel at least
             raise
         except TilecoreError:
             raise
@@ -103,7 +103,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
 
 
 def _begin(step: Pass, env: PassEnv, is_checked: bool) -> None:
-    """Says which pass runs, and what state it may use."""
+    """Tells the state store which pass runs, and which state classes it may use."""
     if is_checked:
         env.states.begin(step.name, needs_of(step, env.implementations), leaves_of(step, env.implementations))
     else:

@@ -219,7 +219,7 @@ def in_stages(X, Y, tile, sums, bar):
         (half_a_warp, "not a range of whole warps"),
         (on_the_other_side, "not a range of whole warps"),
         (inside_another_condition, "not a range of whole warps"),
-        (copy_beside_a_continue, "reached by some threads of the block only"),
+        (copy_beside_a_continue, "reached by only some threads of the block"),
         (in_stages, "T.Pipelined"),
     ],
 )

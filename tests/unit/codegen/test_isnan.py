@@ -14,7 +14,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.records import Capabilities
 from tilecore.ir.build import const, load, op_name, store
 from tilecore.ir.nodes import NE, Call, Select, structural_equal, tirx
-from tilecore.ir.reductions import join
+from tilecore.ir.reductions import combine
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.target import Target
@@ -26,7 +26,7 @@ def of_bits(emit, node):
 
 def maximum(dtype="float32"):
     a, y = buffer("A", 64, dtype), buffer("Y", 64, dtype)
-    return kernel([a, y], store(y, join("max.nan", load(y, [TX]), load(a, [TX])), [TX]), threads=[64])
+    return kernel([a, y], store(y, combine("max.nan", load(y, [TX]), load(a, [TX])), [TX]), threads=[64])
 
 
 def number_or_zero():

@@ -198,7 +198,7 @@ def divergent(statement):
 
 
 def test_a_barrier_is_for_all_threads():
-    with pytest.raises(LanguageError, match="sync_threads is reached by some threads") as caught:
+    with pytest.raises(LanguageError, match="sync_threads is reached by only some threads") as caught:
         interpret(divergent(tile_statement("sync_threads", [])))
     assert caught.value.found == "3 of 8 threads"
 
@@ -218,7 +218,7 @@ def test_block_operations_are_for_all_threads():
                     Y[i] = A[i]
 
     for kernel in (copies, loops):
-        with pytest.raises(LanguageError, match="reached by some threads"):
+        with pytest.raises(LanguageError, match="reached by only some threads"):
             interpret(kernel, np.zeros(8, np.int32), np.zeros(8, np.int32))
 
 

@@ -70,14 +70,16 @@ def test_a_backend_written_for_contract_1_keeps_its_order():
     "edit", [PassEdit("insert", "c", step("x")), PassEdit("remove", "c"), PassEdit("replace", "", step("x"))]
 )
 def test_a_place_that_is_not_there_names_those_that_are(edit):
-    with pytest.raises(PluginError, match=rf"tile-acme 1.5\): .* at {edit.at!r}, which is not there") as caught:
+    with pytest.raises(
+        PluginError, match=rf"tile-acme 1.5\): .* at {edit.at!r}, which the pipeline does not have"
+    ) as caught:
         names(edit)
     assert caught.value.expected == "one of a, gap, b, end"
     assert "pip install --upgrade tile-acme" in caught.value.hint
 
 
 def test_a_pass_that_left_its_family_is_named_with_what_to_do():
-    with pytest.raises(PluginError, match="'add_branch_barriers', which is not there") as caught:
+    with pytest.raises(PluginError, match="'add_branch_barriers', which the pipeline does not have") as caught:
         names(PassEdit("insert", "add_branch_barriers", step("x")))
     assert "insert it after insert_barriers): one of a, gap" in caught.value.expected
 
@@ -85,7 +87,7 @@ def test_a_pass_that_left_its_family_is_named_with_what_to_do():
 def test_a_feature_that_asks_for_such_a_pass_is_warned_of():
     warn_of_moved([step("a")], {"atomics"}, OWNER)
     warn_of_moved([step("add_branch_barriers")], {"closed_branches"}, OWNER)
-    with pytest.warns(DeprecationWarning, match=r"tile-acme 1.5\): its feature 'closed_branches' asks for the pass"):
+    with pytest.warns(DeprecationWarning, match=r"tile-acme 1.5\): its feature 'closed_branches' needs the pass"):
         warn_of_moved([step("a")], {"closed_branches"}, OWNER)
 
 
@@ -107,7 +109,7 @@ def test_a_place_of_nearly_that_name_is_guessed():
     ],
 )
 def test_edits_that_mean_nothing(edit):
-    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* makes a pipeline edit that means nothing"):
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* makes an invalid pipeline edit"):
         names(edit)
 
 

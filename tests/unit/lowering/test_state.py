@@ -13,7 +13,7 @@ from tilecore.contract.records import Capabilities
 from tilecore.contract.state import BufferLayouts, PassState, SharedRequests, Workspaces
 from tilecore.errors import LoweringError
 from tilecore.lowering import pipeline
-from tilecore.lowering.declared_state import needed_too_early, wrong_authors
+from tilecore.lowering.declared_state import needed_too_early, wrong_publishers
 from tilecore.lowering.edits import edited
 from tilecore.lowering.simt.state import InferredLayouts, SharedPlan
 from tilecore.lowering.simt.thread_env import thread_env
@@ -152,8 +152,8 @@ def test_needs_come_after_leaves():
 
 
 def test_only_the_author_leaves_a_class():
-    assert wrong_authors([Pass("decide", decide, leaves=(Plan, Notes))]) == []
-    assert wrong_authors([Pass("use", use, leaves=(Plan,))]) == ["pass use leaves Plan, which decide publishes"]
+    assert wrong_publishers([Pass("decide", decide, leaves=(Plan, Notes))]) == []
+    assert wrong_publishers([Pass("use", use, leaves=(Plan,))]) == ["pass use leaves Plan, which decide publishes"]
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda", "tpu", "opencl"])
@@ -164,7 +164,7 @@ def test_every_pipeline_leaves_what_it_needs(target):
     family = pipeline.family_steps(backend.lowering.family)
     steps = edited(family, backend.lowering.edits, backend, backend.target.contract)
     assert needed_too_early(steps, implementations_of(backend)) == []
-    assert wrong_authors(steps) == []
+    assert wrong_publishers(steps) == []
 
 
 # -- PassEnv.facts, as contracts 1 and 2 have it ----------------------------------------------------------------------

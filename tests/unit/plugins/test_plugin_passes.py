@@ -112,7 +112,7 @@ def outline_early(func, env):
 
 AT_NO_PASS = [PassEdit("insert", "unroll_loop", Pass("mine", same))]
 WRONG = {
-    "Lowering.edits: it edits the pipeline at 'unroll_loop', which is not there": {"edits": AT_NO_PASS},
+    "Lowering.edits: it edits the pipeline at 'unroll_loop', which the pipeline does not have": {"edits": AT_NO_PASS},
     "Lowering.edits: field 'where' of PassEdit is wrong": {
         "edits": [PassEdit("insert", "unroll_loops", Pass("mine", same), where="beside")]
     },
@@ -163,7 +163,7 @@ def test_two_edits_at_one_place_are_both_made():
     assert ran == ["first", "second"], "the order written"
     instead = [PassEdit("replace", "unroll_loops", noting(name)) for name in ("one", "other")]
     _kernels.clear()
-    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* at 'unroll_loops', which is not there"):
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* at 'unroll_loops', which the pipeline does not have"):
         compiled(edits=instead)  # the first put another in its place
 
 

@@ -164,7 +164,7 @@ def require_block(state: State, site: Any, what: str) -> None:
         raise site.error(
             state,
             LanguageError,
-            f"{what} is reached by some threads of the block only",
+            f"{what} is reached by only some threads of the block",
             found=f"{int(np.sum(np.broadcast_to(state.mask, state.lanes)))} of {int(np.prod(state.lanes))} threads",
             expected="all threads: it is done by the whole block together",
             hint="take it out of the condition or loop that depends on the thread",

@@ -138,7 +138,7 @@ def require_groups(state: State, site: Site, numbers: np.ndarray, groups: Thread
         raise site.error(
             state,
             LanguageError,
-            "what threads do together is reached by some threads of a group only",
+            "what threads do together is reached by only some threads of a group only",
             found=f"{int(here[partly][0])} of {groups.extent} threads",
             expected="all threads of a group, or none",
         )

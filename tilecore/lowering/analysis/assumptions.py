@@ -1,4 +1,4 @@
-"""What T.assume promises of the sizes of a call: which numbers divide them."""
+"""Collects the divisors of sizes that T.assume states, and proves with them that an expression is a multiple."""
 
 from __future__ import annotations
 
@@ -26,36 +26,38 @@ from tilecore.ir.visit import children, substitute
 
 
 def assumed_divisors(func: PrimFunc) -> dict[Var, int]:
-    """For sizes and scalars of the call the number that divides them, by what ``size % number == 0`` states outside of
-    conditions of the function's own."""
+    """The divisor of each size and scalar parameter that an assumption ``size % divisor == 0`` names.
+
+    Assumptions inside an ``if`` or a ``while`` do not count, because they need not hold elsewhere.
+    """
     sizes = set(symbols_in(func.params)) | set(func.params)
-    found: dict[Var, int] = {}
-    _gather(func.body, sizes, found)
-    return found
+    divisors: dict[Var, int] = {}
+    _gather_divisors(func.body, sizes, divisors)
+    return divisors
 
 
 def is_multiple(value: Expr, number: int, divisors: Mapping[Var, int], analyzer: Analyzer | None = None) -> bool:
-    """Is ``value`` known to be a multiple of ``number``?"""
-    whole = {var: var * IntImm(dtype_of(var), divisor) for var, divisor in divisors.items()}  # var: how many of them
-    made: Any = substitute(value, whole)
-    return constant((analyzer or Analyzer()).simplify(made % IntImm(dtype_of(made), number))) == 0
+    """Can ``value`` be proved to be a multiple of ``number``, when each variable is a multiple of its divisor?"""
+    multiples = {var: var * IntImm(dtype_of(var), divisor) for var, divisor in divisors.items()}
+    scaled: Any = substitute(value, multiples)
+    return constant((analyzer or Analyzer()).simplify(scaled % IntImm(dtype_of(scaled), number))) == 0
 
 
-def _gather(node: Stmt, sizes: set[Var], found: dict[Var, int]) -> None:
+def _gather_divisors(node: Stmt, sizes: set[Var], divisors: dict[Var, int]) -> None:
     if isinstance(node, Evaluate) and op_name(node.value) == ASSUME:
         for condition in conjuncts(node.value.args[0]):
-            divided = _divided(condition, sizes)
-            if divided is not None:
-                var, number = divided
-                found[var] = lcm(found.get(var, 1), number)
+            divisibility = _divisibility(condition, sizes)
+            if divisibility is not None:
+                var, divisor = divisibility
+                divisors[var] = lcm(divisors.get(var, 1), divisor)
     if not isinstance(node, (IfThenElse, While)):
         for child in children(node):
-            _gather(child, sizes, found)
+            _gather_divisors(child, sizes, divisors)
 
 
-def _divided(condition: Expr, sizes: set[Var]) -> tuple[Var, int] | None:
-    """The size and the number of ``size % number == 0``."""
+def _divisibility(condition: Expr, sizes: set[Var]) -> tuple[Var, int] | None:
+    """The size and the divisor of a condition ``size % divisor == 0``; None for another condition."""
     if not (isinstance(condition, EQ) and isinstance(condition.a, FloorMod) and constant(condition.b) == 0):
         return None
-    size, number = condition.a.a, constant(condition.a.b)
-    return (size, number) if size in sizes and number is not None and number > 0 else None
+    size, divisor = condition.a.a, constant(condition.a.b)
+    return (size, divisor) if size in sizes and divisor is not None and divisor > 0 else None

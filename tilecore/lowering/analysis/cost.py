@@ -16,39 +16,38 @@ _FOREIGN = ("call_extern", "call_pure_extern", "call_packed")
 
 
 def block_cost(func: PrimFunc) -> int:
-    """Nanoseconds for one block, from the number of stores that it makes; an order of magnitude."""
-    return max(1, int(_stores(func.body) * NANOSECONDS_PER_STORE))
+    """The order of magnitude of the time of one block in nanoseconds, from the number of its stores."""
+    return max(1, int(_store_count(func.body) * NANOSECONDS_PER_STORE))
 
 
 def longest_block(func: PrimFunc) -> int:
-    """Nanoseconds that one block takes at most, an order of magnitude; 0 where that depends on data or on sizes of the
-    call: a ``while``, a loop whose trips are no constant, a function that is not of the language.
+    """The order of magnitude of the longest time of one block in nanoseconds; 0 if the time has no constant bound.
 
-    Every node of every expression counts as often as it is evaluated, so a kernel with few stores and much arithmetic
-    counts as what it is.
+    It has none with a ``while``, a loop whose trip count is not a constant, or a call of a foreign function. Every node
+    of every expression counts as often as it is evaluated, so arithmetic counts as well as stores do.
     """
-    nodes = _longest(func.body)
+    nodes = _max_nodes(func.body)
     return 0 if math.isinf(nodes) else math.ceil(nodes * NANOSECONDS_PER_NODE)
 
 
-def _longest(node: Stmt) -> float:
-    """Expression nodes that a statement evaluates at most; infinite where nothing bounds them."""
+def _max_nodes(node: Stmt) -> float:
+    """The largest number of expression nodes that a statement evaluates; infinite if it has no constant bound."""
     if isinstance(node, While):
         return math.inf
     inner = list(children(node))
     if not inner:
-        return _nodes(node)
-    total = sum(map(_longest, inner)) + sum(_nodes(getattr(node, name, None)) for name in ("condition", "value"))
+        return _node_count(node)
+    total = sum(map(_max_nodes, inner)) + sum(_node_count(getattr(node, name, None)) for name in ("condition", "value"))
     if isinstance(node, For):
         trips = constant(node.extent)
-        if trips is not None and trips <= 0:  # whatever the body is
+        if trips is not None and trips <= 0:  # also where the body has no bound
             return 0.0
         return math.inf if trips is None else trips * (1 + total)
     return total
 
 
-def _nodes(node: Any) -> float:
-    """Nodes inside ``node``; infinite with a call of a function that is not of the language."""
+def _node_count(node: Any) -> float:
+    """The number of expression nodes in ``node``; infinite if it calls a foreign function."""
     if node is None:
         return 0.0
     nodes = collect(node, Expr)
@@ -56,19 +55,19 @@ def _nodes(node: Any) -> float:
     return math.inf if foreign else 1.0 + len(nodes)
 
 
-def _stores(node: Stmt) -> float:
+def _store_count(node: Stmt) -> float:
     if isinstance(node, BufferStore):
         return 1.0
     if isinstance(node, Evaluate):
         return 1.0
     if isinstance(node, SeqStmt):
-        return sum(_stores(part) for part in node.seq)
-    inner = sum(_stores(child) for child in children(node))
+        return sum(_store_count(part) for part in node.seq)
+    inner = sum(_store_count(child) for child in children(node))
     if isinstance(node, For):
-        return inner * _trips(node.extent)
+        return inner * _trip_count(node.extent)
     return inner * UNKNOWN_TRIPS if isinstance(node, While) else inner
 
 
-def _trips(extent: Any) -> int:
-    known = constant(extent)
-    return UNKNOWN_TRIPS if known is None else known
+def _trip_count(extent: Any) -> int:
+    trips = constant(extent)
+    return UNKNOWN_TRIPS if trips is None else trips

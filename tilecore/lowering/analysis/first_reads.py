@@ -1,7 +1,8 @@
-"""Does a piece of code read elements of a buffer before it has written them?
+"""Finds upward-exposed reads: does a statement read an element of a buffer that it has not certainly written before?
 
-Here a write counts only where it is sure to happen, and to which element: stores alone. What *may* be written is
-asked of :mod:`tilecore.ir.memory_writes`.
+A forward analysis of definite writes. Only a store whose element is certain counts as a write; branches intersect the
+elements that both sides write; a loop with a constant range adds what each of its iterations writes. The writes that
+*may* happen are the subject of :mod:`tilecore.ir.memory_writes`.
 """
 
 from __future__ import annotations
@@ -31,28 +32,37 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect, substitute, variables
 
-LIMIT = 1024  # elements that are followed one by one
+LIMIT = 1024  # the largest number of elements of one loop that are listed one by one
 
-Place = tuple[Any, ...]  # the indices of an element: ints where they are known
+Element = tuple[Any, ...]  # the indices of an element; constant indices are ints
 
 
 @dataclass(frozen=True)
 class Written:
-    """Places that are written for sure. known: those whose indices are all numbers. others: the rest."""
+    """The elements that are certainly written: those whose indices are all constants, and those with other indices."""
 
-    known: frozenset[Place] = frozenset()
-    others: tuple[Place, ...] = ()
+    constant_indices: frozenset[Element] = frozenset()
+    symbolic_indices: tuple[Element, ...] = ()
 
-    def plus(self, places: Iterable[Place]) -> Written:
-        new = list(places)
-        others = [place for place in new if not _is_known(place)]
-        return Written(self.known.union(filter(_is_known, new)), (*self.others, *others))
+    def plus(self, elements: Iterable[Element]) -> Written:
+        new = list(elements)
+        symbolic_indices = [element for element in new if not _is_constant(element)]
+        return Written(
+            self.constant_indices.union(filter(_is_constant, new)), (*self.symbolic_indices, *symbolic_indices)
+        )
 
-    def has(self, place: Place) -> bool:
-        return place in self.known if _is_known(place) else any(_same(place, one) for one in self.others)
+    def has(self, element: Element) -> bool:
+        return (
+            element in self.constant_indices
+            if _is_constant(element)
+            else any(_same(element, written) for written in self.symbolic_indices)
+        )
 
     def common(self, other: Written) -> Written:
-        return Written(self.known & other.known, tuple(place for place in self.others if other.has(place)))
+        return Written(
+            self.constant_indices & other.constant_indices,
+            tuple(element for element in self.symbolic_indices if other.has(element)),
+        )
 
 
 def reads_first(body: Stmt, buffer: Var) -> bool:
@@ -64,7 +74,10 @@ def reads_first(body: Stmt, buffer: Var) -> bool:
 
 
 class _Walk:
-    """Follows what is written. Its methods give the places written after a statement, None once one was read first."""
+    """The forward analysis of one buffer.
+
+    Its methods return the elements that are certainly written after a statement; None after an upward-exposed read.
+    """
 
     def __init__(self, buffer: Var, size: int) -> None:
         self.buffer = buffer
@@ -74,10 +87,10 @@ class _Walk:
     def statement(self, node: Stmt, written: Written) -> Written | None:
         if isinstance(node, SeqStmt):
             for part in node.seq:
-                made = self.statement(part, written)
-                if made is None:
+                after = self.statement(part, written)
+                if after is None:
                     return None
-                written = made
+                written = after
             return written
         if isinstance(node, (For, While)):
             return self._loop(node, written)
@@ -88,8 +101,8 @@ class _Walk:
         if not self._is_covered(node, written):
             return None
         if isinstance(node, BufferStore) and node.buffer.same_as(self.buffer):
-            place = self._place(node.indices)
-            return written if written.has(place) else written.plus([place])
+            element = self._element(node.indices)
+            return written if written.has(element) else written.plus([element])
         return written
 
     def _loop(self, node: For | While, written: Written) -> Written | None:
@@ -104,14 +117,16 @@ class _Walk:
         start, extent = constant(node.min), constant(node.extent)
         if start is None or not extent:
             return written
-        return self._after(node.loop_var, range(start, start + extent), inside)
+        return self._after_loop(node.loop_var, range(start, start + extent), inside)
 
-    def _after(self, var: Var, values: range, written: Written) -> Written:
-        """The places after a loop over ``values``, written by each of its iterations; of no more than LIMIT of them."""
-        after = Written(written.known, tuple(place for place in written.others if not _names(place, var)))
-        moving = [place for place in written.others if _names(place, var)]
-        for place in moving[: LIMIT // max(1, len(values))]:
-            after = after.plus(self._place([_at(index, var, value) for index in place]) for value in values)
+    def _after_loop(self, var: Var, values: range, written: Written) -> Written:
+        """The elements that are written after a loop over ``values``; elements that it indexes count up to LIMIT."""
+        after = Written(
+            written.constant_indices, tuple(element for element in written.symbolic_indices if not _uses(element, var))
+        )
+        moving = [element for element in written.symbolic_indices if _uses(element, var)]
+        for element in moving[: LIMIT // max(1, len(values))]:
+            after = after.plus(self._element([_index_at(index, var, value) for index in element]) for value in values)
         return after
 
     def _branches(self, node: IfThenElse, written: Written) -> Written | None:
@@ -124,39 +139,39 @@ class _Walk:
         return then.common(other)
 
     def _is_covered(self, node: Any, written: Written) -> bool:
-        """Is all that ``node`` reads of the buffer written?"""
+        """Is every element of the buffer that ``node`` reads certainly written before?"""
         if any(region.source.same_as(self.buffer) for region in collect(node, TensorRegion)):
             return self._is_whole(written)
         for load in collect(node, TensorLoad):
             if not load.source.same_as(self.buffer) or self._is_whole(written):
                 continue
-            if not written.has(self._place(load.indices)):
+            if not written.has(self._element(load.indices)):
                 return False
         return True
 
     def _is_whole(self, written: Written) -> bool:
-        return len(written.known) >= self.size
+        return len(written.constant_indices) >= self.size
 
-    def _place(self, indices: Any) -> Place:
+    def _element(self, indices: Any) -> Element:
         simple = [index if isinstance(index, (int, Var)) else self.analyzer.simplify(index) for index in indices]
         return tuple(index if constant(index) is None else constant(index) for index in simple)
 
 
-def _is_known(place: Place) -> bool:
-    return all(isinstance(index, int) for index in place)
+def _is_constant(element: Element) -> bool:
+    return all(isinstance(index, int) for index in element)
 
 
-def _names(place: Place, var: Var) -> bool:
-    return any(not isinstance(index, int) and var in variables(index) for index in place)
+def _uses(element: Element, var: Var) -> bool:
+    return any(not isinstance(index, int) and var in variables(index) for index in element)
 
 
-def _at(index: Any, var: Var, value: int) -> Any:
+def _index_at(index: Any, var: Var, value: int) -> Any:
     if isinstance(index, int) or var.same_as(index):
         return index if isinstance(index, int) else value
     return substitute(index, {var: IntImm(str(var.ty.dtype), value)})
 
 
-def _same(a: Place, b: Place) -> bool:
+def _same(a: Element, b: Element) -> bool:
     return all(
         x == y if isinstance(x, int) or isinstance(y, int) else bool(structural_equal(x, y))
         for x, y in zip(a, b, strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, statements_of
 from tilecore.ir.nodes import AttrStmt, Expr, IterVar, SeqStmt, Stmt, Var
-from tilecore.ir.tile_ops import joins_threads
+from tilecore.ir.tile_ops import combines_threads
 from tilecore.ir.visit import variables
 
 
@@ -25,7 +25,7 @@ class ThreadAxis:
 
 @dataclass(frozen=True)
 class Threads:
-    """The axes of a block, x first. Threads are numbered with x fastest."""
+    """The axes of a block, x first. The linear index of a thread counts x fastest."""
 
     axes: tuple[ThreadAxis, ...]
 
@@ -38,8 +38,8 @@ class Threads:
         """The axes with more than one thread."""
         return tuple(axis for axis in self.axes if axis.extent > 1)
 
-    def number(self, indices: dict[Var, Any] | None = None) -> Expr:
-        """The number of the running thread in its block, as an expression of its indices."""
+    def linear_index(self, indices: dict[Var, Any] | None = None) -> Expr:
+        """The linear index of the running thread in its block, as an expression of its indices along the axes."""
         total: Any = const(0, "int32")
         step = 1
         for axis in self.axes:
@@ -51,7 +51,7 @@ class Threads:
 
 
 def is_axis(node: Stmt) -> bool:
-    """An axis of blocks or threads."""
+    """Is the statement an axis of blocks or threads?"""
     return isinstance(node, AttrStmt) and isinstance(node.node, IterVar) and node.attr_key == StatementAttr.AXIS
 
 
@@ -69,7 +69,7 @@ def axes_and_code(kernel: Stmt) -> tuple[list[AttrStmt], Stmt]:
     return levels, kernel
 
 
-def on_axes(levels: list[AttrStmt], code: Stmt) -> Stmt:
+def rebuild_kernel(levels: list[AttrStmt], code: Stmt) -> Stmt:
     """The kernel with these axes, outermost first, and this code."""
     for level in reversed(levels):
         code = AttrStmt(level.node, level.attr_key, level.value, code, span=level.span)
@@ -84,12 +84,12 @@ def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
         return body
     levels, code = axes_and_code(body)
     results = change(code, threads_of(levels))
-    return body if results.same_as(code) else on_axes(levels, results)
+    return body if results.same_as(code) else rebuild_kernel(levels, results)
 
 
 def map_kernels(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
-    """``body`` with ``change`` applied to the code of every kernel that asks for its threads."""
-    return each_kernel(body, lambda code, threads: change(code, threads) if asks_for_threads(code, threads) else code)
+    """``body`` with ``change`` applied to the code of every kernel that uses its threads."""
+    return each_kernel(body, lambda code, threads: change(code, threads) if uses_threads(code, threads) else code)
 
 
 def threads_in(body: Stmt) -> int | None:
@@ -108,9 +108,9 @@ def threads_of(levels: list[AttrStmt]) -> Threads:
     return Threads(tuple(axes[letter] for letter in "xyz" if letter in axes))
 
 
-def asks_for_threads(body: Stmt, threads: Threads) -> bool:
-    """Does the code name a thread's index, or join values of threads?"""
-    return bool(variables(body) & {axis.var for axis in threads.axes}) or joins_threads(body)
+def uses_threads(body: Stmt, threads: Threads) -> bool:
+    """Does the code use the index of a thread, or combine values of several threads?"""
+    return bool(variables(body) & {axis.var for axis in threads.axes}) or combines_threads(body)
 
 
 def without_unit_axes(threads: Threads) -> dict[Var, Expr]:

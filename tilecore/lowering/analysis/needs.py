@@ -1,6 +1,6 @@
-"""Finds what a kernel needs of a target, for comparison with the target's ``Capabilities``.
+"""Finds the capabilities that a kernel needs, for comparison with the target's ``Capabilities``.
 
-An empty set of capabilities says nothing, and nothing is compared with it.
+A target that declares no capability of some kind makes no statement about that kind, and every need of it is met.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tilecore.ir.visit import collect
 
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
 ORDER = "memory order"  # of an atomic operation
-CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
+CONVERSION = "a value is converted to"  # subject of a TYPE that no buffer or parameter has
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
 SOURCE_HINTS = {
     KernelHint.PRELUDE: "T.Kernel(prelude=...)",
@@ -52,9 +52,12 @@ _CALLS = ("call_extern", "call_pure_extern")
 
 @dataclass(frozen=True)
 class Need:
-    """kind: TYPE, SCOPE, OPERATION, FEATURE or ORDER. name: the capability's. subject: the buffer, or the operation as
-    users write it; of a TYPE with what it has to do with it. where: gives the place in the user's file. is_index: a
-    TYPE that sizes and conditions may have where the target computes 64-bit indices, whatever elements it has."""
+    """A capability that a kernel needs.
+
+    kind: TYPE, SCOPE, OPERATION, FEATURE or ORDER. name: the name of the capability. subject: the buffer, or the
+    operation as users write it; for a TYPE also the relation, as in "A has elements of". where: finds the location in
+    the user's file. is_index: a TYPE that a target with 64-bit indices has for sizes, even if not for elements.
+    """
 
     kind: str
     name: str
@@ -66,25 +69,26 @@ class Need:
         return f"{self.kind} {self.name}"
 
     def declared(self, capabilities: Capabilities) -> Collection[str]:
-        """What the target has of this kind; empty where it does not say."""
+        """The capabilities of this kind that the target declares; empty if it makes no statement."""
         sets = {TYPE: "dtypes", SCOPE: "scopes", OPERATION: "tile_ops", FEATURE: "features"}
         sets[ORDER] = "atomic_orders"
         return getattr(capabilities, sets[self.kind])  # type: ignore[no-any-return]
 
     def is_met(self, capabilities: Capabilities) -> bool:
-        known = self.declared(capabilities)
+        declared = self.declared(capabilities)
         if self.is_index and capabilities.index_bits == 64:
             return True
-        same = {self.name}
-        if self.kind == SCOPE and self.name.startswith("shared"):  # of a size that is known or not: one memory
-            same = {"shared", "shared.dyn"}
-        return not known or not same.isdisjoint(known)
+        names = {self.name}
+        if self.kind == SCOPE and self.name.startswith("shared"):  # static and dynamic shared memory are one capability
+            names = {"shared", "shared.dyn"}
+        return not declared or not names.isdisjoint(declared)
 
 
 def needs(func: PrimFunc) -> Iterator[Need]:
-    """All that a kernel (tile IR) needs, in the order of its text as far as kinds allow."""
+    """All needs of a kernel (tile IR): of its buffers, scalars, sizes, then of its operations in the order of the
+    text."""
     yield from _of_buffers(func)
-    yield from _of_numbers(func)
+    yield from _of_scalars(func)
     yield from _of_sizes(func)
     for node in collect(func.body, Evaluate, BufferStore, Bind, For, While, IfThenElse):
         yield from _of_operations(node)
@@ -105,11 +109,11 @@ def _of_buffers(func: PrimFunc) -> Iterator[Need]:
             yield Need(SCOPE, scope, name, where)
 
 
-def _of_numbers(func: PrimFunc) -> Iterator[Need]:
+def _of_scalars(func: PrimFunc) -> Iterator[Need]:
     for param in func.params:
         if not is_buffer_var(param) and dtype_of(param) in FACTS:
             name = str(param.name)
-            yield Need(TYPE, dtype_of(param), f"{name} is a number of", partial(place_of_parameter, func.span, name))
+            yield Need(TYPE, dtype_of(param), f"{name} is a scalar of", partial(place_of_parameter, func.span, name))
 
 
 def _of_sizes(func: PrimFunc) -> Iterator[Need]:

@@ -1,6 +1,6 @@
-"""Bytes of shared buffers, and the error for kernels that need more than a block has, as the code generator counts.
+"""Computes the sizes of shared buffers, and refuses a kernel whose blocks need more shared memory than the target has.
 
-A family whose lowering places what is shared, as ``simt`` does, refuses such kernels itself and knows what would fit.
+A family that assigns addresses in shared memory, as ``simt`` does, refuses such kernels itself with a better hint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from tilecore.ir.visit import collect
 
 
 def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
-    """func: as the user wrote it. needed: bytes of a block, after the code generator. Raises LimitError."""
+    """Raises LimitError if a block needs more shared memory than the target has.
+
+    func: the function as the user wrote it. needed: the bytes of a block that the code generator counts.
+    """
     limit = env.capabilities.shared_bytes
     if not limit or needed <= limit:
         return

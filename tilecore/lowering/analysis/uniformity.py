@@ -1,11 +1,11 @@
-"""Finds which values differ between the threads of a block (they *vary*), and which are uniform.
+"""Divergence analysis: finds which values differ between the threads of a block (they *vary*), and which are uniform.
 
-Threads run in step: a variable varies when its value is computed from a thread's index, from memory that varies or in
-a place that only some threads reach; private memory varies when something that varies, or some threads only, write to
-it. The sets grow until nothing is added.
+A fixed-point iteration over the code of a kernel. A variable varies if its value is computed from the index of a
+thread, from memory that varies, or under divergent control flow. Private memory varies if a varying value is stored in
+it, or if only some threads store to it. The iteration ends when no variable is added.
 
-What only a range of threads does (ir/thread_ranges.py) makes no difference between these threads, but one between them
-and the others: a :class:`Division` says for whom a value, or the way through a statement, is not the same.
+Code that only a range of threads executes (ir/thread_ranges.py) is uniform within that range, and divergent between the
+range and the other threads: a :class:`Division` says between which threads a value or the control flow differs.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ from tilecore.lowering.analysis.kernels import Threads
 
 @dataclass(frozen=True)
 class Division:
-    """Between which threads something differs. each: it may between any two. ranges: between the threads of each of
-    these ranges and the others."""
+    """The threads between which a value or the control flow may differ.
+
+    each: any two threads. ranges: the threads of each of these ranges, and the threads outside it.
+    """
 
     each: bool = False
     ranges: frozenset[ThreadRange] = frozenset()
@@ -57,7 +59,7 @@ class Division:
         return Division(self.each or other.each, self.ranges | other.ranges)
 
     def of(self, threads: ThreadRange) -> bool:
-        """Does it differ between some of these threads?"""
+        """Does the value differ between some of these threads?"""
         return self.each or any(some.divides(threads) for some in self.ranges)
 
 
@@ -66,12 +68,12 @@ EACH = Division(each=True)
 
 
 class Uniformity:
-    """What varies in the code of one kernel, in tile IR or lowered to loops.
+    """The varying values of the code of one kernel, in tile IR or lowered to loops.
 
-    varying: variables, and buffers that are no views. divided: the same, with the ranges of threads that alone gave
-    them a value. of_each: variables made of memory of the threads' own, though it may hold the same in all of them.
-    roots: for a view, the buffer whose memory it is. uniform: buffers that are known to hold the same in all threads.
-    Questions are about the threads of a range, or of the block.
+    varying: variables, and buffers that are not views. divided: variables and buffers that only ranges of threads gave
+    a value, with these ranges. private_values: variables that are computed from private memory, even if it holds the
+    same value in all threads. roots: for a view, the buffer that owns its memory. uniform: buffers that hold the same
+    value in all threads. The queries are about the threads of a range, or of the block.
     """
 
     def __init__(self, body: Stmt, threads: Threads, uniform: Iterable[Var] = ()) -> None:
@@ -79,20 +81,20 @@ class Uniformity:
         self.block = ThreadRange(0, threads.count)
         self.roots = memory_roots(body)
         self.varying: set[Var] = {axis.var for axis in threads.active}
-        self.of_each: set[Var] = set()
+        self.private_values: set[Var] = set()
         self.divided: dict[Var, frozenset[ThreadRange]] = {}
-        known = -1
-        while known < self._size():
-            known = self._size()
+        previous_size = -1
+        while previous_size < self._size():
+            previous_size = self._size()
             self._statement(body, SAME)
 
     def _size(self) -> int:
-        return len(self.varying) + sum(map(len, self.divided.values())) + len(self.of_each)
+        return len(self.varying) + sum(map(len, self.divided.values())) + len(self.private_values)
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------------------
 
     def varies(self, expression: Any, threads: ThreadRange | None = None) -> bool:
         """May the value differ between threads?"""
@@ -113,43 +115,45 @@ class Uniformity:
         return Division(ranges=frozenset().union(*(self.divided.get(root, ()) for root in roots)))
 
     def _partial(self, call: Call) -> bool:
-        return op_name(call) == "tile.allreduce" and not joins_everyone(call, self.threads)
+        return op_name(call) == "tile.allreduce" and not reduces_whole_block(call, self.threads)
 
     def is_divergent(self, node: Stmt, threads: ThreadRange | None = None) -> bool:
         """Does a loop or ``if`` run differently in different threads?"""
-        return self.parting(node).of(threads or self.block)
+        return self.divergence(node).of(threads or self.block)
 
-    def parting(self, node: Stmt) -> Division:
+    def divergence(self, node: Stmt) -> Division:
         """Between which threads does a loop or ``if`` run differently?"""
         if isinstance(node, IfThenElse):
             return self.division(node.condition)
         if isinstance(node, While):
-            return self.division(node.condition) | self.jumps_apart(node.body)
+            return self.division(node.condition) | self.divergent_jumps(node.body)
         if isinstance(node, For):
-            return self.division(node.min) | self.division(node.extent) | self.jumps_apart(node.body)
+            return self.division(node.min) | self.division(node.extent) | self.divergent_jumps(node.body)
         return SAME
 
-    def jumps_apart(self, node: Stmt, around: Division = SAME) -> Division:
-        """Between which threads do the jumps in a loop's body part: some take a break or continue and others do not?
-        around: which threads come to ``node`` at all."""
+    def divergent_jumps(self, node: Stmt, control: Division = SAME) -> Division:
+        """Between which threads does it differ whether they take a ``break`` or ``continue`` of a loop's body?
+
+        control: the divergence of the control flow around ``node``.
+        """
         if isinstance(node, (Break, Continue)):
-            return around
-        if isinstance(node, (For, While)):  # its jumps are its own
+            return control
+        if isinstance(node, (For, While)):  # its jumps do not leave the loop around it
             return SAME
         if isinstance(node, IfThenElse):
-            inner = around | self.division(node.condition)
+            inner = control | self.division(node.condition)
             sides = [node.then_case, *([] if node.else_case is None else [node.else_case])]
         elif isinstance(node, AttrStmt):
             some = range_of(node)
-            inner, sides = around if some is None else around | Division(ranges=frozenset({some})), [node.body]
+            inner, sides = control if some is None else control | Division(ranges=frozenset({some})), [node.body]
         else:
-            inner, sides = around, list(node.seq) if isinstance(node, SeqStmt) else []
+            inner, sides = control, list(node.seq) if isinstance(node, SeqStmt) else []
         jumps = SAME
         for side in sides:
-            jumps |= self.jumps_apart(side, inner)
+            jumps |= self.divergent_jumps(side, inner)
         return jumps
 
-    # -- what varies ------------------------------------------------------------------------------------------
+    # -- transfer functions -----------------------------------------------------------------------------------
 
     def _add(self, var: Var, division: Division) -> None:
         if division.each:
@@ -157,40 +161,42 @@ class Uniformity:
         elif division.ranges:
             self.divided[var] = self.divided.get(var, frozenset()) | division.ranges
 
-    def _statement(self, node: Stmt, around: Division) -> None:
-        """Look at a statement. around: between which threads it differs whether, or when, they reach it."""
+    def _statement(self, node: Stmt, control: Division) -> None:
+        """Add the values that the statement makes vary. control: between which threads it differs if they reach it."""
         if isinstance(node, SeqStmt):
             for part in node.seq:
-                self._statement(part, around)
+                self._statement(part, control)
         elif isinstance(node, Bind):
             self._add(node.var, self.division(node.value))
-            if self._of_each(node.value):
-                self.of_each.add(node.var)
+            if self._derives_from_private(node.value):
+                self.private_values.add(node.var)
         elif isinstance(node, BufferStore):
             if node.buffer not in self.uniform and is_private(node.buffer):
                 for part in (node.value, *node.indices):
-                    around |= self.division(part)
-                self._add(self.root(node.buffer), around)
+                    control |= self.division(part)
+                self._add(self.root(node.buffer), control)
         elif isinstance(node, Evaluate):
             call = as_tile_call(node)
             if call is not None:
-                self._tile(call, around)
-            for element, access in filter(None, map(as_address, collect(node, Call))):  # what a function writes there
+                self._tile(call, control)
+            for element, access in filter(
+                None, map(as_address, collect(node, Call))
+            ):  # a foreign function may write to it
                 if "w" in access and is_private(element.source):
                     self.varying.add(self.root(element.source))
         elif isinstance(node, (For, While, IfThenElse)):
-            self._compound(node, around)
+            self._compound(node, control)
         else:
             some = range_of(node)
             if some is not None:
                 self.varying.add(number_in(node))
-                around |= Division(ranges=frozenset({some}))
+                control |= Division(ranges=frozenset({some}))
             body = getattr(node, "body", None)
             if isinstance(body, Stmt):
-                self._statement(body, around)
+                self._statement(body, control)
 
-    def _compound(self, node: Any, around: Division) -> None:
-        inner = around | self.parting(node)
+    def _compound(self, node: Any, control: Division) -> None:
+        inner = control | self.divergence(node)
         if isinstance(node, IfThenElse):
             self._statement(node.then_case, inner)
             if node.else_case is not None:
@@ -200,37 +206,39 @@ class Uniformity:
             self._add(node.loop_var, self.division(node.min) | self.division(node.extent))
         self._statement(node.body, inner)
 
-    def _tile(self, call: TileCall, around: Division) -> None:
-        """A tile operation: what it writes varies when it is private and anything about the operation varies."""
+    def _tile(self, call: TileCall, control: Division) -> None:
+        """The private buffers that a tile operation writes vary if one of its operands or its control flow varies."""
         writes = [call.args[name].source for name in call.op.writes]
         private = [buffer for buffer in writes if is_private(buffer)]
         if private:
             for value in _operands(call):
-                around |= self.division(value)
+                control |= self.division(value)
         for buffer in private:
-            self._add(self.root(buffer), around)
+            self._add(self.root(buffer), control)
 
     def tile_varies(self, call: TileCall, threads: ThreadRange | None = None) -> bool:
         return any(self.varies(value, threads) for value in _operands(call))
 
-    def each_prints(self, call: TileCall) -> bool:
-        """Does each thread that comes to this T.print print? Values that may differ are printed by each, and so is
-        memory of the threads' own; anything else once for the block, where all threads come to it."""
-        return any(self.varies(value) or self._of_each(value) for value in call.rest)
+    def prints_in_each_thread(self, call: TileCall) -> bool:
+        """Does each thread that reaches this T.print print its values, rather than the block once?
 
-    def _of_each(self, value: Any) -> bool:
-        """Is it made of memory of the threads' own?"""
+        That is so for values that may differ between threads, and for values from private memory.
+        """
+        return any(self.varies(value) or self._derives_from_private(value) for value in call.rest)
+
+    def _derives_from_private(self, value: Any) -> bool:
+        """Is the value computed from private memory of the threads?"""
         buffers = {load.source for load in loads_of(value)} | {region.source for region in collect(value, TensorRegion)}
-        return any(map(is_private, buffers)) or bool(variables(value) & self.of_each)
+        return any(map(is_private, buffers)) or bool(variables(value) & self.private_values)
 
 
 def _operands(call: TileCall) -> list[Any]:
-    """The arguments of a tile operation that threads may have different values of."""
+    """The arguments of a tile operation that may differ between threads: those that are not constants of the call."""
     return [value for value in call.args.values() if not isinstance(value, (int, str))]
 
 
-def joins_everyone(call: Call, threads: Threads) -> bool:
-    """Does an allreduce join the values of the whole block?"""
+def reduces_whole_block(call: Call, threads: Threads) -> bool:
+    """Does an allreduce combine the values of all threads of the block?"""
     return ThreadGroups.of(threads.count, int(call.args[2]), int(call.args[3])).is_whole_block
 
 

@@ -31,19 +31,21 @@ def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         env.note("layouts", {"buffer": str(buffer.name), "layout": layout.name})
     if not layouts:
         return func
-    rearrange = _Rearrange(layouts)
-    aligned = {rearrange.made[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment}
+    rearranger = _Rearrange(layouts)
+    aligned = {
+        rearranger.rearranged[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment
+    }
     requests = env.state(SharedRequests)
     requests.alignment.update(aligned)
-    requests.alone.update(rearrange.made[b] for b, layout in layouts.items() if layout.alone)
-    return func.with_body(rearrange.run(func.body))
+    requests.alone.update(rearranger.rearranged[b] for b, layout in layouts.items() if layout.alone)
+    return func.with_body(rearranger.run(func.body))
 
 
 class _Rearrange:
     def __init__(self, layouts: dict[Var, BufferLayout]) -> None:
         self.layouts = layouts
         self.analyzer = Analyzer()
-        self.made = {
+        self.rearranged = {
             old: tirx.decl_buffer(
                 list(layout.shape), str(old.dtype), str(old.name), scope=str(old.scope()), layout=None
             )
@@ -60,33 +62,37 @@ class _Rearrange:
         ]
         return structural_mutate(body, rules)
 
-    def _place(self, buffer: Var, indices: list[Any]) -> list[Any]:
+    def _rearranged_indices(self, buffer: Var, indices: list[Any]) -> list[Any]:
         return [self.analyzer.simplify(index) for index in self.layouts[buffer].place(indices)]
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
         if node.source not in self.layouts:
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
-        rearranged = BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
-        return self.layouts[node.source].decode(rearranged)
+        element = BufferLoad(
+            self.rearranged[node.source], self._rearranged_indices(node.source, indices), span=node.span
+        )
+        return self.layouts[node.source].decode(element)
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         if node.buffer not in self.layouts:
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
         value = self.layouts[node.buffer].encode(mutator.mutate(node.value))
-        return BufferStore(self.made[node.buffer], value, self._place(node.buffer, indices), span=node.span)
+        return BufferStore(
+            self.rearranged[node.buffer], value, self._rearranged_indices(node.buffer, indices), span=node.span
+        )
 
     def raw(self, node: Call, mutator: Any) -> Any:
-        """Memory read as it is: the element's place moves, its bytes are not decoded."""
+        """A read of raw memory: the indices are rearranged, and the bytes are not decoded."""
         element = node.args[0] if node.op.name == RAW_LOAD else None
         if element is None or element.source not in self.layouts:
             return mutator.default_mutate(node)
-        indices = self._place(element.source, [mutator.mutate(i) for i in element.indices])
-        return raw_load(BufferLoad(self.made[element.source], indices), dtype_of(node))
+        indices = self._rearranged_indices(element.source, [mutator.mutate(i) for i in element.indices])
+        return raw_load(BufferLoad(self.rearranged[element.source], indices), dtype_of(node))
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
-        return AllocBuffer(self.made.get(node.buffer, node.buffer), span=node.span)
+        return AllocBuffer(self.rearranged.get(node.buffer, node.buffer), span=node.span)
 
 
 APPLY_LAYOUTS = Pass("apply_layouts", apply_layouts, needs=(BufferLayouts,), leaves=(SharedRequests,))

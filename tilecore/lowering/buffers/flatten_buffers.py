@@ -1,4 +1,4 @@
-"""Gives every buffer one axis: indices become offsets in elements."""
+"""Flattens every buffer to one axis: indices become linear offsets in elements."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             (BufferStore, flat.store),
             (AllocBuffer, flat.alloc),
             (DeclBuffer, flat.alias),
-            (Var, flat.name),
+            (Var, flat.buffer_name),
         ],
     )
     flattened = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
@@ -50,22 +50,24 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Flatten:
     def __init__(self, index_bits: int = 64) -> None:
-        self.index_dtype = f"int{index_bits}"  # of offsets in tensors that are not known to be small
-        self.made: dict[Var, Var] = {}
+        self.index_dtype = f"int{index_bits}"  # of offsets in tensors that may have more than 2**31 - 1 elements
+        self.flat_buffers: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
     def buffer(self, old: Var) -> Var:
-        """The one-axis buffer that stands for ``old``."""
-        new = self.made.get(old)
+        """The flat buffer that replaces ``old``."""
+        new = self.flat_buffers.get(old)
         if new is None:
             span = _elements(old, self.index_dtype)
             new = tirx.decl_buffer([span], str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
-            self.made[old] = new
+            self.flat_buffers[old] = new
         return new
 
     def offset(self, buffer: Var, indices: list[Expr]) -> Expr:
-        """Offset of an element: int32 on chip, int64 in global memory unless it is known to be small or the target has
-        no such integers."""
+        """The linear offset of an element.
+
+        It is an int32 for on-chip and for small global buffers. For other global buffers it has ``index_dtype``.
+        """
         strides = strides_of(buffer, self.index_dtype)
         wide = is_global(buffer) and not _small(buffer)
         dtype = self.index_dtype if wide else "int32"
@@ -88,9 +90,9 @@ class _Flatten:
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         return AllocBuffer(self.buffer(node.buffer), span=node.span)
 
-    def name(self, node: Var, mutator: Any) -> Any:
-        """A buffer as a whole, where a call of the target's own has it as an operand."""
-        return self.made.get(node, node)
+    def buffer_name(self, node: Var, mutator: Any) -> Any:
+        """A buffer as a whole, as an operand of a target's own call."""
+        return self.flat_buffers.get(node, node)
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
         source = node.data.args[0]
@@ -98,8 +100,10 @@ class _Flatten:
 
 
 def strides_of(buffer: Var, dtype: str = "int64") -> list[Expr]:
-    """Elements from one index to the next along each axis; row-major when the buffer names none. dtype: of those that
-    are computed from sizes of the call."""
+    """The strides of a buffer in elements; row-major if the buffer has no strides of its own.
+
+    dtype: the type of strides that are computed from sizes of the call.
+    """
     if len(buffer.strides):
         return list(buffer.strides)
     strides: list[Expr] = []

@@ -1,6 +1,6 @@
-"""Masks accesses of global buffers that may lie outside their bounds: reads give the safe value, writes are dropped.
+"""Adds bounds guards to accesses of global buffers: a read out of bounds gives the safe value, a write has no effect.
 
-A condition is left out where the analyzer proves it, from the ranges of loops and blocks and from enclosing ``if``s.
+A condition is omitted where the analyzer proves it, from the ranges of loops and blocks and from enclosing ``if``s.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Guard:
             ],
         )
 
-    # -- what is known ----------------------------------------------------------------------------------------
+    # -- facts for the analyzer -------------------------------------------------------------------------------
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
         if is_axis(node):
@@ -90,7 +90,7 @@ class _Guard:
             rewritten, needed = self.atomic(node, mutator)
             return rewritten if needed is None else tirx.if_then_else(needed, rewritten, const(0, dtype_of(node)))
         pointer = as_address(node)
-        if pointer is not None:  # the function of the user's own looks after the bounds
+        if pointer is not None:  # the foreign function checks the bounds itself
             element, access = pointer
             return address(mutator.default_mutate(element), access)
         if name != "if_then_else":
@@ -126,15 +126,21 @@ class _Guard:
         return step if condition is None else IfThenElse(condition, step, None, span=node.span)
 
     def atomic(self, node: Call, mutator: Any) -> tuple[Call, Expr | None]:
-        """The call, and what has to hold for its element, which is no load, to be inside."""
+        """The rewritten atomic call, and its bounds guard. Its element is an address, not a load, and stays
+        unguarded."""
         element = node.args[0]
         condition = self.condition(element)
-        place = tirx.BufferLoad(element.source, [mutator.mutate(i) for i in element.indices])
-        args = [place, mutator.mutate(node.args[1]), *node.args[2:4], *(mutator.mutate(a) for a in node.args[4:])]
+        element_address = tirx.BufferLoad(element.source, [mutator.mutate(i) for i in element.indices])
+        args = [
+            element_address,
+            mutator.mutate(node.args[1]),
+            *node.args[2:4],
+            *(mutator.mutate(a) for a in node.args[4:]),
+        ]
         return Call(node.op, args, ret_ty=dtype_of(node)), condition
 
     def condition(self, access: Any) -> Expr | None:
-        """What has to hold for the access to be inside; None when it is known to be."""
+        """The bounds guard of an access; None if the access is provably in bounds."""
         buffer = access.source if isinstance(access, TensorLoad) else access.buffer
         if not is_global(buffer):
             return None
@@ -148,7 +154,7 @@ class _Guard:
 
 
 def sizes_of(func: PrimFunc) -> set[Var]:
-    """The symbols that stand in the parameters' shapes."""
+    """The symbols in the shapes of the parameters."""
     sizes: set[Var] = set()
     for param in func.params:
         if is_buffer_var(param):

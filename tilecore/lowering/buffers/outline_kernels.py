@@ -3,7 +3,7 @@
 Every kernel takes the same parameters: the function's buffers, its workspaces, its scalars, then its symbols. The
 attributes are ``tile.grid`` (extents along x, y, z), ``tile.block_vars`` (the variables of the block's indices),
 ``tile.threads`` and ``tile.thread_vars``.
-Views of tensors and workspaces that stand before the kernels go into those that use them.
+Views of tensors and workspaces that are declared before the kernels move into the kernels that use them.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def _kernel(node: AttrStmt, views: list[DeclBuffer], params: list[Var], symbol: 
     for level in levels:
         extents[str(level.node.thread_tag)] = level.value
         names[str(level.node.thread_tag)] = level.node.var
-    one = IntImm("int32", 1)
+    unit_extent = IntImm("int32", 1)
     func = PrimFunc(params, seq([*_views_of(body, views), *statements_of(body)]))
     attributes = {
         "global_symbol": symbol,
-        FunctionAttr.GRID: [extents.get(f"blockIdx.{x}", one) for x in "xyz"],
+        FunctionAttr.GRID: [extents.get(f"blockIdx.{x}", unit_extent) for x in "xyz"],
         FunctionAttr.BLOCK_VARS: [names.get(f"blockIdx.{x}", Var(f"b{x}", "int32")) for x in "xyz"],
-        FunctionAttr.THREADS: [const(constant(extents.get(f"threadIdx.{x}", one)), "int32") for x in "xyz"],
+        FunctionAttr.THREADS: [const(constant(extents.get(f"threadIdx.{x}", unit_extent)), "int32") for x in "xyz"],
         FunctionAttr.THREAD_VARS: [names.get(f"threadIdx.{x}", Var(f"t{x}", "int32")) for x in "xyz"],
     }
     for key, value in attributes.items():
@@ -84,13 +84,13 @@ def _kernel(node: AttrStmt, views: list[DeclBuffer], params: list[Var], symbol: 
 
 
 def _views_of(body: Stmt, views: list[DeclBuffer]) -> list[DeclBuffer]:
-    """Those of ``views`` that ``body`` names, and the views that these are views of."""
-    named, kept = variables(body), []
+    """The views that ``body`` uses, and the views that they are derived from."""
+    used_variables, used = variables(body), []
     for view in reversed(views):
-        if view.buffer in named:
-            named.add(view.data.args[0])
-            kept.append(view)
-    return kept[::-1]
+        if view.buffer in used_variables:
+            used_variables.add(view.data.args[0])
+            used.append(view)
+    return used[::-1]
 
 
 OUTLINE_KERNELS = Pass("outline_kernels", outline_kernels, leaves=(Workspaces,))

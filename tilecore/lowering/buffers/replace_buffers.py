@@ -20,7 +20,7 @@ from tilecore.ir.nodes import (
 
 
 def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
-    """``body`` with other buffers in the place of some."""
+    """``body`` with each buffer that is a key of ``other`` replaced by its value."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:
         replaced = mutator.default_mutate(node)

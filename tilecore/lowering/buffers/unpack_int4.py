@@ -1,8 +1,8 @@
-"""Lowers 4-bit tensors in global memory to bytes with two elements each, the even element in the low half.
+"""Lowers 4-bit tensors in global memory to tensors of bytes with two elements each, the even element in the low half.
 
-A load takes its half of a byte. Two elements of one byte are stored together where a loop over the last axis writes
-whole bytes; else each on its own, by two atomic operations, so that whoever writes the other half is not disturbed.
-On chip 4-bit elements have a byte each.
+A load extracts one half of a byte. A parallel loop over the last axis stores both elements of a byte together. Any
+other store changes its half by two atomic operations, so that it does not overwrite a concurrent store to the other
+half. On chip each 4-bit element occupies a byte.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def is_narrow(buffer: Var) -> bool:
-    """Has it elements of less than a byte?"""
+    """Are the elements narrower than a byte?"""
     return dtype_of(buffer) in FACTS and FACTS[dtype_of(buffer)].bits < 8
 
 
@@ -76,7 +76,7 @@ def half_byte(value: Expr) -> Expr:
 
 
 def from_half_byte(byte: Expr, dtype: str) -> Expr:
-    """The low half of a byte, whatever the other one is, as a 4-bit value."""
+    """The low half of a byte as a 4-bit value; the high half may hold anything."""
     if dtype.startswith("float"):
         return Call("tirx.reinterpret", [byte & const(15, BYTE)], ret_ty=dtype)
     return cast(byte, dtype)
@@ -89,7 +89,7 @@ def is_packed(buffer: Var) -> bool:
 class _Unpack:
     def __init__(self, definition: Any, halves: set[Var]) -> None:
         self.definition, self.halves = definition, halves
-        self.made: dict[Var, Var] = {}
+        self.byte_buffers: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
     def run(self, body: Stmt) -> Stmt:
@@ -107,8 +107,8 @@ class _Unpack:
     # -- buffers ----------------------------------------------------------------------------------------------
 
     def bytes_of(self, old: Var, span: Any = None) -> Var:
-        """The buffer of bytes that stands for a packed one: half as long along the last axis."""
-        new = self.made.get(old)
+        """The buffer of bytes that replaces a packed buffer: half as long along the last axis."""
+        new = self.byte_buffers.get(old)
         if new is not None:
             return new
         *axes, last = old.shape
@@ -125,7 +125,7 @@ class _Unpack:
         strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
         strides += list(old.strides[-1:])
         new = tirx.decl_buffer(shape, BYTE, str(old.name), strides=strides or None, scope="global", layout=None)
-        self.made[old] = new
+        self.byte_buffers[old] = new
         return new
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
@@ -143,12 +143,12 @@ class _Unpack:
         if not (is_packed(view) or is_packed(source)):
             return node
         origin = self.bytes_of(source, node.span) if is_packed(source) else source
-        made = self.bytes_of(view, node.span) if is_packed(view) else view
-        return DeclBuffer(made, data=tirx.buffer_data(origin), span=node.span)
+        byte_view = self.bytes_of(view, node.span) if is_packed(view) else view
+        return DeclBuffer(byte_view, data=tirx.buffer_data(origin), span=node.span)
 
     # -- accesses ---------------------------------------------------------------------------------------------
 
-    def place(self, indices: list[Expr]) -> tuple[list[Expr], Expr]:
+    def byte_and_shift(self, indices: list[Expr]) -> tuple[list[Expr], Expr]:
         """Indices of the byte that holds an element, and the bit where the element starts in it."""
         *axes, last = indices
         kind = dtype_of(last)
@@ -160,20 +160,20 @@ class _Unpack:
         byte_load = mutator.default_mutate(node)
         if not is_packed(node.source):
             return byte_load
-        where, shift = self.place(list(byte_load.indices))
-        return from_half_byte(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
+        byte_indices, shift = self.byte_and_shift(list(byte_load.indices))
+        return from_half_byte(load(self.bytes_of(node.source), byte_indices, node.span) >> shift, dtype_of(node))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         rewritten = mutator.default_mutate(node)
         if not is_packed(node.buffer):
             return rewritten
-        where, shift = self.place(list(rewritten.indices))
-        element = load(self.bytes_of(node.buffer), where, node.span)
+        byte_indices, shift = self.byte_and_shift(list(rewritten.indices))
+        element = load(self.bytes_of(node.buffer), byte_indices, node.span)
         mask = const(15, BYTE) << shift
         self.halves.add(element.source)
         half = half_byte(rewritten.value)
         before: list[Stmt] = []
-        if any(is_global(read.source) for read in collect(half, TensorLoad)):  # maybe what the first step clears
+        if any(is_global(read.source) for read in collect(half, TensorLoad)):  # the first atomic operation may clear it
             var = Var("half", BYTE)
             before, half = [Bind(var, half, span=node.span)], var
         steps = [("and", tirx.bitwise_not(mask)), ("or", half << shift)]
@@ -182,8 +182,8 @@ class _Unpack:
     def call(self, node: Call, mutator: Any) -> Any:
         if op_name(node) == PREFETCH and is_packed(node.args[0].source):
             element = node.args[0]
-            where, _ = self.place([mutator.mutate(index) for index in element.indices])
-            args = [load(self.bytes_of(element.source), where), *node.args[1:]]
+            byte_indices, _ = self.byte_and_shift([mutator.mutate(index) for index in element.indices])
+            args = [load(self.bytes_of(element.source), byte_indices), *node.args[1:]]
             return Call(node.op, args, ret_ty=node.ty)
         if op_name(node) == ATOMIC_ELEMENT and is_narrow(node.args[0].source):
             raise UnsupportedError(
@@ -208,7 +208,8 @@ class _Unpack:
         return mutator.default_mutate(node) if pairs is None else pairs
 
     def pairs(self, node: For, mutator: Any) -> Stmt | None:
-        """The loop with half as many iterations, each of which stores one byte; None where it does not write such."""
+        """The loop with half as many iterations, each of which stores one byte; None if it does not write whole
+        bytes."""
         body, var = node.body, node.loop_var
         if node.kind != ForKind.PARALLEL or not isinstance(body, BufferStore) or not is_packed(body.buffer):
             return None
@@ -224,9 +225,9 @@ class _Unpack:
         self.analyzer.bind(pair, Range.from_min_extent(const(0, dtype_of(pair)), half))
         values = [substitute(body.value, {var: node.min + pair * 2 + k}) for k in (0, 1)]
         low, high = (half_byte(mutator.mutate(value)) for value in values)
-        where = [mutator.mutate(i) for i in axes]
-        where.append(self.analyzer.simplify(tirx.floordiv(first, const(2, dtype_of(first))) + pair))
-        byte = store(self.bytes_of(body.buffer), low | (high << const(4, BYTE)), where, body.span)
+        byte_indices = [mutator.mutate(i) for i in axes]
+        byte_indices.append(self.analyzer.simplify(tirx.floordiv(first, const(2, dtype_of(first))) + pair))
+        byte = store(self.bytes_of(body.buffer), low | (high << const(4, BYTE)), byte_indices, body.span)
         return For(pair, const(0, dtype_of(pair)), half, node.kind, byte, annotations=node.annotations, span=node.span)
 
 

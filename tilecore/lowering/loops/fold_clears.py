@@ -62,7 +62,8 @@ def _is_zero(value: Any) -> bool:
 
 
 def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
-    """The statement changed to start from zero, if it is a gemm into ``buffer`` or a loop with one; else None."""
+    """The statement with the gemm into ``buffer`` starting from zero; None if the statement is no gemm or loop of
+    one."""
     call = _product(statement, buffer)
     if call is not None:
         return _with_clear(call, tirx.const(1, "bool"))

@@ -165,26 +165,26 @@ class _Fuser:
     def _independent(self, first: Summary, second: Summary, loop: For) -> bool:
         if not first.accesses.keys() & second.accesses.keys():
             return False  # no buffer in common: nothing is gained
-        for buffer, one in first.accesses.items():
-            two = second.accesses.get(buffer)
-            if two is None or not (one.written or two.written):
+        for buffer, first_access in first.accesses.items():
+            second_access = second.accesses.get(buffer)
+            if second_access is None or not (first_access.written or second_access.written):
                 continue
-            if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
+            if buffer in self.roots or shared_axis([*first_access.indices, *second_access.indices], loop) is None:
                 return False
         return not self._may_conflict(second, first, loop)
 
-    def _may_conflict(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
+    def _may_conflict(self, first: Summary, second: Summary, loop: For | None = None) -> bool:
         """May both access the same memory through different buffers, and one write it? That happens by views, and by
         parameters that may alias. For the latter an axis may separate the iterations of ``loop``, as for one buffer."""
-        for buffer, access in one.accesses.items():
-            for other, seen in two.accesses.items():
-                if buffer.same_as(other) or not (access.written or seen.written):
+        for buffer, access in first.accesses.items():
+            for other, other_access in second.accesses.items():
+                if buffer.same_as(other) or not (access.written or other_access.written):
                     continue
                 if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
                     return True
                 if may_alias(buffer, other):
                     alike = loop is not None and structural_equal(buffer.shape, other.shape)
-                    if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
+                    if not alike or shared_axis([*access.indices, *other_access.indices], loop) is None:
                         return True
         return False
 
@@ -220,12 +220,12 @@ def _can_move_up(statement: Stmt, over: Summary) -> bool:
     """May a simple statement run before the statement that ``over`` describes?"""
     if isinstance(statement, AllocBuffer):
         return True
-    own = summarize(statement)
-    if own.opaque:
+    summary = summarize(statement)
+    if summary.opaque:
         return False
-    for buffer, access in own.accesses.items():
-        other = over.accesses.get(buffer)
-        if other is not None and (other.written or access.written):
+    for buffer, access in summary.accesses.items():
+        other_access = over.accesses.get(buffer)
+        if other_access is not None and (other_access.written or access.written):
             return False
     return True
 

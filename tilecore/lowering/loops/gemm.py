@@ -1,7 +1,8 @@
-"""gemm with a register tile: rows of A broadcast, vectors of B, C held in registers along K.
+"""Lowers gemm to register tiles: each step along K broadcasts elements of A, loads vectors of B, and updates C.
 
-The tile is MR rows by NR columns (two native vectors): with 8 x 32 float32 on 512-bit vectors LLVM keeps all 16
-accumulators in registers and issues nothing but fused multiply-adds, broadcasts and two loads (docs/notes/cpu.md).
+The tile of C has ROWS rows, and two native vectors of columns. With 8 x 32 float32 elements and 512-bit vectors LLVM
+holds all 16 accumulators in registers, and emits only fused multiply-adds, broadcasts and two loads
+(docs/notes/cpu.md).
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def panel_width(operands: Operands, env: PassEnv) -> int:
     return 2 * max(1, vector_bits(env) // DType(operands.total).bits)
 
 
-def wanted_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
+def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     """B in panels as wide as a register tile, so that its elements are read in the order of their addresses.
 
     In the declared layout, the rows of a tile whose width is a power of two would also map to the same few cache sets.
@@ -159,4 +160,4 @@ def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> St
     )
 
 
-IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes, layouts=wanted_layouts),)
+IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes, layouts=requested_layouts),)

@@ -1,4 +1,4 @@
-"""Vectorizes copies into a layout that keeps the 2 or 4 neighbours along one axis of every column adjacent.
+"""Vectorizes copies into a layout that stores 2 or 4 neighbouring elements of each column next to each other.
 
 Whole rows are loaded and interleaved in registers. Otherwise every element would be stored separately.
 """
@@ -19,7 +19,7 @@ from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError
 
 
 def interleaving_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
-    """The nest as loops over groups of rows, or None if it is not such a copy."""
+    """The nest as loops over groups of rows; None if it is not an interleaving copy."""
     if not isinstance(body, BufferStore) or len(axes) != 2:
         return None
     source = copied_element(body.value)

@@ -1,5 +1,7 @@
-"""Operations on the lanes of a vector that TVM has no node for: masked, gathered and scattered accesses, and sums
-across lanes. Code generators of targets with vectors implement them."""
+"""Defines calls for operations on vector lanes that TVM has no node for: masked accesses and reductions across lanes.
+
+The code generators of targets with vectors implement these calls.
+"""
 
 from __future__ import annotations
 

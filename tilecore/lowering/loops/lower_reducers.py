@@ -35,7 +35,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.reductions import accumulator, identity, join
+from tilecore.ir.reductions import accumulator, combine, identity
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import hints_of
 from tilecore.ir.visit import collect, variables
@@ -57,7 +57,7 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def reducers_of(body: Stmt) -> dict[Var, str]:
-    """The buffers that T.alloc_reducer made, each with its operation."""
+    """The buffers that T.alloc_reducer allocates, each with its operation."""
     return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, KernelHint.REDUCER)}
 
 
@@ -66,7 +66,7 @@ def _accumulates(node: Stmt, kinds: dict[Var, str]) -> bool:
 
 
 def accumulated(node: BufferStore, kind: str) -> Any:
-    """x of ``r[i] = r[i] op x`` (for a difference, -x), or None when the store is of another form."""
+    """The value x of an update ``r[i] = r[i] op x`` (-x for a difference); None if the store has another form."""
     value: Any = node.value
     if type(value) not in _FORMS[kind]:
         return None
@@ -90,18 +90,18 @@ class _Nest:
     def __init__(self, node: For, kinds: dict[Var, str]) -> None:
         self.node = node
         self.kinds = kinds
-        self.axes, self.body = _perfect(node)
+        self.axes, self.body = _perfect_nest(node)
         self.updates = [s for s in collect(self.body, BufferStore) if s.buffer in kinds]
 
     def lowered(self) -> Stmt:
         named = self._named_axes()
         if named is None:
-            return _in_sequence(self.node)
+            return _serialized(self.node)
         outer = [axis for axis in self.axes if axis.loop_var in named]
         inner = [axis for axis in self.axes if axis.loop_var not in named]
         are_distinct = all(self._updates_distinct_elements(update, named) for update in self.updates)
         if not inner:
-            return self.node if are_distinct else _in_sequence(self.node)
+            return self.node if are_distinct else _serialized(self.node)
         kind = ForKind.PARALLEL if are_distinct else ForKind.SERIAL
         loops = self._reduction(inner)
         for axis in reversed(outer):
@@ -148,15 +148,15 @@ class _Nest:
             totals[update.buffer] = total
             before += [AllocBuffer(total), store(total, identity(kind, dtype_of(total)), [zero], update.span)]
             old = cast(load(update.buffer, update.indices, update.span), dtype_of(total))
-            joined = cast(join(kind, old, BufferLoad(total, [zero])), dtype)
-            after.append(store(update.buffer, joined, list(update.indices), update.span))
+            combined = cast(combine(kind, old, BufferLoad(total, [zero])), dtype)
+            after.append(store(update.buffer, combined, list(update.indices), update.span))
 
         def into_scalar(update: BufferStore) -> BufferStore:
             total = totals.get(update.buffer)
             if total is None:
                 return update
             kind = self.kinds[update.buffer]
-            value = contract(join(kind, BufferLoad(total, [zero]), accumulated(update, kind)))
+            value = contract(combine(kind, BufferLoad(total, [zero]), accumulated(update, kind)))
             return BufferStore(total, value, [zero], span=update.span)
 
         nest: Stmt = structural_map(self.body, (BufferStore, into_scalar))
@@ -165,7 +165,7 @@ class _Nest:
         return seq([*before, nest, *after])
 
 
-def _perfect(node: For) -> tuple[list[For], Stmt]:
+def _perfect_nest(node: For) -> tuple[list[For], Stmt]:
     """The loops of a perfect T.Parallel nest, and its body."""
     axes = [node]
     while isinstance(axes[-1].body, For) and axes[-1].body.kind == ForKind.PARALLEL:
@@ -177,7 +177,7 @@ def _loop(axis: For, kind: int, body: Stmt, notes: dict[str, Any] | None = None)
     return For(axis.loop_var, axis.min, axis.extent, kind, body, annotations=notes, span=axis.span)
 
 
-def _in_sequence(node: For) -> Stmt:
+def _serialized(node: For) -> Stmt:
     """The nest as serial loops."""
 
     def plain(loop: For) -> For:

@@ -24,7 +24,7 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import run_of
 
-PIECE = 16  # most bytes that one tile instruction accesses at once
+PIECE = 16  # the largest number of bytes that one tile instruction accesses at once
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -42,7 +42,7 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def is_lowered(call: TileCall | None) -> bool:
-    """Is the operation lowered here? Those of the code generator stay: prints of values, but not of whole tiles."""
+    """Does this pass lower the operation? The code generator emits some operations itself, as prints of values."""
     if call is None or call.op.kept:
         return False
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
@@ -80,9 +80,9 @@ def _with_requested(
 ) -> dict[Var, BufferLayout]:
     """``layouts`` and the requested ones, which take precedence unless an operation cannot use them."""
     granted = dict(layouts)
-    for buffer, asked in requested.items():
+    for buffer, layout in requested.items():
         shape = [int(size) for size in buffer.shape]
-        run = run_of(asked, shape)
+        run = run_of(layout, shape)
         reason = None
         for choice in choices:
             needed = _run_needed(choice, buffer, layouts.get(buffer), env)
@@ -91,13 +91,13 @@ def _with_requested(
                     "requires its own" if needed is None else f"accesses {needed} adjacent elements at once"
                 )
         if reason is None:
-            granted[buffer] = asked
+            granted[buffer] = layout
         else:
-            not_taken(env, buffer, reason)
+            note_rejected_layout(env, buffer, reason)
     return granted
 
 
-def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
+def note_rejected_layout(env: PassEnv, buffer: Var, reason: str) -> None:
     """Add to the report, once, that the buffer does not have the layout that the kernel annotates."""
     row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
     if row not in env.report.get("layouts", ()):  # choices may be repeated
@@ -139,10 +139,10 @@ def _grant(
 
 def describe(choice: Choice) -> dict[str, Any]:
     """The choice as plain data for ``kernel.explain()``."""
-    place = location_of_span(choice.call.span)
+    location = location_of_span(choice.call.span)
     return {
         "op": choice.call.op.name,
-        "line": place.line if place else None,
+        "line": location.line if location else None,
         "implementation": choice.impl.name,
         "declined": [list(pair) for pair in choice.declined],
     }

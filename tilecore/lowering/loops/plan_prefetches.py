@@ -1,7 +1,7 @@
-"""Implements ``T.Pipelined`` on one core: while a step multiplies, the tiles of the next step are prefetched.
+"""Implements ``T.Pipelined`` on one core: during the gemm of an iteration the tiles of the next one are prefetched.
 
-The first gemm of a pipelined loop gets the hint ``prefetch``: the regions of global memory that the next step copies.
-Its implementation spreads the prefetches over its work (prefetch.py).
+The first gemm of a pipelined loop gets the hint ``prefetch``: the regions of global memory that the next iteration
+copies. Its implementation spreads the prefetches over its work (prefetch.py).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return node
         parts = list(node.body.seq)
         calls = [as_tile_call(part) if isinstance(part, Evaluate) else None for part in parts]
-        regions = [_next(call, node) for call in calls if call is not None and _fetches(call, node)]
-        first = next((i for i, call in enumerate(calls) if call is not None and call.op.name == "gemm"), None)
-        if first is None or not regions:
+        regions = [_next_region(call, node) for call in calls if call is not None and _is_prefetchable(call, node)]
+        first_gemm = next((i for i, call in enumerate(calls) if call is not None and call.op.name == "gemm"), None)
+        if first_gemm is None or not regions:
             return node
-        parts[first] = _hinted(calls[first], regions)  # type: ignore[arg-type]
+        parts[first_gemm] = _hinted(calls[first_gemm], regions)  # type: ignore[arg-type]
         body = SeqStmt(parts, span=node.body.span)
         return with_body(node, body)
 
     return func.with_body(structural_map(func.body, (For, plan)))
 
 
-def _fetches(call: TileCall, loop: For) -> bool:
-    """Does it copy a matrix whose position in global memory changes with the step and can be computed beforehand?"""
+def _is_prefetchable(call: TileCall, loop: For) -> bool:
+    """Does the call copy a matrix of global memory whose address in the next iteration can be computed beforehand?"""
     if call.op.name != "copy" or not is_global(call.src.source):
         return False
     if is_global(call.dst.source) or len(call.src.region) < 2:
@@ -49,7 +49,7 @@ def _fetches(call: TileCall, loop: For) -> bool:
     )
 
 
-def _next(call: TileCall, loop: For) -> BufferRegion:
+def _next_region(call: TileCall, loop: For) -> BufferRegion:
     step = {loop.loop_var: loop.loop_var + const(1, dtype_of(loop.loop_var))}
     ranges = [Range.from_min_extent(substitute(r.min, step), r.extent) for r in call.src.region]
     return BufferRegion(call.src.source, ranges)

@@ -1,4 +1,4 @@
-"""Prefetches the tiles of the next step, in portions between the tiles of a matrix product (plan_prefetches.py)."""
+"""Emits prefetches of the tiles of the next iteration, in portions between the tiles of a gemm (plan_prefetches.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LINE = 64  # bytes
 
 
 def portion(call: TileCall, index: Any, count: int) -> list[Stmt]:
-    """Portion ``index`` of ``count`` of the regions that the gemm's prefetch hint names, in whole rows."""
+    """The prefetches of whole rows that are portion ``index`` of ``count`` of the regions in the gemm's prefetch
+    hint."""
     return [_rows(region, index, count) for region in call.hints.get(CallAttr.PREFETCH, ())]
 
 

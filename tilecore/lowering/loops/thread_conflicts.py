@@ -1,4 +1,4 @@
-"""Finds statements of different threads whose order matters, because they conflict on memory that threads share.
+"""Dependence analysis between threads: finds statements that conflict on memory that the threads of a block share.
 
 Two accesses of one buffer conflict when one of them writes, unless every thread provably accesses different elements:
 all accesses index some axes by the same expressions, and these have different values in all threads.
@@ -41,7 +41,7 @@ from tilecore.lowering.analysis.uniformity import Uniformity
 
 @dataclass
 class Access:
-    """All accesses of one buffer: their indices, and whether something writes."""
+    """All accesses of one buffer: their indices, and whether one of them is a write."""
 
     indices: list[list[Any]] = field(default_factory=list)
     written: bool = False
@@ -53,7 +53,7 @@ class Access:
 class Footprint:
     """The accesses of statements to memory that threads share, by buffer (for views: the buffer that owns the memory).
 
-    inner: variables whose value changes while the statements run: of loops inside, and bound in them.
+    inner: variables whose value changes while the statements run: loop variables, and variables bound in loops.
     """
 
     def __init__(self, nodes: Iterable[Stmt], uniformity: Uniformity) -> None:
@@ -70,7 +70,7 @@ class Footprint:
             self._add_access(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
         for call in collect(node, Call):
             pointer = as_address(call)
-            if pointer is not None and "w" in pointer[1]:  # where a function writes from there on is not known
+            if pointer is not None and "w" in pointer[1]:  # the function may write any element from this address on
                 self._add_access(pointer[0], writes=True)
                 self.viewed.add(self.uniformity.root(pointer[0].source))
         for loop in collect(node, For, While):

@@ -1,4 +1,4 @@
-"""Turns code of the threads of a block into loops over the threads, for targets that run a block on one core.
+"""Serializes the threads of a block: their code becomes loops over the threads, for targets that run a block on a core.
 
 The code is split into regions (thread_regions.py); each becomes a nest of loops over the threads, x innermost. Private
 memory of a thread that is live across regions gets a leading axis, indexed by the thread; memory that is live in one
@@ -157,7 +157,7 @@ class _Emitter:
         for axis in self.threads.active:
             indices[axis.var] = Var(f"t{axis.letter}", "int32")
             loops.append((indices[axis.var], axis.extent))
-        thread_index = self.threads.number(indices)
+        thread_index = self.threads.linear_index(indices)
         before, statements = self._with_spills(region)
         body = _Rewrite(indices, thread_index, self.expanded, self.spilled, set(_bound_variables(region))).of(
             seq(statements)
@@ -180,11 +180,14 @@ class _Emitter:
             if isinstance(statement, Bind) and statement.var in self.spilled:
                 buffer = self.spilled[statement.var]
                 before.append(AllocBuffer(buffer))
-                statements.append(BufferStore(buffer, statement.var, [self.threads.number()], span=statement.span))
+                statements.append(
+                    BufferStore(buffer, statement.var, [self.threads.linear_index()], span=statement.span)
+                )
         return before, statements
 
     def _is_parallel(self, region: Region) -> bool:
-        """Whether no thread accesses what another one writes, and none has another effect or leaves a loop early."""
+        """Can the threads run in any order: no conflicts between them, no other effects, and no early exit of a
+        loop?"""
         body = seq(region.statements)
         if collect(body, Evaluate, While, Break, Continue):
             return False

@@ -21,7 +21,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
-from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.reductions import accumulator, combine, combining_kind, element, identity
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_groups import ThreadGroups
@@ -46,13 +46,13 @@ class ThreadReduction:
     def _reduce_group(self, group: Any) -> Stmt:
         dtype = dtype_of(self.values)
         total_dtype, zero = accumulator(dtype), const(0, "int32")
-        total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE + joiner(self.kind), layout=None)
+        total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE + combining_kind(self.kind), layout=None)
         current = load(total, [zero], self.span)
 
         def step(position: Any) -> Stmt:
-            place = self.groups.member(group, position)
-            value = element(self.kind, cast(load(self.values, [place], self.span), total_dtype))
-            return store(total, join(self.kind, current, value), [zero], self.span)
+            thread_index = self.groups.member(group, position)
+            value = element(self.kind, cast(load(self.values, [thread_index], self.span), total_dtype))
+            return store(total, combine(self.kind, current, value), [zero], self.span)
 
         return seq(
             [
@@ -81,8 +81,11 @@ def groups_of(call: Call, threads: Threads) -> ThreadGroups:
 
 
 def extract_reductions(statement: Stmt, threads: Threads) -> list[Any]:
-    """``statement`` with every allreduce replaced by a load of its result, after what makes the result: memory, a
-    store of each thread's value, and a :class:`Join`. Joins inside loops and branches stay for when they are cut."""
+    """``statement`` with every allreduce replaced by a load of its result, and before it the code of the reduction.
+
+    That code is the memory, a store of each thread's value, and a :class:`ThreadReduction`. Reductions in the bodies of
+    loops and branches stay until these bodies are split.
+    """
     if isinstance(statement, (For, While)):
         bounds = [statement.condition] if isinstance(statement, While) else [statement.min, statement.extent]
         if any(has_reduction(bound) for bound in bounds):
@@ -109,12 +112,12 @@ def _extract(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
             return call
         groups, dtype = groups_of(call, threads), dtype_of(call)
         values = _buffer("value_of", threads.count, dtype)
-        results = _buffer("joined", groups.count, dtype)
-        before.extend([AllocBuffer(values), AllocBuffer(results)])
-        before.append(BufferStore(values, cast(call.args[0], dtype), [threads.number()], span=span))
-        before.append(ThreadReduction(values, results, str(call.args[1].value), groups, span))
-        group = const(0, "int32") if groups.is_whole_block else groups.group(threads.number())
-        return BufferLoad(results, [group], span=span)
+        group_results = _buffer("joined", groups.count, dtype)
+        before.extend([AllocBuffer(values), AllocBuffer(group_results)])
+        before.append(BufferStore(values, cast(call.args[0], dtype), [threads.linear_index()], span=span))
+        before.append(ThreadReduction(values, group_results, str(call.args[1].value), groups, span))
+        group = const(0, "int32") if groups.is_whole_block else groups.group(threads.linear_index())
+        return BufferLoad(group_results, [group], span=span)
 
     statements = structural_map(node, (Call, replace))
     return before, statements
@@ -125,5 +128,5 @@ def _buffer(name: str, count: int, dtype: str) -> Var:
 
 
 def guard_buffer(threads: Threads) -> Var:
-    """A buffer with one bool for each thread: whether it takes part."""
+    """A buffer with one bool for each thread: whether the thread executes the guarded statements."""
     return _buffer("takes_part", threads.count, "bool")

@@ -41,14 +41,13 @@ from tilecore.lowering.analysis.uniformity import Uniformity, is_parallel
 from tilecore.lowering.loops.thread_conflicts import Footprint
 from tilecore.lowering.loops.thread_reductions import ThreadReduction, extract_reductions, guard_buffer, has_reduction
 
-Guards = tuple[
-    tuple[Var, bool], ...
-]  # buffers with one bool for each thread, and the value with which a thread takes part
+# buffers with one bool for each thread, and the value of it with which a thread executes the region
+Guards = tuple[tuple[Var, bool], ...]
 
 
 @dataclass
 class Region:
-    """Statements that every thread runs, one thread after the other. block: index of the block that it stands in."""
+    """Statements that every thread runs, one thread after the other. block: the index of the block that contains it."""
 
     statements: list[Stmt]
     guards: Guards
@@ -93,14 +92,14 @@ class RegionSplitter:
         self.block_count += 1
         result = Block(self.block_count)
         open_region: list[Stmt] = []
-        touched = Footprint([], self.uniformity)
+        footprint = Footprint([], self.uniformity)
 
         def close() -> None:
-            nonlocal touched
+            nonlocal footprint
             if open_region:
                 result.items.append(Region(list(open_region), guards, result.index))
                 open_region.clear()
-                touched = Footprint([], self.uniformity)
+                footprint = Footprint([], self.uniformity)
 
         for statement in self._with_reductions(body):
             kind = self._kind(statement, bool(guards))
@@ -109,12 +108,12 @@ class RegionSplitter:
             elif kind == "allocation":
                 result.items.append(statement)
             elif kind == "thread":
-                own = Footprint([statement], self.uniformity)
-                if open_region and touched.conflicts_with(own):
+                statement_footprint = Footprint([statement], self.uniformity)
+                if open_region and footprint.conflicts_with(statement_footprint):
                     close()
                 open_region.append(statement)
-                touched.add(statement)
-            elif isinstance(statement, Bind) and not touched.conflicts_with(Footprint([statement], self.uniformity)):
+                footprint.add(statement)
+            elif isinstance(statement, Bind) and not footprint.conflicts_with(Footprint([statement], self.uniformity)):
                 result.items.append(statement)
             else:
                 close()
@@ -152,10 +151,10 @@ class RegionSplitter:
         if isinstance(node, (AllocBuffer, DeclBuffer)):
             return "memory" if self.uniformity.root(node.buffer) in self.uniformity.varying else "allocation"
         if not isinstance(node, (For, While, IfThenElse, AttrStmt, SeqStmt)):
-            by_each = self._names_varying(node) or _is_atomic(node) or self._each_prints(node)
+            by_each = self._names_varying(node) or _is_atomic(node) or self._prints_in_each_thread(node)
             return "thread" if guarded or by_each else "block"
         if not has_reduction(node):
-            by_each = self._names_varying(node) or _atomics_outside_parallel(node) or self._each_prints(node)
+            by_each = self._names_varying(node) or _atomics_outside_parallel(node) or self._prints_in_each_thread(node)
             if not guarded and not by_each:
                 return "block"
             if guarded or is_parallel(node) or self.uniformity.is_divergent(node):
@@ -175,14 +174,14 @@ class RegionSplitter:
         """Does the statement use a variable or buffer that varies between threads?"""
         return any(self.uniformity.root(var) in self.uniformity.varying for var in variables(node))
 
-    def _each_prints(self, node: Any) -> bool:
-        """Is there a T.print outside of T.Parallel that each thread does?"""
+    def _prints_in_each_thread(self, node: Any) -> bool:
+        """Does the node contain a T.print outside of T.Parallel that each thread executes?"""
         if is_parallel(node):
             return False
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is not None and call.op.name == "print":
-            return self.uniformity.each_prints(call)
-        return any(self._each_prints(part) for part in children(node))
+            return self.uniformity.prints_in_each_thread(call)
+        return any(self._prints_in_each_thread(part) for part in children(node))
 
     def _must_be_split(self, node: Any) -> bool:
         """Does a uniform statement have parts that one thread cannot run alone?"""
@@ -227,9 +226,9 @@ class RegionSplitter:
         )
 
     def _guarded(self, node: IfThenElse, guards: Guards, block_index: int) -> list[Any]:
-        """A divergent ``if`` around a reduction: each region inside tests whether its thread takes part."""
+        """A divergent ``if`` around a reduction: each region inside tests whether its thread took the branch."""
         flag = guard_buffer(self.threads)
-        remember = BufferStore(flag, node.condition, [self.threads.number()], span=node.span)
+        remember = BufferStore(flag, node.condition, [self.threads.linear_index()], span=node.span)
         items: list[Any] = [AllocBuffer(flag), Region([remember], guards, block_index)]
         items += self.block(node.then_case, (*guards, (flag, True))).items
         if node.else_case is not None:
@@ -247,7 +246,7 @@ def _is_atomic(node: Any) -> bool:
 
 
 def _atomics_outside_parallel(node: Any) -> bool:
-    """Has the node atomics that every thread runs? In a T.Parallel nest each iteration runs one."""
+    """Does the node contain atomics that every thread executes? In a T.Parallel nest each iteration executes one."""
     if is_parallel(node):
         return False
     inner = list(children(node)) if isinstance(node, Stmt) else []
@@ -257,8 +256,8 @@ def _atomics_outside_parallel(node: Any) -> bool:
 
 
 def condition_of(guards: Guards, thread_index: Expr) -> list[Expr]:
-    """The conditions under which the thread with this index takes part."""
+    """The conditions under which the thread with this index executes a guarded region."""
     from tilecore.ir.nodes import BufferLoad, Not
 
-    loads = [(BufferLoad(flag, [thread_index]), wanted) for flag, wanted in guards]
-    return [load if wanted else Not(load) for load, wanted in loads]
+    loads = [(BufferLoad(flag, [thread_index]), expected) for flag, expected in guards]
+    return [load if expected else Not(load) for load, expected in loads]

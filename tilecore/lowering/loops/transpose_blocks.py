@@ -1,5 +1,5 @@
-"""Copies that turn a tile round: square blocks are loaded along one axis, transposed in registers, stored along the
-other. Without this one side of the copy would go element by element."""
+"""Vectorizes transposing copies: square blocks are loaded along one axis, transposed in registers, and stored along
+the other axis. Otherwise the loads or the stores would be scalar."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tilecore.lowering.loops.vectorize_body import CannotVectorizeError, Lanes
 
 
 def transposing_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
-    """The nest as blocks, or None when it is no such copy. What the blocks leave over stays a parallel nest."""
+    """The nest as loops over blocks, with the remainders as parallel nests; None if it is not a transposing copy."""
     if not isinstance(body, BufferStore) or len(axes) < 2:
         return None
     source = copied_element(body.value)
@@ -52,7 +52,7 @@ def transposing_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
 
 
 def copied_element(value: Any) -> TensorLoad | None:
-    """The one load that a value is, behind a cast, a bounds mask, and bits that are flipped."""
+    """The load whose value is copied, perhaps through a cast, a bounds guard, or an xor with a constant; else None."""
     if isinstance(value, TensorLoad):
         return value
     if isinstance(value, Cast):
@@ -71,7 +71,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _axis_of(axes: list[For], offset: Any, count: int) -> For | None:
-    """The axis along which ``offset`` moves by one element."""
+    """The loop whose iterations advance ``offset`` by one element."""
     return next((a for a in axes if lane_step(offset, a.loop_var, count) == 1), None)
 
 
@@ -82,7 +82,7 @@ def _nest(axes: list[For], body: Stmt, kind: int = ForKind.SERIAL) -> Stmt:
 
 
 def _split(across: For, along: For, body: BufferStore, count: int) -> Stmt:
-    """Whole blocks, then two strips that stay as they were."""
+    """Loops over whole blocks, then the remainders along both axes as parallel nests."""
     p, q = across.loop_var, along.loop_var
     p_whole, q_whole = (int(a.extent) // count * count for a in (across, along))
     dtype = dtype_of(p)
@@ -102,14 +102,14 @@ def _split(across: For, along: For, body: BufferStore, count: int) -> Stmt:
 
 
 def _strip(body: Stmt, var: Var, start: int, stop: int, others: list[Var], sizes: list[int], like: For) -> Stmt:
-    """The iterations from ``start`` on along one axis, all along the others, as a parallel nest of its own."""
+    """A parallel nest of the iterations from ``start`` on along one axis, and all iterations along the others."""
     dtype = dtype_of(var)
     fresh = Var(str(var.name), dtype)
     renamed = {o: Var(str(o.name), dtype_of(o)) for o in others}
-    made = substitute(body, {var: fresh + start, **renamed})
+    nest = substitute(body, {var: fresh + start, **renamed})
     for other, size in zip(others, sizes, strict=True):
-        made = For(renamed[other], const(0, dtype), const(size, dtype), ForKind.PARALLEL, made, span=like.span)
-    return For(fresh, const(0, dtype), const(stop - start, dtype), ForKind.PARALLEL, made, span=like.span)
+        nest = For(renamed[other], const(0, dtype), const(size, dtype), ForKind.PARALLEL, nest, span=like.span)
+    return For(fresh, const(0, dtype), const(stop - start, dtype), ForKind.PARALLEL, nest, span=like.span)
 
 
 def _block(across: For, along: For, body: BufferStore, count: int, p0: Any, q0: Any) -> Stmt:
@@ -117,36 +117,36 @@ def _block(across: For, along: For, body: BufferStore, count: int, p0: Any, q0: 
     statements: list[Stmt] = []
     kind = f"{dtype_of(body.buffer)}x{count}"
 
-    def keep(value: Any) -> Var:
+    def bind(value: Any) -> Var:
         var = Var("row", PrimType(kind))
         statements.append(Bind(var, value))
         return var
 
     rows = []
-    for number in range(count):
+    for row_index in range(count):
         lanes = Lanes(along.loop_var, q0, count)
-        rows.append(keep(lanes.vector(lanes.expr(substitute(body.value, {across.loop_var: p0 + number})))))
+        rows.append(bind(lanes.vector(lanes.expr(substitute(body.value, {across.loop_var: p0 + row_index})))))
     half = count // 2
     while half:
-        rows = _exchange(rows, half, keep)
+        rows = _exchange(rows, half, bind)
         half //= 2
-    for number, row in enumerate(rows):
+    for row_index, row in enumerate(rows):
         lanes = Lanes(across.loop_var, p0, count)
-        index = lanes._index(body.buffer, [substitute(body.indices[0], {along.loop_var: q0 + number})])
+        index = lanes._index(body.buffer, [substitute(body.indices[0], {along.loop_var: q0 + row_index})])
         statements.append(BufferStore(body.buffer, row, [index], span=body.span))
     return seq(statements)
 
 
-def _exchange(rows: list[Var], half: int, keep: Any) -> list[Var]:
+def _exchange(rows: list[Var], half: int, bind: Any) -> list[Var]:
     """Swap the off-diagonal quarters of every block of 2 x half rows and lanes."""
     count = len(rows)
-    made = list(rows)
+    exchanged = list(rows)
     for i in range(count):
         if i & half:
             continue
         j = i + half
         first = [c if not c & half else count + c - half for c in range(count)]
         second = [c + half if not c & half else count + c for c in range(count)]
-        for at, indices in ((i, first), (j, second)):
-            made[at] = keep(Shuffle([rows[i], rows[j]], [const(k, "int32") for k in indices]))
-    return made
+        for row, indices in ((i, first), (j, second)):
+            exchanged[row] = bind(Shuffle([rows[i], rows[j]], [const(k, "int32") for k in indices]))
+    return exchanged

@@ -1,4 +1,4 @@
-"""Expands UNROLLED loops of constant extent."""
+"""Unrolls UNROLLED loops of constant extent; those that are too long, or have jumps, become serial loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rewrites the body of one loop with vectors: every lane is one iteration, and ``if`` becomes a mask."""
+"""Vectorizes the statements of a loop body: each lane is one iteration, and an ``if`` becomes a mask
+(if-conversion)."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError, 
 
 
 class Lanes(LaneExpressions):
-    """Vector form of a loop body."""
+    """The vector form of a loop body."""
 
     def statement(self, node: Stmt) -> Stmt:
         handler = _STATEMENTS.get(type(node))

@@ -1,4 +1,4 @@
-"""Rewrites the expressions of a loop with vectors: every lane is one iteration."""
+"""Vectorizes the expressions of a loop body: each lane is one iteration."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CannotVectorizeError(Exception):
 
 
 class LaneExpressions:
-    """Vector form of expressions: ``var`` becomes ``base + lane`` for ``count`` lanes.
+    """The vector form of expressions: ``var`` becomes ``base + lane`` for ``count`` lanes.
 
     mask: bool vector of the active lanes, or None for all. vectors: variables that differ between lanes.
     buffers: buffers private to a lane, each with the vector buffer, and the slot in it, that replaces it.
@@ -81,7 +81,7 @@ class LaneExpressions:
         self.varying: set[Var] = {var}
 
     def expr(self, node: Expr) -> Expr:
-        """Vector form of an expression, or the expression itself where all lanes agree."""
+        """The vector form of an expression; the expression itself if all lanes have the same value."""
         if not self._varies(node):
             effect = effect_in(node)
             if effect is not None:  # it must happen once for every iteration, although it is uniform
@@ -120,7 +120,11 @@ class LaneExpressions:
         if not dtype_of(node.a).startswith("int"):
             return None
         left, right = coefficient(node.a, self.var), coefficient(node.b, self.var)
-        if self._opaque(node.a) or self._opaque(node.b) or not (isinstance(left, int) and isinstance(right, int)):
+        if (
+            self._varies_otherwise(node.a)
+            or self._varies_otherwise(node.b)
+            or not (isinstance(left, int) and isinstance(right, int))
+        ):
             return None
         step = left - right
         if step not in (1, -1) or name in ("EQ", "NE"):
@@ -138,8 +142,8 @@ class LaneExpressions:
         lanes = Ramp(const(0, "int32"), const(step, "int32"), self.count)
         return _COMPARISONS[name](lanes, Broadcast(bound, self.count))
 
-    def _opaque(self, node: Expr) -> bool:
-        """Does it vary other than through the loop variable?"""
+    def _varies_otherwise(self, node: Expr) -> bool:
+        """Does the expression vary other than through the loop variable?"""
         return any(v in self.varying and not v.same_as(self.var) for v in variables(node)) or bool(
             collect(node, TensorLoad)
         )
@@ -208,7 +212,7 @@ class LaneExpressions:
         (offset,) = indices
         if not self._varies(offset):
             return offset
-        if not self._opaque(offset):
+        if not self._varies_otherwise(offset):
             step = coefficient(offset, self.var)
             if step is None:
                 offset = self._simplified(offset)

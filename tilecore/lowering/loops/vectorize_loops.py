@@ -1,4 +1,9 @@
-"""Chooses the axis of every nest of independent loops that becomes vectors, and rewrites the nest with vectors."""
+"""Vectorizes nests of parallel loops and reductions: chooses the axis whose iterations become lanes, by a cost model.
+
+The cost model prefers axes along which accesses are contiguous, stores above loads. A loop becomes a loop over whole
+vectors and one masked vector for the remaining iterations. A reduction accumulates into several vectors of partial
+results, which are combined after the loop. Transposing and interleaving copies have forms of their own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.reductions import identity, join
+from tilecore.ir.reductions import combine, identity
 from tilecore.ir.scopes import REDUCE, is_total
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, collect, loads, stores, substitute
@@ -99,8 +104,8 @@ class _Vectorizer:
 
     def _note(self, topic: str, node: For, **facts: Any) -> None:
         spans = [node.span, *(store.span for store in stores(node.body))]
-        place = location_of_span(next((span for span in spans if span is not None), None))
-        self.env.note(topic, {"line": place.line if place else None, **facts})
+        location = location_of_span(next((span for span in spans if span is not None), None))
+        self.env.note(topic, {"line": location.line if location else None, **facts})
 
     # -- choice of the axis ---------------------------------------------------------------------------------------
 
@@ -116,8 +121,10 @@ class _Vectorizer:
         return best
 
     def _score(self, axis: For, count: int) -> float:
-        """Contiguous accesses raise the score of an axis, scattered ones lower it; stores weigh more than loads. A
-        buffer of one element that is private to an iteration becomes a vector and costs nothing."""
+        """The score of an axis: contiguous accesses raise it, scattered accesses lower it, and stores weigh twice.
+
+        A buffer of one element that is private to an iteration becomes a vector and costs nothing.
+        """
         score = 0.5
         single = {a.buffer for a in collect(axis.body, AllocBuffer) if all(constant(s) == 1 for s in a.buffer.shape)}
         for access, trips in accesses_of(axis.body):
@@ -126,8 +133,8 @@ class _Vectorizer:
             weight = trips if is_load else 2.0 * trips
             step = lane_step(access.indices[0], axis.loop_var, max(2, count))
             if step == 0:
-                free = is_load or buffer in single or is_total(buffer)
-                score -= 0.0 if free else 2.0 * weight
+                is_free = is_load or buffer in single or is_total(buffer)
+                score -= 0.0 if is_free else 2.0 * weight
             elif step == 1:
                 score += weight
             else:
@@ -155,7 +162,7 @@ class _Vectorizer:
 
 
 def accesses_of(body: Stmt, trips: float = 1.0) -> list[tuple[Any, float]]:
-    """Loads and stores of one-axis buffers in a statement, each with how often it runs."""
+    """The loads and stores of one-axis buffers in a statement, each with its number of executions."""
     if isinstance(body, For):
         return accesses_of(body.body, trips * (constant(body.extent) or UNKNOWN_TRIPS))
     inner = list(children(body))
@@ -209,8 +216,8 @@ def _chunks(axis: For, count: int, make: Any) -> Stmt:
 
 def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     """A reduction along ``axis``: STREAMS vectors of partial results, combined after the loop."""
-    own = {alloc.buffer for alloc in collect(body, AllocBuffer)}  # of a reduction inside of each iteration
-    totals = {s.buffer for s in stores(body) if is_total(s.buffer)} - own
+    allocated = {alloc.buffer for alloc in collect(body, AllocBuffer)}  # of reductions inside an iteration
+    totals = {s.buffer for s in stores(body) if is_total(s.buffer)} - allocated
     if not totals:
         raise CannotVectorizeError("the loop accumulates no partial result")
     extent = constant(axis.extent)
@@ -241,27 +248,27 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
         group = seq([make(axis.min + chunk * step + s * count, None, s) for s in range(streams)])
         parts.append(For(chunk, const(0, dtype), whole, ForKind.SERIAL, group))
     if constant(remainder) != 0:
-        left = For(axis.loop_var, analyzer.simplify(axis.min + whole * step), remainder, ForKind.SERIAL, body)
-        parts.append(_chunks(left, count, lambda base, mask: make(base, mask, 0)))
+        rest = For(axis.loop_var, analyzer.simplify(axis.min + whole * step), remainder, ForKind.SERIAL, body)
+        parts.append(_chunks(rest, count, lambda base, mask: make(base, mask, 0)))
     return seq([*before, *parts, *_combined(partial, streams)])
 
 
 def _combined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
-    """Combines the partial vectors, then the lanes of the result, then that with the scalar."""
+    """Combines the vectors of partial results, then the lanes of the result, then the result with the scalar total."""
     statements: list[Stmt] = []
     zero = const(0, "int32")
     for total, vector in partial.items():
         kind = kind_of(total)
         parts = [BufferLoad(vector, [const(s, "int32")]) for s in range(streams)]
         while len(parts) > 1:
-            parts = [join(kind, parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+            parts = [combine(kind, parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
         scalar = across_lanes(parts[0], kind)
-        statements.append(BufferStore(total, join(kind, BufferLoad(total, [zero]), scalar), [zero]))
+        statements.append(BufferStore(total, combine(kind, BufferLoad(total, [zero]), scalar), [zero]))
     return statements
 
 
 def kind_of(total: Var) -> str:
-    """The reduction that a partial result belongs to, from its scope."""
+    """The kind of reduction of a scalar total, which its scope names."""
     return str(total.scope()).removeprefix(REDUCE)
 
 
@@ -275,7 +282,7 @@ def _widest(body: Stmt) -> int:
 
 
 def _casts(body: Stmt) -> set[str]:
-    """Types that values are converted to. Offsets of 64 bits do not count: they are not computed for each lane."""
+    """The types that values are converted to. 64-bit offsets do not count: they are not computed for each lane."""
     types = {dtype_of(c) for c in collect(body, Cast)}
     if "int64" not in types:
         return types

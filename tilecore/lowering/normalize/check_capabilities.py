@@ -1,6 +1,6 @@
-"""Checks that the target has what a kernel needs: element types, memory scopes, tile operations, features.
+"""Checks that the target has the capabilities that a kernel needs: types, memory scopes, tile operations, features.
 
-Where a target says nothing (an empty set of capabilities), nothing is checked.
+Capabilities of a kind that the target does not declare (an empty set) are not checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, ORD
 
 def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
     """Refuse every buffer and operation that the target does not have."""
-    refused: set[tuple[str, object]] = set()  # what follows from a refused operation or type says nothing more
+    refused: set[tuple[str, object]] = set()  # their consequences are not reported again
     for need in needs(func):
         if any(reason in refused for reason in _reasons(need)) or need.is_met(env.capabilities):
             continue
@@ -26,7 +26,7 @@ def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
 
 
 def _reasons(need: Need) -> list[tuple[str, object]]:
-    """The refusals that this one would follow from."""
+    """The refusals of which this refusal would be a consequence."""
     if need.subject == CONVERSION:
         return [(TYPE, need.name)]
     if need.kind == FEATURE:
@@ -35,10 +35,10 @@ def _reasons(need: Need) -> list[tuple[str, object]]:
 
 
 def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
-    target, known = f"target {env.target.kind}", need.declared(env.capabilities)
+    target, declared = f"target {env.target.kind}", need.declared(env.capabilities)
     makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order}
-    message, hint = makers[need.kind](need, target, known)
-    return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(known), hint=hint)
+    message, hint = makers[need.kind](need, target, declared)
+    return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(declared), hint=hint)
 
 
 def _type(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
@@ -54,27 +54,27 @@ def _scope(need: Need, target: str, supported: Collection[str]) -> tuple[str, st
     )
 
 
-def _operation(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+def _operation(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
     return f"{need.subject} is not among the tile operations of {target}", instead_of(need.name)
 
 
-def _feature(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
-    what = {
+def _feature(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
+    messages = {
         "dynamic_shapes": f"{need.subject} has sizes of the call, and {target} compiles kernels of fixed sizes",
         "source": f"{need.subject} is for targets that compile source text, which {target} does not",
     }
-    return what.get(need.name, f"{need.subject} is nothing that {target} can do"), instead_of_feature(need.name)
+    return messages.get(need.name, f"{need.subject} is not supported by {target}"), instead_of_feature(need.name)
 
 
-def _order(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
-    """The order that is meant where none is written counts like one that is: no order is weakened silently."""
+def _order(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
+    """A default memory order counts like a written one, so that no order is weakened silently."""
     hint = (
-        'write memory_order="relaxed" where the operation orders no other memory: threads of a block see one '
-        "another's writes behind a barrier, blocks those of a T.Kernel before theirs"
+        'write memory_order="relaxed" where the operation orders no other accesses: the writes of a block are visible '
+        "to its threads after a barrier, and to other blocks in the next T.Kernel"
     )
     return (
         f"{need.subject} has the memory order {need.name!r}, which atomic operations of {target} do not have",
-        hint if "relaxed" in known else None,
+        hint if "relaxed" in supported else None,
     )
 
 

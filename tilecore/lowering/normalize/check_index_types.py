@@ -1,6 +1,7 @@
-"""Checks for targets without 64-bit integers: of tensors that 32-bit indices do not reach, and of the finished code.
+"""Checks kernels for targets without 64-bit integers: tensors must be small enough for 32-bit indices, and the lowered
+code must have no wider integers.
 
-``Capabilities.index_bits`` is 32 for such a target. Sizes that are known only at the call are checked by the launch
+``Capabilities.index_bits`` is 32 for such a target. The launch checks the sizes that are known only at the call
 (``tilecore/runtime/index_limits.py``).
 """
 
@@ -19,12 +20,12 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.visit import children, collect
 
-LARGEST = 2**31 - 1  # bytes of a tensor; elements where several share a byte
+LARGEST = 2**31 - 1  # bytes of a tensor; elements if several elements share a byte
 WIDE = ("int64", "uint64")
 
 
 def refuse_large_tensors(func: PrimFunc, env: PassEnv) -> None:
-    """Refuse global buffers of a known size that 32-bit indices do not reach to the end of."""
+    """Refuses global buffers of constant size that are too large for 32-bit indices."""
     parameters = [(p, partial(place_of_parameter, func.span, str(p.name))) for p in func.params if is_buffer_var(p)]
     inside = [(n.buffer, partial(location_of_span, n.span)) for n in collect(func.body, AllocBuffer, DeclBuffer)]
     for buffer, where in (*parameters, *inside):
@@ -44,7 +45,7 @@ def _too_large(buffer: Var, extent: int, where: Location | None, env: PassEnv) -
 
 
 def _extent(buffer: Var) -> int | None:
-    """Bytes from the first element to the last; None where they depend on the call."""
+    """The bytes from the first element to the last; None if they depend on sizes of the call."""
     shape = [constant(size) for size in buffer.shape]
     strides = [constant(stride) for stride in buffer.strides]
     if None in shape or None in strides:
@@ -56,7 +57,7 @@ def _extent(buffer: Var) -> int | None:
 
 
 def refuse_wide_integers(module: IRModule, env: PassEnv) -> None:
-    """Raise UnsupportedError for a 64-bit integer in the finished code that ``Capabilities.dtypes`` does not have."""
+    """Raises UnsupportedError for a 64-bit integer in the lowered code that ``Capabilities.dtypes`` does not have."""
     dtypes = env.capabilities.dtypes
     lacking = {dtype for dtype in WIDE if dtypes and dtype not in dtypes}
     for func in module.functions.values():
@@ -83,7 +84,7 @@ def _refuse(value: Any, lacking: set[str], where: Location | None, env: PassEnv)
 
 
 def _expressions(statement: Stmt, span: Any) -> Iterator[tuple[Any, Any]]:
-    """The expressions of all statements, each with the span of its statement or of one around it."""
+    """The expressions of all statements, each with the span of its statement or of an enclosing statement."""
     span = getattr(statement, "span", None) or span
     inner = list(children(statement))
     names = ("loop_var", "min", "extent", "condition", "buffer", "var", "value", "indices")

@@ -1,4 +1,9 @@
-"""What all threads of a block must do together, checked on tile IR: operations of the block, barriers, T.Parallel."""
+"""Checks on tile IR that all threads of a block execute its collective operations: tile operations, barriers,
+T.Parallel.
+
+Divergence analysis (analysis/uniformity.py) gives for each ``if`` and loop the threads between which it is divergent. A
+collective operation must not stand in divergent control flow, and its operands must be uniform.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +32,28 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, is_axis
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, is_axis, uses_threads
 from tilecore.lowering.analysis.uniformity import (
     Division,
     Uniformity,
     is_parallel,
-    joins_everyone,
     loads_of,
     private_operands,
+    reduces_whole_block,
 )
 
 
 def check_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    """Raise a LanguageError where some threads only, or threads with different operands, do what the block does; a
-    LimitError for more threads than a block of the target may have."""
+    """Checks that all threads of a block execute collective operations together, with the same operands.
+
+    Raises LanguageError if they do not, and LimitError if a block has more threads than the target allows.
+    """
 
     def check(body: Stmt, threads: Threads) -> Stmt:
-        most = env.capabilities.max_threads
-        if most and threads.count > most:
-            env.refuse(_too_many(func, threads, most, env))
-        if asks_for_threads(body, threads) or has_ranges(body):
+        limit = env.capabilities.max_threads
+        if limit and threads.count > limit:
+            env.refuse(_too_many(func, threads, limit, env))
+        if uses_threads(body, threads) or has_ranges(body):
             _Checker(body, threads).statement(body)
         return body
 
@@ -56,15 +63,18 @@ def check_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 @dataclass(frozen=True)
 class _Fork:
-    """A condition or a loop around a statement, and the threads that part ways in it."""
+    """An ``if`` or a loop around a statement, and the threads between which it is divergent."""
 
     node: Stmt
     division: Division
 
 
 class _Checker:
-    """Checks a kernel's code. threads: that come to the statement that is looked at. forks: around it, the innermost
-    first."""
+    """Checks the code of a kernel.
+
+    threads: the range of threads that executes the current statement. forks: the enclosing conditions and loops, the
+    innermost first.
+    """
 
     def __init__(self, body: Stmt, threads: Threads) -> None:
         self.block = threads
@@ -87,58 +97,58 @@ class _Checker:
             if call is not None:
                 self._tile(call)
             else:
-                self._joins(node, node)
+                self._check_reductions(node, node)
             if isinstance(getattr(node, "body", None), Stmt):
                 self.statement(node.body)
 
     def _compound(self, node: Any) -> None:
-        around = self.forks
+        outer_forks = self.forks
         for name in ("condition", "min", "extent"):
             if getattr(node, name, None) is not None:
-                self._joins(getattr(node, name), node)
-        self.forks = (_Fork(node, self.uniformity.parting(node)), *around)
+                self._check_reductions(getattr(node, name), node)
+        self.forks = (_Fork(node, self.uniformity.divergence(node)), *outer_forks)
         for name in ("body", "then_case", "else_case"):
             child = getattr(node, name, None)
             if isinstance(child, Stmt):
                 self.statement(child)
-        self.forks = around
+        self.forks = outer_forks
 
     def _ranged(self, node: Any) -> None:
-        around, self.threads = self.threads, range_of(node) or self.threads
-        if self._apart() is not None:
-            raise self._some_threads("code for some threads together", node)
+        outer_threads, self.threads = self.threads, range_of(node) or self.threads
+        if self._divergent_fork() is not None:
+            raise self._reached_by_some_error("code for a range of threads", node)
         self.statement(node.body)
-        self.threads = around
+        self.threads = outer_threads
 
-    def _apart(self) -> _Fork | None:
-        """The innermost condition or loop around in which threads part ways that come to the statement together."""
+    def _divergent_fork(self) -> _Fork | None:
+        """The innermost enclosing condition or loop that is divergent between the threads of the current range."""
         return next((fork for fork in self.forks if fork.division.of(self.threads)), None)
 
-    def _joins(self, part: Any, node: Stmt) -> None:
-        """An allreduce of all threads that come to it is for all of them."""
-        if self._apart() is None:
+    def _check_reductions(self, part: Any, node: Stmt) -> None:
+        """Checks that an allreduce over all threads of the current range is not in divergent control flow."""
+        if self._divergent_fork() is None:
             return
         threads = self.block
         if self.threads != self.uniformity.block:
             threads = Threads((replace(threads.axes[0], extent=self.threads.count),))
         for call in collect(part, Call):
-            if op_name(call) == "tile.allreduce" and joins_everyone(call, threads):
-                raise self._some_threads("a reduction over all threads", node)
+            if op_name(call) == "tile.allreduce" and reduces_whole_block(call, threads):
+                raise self._reached_by_some_error("a reduction over all threads", node)
 
     def _tile(self, call: TileCall) -> None:
         name = call.op.name
         if name == "sync_threads":
-            if self._apart() is not None:
-                raise self._some_threads("T.sync_threads", call)
+            if self._divergent_fork() is not None:
+                raise self._reached_by_some_error("T.sync_threads", call)
             return
-        alone = name == "atomic" and all(_is_one(r.extent) for r in call.dst.region)
-        if not call.op.collective or alone or private_operands(call):
+        is_scalar = name == "atomic" and all(_is_unit(r.extent) for r in call.dst.region)
+        if not call.op.collective or is_scalar or private_operands(call):
             return
-        if self._apart() is not None:
-            raise self._some_threads(name_in_language(call), call)
+        if self._divergent_fork() is not None:
+            raise self._reached_by_some_error(name_in_language(call), call)
         if self.uniformity.tile_varies(call, self.threads):
             raise LanguageError(
-                f"an operand of {name_in_language(call)} differs between threads, and the block does it as one",
+                f"an operand of {name_in_language(call)} differs between threads, which execute it together",
                 location=location_of_span(call.span),
                 found=self._varying_names(list(call.args.values())),
                 expected="the same operands in all threads, or memory of each thread (T.alloc_local) on one side",
@@ -146,13 +156,13 @@ class _Checker:
             )
 
     def _parallel(self, nest: For) -> None:
-        if self._apart() is not None:
-            raise self._some_threads("T.Parallel", nest)
-        own = {axis.var for axis in self.block.active} & variables(nest)
+        if self._divergent_fork() is not None:
+            raise self._reached_by_some_error("T.Parallel", nest)
+        thread_indices = {axis.var for axis in self.block.active} & variables(nest)
         inside = {alloc.buffer for alloc in collect(nest, AllocBuffer)}
         private = any(is_private(s.buffer) and s.buffer not in inside for s in collect(nest, BufferStore))
         differs = any(self._differs(load.source) for load in loads_of(nest))
-        if own or (differs and not private):
+        if thread_indices or (differs and not private):
             raise LanguageError(
                 "a value that differs between threads stands in T.Parallel, whose iterations belong to no thread",
                 location=location_of_span(nest.span),
@@ -162,60 +172,61 @@ class _Checker:
             )
 
     def _varying_names(self, parts: list[Any]) -> str:
-        found = set()
+        names = set()
         for part in parts:
             if not isinstance(part, (int, str)):
-                found |= {str(v.name) for v in variables(part) if self._differs(v)}
-        return ", ".join(sorted(found))
+                names |= {str(v.name) for v in variables(part) if self._differs(v)}
+        return ", ".join(sorted(names))
 
     def _differs(self, var: Var) -> bool:
         return self.uniformity.varies(var, self.threads)
 
-    def _some_threads(self, what: str, node: Any) -> LanguageError:
-        """For what stands where the threads that must do it together part ways."""
-        fork = self._apart()
+    def _reached_by_some_error(self, operation: str, node: Any) -> LanguageError:
+        """The error for an operation of all threads in divergent control flow."""
+        fork = self._divergent_fork()
         assert fork is not None
-        jumps = [] if isinstance(fork.node, IfThenElse) else self._jumps_of_some(fork.node)
-        return _reached_by_some(what, node, fork.node, jumps)
+        jumps = [] if isinstance(fork.node, IfThenElse) else self._threads_that_jump(fork.node)
+        return _reached_by_some(operation, node, fork.node, jumps)
 
-    def _jumps_of_some(self, loop: Any) -> list[str]:
-        """Who takes a jump of the loop while others of the threads do not, as words of an error."""
-        ranges = self.uniformity.jumps_apart(loop.body).ranges
+    def _threads_that_jump(self, loop: Any) -> list[str]:
+        """The ranges of threads that take a jump of the loop which other threads do not take, as texts."""
+        ranges = self.uniformity.divergent_jumps(loop.body).ranges
         return [str(some) for some in sorted(ranges, key=lambda r: r.first) if some.divides(self.threads)]
 
 
-def _too_many(func: PrimFunc, threads: Threads, most: int, env: PassEnv) -> LimitError:
+def _too_many(func: PrimFunc, threads: Threads, limit: int, env: PassEnv) -> LimitError:
     axes = {axis.var for axis in threads.axes}
     levels = [level for level in collect(func.body, AttrStmt) if is_axis(level) and level.node.var in axes]
-    place = next((p for p in (location_of_span(level.span) for level in levels) if p is not None), None)
+    location = next((p for p in (location_of_span(level.span) for level in levels) if p is not None), None)
     return LimitError(
         "a block has too many threads",
-        location=place,
+        location=location,
         found=str(threads.count),
-        expected=f"at most {most} on {env.target.kind}",
-        hint=f"threads={most} of T.Kernel, or fewer: {threads.count - most} less",
+        expected=f"at most {limit} on {env.target.kind}",
+        hint=f"threads={limit} of T.Kernel, or fewer: {threads.count - limit} less",
     )
 
 
-def _is_one(extent: Any) -> bool:
+def _is_unit(extent: Any) -> bool:
     return str(extent) == "1"
 
 
-def _reached_by_some(what: str, node: Any, apart: Stmt, jumping: list[str]) -> LanguageError:
-    """apart: where threads part ways. jumping: the ranges of threads that jump there, where it is a loop."""
-    place = location_of_span(getattr(apart, "span", None))
-    word = "`if`" if isinstance(apart, IfThenElse) else "loop"
-    found = f"it stands in the {word}" + (f" of line {place.line}" if place else "") + ", where threads part ways"
+def _reached_by_some(operation: str, node: Any, fork: Stmt, jumping: list[str]) -> LanguageError:
+    """fork: the divergent ``if`` or loop. jumping: for a loop, the ranges of threads that leave it by a jump."""
+    location = location_of_span(getattr(fork, "span", None))
+    word = "`if`" if isinstance(fork, IfThenElse) else "loop"
+    line = f" of line {location.line}" if location else ""
+    description = f"it stands in the divergent {word}{line}"
     if jumping:
-        found += f": {', '.join(jumping)} have a `break` or `continue` of their own"
+        description += f": {', '.join(jumping)} have a `break` or `continue` of their own"
     return LanguageError(
-        f"{what} is reached by some threads of the block only",
+        f"{operation} is reached by only some threads of the block",
         location=location_of_span(getattr(node, "span", None)),
-        found=found,
-        expected="all threads: it is done by the whole block together",
-        hint=f"take it out of the {word}, or let all threads jump together"
+        found=description,
+        expected="all threads: the whole block executes it together",
+        hint=f"move it out of the {word}, or let all threads jump together"
         if jumping
-        else f"take it out of the {word} that depends on the thread",
+        else f"move it out of the {word} that depends on the thread",
     )
 
 

@@ -1,4 +1,4 @@
-"""Makes fused multiply-adds by the language's one rule, before all other passes."""
+"""Contracts a product and a sum to a fused multiply-add by the rule of the language, before all other passes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Hides integer casts that may wrap from TVM's analyzer, which assumes that casts preserve values.
 
-It would have it that a uint32 as an int32 is never negative, or that a multiple of 3 as a uint8 is one too. Such a cast
-becomes one to the type's sibling, of the other sign, whose bits are taken as they are. Whether an unsigned number is
-below 0 is decided here, as TVM's analyzer ends the process over it, and what is chosen by that with it.
+The analyzer assumes that a uint32 cast to int32 is never negative, and that a multiple of 3 cast to uint8 remains one.
+Such a cast becomes a cast to the type of the same width and the other sign, and a reinterpretation of its bits.
+Comparisons of unsigned values with 0 are folded here, with the choices that depend on them, because TVM's analyzer
+aborts the process on them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import binding_loops
 from tilecore.lowering.analysis.kernels import is_axis
 
-_INFINITE = 2**63 - 1  # of TVM's analyzer
+_INFINITE = 2**63 - 1  # the bound that TVM's analyzer uses for infinity
 
 
 def hide_wrapping_casts(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -44,15 +45,15 @@ def hide_wrapping_casts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def hide(node: Cast, mutator: Any) -> Any:
         rewritten = mutator.default_mutate(node)
-        return _bits(rewritten) if _misread(analyzer, rewritten) else rewritten
+        return _reinterpreted(rewritten) if _may_be_misread(analyzer, rewritten) else rewritten
 
-    decisions = [((LT, LE, GT, GE), _decide), ((Call, Select), _choose)]
+    decisions = [((LT, LE, GT, GE), _fold_comparison), ((Call, Select), _fold_choice)]
     rules = [(For, binding_loops(analyzer)), (AttrStmt, axis), (Cast, hide), *decisions]
     return func.with_body(structural_mutate(func.body, rules))
 
 
-def _decide(node: Any, mutator: Any) -> Any:
-    """``x < 0`` is false and ``x >= 0`` true of what has no sign; written either way round."""
+def _fold_comparison(node: Any, mutator: Any) -> Any:
+    """For an unsigned x, folds ``x < 0`` and ``0 > x`` to false, and ``x >= 0`` and ``0 <= x`` to true."""
     result = mutator.default_mutate(node)
     zero = result.b if isinstance(result, (LT, GE)) else result.a
     facts = FACTS.get(dtype_of(zero))
@@ -61,35 +62,39 @@ def _decide(node: Any, mutator: Any) -> Any:
     return const(isinstance(result, (GE, LE)), "bool")
 
 
-def _choose(node: Any, mutator: Any) -> Any:
-    made = mutator.default_mutate(node)
-    if isinstance(made, Call) and op_name(made) != "if_then_else":
-        return made
-    condition, *choices = made.args if isinstance(made, Call) else (made.condition, made.true_value, made.false_value)
-    known = constant(condition)
-    return made if known is None else choices[not known]
+def _fold_choice(node: Any, mutator: Any) -> Any:
+    rewritten = mutator.default_mutate(node)
+    if isinstance(rewritten, Call) and op_name(rewritten) != "if_then_else":
+        return rewritten
+    condition, *choices = (
+        rewritten.args
+        if isinstance(rewritten, Call)
+        else (rewritten.condition, rewritten.true_value, rewritten.false_value)
+    )
+    outcome = constant(condition)
+    return rewritten if outcome is None else choices[not outcome]
 
 
-def _misread(analyzer: Analyzer, node: Cast) -> bool:
-    """Does the analyzer know something of the cast that holds only if it keeps the value?"""
+def _may_be_misread(analyzer: Analyzer, node: Cast) -> bool:
+    """Does the analyzer derive a fact of the cast that holds only if the cast preserves the value?"""
     kinds = [FACTS.get(dtype_of(side)) for side in (node, node.value)]
     if any(facts is None or facts.kind not in ("int", "uint") or facts.bits < 8 for facts in kinds):
         return False
     low, high = FACTS[dtype_of(node)].integer_range
-    given, claimed = (_known(analyzer, side) for side in (node.value, node))
-    if low <= given[0] and given[1] <= high:
+    source_range, result_range = (_proved_range(analyzer, side) for side in (node.value, node))
+    if low <= source_range[0] and source_range[1] <= high:
         return False
-    return claimed != (low, high) or int(analyzer.modular_set(node).coeff) != 1
+    return result_range != (low, high) or int(analyzer.modular_set(node).coeff) != 1
 
 
-def _known(analyzer: Analyzer, value: Expr) -> tuple[int, int]:
-    """The range that the analyzer knows; the ends of what it counts to stand for those of the type."""
+def _proved_range(analyzer: Analyzer, value: Expr) -> tuple[int, int]:
+    """The range of a value that the analyzer proves; infinite bounds become the bounds of the type."""
     bound, (low, high) = analyzer.const_int_bound(value), FACTS[dtype_of(value)].integer_range
     least, most = int(bound.min_value), int(bound.max_value)
     return (low if least <= -_INFINITE else least, high if most >= _INFINITE else most)
 
 
-def _bits(node: Cast) -> Expr:
+def _reinterpreted(node: Cast) -> Expr:
     target = dtype_of(node)
     sibling = target.removeprefix("u") if target.startswith("u") else f"u{target}"
     return Call("tirx.reinterpret", [cast(node.value, sibling)], ret_ty=target)

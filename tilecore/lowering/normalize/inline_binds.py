@@ -9,7 +9,7 @@ from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import Bind, Call, Expr, PrimFunc, TensorLoad, Var, structural_mutate
 from tilecore.ir.visit import collect, substitute
 
-LIMIT = 64  # nodes of an expression; index arithmetic is smaller, and what is larger would only be computed twice
+LIMIT = 64  # nodes of an expression; index arithmetic is smaller, and larger values would only be computed twice
 
 
 def inline_binds(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -1,8 +1,8 @@
-"""Gives the iterations of T.Parallel their own copies of scratch: memory of a thread that all of them write at one
-place. A copy starts with what the memory held before the loop.
+"""Privatizes scratch memory of T.Parallel: each iteration gets its own copy of a buffer that all iterations write.
 
-Scratch that nothing reads afterwards is allocated in the loop itself. Else it stays where it is, and what it held is
-put back at the start of each iteration, if an iteration may read it before it writes it.
+A copy starts with the values of the buffer before the loop. If nothing reads the buffer after the loop, it is allocated
+inside the loop. Otherwise it stays outside, and if an iteration may read it before it writes it, its values from before
+the loop are restored at the start of each iteration.
 """
 
 from __future__ import annotations
@@ -44,27 +44,30 @@ def privatize_scratch(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Privatizer:
-    """roots: for buffers with views, the one whose memory it is. readings: of a buffer, how often anything reads it; a
-    nest that writes it first does not count. depth: sequential loops around the statement at hand."""
+    """Rewrites the T.Parallel nests of a function.
+
+    roots: for buffers with views, the buffer that owns the memory. read_counts: the number of reads of a buffer,
+    without those in nests that write it first. depth: the number of sequential loops around the current statement.
+    """
 
     def __init__(self, body: Stmt) -> None:
         self.roots = memory_roots(body)
         self.depth = 0
-        self.own: dict[For, dict[Var, bool]] = {}
-        self.readings = _readings(body)
+        self.scratch_of_nest: dict[For, dict[Var, bool]] = {}
+        self.read_counts = _count_reads(body)
         for nest in _nests(body):
-            for buffer, first in self._scratch(nest).items():
-                if not first:
-                    self.readings[buffer] = self.readings.get(buffer, 0) - _readings(nest).get(buffer, 0)
+            for buffer, is_read_first in self._scratch(nest).items():
+                if not is_read_first:
+                    self.read_counts[buffer] = self.read_counts.get(buffer, 0) - _count_reads(nest).get(buffer, 0)
 
     def _scratch(self, nest: For) -> dict[Var, bool]:
-        """The scratch of a nest, allocated outside; and may an iteration read it before it writes it?"""
-        if nest not in self.own:
+        """The scratch buffers of a nest that are allocated outside, each with: may an iteration read it first?"""
+        if nest not in self.scratch_of_nest:
             inside = {a.buffer for a in collect(nest, AllocBuffer)}
-            found = {self.roots.get(b, b) for b in region_facts(nest).scratch if is_private(b)}
+            buffers = {self.roots.get(b, b) for b in region_facts(nest).scratch if is_private(b)}
             body = _innermost(nest).body
-            self.own[nest] = {b: b in self.roots or reads_first(body, b) for b in found - inside}
-        return self.own[nest]
+            self.scratch_of_nest[nest] = {b: b in self.roots or reads_first(body, b) for b in buffers - inside}
+        return self.scratch_of_nest[nest]
 
     # -- rewriting --------------------------------------------------------------------------------------------
 
@@ -81,23 +84,23 @@ class _Privatizer:
 
     def _nest(self, nest: For) -> Stmt:
         before: list[Stmt] = []
-        for buffer, first in self._scratch(nest).items():
-            if not self._is_read_after(nest, buffer, first):
-                nest = _with_own(nest, buffer, first)
-            elif first:
-                saved = _like(buffer, "before")
-                before += [AllocBuffer(saved, span=nest.span), _copied(buffer, saved, nest.span)]
-                nest = _starting_with(nest, lambda s=saved, b=buffer: [_copied(s, b, None)], between=True)
+        for buffer, is_read_first in self._scratch(nest).items():
+            if not self._is_read_after(nest, buffer, is_read_first):
+                nest = _with_private_copy(nest, buffer, is_read_first)
+            elif is_read_first:
+                backup = _like(buffer, "before")
+                before += [AllocBuffer(backup, span=nest.span), _copied(buffer, backup, nest.span)]
+                nest = _starting_with(nest, lambda s=backup, b=buffer: [_copied(s, b, None)], between=True)
         return seq([*before, nest])
 
-    def _is_read_after(self, nest: For, buffer: Var, first: bool) -> bool:
+    def _is_read_after(self, nest: For, buffer: Var, is_read_first: bool) -> bool:
         if buffer in self.roots:
             return True
-        here = _readings(nest).get(buffer, 0) if first else 0
-        return self.readings.get(buffer, 0) > here or (first and self.depth > 0)
+        reads_in_nest = _count_reads(nest).get(buffer, 0) if is_read_first else 0
+        return self.read_counts.get(buffer, 0) > reads_in_nest or (is_read_first and self.depth > 0)
 
 
-def _readings(body: Stmt) -> dict[Var, int]:
+def _count_reads(body: Stmt) -> dict[Var, int]:
     counts: dict[Var, int] = {}
     for access in collect(body, TensorLoad, TensorRegion):
         counts[access.source] = counts.get(access.source, 0) + 1
@@ -123,7 +126,7 @@ def _parts(body: Stmt) -> list[Stmt]:
 
 
 def _inner(node: For) -> For | None:
-    """The T.Parallel loop that, but for variables bound before it, is all there is in ``node``."""
+    """The T.Parallel loop that is the whole body of ``node``, except for bindings before it; else None."""
     *binds, last = _parts(node.body)
     perfect = isinstance(last, For) and last.kind == ForKind.PARALLEL and all(isinstance(b, Bind) for b in binds)
     return last if perfect else None
@@ -135,8 +138,10 @@ def _innermost(node: For) -> For:
 
 
 def _starting_with(node: For, make: Any, between: bool = False) -> For:
-    """The nest with the statements that ``make`` gives at the start of each iteration (and of each of its loops that
-    binds variables, if ``between``)."""
+    """The nest with the statements of ``make()`` at the start of each iteration.
+
+    between: the statements also precede the bindings between the loops of the nest.
+    """
     inner = _inner(node)
     parts = _parts(node.body)
     if inner is None:
@@ -146,23 +151,30 @@ def _starting_with(node: For, make: Any, between: bool = False) -> For:
     return with_body(node, seq(parts))
 
 
-def _with_own(nest: For, buffer: Var, first: bool) -> For:
-    """The nest with a buffer of its own in each iteration in the place of ``buffer``."""
-    own = _like(buffer, "own")
+def _with_private_copy(nest: For, buffer: Var, is_read_first: bool) -> For:
+    """The nest with ``buffer`` replaced by a buffer that each iteration allocates."""
+    private_copy = _like(buffer, "own")
 
     def change(node: Any) -> Any:
         if isinstance(node, TensorLoad):
-            return BufferLoad(own, list(node.indices), span=node.span) if node.source.same_as(buffer) else node
-        return BufferStore(own, node.value, list(node.indices), span=node.span) if node.buffer.same_as(buffer) else node
+            return BufferLoad(private_copy, list(node.indices), span=node.span) if node.source.same_as(buffer) else node
+        return (
+            BufferStore(private_copy, node.value, list(node.indices), span=node.span)
+            if node.buffer.same_as(buffer)
+            else node
+        )
 
     inner = _innermost(nest)
     body = structural_map(inner.body, ((TensorLoad, BufferStore), change))
-    start = [AllocBuffer(own, span=nest.span), *([_copied(buffer, own, nest.span)] if first else [])]
+    start = [
+        AllocBuffer(private_copy, span=nest.span),
+        *([_copied(buffer, private_copy, nest.span)] if is_read_first else []),
+    ]
     return _replaced(nest, seq([*start, *_parts(body)]))
 
 
 def _replaced(node: For, body: Stmt) -> For:
-    """The nest with another body of its innermost loop."""
+    """The nest with ``body`` as the body of its innermost loop."""
     inner = _inner(node)
     return with_body(node, body if inner is None else seq([*_parts(node.body)[:-1], _replaced(inner, body)]))
 
@@ -173,7 +185,7 @@ def _like(buffer: Var, suffix: str) -> Var:
 
 
 def _copied(source: Var, target: Var, span: Any) -> Stmt:
-    """All elements of ``source`` to ``target``, one after the other."""
+    """Serial loops that copy all elements of ``source`` to ``target``."""
     indices = [const(0, "int32") if constant(size) == 1 else Var("e", "int32") for size in source.shape]
     copies: Stmt = BufferStore(target, BufferLoad(source, list(indices)), list(indices), span=span)
     for index, size in zip(reversed(indices), reversed(list(source.shape)), strict=True):

@@ -1,6 +1,6 @@
-"""Gives a tile operation that reads memory which it also writes a copy of what it reads.
+"""Copies the source of a tile operation to a temporary buffer if the operation may overwrite it before reading it.
 
-A tile operation reads all of its sources before it writes; loops that do both element by element would not.
+A tile operation reads all of its sources before it writes, but the loops that it is lowered to alternate both.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def separate_overlaps(func: PrimFunc, env: PassEnv) -> PrimFunc:
             region = call.args.get(name)
             if name in call.op.writes or not isinstance(region, TensorRegion):
                 continue
-            if any(root(region.source) == root(w.source) and _meet(call, region, w) for w in written):
-                statements, args[position] = _copied(call, region)
+            if any(root(region.source) == root(w.source) and _may_overlap(call, region, w) for w in written):
+                statements, args[position] = _copy_of(call, region)
                 before += statements
         if not before:
             return node
@@ -57,7 +57,7 @@ def separate_overlaps(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_map(func.body, (Evaluate, separate)))
 
 
-def _meet(call: TileCall, read: TensorRegion, written: TensorRegion) -> bool:
+def _may_overlap(call: TileCall, read: TensorRegion, written: TensorRegion) -> bool:
     """May the operation write an element of ``read`` before it has read it?"""
     if not read.source.same_as(written.source):
         return True
@@ -70,7 +70,7 @@ def _meet(call: TileCall, read: TensorRegion, written: TensorRegion) -> bool:
     return True
 
 
-def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegion]:
+def _copy_of(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegion]:
     extents = [constant(r.extent) for r in region.region]
     if None in extents:
         raise UnsupportedError(
@@ -80,7 +80,7 @@ def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegi
         )
     shape = [IntImm("int32", e) for e in extents]
     name = f"{region.source.name}_before"
-    scope = str(region.source.scope()) if is_private(region.source) else FRAGMENT  # memory of a thread stays its own
+    scope = str(region.source.scope()) if is_private(region.source) else FRAGMENT  # private memory stays private
     buffer = tirx.decl_buffer(shape, dtype_of(region.source), name, scope=scope, layout=None)
     whole = BufferRegion(buffer, [Range.from_min_extent(IntImm("int32", 0), e) for e in shape])
     return [AllocBuffer(buffer, span=call.span), tile_statement("copy", [region, whole], span=call.span)], whole

@@ -23,8 +23,10 @@ class GuardedEffect:
 
 
 class Accesses:
-    """Lists the effects of a kernel's statements. unknown: calls with shared memory as argument that nothing
-    describes."""
+    """Lists the effects of a kernel's statements.
+
+    unknown: calls with an argument in shared memory whose effects no backend describes.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -108,11 +110,11 @@ def _element(node: Any, buffer: Any, writes: bool) -> Access:
     """The access of a load or store, scalar or vector."""
     index = node.indices[0]
     count = int(index.lanes) if isinstance(index, Ramp) else 1
-    return Access(Place(buffer, index), bytes_of(Place(buffer, index), count), writes)
+    return Access(StoredElement(buffer, index), bytes_of(StoredElement(buffer, index), count), writes)
 
 
 @dataclass(frozen=True)
-class Place:
+class StoredElement:
     """An element that is stored, in the form of a load."""
 
     source: Any
@@ -124,7 +126,7 @@ class Place:
 
 
 def _parts(node: Any) -> list[Any]:
-    """The expressions directly inside one."""
+    """The direct operands of an expression."""
     names = ("a", "b", "value", "base", "stride", "condition", "true_value", "false_value", "var", "body")
     parts = [part for name in names if hasattr(part := getattr(node, name, None), "__chandle__")]
     for name in ("vectors", "indices"):

@@ -36,7 +36,7 @@ class Asynchronous:
     expressions: Any
     names: dict[Any, Value]
     sites: list[Site]
-    everybody: Any
+    all_threads: Any
     described: dict[Any, Any]  # the cells of operands of matrix products
     report: Callable[[Conflict], None]
     trace: int  # a checksum of the effects so far: equal ones show that iterations repeat
@@ -51,7 +51,7 @@ class Asynchronous:
             executing = self._restricted(guarded.guards, mask)
             if not np.any(executing):
                 continue
-            self.trace = crc32(str(site.number).encode(), self.trace)
+            self.trace = crc32(str(site.index).encode(), self.trace)
             conflict = self._apply(guarded.effect, site, state, executing)
             if conflict is not None:
                 self.report(conflict)
@@ -61,9 +61,9 @@ class Asynchronous:
         entry = self._planned.get(key)
         if entry is None:
             effects = []
-            place = getattr(statement, "span", None) or span
+            location = getattr(statement, "span", None) or span
             for guarded in self.accesses.of(node):
-                site = Site(len(self.sites), self._description(guarded.effect), place, self.nest)
+                site = Site(len(self.sites), self._description(guarded.effect), location, self.nest)
                 self.sites.append(site)
                 effects.append((guarded, site))
             entry = self._planned[key] = node, effects
@@ -88,19 +88,19 @@ class Asynchronous:
 
     def _threads_of(self, mask: Value) -> Any:
         """The threads that execute at least one of the iterations of ``mask``."""
-        wide = np.broadcast_to(mask, np.broadcast_shapes(np.shape(mask), self.everybody.shape))
+        wide = np.broadcast_to(mask, np.broadcast_shapes(np.shape(mask), self.all_threads.shape))
         return wide.reshape(-1, self.groups.threads).any(axis=0)
 
     def _apply(self, effect: Any, site: Site, state: Memory, mask: Value) -> Conflict | None:
         if isinstance(effect, Access):
             return self._access(effect, site, state, mask)
         if isinstance(effect, AnyAccess):
-            return self._anywhere(effect, site, state, mask)
+            return self._access_anywhere(effect, site, state, mask)
         if isinstance(effect, AsyncAccess):
             return self._start(effect, site, state, mask)
         members = self._threads_of(mask)
         if isinstance(effect, Barrier):
-            (state.warps_meet if effect.warps else state.meet)(members)
+            (state.synchronize_warps if effect.warps else state.synchronize)(members)
         elif isinstance(effect, Commit):
             state.commit(effect.queue, members)
         elif isinstance(effect, Wait):
@@ -124,7 +124,7 @@ class Asynchronous:
     # -- cells ----------------------------------------------------------------------------------------------------
 
     def _cells(self, element: Any, size: int, mask: Value, lanes: int = 0) -> tuple[Any, Any] | None:
-        """(cells, the thread that accesses each); None where the index is not known."""
+        """The accessed cells, and for each the thread that accesses it; None if the index is unknown."""
         start = self.program.start_of(element.source)
         index = self.expressions.value(element.indices[0], self.names)
         if index is UNKNOWN:
@@ -135,10 +135,12 @@ class Asynchronous:
         return self._cells_of_accesses(start + np.asarray(index) * bytes_of(element), size, mask, first, last)
 
     def _cells_of_accesses(self, begin: Any, size: int, mask: Value, first: int, last: int) -> tuple[Any, Any]:
-        """(cells, the thread that accesses each) of accesses of ``size`` bytes from ``begin`` on, between the bytes
-        ``first`` and ``last`` of the arena."""
+        """The cells of accesses of ``size`` bytes from ``begin`` on, and for each cell the thread that accesses it.
+
+        Only cells between the bytes ``first`` and ``last`` of the arena count.
+        """
         cell = self.program.cell
-        shape = np.broadcast_shapes(np.shape(begin), np.shape(mask), self.everybody.shape)
+        shape = np.broadcast_shapes(np.shape(begin), np.shape(mask), self.all_threads.shape)
         is_executed = np.broadcast_to(mask, shape).reshape(-1)
         begin = np.broadcast_to(begin, shape).reshape(-1)
         threads = np.broadcast_to(np.arange(self.groups.threads), shape).reshape(-1)
@@ -157,7 +159,7 @@ class Asynchronous:
     def _access(self, effect: Access, site: Site, state: Memory, mask: Value) -> Conflict | None:
         cells_and_threads = self._cells(effect.element, effect.size, mask, effect.lanes)
         if cells_and_threads is None:
-            return self._anywhere(effect, site, state, mask)
+            return self._access_anywhere(effect, site, state, mask)
         cells, threads = cells_and_threads
         if not len(cells):
             return None
@@ -166,9 +168,11 @@ class Asynchronous:
         kind = ATOMICS.setdefault(effect.atomic, len(ATOMICS) + 1) if effect.atomic else 0
         return state.write(site, cells, threads, kind)
 
-    def _anywhere(self, effect: Any, site: Site, state: Memory, mask: Value) -> Conflict | None:
-        """An access whose index depends on data: any element of the buffer. The iterations of one T.Parallel access
-        different elements, as the language requires."""
+    def _access_anywhere(self, effect: Any, site: Site, state: Memory, mask: Value) -> Conflict | None:
+        """An access whose index depends on data, so that it may be of any element of the buffer.
+
+        The iterations of one T.Parallel access different elements, as the language requires.
+        """
         start = self.program.start_of(effect.element.source)
         cell = self.program.cell
         cells = slice(start // cell, -(-(start + self.program.size_of(effect.element.source)) // cell))
@@ -190,7 +194,8 @@ class Asynchronous:
         return None
 
     def _cells_of_work(self, effect: AsyncAccess, mask: Value, members: Any) -> list[tuple[Any, Any]]:
-        """(cells, each once; the group of threads that starts the work on each) for each piece of the work."""
+        """For each piece of the work, its cells without duplicates, and for each cell the group that starts the
+        work."""
         if effect.at is not None:
             return self._described_cells(effect, mask, members)
         cells_and_threads = self._cells(effect.element, effect.size, mask)
@@ -210,7 +215,7 @@ class Asynchronous:
         return cells, np.full(len(cells), self.groups.some_of(members))
 
     def _described_cells(self, effect: AsyncAccess, mask: Value, members: Any) -> list[tuple[Any, Any]]:
-        """The cells of work whose first byte is a value: the descriptor of a matrix in shared memory."""
+        """The cells of work whose first byte is computed, as by the descriptor of a matrix in shared memory."""
         at = self.expressions.value(effect.at, self.names)
         if at is UNKNOWN:
             return [self._whole_buffer(effect.element, members)]
@@ -224,7 +229,7 @@ class Asynchronous:
         return pieces
 
     def _cells_of(self, first: int, pieces: tuple[tuple[int, int], ...]) -> Any:
-        """The cells of the contiguous ``pieces`` behind the byte ``first``, each once."""
+        """The cells of the contiguous ``pieces`` from the byte ``first`` on, without duplicates."""
         key = first, pieces
         if key not in self.described:
             cell, end = self.program.cell, self.program.bytes

@@ -1,8 +1,8 @@
-"""Finds private cells that are uniform across the block because a butterfly of shuffles computes them.
+"""Finds private cells that are uniform across the block because a butterfly reduction by shuffles computes them.
 
-In each step the threads t and t ^ d exchange their values, and each combines the two. After a step for every power of
-two below the number of threads, all threads have the same value, since both threads of a pair compute the same: the
-operation is commutative. Before the last step the values differ, so a cell that anything else reads by then is not
+In each step the threads t and t ^ d exchange their values, and each combines the two by a commutative operation, so
+that both threads of a pair compute the same value. After a step for every power of two below the number of threads, all
+threads have the same value. Before the last step the values differ, so a cell that other code reads earlier is not
 uniform.
 """
 
@@ -21,7 +21,7 @@ COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
 def uniform_cells(body: Stmt, threads: int) -> set[Var]:
-    """The cells that such a butterfly over all ``threads`` of the block is the last to write."""
+    """The cells whose last write is by a butterfly reduction over all ``threads`` of the block."""
     all_distances = {1 << bit for bit in range((threads - 1).bit_length())}
     exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
     steps: dict[Var, list[int]] = {}
@@ -46,13 +46,13 @@ def uniform_cells(body: Stmt, threads: int) -> set[Var]:
 
 
 def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:
-    """d of ``cell = cell OP shuffle(cell, d, "xor")``; None for any other store."""
+    """The distance d of a step ``cell = cell OP shuffle(cell, d, "xor")``; None for any other store."""
     sides = list(_sides(store.value))
     if len(sides) != 2:
         return None
-    for own, other in (sides, sides[::-1]):
-        call = exchanged.get(other) if isinstance(other, Var) else None
-        if call is not None and _is_cell(own, store.buffer) and _is_cell(call.args[0], store.buffer):
+    for first, second in (sides, sides[::-1]):
+        call = exchanged.get(second) if isinstance(second, Var) else None
+        if call is not None and _is_cell(first, store.buffer) and _is_cell(call.args[0], store.buffer):
             return constant(call.args[1]) if str(call.args[2].value) == "xor" else None
     return None
 

@@ -33,7 +33,7 @@ def check_order(module: IRModule, warp: int = WARP) -> None:
 
 
 def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
-    """The races in shared memory of one kernel, each pair of accesses once; [] where it is proved to have none.
+    """The races in shared memory of one kernel, each pair of accesses once; [] if it provably has none.
 
     Kernels whose threads wait at barriers in memory, or run in roles, are not analyzed: the result is [].
     """
@@ -43,7 +43,7 @@ def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
     errors: dict[tuple[int, int], LoweringError] = {}
 
     def report(conflict: Conflict) -> None:
-        key = (conflict.earlier, conflict.later.number)
+        key = (conflict.earlier, conflict.later.index)
         if key not in errors:
             errors[key] = _error(program, walk.sites[conflict.earlier], conflict)
 
@@ -64,9 +64,9 @@ def uses_memory_barriers(func: PrimFunc) -> bool:
 def _error(program: Program, earlier: Site, conflict: Conflict) -> LoweringError:
     later = conflict.later
     name = program.func.attrs["global_symbol"]
-    first = f"the {earlier.what}{_place(earlier)}"
-    second = f"the {later.what}{_place(later)}"
-    reason = "has not been waited for" if conflict.pending else "is by another thread, and no barrier is between them"
+    first = f"the {earlier.description}{_location_text(earlier)}"
+    second = f"the {later.description}{_location_text(later)}"
+    reason = "may not have completed" if conflict.pending else "is by another thread, and no barrier is between them"
     return LoweringError(
         f"{name}: nothing orders {first} and {second}",
         location=location_of_span(later.span),
@@ -77,7 +77,7 @@ def _error(program: Program, earlier: Site, conflict: Conflict) -> LoweringError
     )
 
 
-def _place(site: Site) -> str:
+def _location_text(site: Site) -> str:
     location = location_of_span(site.span)
     return f" ({location})" if location else ""
 

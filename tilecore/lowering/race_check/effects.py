@@ -31,8 +31,8 @@ COPIES = "copies"  # the queue of simt.copy_async: its commits and waits concern
 class Access:
     """Reads or writes ``size`` bytes from ``element`` on.
 
-    element: a load that names the place, in any memory. atomic: the kind of an atomic operation, "" for none. lanes:
-    the access is by the first ``lanes`` threads of each warp; 0: by all threads.
+    element: a load that names the first element, in any memory. atomic: the kind of an atomic operation, "" for none.
+    lanes: the access is by the first ``lanes`` threads of each warp; 0: by all threads.
     """
 
     element: Any
@@ -93,7 +93,7 @@ class MemoryBarrierWait:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Each thread that executes the call waits for all others that do. warps: only for those of its own warp."""
+    """Each thread that executes the call waits for all others that do. warps: only for those of the same warp."""
 
     warps: bool = False
 

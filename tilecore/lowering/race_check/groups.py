@@ -1,8 +1,12 @@
-"""Who touched an element: a number for each thread and for each set of threads that wait together.
+"""Encodes groups of threads: which threads accessed a cell of memory, and which threads have synchronized since.
 
-A number says which threads touched it and whether they have waited for each other since: NONE; a thread; "some of a
-set" (several of its threads, which have not met since); "all of a set" (whoever it was, the set has met since, so that
-each of its threads is behind it). Tables say what the union of two numbers is, and which threads are behind a number.
+A group is a small integer, so that an array can hold one for each cell. The groups are NONE; each single thread; "some
+of a set" for several threads of a set that have not synchronized since the access; and "all of a set" for an access
+after which the whole set has synchronized, so that it is ordered before whatever a thread of the set does next. One
+table gives the union of two groups; another tells which threads are ordered after the access of a group.
+
+The number of sets is limited. Without an entry for a set, its accesses count as accesses of the whole block, and its
+barriers have no effect. Both are conservative: they may report a race that does not exist, and never hide one.
 """
 
 from __future__ import annotations
@@ -11,109 +15,116 @@ from typing import Any
 
 import numpy as np
 
-NONE = 0  # nobody
-FIRST = 1  # the number of thread 0
-MOST_SETS = 40  # of threads that touch something together, beside warps
-MOST_WAITING = 40  # further ones, of threads that wait together
+NONE = 0  # no thread
+FIRST = 1  # the group of thread 0
+MAX_ACCESSING_SETS = 40  # sets of threads that access memory together, besides warps
+MAX_SYNCHRONIZED_SETS = 40  # further sets, of threads that synchronize
 Array = Any  # numpy's
 
 
 class Groups:
-    """The numbers of a block's threads. threads: how many. warp: threads that may meet by themselves."""
+    """The groups of the threads of a block.
+
+    threads: the number of threads of the block. warp: the number of threads that a warp barrier synchronizes. ordered:
+    for each group and thread, is the thread ordered after the access of the group? union_of: for each pair of groups
+    their union.
+    """
 
     def __init__(self, threads: int, warp: int) -> None:
         self.threads, self.warp = threads, warp
         self.sets: list[Array] = []
         whole = np.ones(threads, bool)
-        self.behind: Array = np.zeros((0, 0), bool)  # [number, thread]: has the thread waited for it?
-        self.joined: Array = np.zeros((0, 0), np.int16)
-        numbers = np.arange(threads)
-        self._take([whole, *(numbers // warp == w for w in range(-(-threads // warp)))])
+        self.ordered: Array = np.zeros((0, 0), bool)  # [group, thread]
+        self.union_of: Array = np.zeros((0, 0), np.int16)
+        thread_index = np.arange(threads)
+        self._build([whole, *(thread_index // warp == w for w in range(-(-threads // warp)))])
 
-    def _take(self, sets: list[Array]) -> None:
+    def _build(self, sets: list[Array]) -> None:
         self.sets = sets
-        self._behind: dict[bytes, Array] = {}
+        self._all_ordered: dict[bytes, Array] = {}
         count = FIRST + self.threads + 2 * len(sets)
         self.members = np.zeros((count, self.threads), bool)
         self.members[FIRST : FIRST + self.threads] = np.eye(self.threads, dtype=bool)
-        for number, members in enumerate(sets):
-            self.members[self.some(number)] = self.members[self.all(number)] = members
-        self.behind = np.zeros((count, self.threads), bool)
-        self.behind[NONE] = True
-        self.behind[FIRST : FIRST + self.threads] = np.eye(self.threads, dtype=bool)
-        for number, members in enumerate(sets):
-            self.behind[self.all(number)] = members
-        self.joined = self._unions(count)
+        for index, members in enumerate(sets):
+            self.members[self.some(index)] = self.members[self.all(index)] = members
+        self.ordered = np.zeros((count, self.threads), bool)
+        self.ordered[NONE] = True
+        self.ordered[FIRST : FIRST + self.threads] = np.eye(self.threads, dtype=bool)
+        for index, members in enumerate(sets):
+            self.ordered[self.all(index)] = members
+        self.union_of = self._unions(count)
 
     def _unions(self, count: int) -> Array:
-        """The smallest set that holds both; "some" of it unless both are one number."""
+        """For each pair of groups "some" of the smallest set that contains both; the group itself if they are equal."""
         best = np.full((count, count), self.some(0), np.int16)
         order = sorted(range(len(self.sets)), key=lambda n: -int(self.sets[n].sum()))
-        for number in order:
-            inside = ~(self.members & ~self.sets[number]).any(axis=1)
-            best[np.ix_(inside, inside)] = self.some(number)
+        for index in order:
+            inside = ~(self.members & ~self.sets[index]).any(axis=1)
+            best[np.ix_(inside, inside)] = self.some(index)
         every = np.arange(count)
         best[NONE, :], best[:, NONE] = every, every
         best[every, every] = every
         return best
 
-    def some(self, number: int) -> int:
-        return FIRST + self.threads + 2 * number
+    def some(self, index: int) -> int:
+        return FIRST + self.threads + 2 * index
 
-    def all(self, number: int) -> int:
-        return self.some(number) + 1
+    def all(self, index: int) -> int:
+        return self.some(index) + 1
 
-    def set_of(self, members: Array, most: int = MOST_SETS + MOST_WAITING) -> int | None:
-        """The set's own number; it becomes one that is told apart. None: there are ``most`` sets already."""
-        for number, known in enumerate(self.sets):
-            if np.array_equal(known, members):
-                return number
-        if len(self.sets) > most + -(-self.threads // self.warp):
+    def set_of(self, members: Array, limit: int = MAX_ACCESSING_SETS + MAX_SYNCHRONIZED_SETS) -> int | None:
+        """The index of the set of these threads, which is added if it is new; None if there are ``limit`` sets."""
+        for index, threads in enumerate(self.sets):
+            if np.array_equal(threads, members):
+                return index
+        if len(self.sets) > limit + -(-self.threads // self.warp):
             return None
-        self._take([*self.sets, members.copy()])  # numbers that exist stay the same: sets are counted up from the end
+        self._build([*self.sets, members.copy()])  # earlier groups keep their integers
         return len(self.sets) - 1
 
     def some_of(self, members: Array) -> int:
-        """The number of an access by these threads. Where their set is not told apart, it may be by any of the block,
-        who have not met since."""
+        """The group of an access by these threads; without an entry for their set, some threads of the block."""
         if members.sum() == 1:
             return FIRST + int(np.argmax(members))
-        number = self.set_of(members, MOST_SETS)
-        return self.some(0 if number is None else number)
+        index = self.set_of(members, MAX_ACCESSING_SETS)
+        return self.some(0 if index is None else index)
 
     def all_of(self, members: Array) -> int:
-        """The number of what all of these threads have waited for. Where their set is not told apart, nobody has."""
+        """The group of work that all of these threads have waited for; without an entry for their set, not waited
+        for."""
         if members.all():
             return NONE
-        number = self.set_of(members)
-        return self.some(0) if number is None else self.all(number)
+        index = self.set_of(members)
+        return self.some(0) if index is None else self.all(index)
 
-    def all_behind(self, members: Array) -> Array:
-        """For each number, have all of these threads waited for it?"""
+    def all_ordered(self, members: Array) -> Array:
+        """For each group, are all of these threads ordered after its access?"""
         key = members.tobytes()
-        if key not in self._behind:
-            self._behind[key] = self.behind[:, members].all(axis=1)
-        return self._behind[key]
+        if key not in self._all_ordered:
+            self._all_ordered[key] = self.ordered[:, members].all(axis=1)
+        return self._all_ordered[key]
 
-    def met(self, members: Array) -> Array:
-        """For each number what it is when these threads have waited for each other. Where their set is not told apart,
-        it is what it was: as if they had not."""
-        number = self.set_of(members)
+    def after_barrier(self, members: Array) -> Array:
+        """For each group the group that it becomes by a barrier of these threads.
+
+        Without an entry for their set no group changes, as if there were no barrier.
+        """
+        index = self.set_of(members)
         after = np.arange(len(self.members), dtype=np.int16)
         if members.all():
             return np.zeros_like(after)
-        if number is not None:
+        if index is not None:
             inside = ~(self.members & ~members).any(axis=1)
             inside[NONE] = False
-            after[inside] = self.all(number)
+            after[inside] = self.all(index)
         return after
 
-    def warps_met(self, members: Array) -> Array:
-        """The same when the threads of each warp among ``members`` have."""
+    def after_warp_barrier(self, members: Array) -> Array:
+        """For each group the group that it becomes by a warp barrier in each warp of ``members``."""
         after = np.arange(len(self.members), dtype=np.int16)
-        for number in range(1, 1 + -(-self.threads // self.warp)):
-            if not (self.sets[number] & ~members).any():
-                inside = ~(self.members & ~self.sets[number]).any(axis=1)
+        for index in range(1, 1 + -(-self.threads // self.warp)):
+            if not (self.sets[index] & ~members).any():
+                inside = ~(self.members & ~self.sets[index]).any(axis=1)
                 inside[NONE] = False
-                after[inside] = self.all(number)
+                after[inside] = self.all(index)
         return after

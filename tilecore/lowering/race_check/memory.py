@@ -1,4 +1,5 @@
-"""The state of a block's shared memory: who wrote and read each cell since the last barrier, and what is in flight."""
+"""The abstract state of a block's shared memory: the accesses of each cell since the last barrier, and work in
+flight."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ Array = Any  # numpy's
 
 @dataclass(eq=False)
 class Memory:
-    """The state of shared memory. cells: the number of its cells, each as large as the smallest element.
+    """The abstract state of shared memory. cells: the number of its cells, each as large as the smallest element.
 
     Each array has one value for each cell. writer, reader: the group of threads (groups.py) that has written or read
-    the cell since a barrier. write_site, read_site: where it did so.
+    the cell since a barrier. write_site, read_site: the index of the site of that access.
     """
 
     groups: Groups
@@ -29,8 +30,8 @@ class Memory:
     atomic: Array = field(init=False)  # the kind of the atomic operation that wrote it, 0: none
     write_site: Array = field(init=False)
     read_site: Array = field(init=False)
-    landing: Array = field(init=False)  # the site of an asynchronous write in flight; 0: none
-    leaving: Array = field(init=False)  # the site of an asynchronous read in flight; 0: none
+    async_write: Array = field(init=False)  # the site of an asynchronous write in flight; 0: none
+    async_read: Array = field(init=False)  # the site of an asynchronous read in flight; 0: none
     open: dict[str, tuple[AsyncWork, ...]] = field(default_factory=dict)  # work that is not committed, by queue
     queues: dict[str, tuple[Group, ...]] = field(default_factory=dict)  # committed groups, by queue
     completing: tuple[AsyncWork, ...] = ()  # work that completes on a barrier in memory
@@ -38,14 +39,14 @@ class Memory:
     def __post_init__(self) -> None:
         for name in ("writer", "reader"):
             setattr(self, name, np.zeros(self.cells, np.int16))
-        for name in ("atomic", "write_site", "read_site", "landing", "leaving"):
+        for name in ("atomic", "write_site", "read_site", "async_write", "async_read"):
             setattr(self, name, np.zeros(self.cells, np.int32))
 
     def copy(self) -> Memory:
         """A state that changes independently of this one."""
         other = Memory.__new__(Memory)
         other.__dict__.update(self.__dict__)
-        for name in ("writer", "reader", "atomic", "write_site", "read_site", "landing", "leaving"):
+        for name in ("writer", "reader", "atomic", "write_site", "read_site", "async_write", "async_read"):
             setattr(other, name, getattr(self, name).copy())
         other.open, other.queues = dict(self.open), dict(self.queues)
         return other
@@ -53,7 +54,7 @@ class Memory:
     def digest(self) -> int:
         """A checksum that is the same for states with the same unordered accesses and work in flight."""
         checksum = 0
-        for name in ("writer", "reader", "atomic", "landing", "leaving"):
+        for name in ("writer", "reader", "atomic", "async_write", "async_read"):
             checksum = crc32(getattr(self, name).data, checksum)
         groups = [(name, [len(g.items) for g in queue]) for name, queue in sorted(self.queues.items())]
         return crc32(repr((groups, len(self.completing))).encode(), checksum)
@@ -62,27 +63,30 @@ class Memory:
 
     def read(self, site: Site, cells: Array, threads: Array, earlier_state: Memory | None = None) -> Conflict | None:
         """``threads[i]`` reads ``cells[i]``. earlier_state: the state to check against, by default this one."""
-        conflict = self._in_flight_conflict(site, cells, self.landing) or self._race(
+        conflict = self._in_flight_conflict(site, cells, self.async_write) or self._race(
             site, cells, threads, earlier_state or self, writes=False
         )
         if conflict is None:
-            self.reader[cells], self.read_site[cells] = self._add_threads(self.reader, cells, threads), site.number
+            self.reader[cells], self.read_site[cells] = self._add_threads(self.reader, cells, threads), site.index
         return conflict
 
     def write(
         self, site: Site, cells: Array, threads: Array, atomic: int = 0, earlier_state: Memory | None = None
     ) -> Conflict | None:
-        """``threads[i]`` writes ``cells[i]``. atomic: the kind of an atomic operation, 0 for none. earlier_state: the
-        state to check against, by default this one."""
+        """``threads[i]`` writes ``cells[i]``.
+
+        atomic: the kind of an atomic operation, 0 for none. earlier_state: the state to check against, by default this
+        one.
+        """
         checked = earlier_state or self
-        conflict = self._in_flight_conflict(site, cells, self.landing) or self._in_flight_conflict(
-            site, cells, self.leaving
+        conflict = self._in_flight_conflict(site, cells, self.async_write) or self._in_flight_conflict(
+            site, cells, self.async_read
         )
         conflict = conflict or self._race(site, cells, threads, checked, writes=True, atomic=atomic)
         if conflict is None and not atomic and earlier_state is None:
             conflict = self._two_writers(site, cells, threads)
         if conflict is None:
-            self.writer[cells], self.write_site[cells] = self._add_threads(self.writer, cells, threads), site.number
+            self.writer[cells], self.write_site[cells] = self._add_threads(self.writer, cells, threads), site.index
             self.atomic[cells] = atomic
         return conflict
 
@@ -90,41 +94,41 @@ class Memory:
         self, site: Site, cells: slice, threads: Array, writes: bool, earlier_state: Memory
     ) -> Conflict | None:
         """Any of the threads may access any of the cells. earlier_state: the state to check against."""
-        who = self.groups.some_of(threads)
-        behind = self.groups.all_behind(threads)
-        checks = [("write_site", ~behind[earlier_state.writer[cells]]), ("landing", self.landing[cells] != 0)]
+        thread_group = self.groups.some_of(threads)
+        ordered = self.groups.all_ordered(threads)
+        checks = [("write_site", ~ordered[earlier_state.writer[cells]]), ("async_write", self.async_write[cells] != 0)]
         if writes:
-            checks.append(("read_site", ~behind[earlier_state.reader[cells]]))
-            checks.append(("leaving", self.leaving[cells] != 0))
+            checks.append(("read_site", ~ordered[earlier_state.reader[cells]]))
+            checks.append(("async_read", self.async_read[cells] != 0))
         for sites_name, conflicting in checks:
             if conflicting.any():
                 position = int(np.argmax(conflicting))
-                in_flight = sites_name in ("landing", "leaving")
+                in_flight = sites_name in ("async_write", "async_read")
                 earlier = int(getattr(self if in_flight else earlier_state, sites_name)[cells][position])
                 return Conflict(earlier, site, int(cells.start) + position, in_flight)
         array, sites = (self.writer, self.write_site) if writes else (self.reader, self.read_site)
-        array[cells], sites[cells] = self.groups.joined[array[cells], who], site.number
+        array[cells], sites[cells] = self.groups.union_of[array[cells], thread_group], site.index
         if writes:
             self.atomic[cells] = 0
         return None
 
     def all_atomic(self, site: Site, cells: slice, threads: Array, kind: int) -> Conflict | None:
         """Any of the threads may change any of the cells by one kind of atomic operation."""
-        behind = self.groups.all_behind(threads)
-        conflicting = ~behind[self.writer[cells]] & (self.atomic[cells] != kind)
+        ordered = self.groups.all_ordered(threads)
+        conflicting = ~ordered[self.writer[cells]] & (self.atomic[cells] != kind)
         sites = self.write_site
         if not conflicting.any():
-            conflicting, sites = ~behind[self.reader[cells]], self.read_site
+            conflicting, sites = ~ordered[self.reader[cells]], self.read_site
         if conflicting.any():
             cell = int(np.argmax(conflicting)) + int(cells.start)
             return Conflict(int(sites[cell]), site, cell)
-        who = self.groups.some_of(threads)  # before the table is read: it may grow
-        self.writer[cells] = self.groups.joined[self.writer[cells], who]
-        self.write_site[cells], self.atomic[cells] = site.number, kind
+        thread_group = self.groups.some_of(threads)  # before the table is read: it may grow
+        self.writer[cells] = self.groups.union_of[self.writer[cells], thread_group]
+        self.write_site[cells], self.atomic[cells] = site.index, kind
         return None
 
     def _in_flight_conflict(self, site: Site, cells: Array, in_flight: Array) -> Conflict | None:
-        """The conflict of an access with asynchronous work. in_flight: ``landing`` or ``leaving``."""
+        """The conflict of an access with asynchronous work. in_flight: ``async_write`` or ``async_read``."""
         conflicting = in_flight[cells] != 0
         if not conflicting.any():
             return None
@@ -135,75 +139,75 @@ class Memory:
         self, site: Site, cells: Array, threads: Array, earlier_state: Memory, writes: bool, atomic: int = 0
     ) -> Conflict | None:
         """The conflict of an access by threads with an earlier access that nothing orders before it."""
-        conflicting = ~self.groups.behind[earlier_state.writer[cells], threads]
+        conflicting = ~self.groups.ordered[earlier_state.writer[cells], threads]
         if atomic:
             conflicting &= earlier_state.atomic[cells] != atomic
         sites = earlier_state.write_site
         if writes and not conflicting.any():
-            conflicting, sites = ~self.groups.behind[earlier_state.reader[cells], threads], earlier_state.read_site
+            conflicting, sites = ~self.groups.ordered[earlier_state.reader[cells], threads], earlier_state.read_site
         if not conflicting.any():
             return None
         cell = int(cells[np.argmax(conflicting)])
         return Conflict(int(sites[cell]), site, cell)
 
     def _two_writers(self, site: Site, cells: Array, threads: Array) -> Conflict | None:
-        """The conflict of a site with itself, where two of its threads write one cell."""
+        """The conflict of a site with itself, if two of its threads write the same cell."""
         last_writer = np.zeros(self.cells, np.int16)
         last_writer[cells] = threads
         conflicting = last_writer[cells] != threads
-        return Conflict(site.number, site, int(cells[np.argmax(conflicting)])) if conflicting.any() else None
+        return Conflict(site.index, site, int(cells[np.argmax(conflicting)])) if conflicting.any() else None
 
     def _add_threads(self, array: Array, cells: Array, threads: Array) -> Array:
         """Adds ``threads[i]`` to the group of threads that ``array`` (writer or reader) has for ``cells[i]``.
 
         Several threads may access one cell. Returns the groups of the cells.
         """
-        joined = self.groups.joined
-        accessing = joined[array[cells], (threads + FIRST).astype(np.int16)]
+        union_of = self.groups.union_of
+        accessing = union_of[array[cells], (threads + FIRST).astype(np.int16)]
         array[cells] = accessing
-        while True:  # each round adds one more thread of those that access the same cell
+        while True:  # each iteration adds one more of the threads that access the same cell
             current = array[cells]
-            both = joined[current, accessing]
-            changed = both != current
+            combined = union_of[current, accessing]
+            changed = combined != current
             if not changed.any():
                 return current
-            array[cells[changed]] = both[changed]
+            array[cells[changed]] = combined[changed]
 
     # -- synchronization ------------------------------------------------------------------------------------------
 
-    def meet(self, members: Array) -> None:
+    def synchronize(self, members: Array) -> None:
         """A barrier of these threads."""
         if members.all():
             for array in (self.writer, self.reader, self.atomic):
                 array[:] = NONE
             return
-        after = self.groups.met(members)
+        after = self.groups.after_barrier(members)
         self.writer, self.reader = after[self.writer], after[self.reader]
 
-    def warps_meet(self, members: Array) -> None:
+    def synchronize_warps(self, members: Array) -> None:
         """A warp barrier in each warp of these threads."""
-        after = self.groups.warps_met(members)
+        after = self.groups.after_warp_barrier(members)
         self.writer, self.reader = after[self.writer], after[self.reader]
 
     # -- asynchronous work ----------------------------------------------------------------------------------------
 
     def start(self, work: AsyncWork, queue: str | None) -> Conflict | None:
         """Starts asynchronous work of a queue, or (None) work that completes on a barrier in memory."""
-        threads = work.who - FIRST
-        conflict = self._in_flight_conflict(work.site, work.cells, self.landing)
+        threads = work.starters - FIRST
+        conflict = self._in_flight_conflict(work.site, work.cells, self.async_write)
         if work.writes:
-            conflict = conflict or self._in_flight_conflict(work.site, work.cells, self.leaving)
-        by_single_threads = bool(len(threads)) and int(work.who.max()) < FIRST + self.groups.threads
+            conflict = conflict or self._in_flight_conflict(work.site, work.cells, self.async_read)
+        by_single_threads = bool(len(threads)) and int(work.starters.max()) < FIRST + self.groups.threads
         if conflict is None and by_single_threads:
             conflict = self._race(work.site, work.cells, threads, self, work.writes)
         elif conflict is None:
-            conflicting = ~self.groups.all_behind(work.threads)[self.writer[work.cells]]
+            conflicting = ~self.groups.all_ordered(work.threads)[self.writer[work.cells]]
             if conflicting.any():
                 cell = int(work.cells[np.argmax(conflicting)])
                 conflict = Conflict(int(self.write_site[cell]), work.site, cell)
         if conflict is not None:
             return conflict
-        self._mark(work, work.site.number)
+        self._mark(work, work.site.index)
         if queue is None:
             self.completing = (*self.completing, work)
         else:
@@ -211,8 +215,8 @@ class Memory:
         return None
 
     def _mark(self, work: AsyncWork, site_number: int) -> None:
-        """Notes that the work is in flight since a site; 0: that it is not in flight."""
-        (self.landing if work.writes else self.leaving)[work.cells] = site_number
+        """Marks the cells of the work as in flight since a site; 0 marks them as not in flight."""
+        (self.async_write if work.writes else self.async_read)[work.cells] = site_number
 
     def commit(self, queue: str, threads: Array) -> None:
         """The uncommitted work of these threads becomes one group of the queue."""
@@ -233,11 +237,11 @@ class Memory:
         """These threads wait at a barrier in memory. Returns whether work completes on it."""
         done = [item for item in self.completing if item.barrier == barrier]
         self.completing = tuple(item for item in self.completing if item.barrier != barrier)
-        number = self.groups.all_of(threads)
+        index = self.groups.all_of(threads)
         for item in done:
             self._mark(item, 0)
             array, sites = (self.writer, self.write_site) if item.writes else (self.reader, self.read_site)
-            array[item.cells], sites[item.cells] = number, item.site.number
+            array[item.cells], sites[item.cells] = index, item.site.index
         return bool(done)
 
     def forget_completing(self) -> None:
@@ -250,11 +254,11 @@ class Memory:
         for item in items:
             self._mark(item, 0)
         for other in self._all_in_flight():  # other reads of the same cells are still in flight
-            self._mark(other, other.site.number)
+            self._mark(other, other.site.index)
         for item in items:
             array, sites = (self.writer, self.write_site) if item.writes else (self.reader, self.read_site)
-            array[item.cells] = self.groups.joined[array[item.cells], item.who]
-            sites[item.cells] = item.site.number
+            array[item.cells] = self.groups.union_of[array[item.cells], item.starters]
+            sites[item.cells] = item.site.index
 
     def _all_in_flight(self) -> list[AsyncWork]:
         queued = [item for queue in self.queues.values() for group in queue for item in group.items]
@@ -262,19 +266,19 @@ class Memory:
 
     # -- control flow ---------------------------------------------------------------------------------------------
 
-    def joined(self, other: Memory) -> Memory:
-        """The join of two states, where two paths of the control flow meet."""
+    def merged_with(self, other: Memory) -> Memory:
+        """The join (least upper bound) of two states, where two paths of the control flow meet."""
         both = self.copy()
         for name, sites in (("writer", "write_site"), ("reader", "read_site")):
             own_groups, other_groups = getattr(self, name), getattr(other, name)
-            setattr(both, name, self.groups.joined[own_groups, other_groups])
+            setattr(both, name, self.groups.union_of[own_groups, other_groups])
             setattr(both, sites, np.where(own_groups != NONE, getattr(self, sites), getattr(other, sites)))
         both.atomic = np.where(self.atomic == other.atomic, self.atomic, 0)
         both.atomic = np.where(
             self.writer == NONE, other.atomic, np.where(other.writer == NONE, self.atomic, both.atomic)
         )
-        both.landing = np.where(self.landing != 0, self.landing, other.landing)
-        both.leaving = np.where(self.leaving != 0, self.leaving, other.leaving)
+        both.async_write = np.where(self.async_write != 0, self.async_write, other.async_write)
+        both.async_read = np.where(self.async_read != 0, self.async_read, other.async_read)
         both.completing = union(self.completing, other.completing)
         for name in {*self.open, *other.open}:
             both.open[name] = union(self.open.get(name, ()), other.open.get(name, ()))

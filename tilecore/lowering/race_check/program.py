@@ -1,4 +1,4 @@
-"""The facts of a kernel in thread IR that the race check needs: its arena, its threads, which statements matter."""
+"""Gathers facts of a kernel in thread IR for the race check: its arena, its threads, and the statements that matter."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class Program:
         return self._flags[node.__chandle__()][1]
 
     def orders(self, node: Any) -> bool:
-        """Does the statement hold a barrier, or start or wait for asynchronous work?"""
+        """Does the statement contain a barrier, or start or wait for asynchronous work?"""
         return self._flags[node.__chandle__()][2]
 
     def jumps(self, node: Any) -> bool:
-        """Is there a ``break`` or ``continue`` in it of a loop around it?"""
+        """Does the statement contain a ``break`` or ``continue`` of an enclosing loop?"""
         return self._flags[node.__chandle__()][3]
 
     def _mark(self, node: Stmt) -> tuple[bool, bool, bool]:
@@ -215,10 +215,10 @@ class Program:
 
 
 def _is_target_call(call: Call) -> bool:
-    """Is it a target's operation or a tile operation, and not a function of values like ``exp``?"""
+    """Is the call an operation of a target or a tile operation, rather than a function of values like ``exp``?"""
     return "." in op_name(call)
 
 
 def is_scalar(buffer: Var) -> bool:
-    """Is it a private buffer of one element?"""
+    """Is the buffer private, with one element?"""
     return is_private(buffer) and all(constant(size) == 1 for size in buffer.shape)

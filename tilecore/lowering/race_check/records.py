@@ -10,11 +10,14 @@ Array = Any  # a numpy array
 
 @dataclass(frozen=True)
 class Site:
-    """An access in the code. number: its index among the sites. what: its kind and buffer, such as "write of s". nest:
-    an identifier of the parallel loop around it, 0 for none."""
+    """An access in the code.
 
-    number: int
-    what: str
+    index: its index in the list of sites. description: its kind and buffer, such as "write of s". nest: an identifier
+    of the parallel loop around it, 0 for none.
+    """
+
+    index: int
+    description: str
     span: Any
     nest: int = 0
 
@@ -23,13 +26,13 @@ class Site:
 class AsyncWork:
     """Asynchronous work.
 
-    cells: the cells that it reads or writes. who: for each cell the group of threads that started the work on it.
+    cells: the cells that it reads or writes. starters: for each cell the group of threads that started the work on it.
     threads: all threads that started it. barrier: the barrier in memory on which it completes, if any.
     """
 
     site: Site
     cells: Array
-    who: Array
+    starters: Array
     threads: Array
     writes: bool
     barrier: tuple[Any, ...] | None = None
@@ -57,14 +60,17 @@ class Conflict:
 
 
 def union(a: tuple[AsyncWork, ...], b: tuple[AsyncWork, ...]) -> tuple[AsyncWork, ...]:
-    """The items of both, each once."""
-    return (*a, *(item for item in b if not any(item is one for one in a)))
+    """The union of two tuples of work, without duplicates."""
+    return (*a, *(item for item in b if not any(item is earlier for earlier in a)))
 
 
 def merged(a: tuple[Group, ...], b: tuple[Group, ...]) -> tuple[Group, ...]:
-    """The groups of two paths, merged pairwise from the newest on: a wait counts from the end."""
+    """The groups of two paths, merged pairwise from the newest on, because a wait counts from the newest."""
     long, short = (a, b) if len(a) >= len(b) else (b, a)
     gap = len(long) - len(short)
     pairs = zip(long[gap:], short, strict=True)
-    tail = [one if one is two else Group(union(one.items, two.items), one.threads | two.threads) for one, two in pairs]
+    tail = [
+        first if first is second else Group(union(first.items, second.items), first.threads | second.threads)
+        for first, second in pairs
+    ]
     return (*long[:gap], *tail)

@@ -150,7 +150,7 @@ class Expressions:
         return compute
 
     def _logic(self, node: Any) -> Compute:
-        """``and`` and ``or``; known where one known side decides."""
+        """The function of ``and`` and ``or``; the value is known if one known operand decides it."""
         left, right = self.compute(node.a), self.compute(node.b)
         wins = isinstance(node, Or)
 

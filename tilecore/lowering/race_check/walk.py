@@ -1,8 +1,14 @@
-"""Goes through a kernel's code with all threads of a block at once, and reports accesses that nothing orders.
+"""Abstract interpretation of a kernel: executes its code for all threads of a block at once, and reports races.
 
-Loops without barriers are taken in one go, all steps at once: what they touch between two barriers is what counts.
-Loops with barriers go step by step until their steps repeat. Where a way depends on data both are gone, and what is
-open on either goes on.
+The abstract state (memory.py) holds for each cell of shared memory the accesses since the last barrier. Integer values
+are computed for all threads together (values.py), as far as they do not depend on data.
+
+- A loop without barriers is executed for all of its iterations at once, because nothing orders them.
+- A loop with barriers is executed iteration by iteration, until the effects of its iterations repeat with some period.
+- An ``if`` with a known condition executes each side with its threads. If the condition depends on data, both sides are
+  executed, and their states are merged.
+- Roles (warp specialization) run concurrently: each starts from the state before the first, and their states are
+  merged.
 """
 
 from __future__ import annotations
@@ -37,16 +43,18 @@ from tilecore.lowering.race_check.program import Program, is_scalar
 from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
-STEPS = 48  # of a loop whose end is not known, or that does not repeat itself
-JUMPING_STEPS = 512  # of a loop with jumps that are looked at one by one: each may be the one that jumps
-PERIODS = range(1, 9)  # steps after which a loop may repeat itself
-MOST = 1 << 19  # values that are looked at in one go
-State = Memory | None  # None: no thread comes here
-Way = tuple[Memory, dict[Any, Value]]  # what is open at a place, and the values of names there
+MAX_ITERATIONS = 48  # executed iterations of a loop with an unknown trip count, or whose effects do not repeat
+MAX_JUMPING_ITERATIONS = (
+    512  # executed iterations of a loop with jumps, because any iteration may be the one that jumps
+)
+PERIODS = range(1, 9)  # numbers of iterations after which the effects of a loop may repeat
+MAX_VALUES = 1 << 19  # values that are computed together
+State = Memory | None  # None: the code is unreachable
+Path = tuple[Memory, dict[Any, Value]]  # the state at the end of a control flow path, and the values of names there
 
 
 class Walk(Asynchronous):
-    """report: is told of each conflict."""
+    """The interpreter of one kernel. report: the function that receives each conflict."""
 
     def __init__(self, program: Program, warp: int, report: Callable[[Conflict], None]) -> None:
         self.program, self.report = program, report
@@ -61,19 +69,19 @@ class Walk(Asynchronous):
         self.trace = 0
         self.nest = 0
         self.before: Memory | None = None
-        self.jumps: tuple[list[Way], list[Way]] = [], []  # out of the innermost loop, and to the end of its step
-        self.may_jump = False  # does the step stand for others, of which any may take a jump that it does not take?
-        self.has_forked = False  # have there been ways of which some threads or some steps take only one?
+        self.jumps: tuple[list[Path], list[Path]] = [], []  # by break, and by continue, of the innermost loop
+        self.may_jump = False  # does the iteration stand for others, which may take jumps that it does not take?
+        self.has_data_branch = False  # has a branch depended on data?
         self.in_role = False
-        self.everybody = np.ones(self.groups.threads, bool)
+        self.all_threads = np.ones(self.groups.threads, bool)
 
     def _threads(self) -> dict[Any, Value]:
-        found, step = {}, 1
-        numbers = np.arange(self.groups.threads)
+        indices, stride = {}, 1
+        thread_index = np.arange(self.groups.threads)
         for var, extent in zip(self.program.thread_vars, self.program.threads, strict=True):
-            found[var] = numbers // step % extent
-            step *= extent
-        return found
+            indices[var] = thread_index // stride % extent
+            stride *= extent
+        return indices
 
     def run(self) -> None:
         memory = Memory(self.groups, -(-self.program.bytes // self.program.cell))
@@ -82,14 +90,14 @@ class Walk(Asynchronous):
     # -- statements -----------------------------------------------------------------------------------------------
 
     def statement(self, node: Stmt, state: State, mask: Value, span: Any) -> State:
-        """The state behind ``node``. mask: which threads come to it. span: where the code around it stands."""
+        """The state after ``node``. mask: the threads that execute it. span: the location of the enclosing code."""
         if state is None:
             return None
         span = getattr(node, "span", None) or span
         if isinstance(node, SeqStmt):
             return self._sequence(_flat(node), state, mask, span)
         if isinstance(node, (Break, Continue)):
-            self.jumps[isinstance(node, Continue)].append(self._way(state))
+            self.jumps[isinstance(node, Continue)].append(self._path(state))
             return None
         if not self.program.accesses_shared(node) and not self.program.jumps(node):
             self._assign(node, mask)
@@ -106,18 +114,18 @@ class Walk(Asynchronous):
         self._assign(node, mask)
         return state
 
-    def _way(self, state: Memory) -> Way:
-        """What is known here, as it stays while other threads go on."""
+    def _path(self, state: Memory) -> Path:
+        """The current path, as a copy that later statements do not change."""
         return state.copy(), dict(self.names)
 
-    def _met(self, ways: Sequence[Way]) -> State:
-        """The state where ways meet; names keep the values that they have on all of them."""
-        if ways:
-            first = ways[0][1]
-            others = [names for _, names in ways[1:]]
+    def _merge_paths(self, paths: Sequence[Path]) -> State:
+        """The state where paths meet. Names keep their value if it is the same on all paths."""
+        if paths:
+            first = paths[0][1]
+            others = [names for _, names in paths[1:]]
             keys = set(first).union(*others)
-            self.names = {key: _one_value([way.get(key, UNKNOWN) for way in (first, *others)]) for key in keys}
-        return _joined([memory for memory, _ in ways])
+            self.names = {key: _common_value([values.get(key, UNKNOWN) for values in (first, *others)]) for key in keys}
+        return _merged_states([memory for memory, _ in paths])
 
     def _attribute(self, node: AttrStmt, state: Memory, mask: Value, span: Any) -> State:
         if node.attr_key != StatementAttr.NEST or self.nest:
@@ -131,21 +139,21 @@ class Walk(Asynchronous):
         return any(self.program.start_of(store.buffer) is not None for store in collect(node, BufferStore))
 
     def _assign(self, node: Stmt, mask: Value) -> None:
-        """What it gives the names that matter, in the threads that come to it."""
+        """Updates the values of names that a statement assigns. mask: the threads that execute it."""
         if isinstance(node, Bind):
             if node.var in self.program.needed:
                 self.names[node.var] = self.expressions.value(node.value, self.names)
         elif isinstance(node, BufferStore):
             if node.buffer in self.program.needed and is_scalar(node.buffer):
                 value = self.expressions.value(node.value, self.names)
-                self.names[node.buffer] = _where(mask, value, self.names.get(node.buffer, UNKNOWN))
+                self.names[node.buffer] = _select(mask, value, self.names.get(node.buffer, UNKNOWN))
         else:
             self._forget(node)
 
     def _forget(self, node: Any) -> None:
-        """What it may give them, in steps or on a way that is not followed."""
-        for each in collect(node, Bind, BufferStore):
-            name = each.var if isinstance(each, Bind) else each.buffer
+        """Makes the names unknown that a statement may assign in iterations or on paths that are not executed."""
+        for assignment in collect(node, Bind, BufferStore):
+            name = assignment.var if isinstance(assignment, Bind) else assignment.buffer
             if name in self.program.needed:
                 self.names[name] = UNKNOWN
 
@@ -155,26 +163,26 @@ class Walk(Asynchronous):
             if not roles:
                 state = self.statement(parts.pop(0), state, mask, span)
                 continue
-            state = _joined([self._role(role, mask, state, span) for role in roles])
+            state = _merged_states([self._role(role, mask, state, span) for role in roles])
             del parts[: len(roles)]
         return state
 
     def _roles(self, parts: list[Stmt], mask: Value) -> list[Stmt]:
-        """The first statements, where each is the code of threads that no other one of them has, and some wait."""
-        taken = np.zeros(self.groups.threads, bool)
-        found: list[Stmt] = []
+        """The longest prefix of ``parts`` whose statements are roles of disjoint threads; [] if there are no roles."""
+        assigned = np.zeros(self.groups.threads, bool)
+        roles: list[Stmt] = []
         for part in parts:
             chosen = self._role_of(part, mask)
-            if chosen is None or (chosen & taken).any():
+            if chosen is None or (chosen & assigned).any():
                 break
-            found.append(part)
-            taken |= chosen
-        if len(found) == 1 and taken.sum() < self.groups.warp:
+            roles.append(part)
+            assigned |= chosen
+        if len(roles) == 1 and assigned.sum() < self.groups.warp:
             return []
-        return found
+        return roles
 
     def _role_of(self, node: Stmt, mask: Value) -> Any:
-        """The threads that a condition names, where its code waits or starts something; None for other code."""
+        """The threads of a role: of an ``if`` whose code has barriers or asynchronous work; None for other code."""
         if not isinstance(node, IfThenElse) or node.else_case is not None or not self.program.orders(node):
             return None
         chosen = self.expressions.value(node.condition, self.names)
@@ -185,13 +193,13 @@ class Walk(Asynchronous):
         return None if not chosen.any() or np.array_equal(chosen, whole) or _is_spread(chosen) else chosen
 
     def _are_roles(self, node: IfThenElse, chosen: Value) -> bool:
-        """Do some threads one thing, and the others, beside them in the block, another in which they wait?"""
+        """Are the sides of an ``if`` with barriers or asynchronous work two roles of contiguous threads?"""
         if node.else_case is None or not self.program.orders(node) or np.ndim(chosen) != 1:
             return False
         return not _is_spread(chosen) or not _is_spread(~chosen)
 
     def _role(self, node: Stmt, mask: Value, state: Memory, span: Any) -> State:
-        """Roles run at the same time: each begins with what was open before the first."""
+        """The state after a role. Roles run concurrently, so each starts from the state before the first one."""
         outer, self.in_role = self.in_role, True
         end = self.statement(node, state.copy(), mask, span)
         self.in_role = outer
@@ -205,23 +213,23 @@ class Walk(Asynchronous):
         if chosen is not UNKNOWN:
             yes, no = np.logical_and(mask, chosen), np.logical_and(mask, np.logical_not(chosen))
             sides = [(node.then_case, yes), (node.else_case, no)]
-            alive = [(side, way) for side, way in sides if np.any(way)]
+            alive = [(side, side_mask) for side, side_mask in sides if np.any(side_mask)]
             if len(alive) > 1 and self._are_roles(node, chosen):
-                return _joined([self._role(side, way, state, span) for side, way in alive])
+                return _merged_states([self._role(side, side_mask, state, span) for side, side_mask in alive])
             after: State = state
-            for side, way in alive:
+            for side, side_mask in alive:
                 if side is not None:
-                    end = self.statement(side, after, way, span)
+                    end = self.statement(side, after, side_mask, span)
                     after = after if end is None and len(alive) > 1 else end
             return after
         if not self.program.orders(node) and self.program.varies(node.condition):
-            for side in (node.then_case, node.else_case):  # some threads go one way, others the other
+            for side in (node.then_case, node.else_case):  # some threads execute one side, and others the other
                 if side is not None:
                     state = self.statement(side, state, mask, span) or state
             self._forget(node)
             return state
-        self.has_forked = True
-        ways: list[Way] = []
+        self.has_data_branch = True
+        paths: list[Path] = []
         names = self.names
         for side in (node.then_case, node.else_case):
             self.names = dict(names)
@@ -229,8 +237,8 @@ class Walk(Asynchronous):
             if side is not None:
                 after_side = self.statement(side, state.copy(), mask, span)
             if after_side is not None:
-                ways.append((after_side, self.names))
-        return self._met(ways)
+                paths.append((after_side, self.names))
+        return self._merge_paths(paths)
 
     # -- loops ----------------------------------------------------------------------------------------------------
 
@@ -242,65 +250,68 @@ class Walk(Asynchronous):
         if count is not UNKNOWN and np.ndim(count):
             count = int(np.max(count))
         if not self.program.orders(node.body):
-            return self._at_once(node, first, count, state, mask, span)
+            return self._all_iterations(node, first, count, state, mask, span)
         if first is UNKNOWN:
             first = 0 if constant(node.min) is None else constant(node.min)
 
-        left: list[Way] = []
+        exits: list[Path] = []
 
-        def step(number: int, at: Memory) -> State:
+        def run_iteration(index: int, entered: Memory) -> State:
             if count is UNKNOWN:
-                left.append(self._way(at))
-            self.names[node.loop_var] = first + number
-            return self.statement(node.body, at, mask, span)
+                exits.append(self._path(entered))
+            self.names[node.loop_var] = first + index
+            return self.statement(node.body, entered, mask, span)
 
-        return self._steps(step, None if count is UNKNOWN else int(count), state, node.body, left)
+        return self._iterate(run_iteration, None if count is UNKNOWN else int(count), state, node.body, exits)
 
-    def _at_once(self, node: For, first: Value, count: Value, state: Memory, mask: Value, span: Any) -> State:
-        """A loop in which nobody waits: all of its steps, or one by one where they are too many or count on."""
+    def _all_iterations(self, node: For, first: Value, count: Value, state: Memory, mask: Value, span: Any) -> State:
+        """The state after a loop without barriers: all iterations are executed at once, in chunks of MAX_VALUES."""
 
-        def steps(entered: Memory) -> State:
-            if first is UNKNOWN or self._is_counted(node):
+        def execute(entered: Memory) -> State:
+            if first is UNKNOWN or self._updates_needed_names(node):
                 self._forget(node.body)
                 self.names[node.loop_var] = UNKNOWN
                 return self.statement(node.body, entered, mask, span)
-            total = STEPS * 8 if count is UNKNOWN else int(count)
-            width = max(1, MOST // (self._width() * 4))
+            total = MAX_ITERATIONS * 8 if count is UNKNOWN else int(count)
+            width = max(1, MAX_VALUES // (self._width() * 4))
             end: State = entered
             for start in range(0, total, width):
-                numbers = first + np.arange(start, min(total, start + width))
-                self.names[node.loop_var] = numbers.reshape(-1, *[1] * self.axes)
+                iterations = first + np.arange(start, min(total, start + width))
+                self.names[node.loop_var] = iterations.reshape(-1, *[1] * self.axes)
                 self.axes += 1
                 end = self.statement(node.body, entered if end is None else end, mask, span)
                 self.axes -= 1
             return end
 
-        after = self._unordered(steps, state)
+        after = self._loop_without_barriers(execute, state)
         self._forget(node.body)
         self.names[node.loop_var] = UNKNOWN
         return after
 
-    def _unordered(self, steps: Callable[[Memory], State], state: Memory) -> State:
-        """Behind a loop in which nobody waits. Where its steps go different ways, threads may be on any of them at the
-        same time: what is open on one is held against all others."""
+    def _loop_without_barriers(self, execute: Callable[[Memory], State], state: Memory) -> State:
+        """The state after a loop without barriers.
+
+        If its iterations take different paths, threads may be on any of them at the same time. So the loop is executed
+        again from the merged state, which checks the accesses of each path against those of all others.
+        """
         outer, self.jumps = self.jumps, ([], [])
-        forked, self.has_forked = self.has_forked, False
-        after = self._behind(steps(state), state)
-        if self.has_forked or any(self.jumps):
-            after = self._behind(steps(after), after)
-        self.jumps, self.has_forked = outer, self.has_forked or forked
+        outer_branch, self.has_data_branch = self.has_data_branch, False
+        after = self._merged_exits(execute(state), state)
+        if self.has_data_branch or any(self.jumps):
+            after = self._merged_exits(execute(after), after)
+        self.jumps, self.has_data_branch = outer, self.has_data_branch or outer_branch
         return after
 
-    def _behind(self, after: State, before: Memory) -> Memory:
-        """All that is open where a step ends, where a jump leaves it, or where there was none."""
-        jumped = [memory for ways in self.jumps for memory, _ in ways]
-        found = before if after is None or after is before else before.joined(after)
+    def _merged_exits(self, after: State, before: Memory) -> Memory:
+        """The merged states at the end of an iteration, at its jumps, and before it (for no iteration)."""
+        jumped = [memory for paths in self.jumps for memory, _ in paths]
+        merged = before if after is None or after is before else before.merged_with(after)
         for memory in jumped:
-            found = found.joined(memory)
-        return found
+            merged = merged.merged_with(memory)
+        return merged
 
-    def _is_counted(self, node: For) -> bool:
-        """Do its steps change something that places depend on?"""
+    def _updates_needed_names(self, node: For) -> bool:
+        """Do the iterations change a scalar on which addresses or the control flow depend?"""
         return any(s.buffer in self.program.needed and is_scalar(s.buffer) for s in collect(node.body, BufferStore))
 
     def _width(self) -> int:
@@ -310,114 +321,126 @@ class Walk(Asynchronous):
     def _while(self, node: While, state: Memory, mask: Value, span: Any) -> State:
         if not self.program.orders(node.body):
 
-            def steps(entered: Memory) -> State:
+            def execute(entered: Memory) -> State:
                 self._forget(node.body)
                 self.apply_effects(node.condition, node, entered, mask, span)
                 return self.statement(node.body, entered, mask, span)
 
-            after = self._unordered(steps, state)
+            after = self._loop_without_barriers(execute, state)
             self._forget(node.body)
             return after
-        left: list[Way] = []
+        exits: list[Path] = []
 
-        def step(number: int, at: Memory) -> State:
-            self.apply_effects(node.condition, node, at, mask, span)
-            goes_on = self.expressions.value(node.condition, self.names)
-            if goes_on is UNKNOWN or not np.all(goes_on):
-                left.append(self._way(at))
-            if goes_on is not UNKNOWN and not np.any(goes_on):
+        def run_iteration(index: int, entered: Memory) -> State:
+            self.apply_effects(node.condition, node, entered, mask, span)
+            continues = self.expressions.value(node.condition, self.names)
+            if continues is UNKNOWN or not np.all(continues):
+                exits.append(self._path(entered))
+            if continues is not UNKNOWN and not np.any(continues):
                 return None
-            return self.statement(node.body, at, mask, span)
+            return self.statement(node.body, entered, mask, span)
 
-        return self._steps(step, None, state, node.body, left)
+        return self._iterate(run_iteration, None, state, node.body, exits)
 
-    def _steps(
-        self, step: Callable[[int, Memory], State], count: int | None, state: Memory, body: Stmt, ends: list[Way]
+    def _iterate(
+        self,
+        run_iteration: Callable[[int, Memory], State],
+        count: int | None,
+        state: Memory,
+        body: Stmt,
+        exits: list[Path],
     ) -> State:
-        """Step by step; count: None where it is not known. When steps repeat themselves, the last ones remain. ends:
-        where the loop is left."""
+        """The state after a loop with barriers, which is executed iteration by iteration.
+
+        When the effects of the iterations repeat, only the last ones remain to be executed. count: the trip count; None
+        if it is unknown. exits: the paths on which the loop is left.
+        """
         outer, self.jumps = self.jumps, ([], [])
         current: State = state
         seen: list[int] = []
-        number, most = 0, STEPS if count is None else count
+        index, limit = 0, MAX_ITERATIONS if count is None else count
         jumps = self.program.jumps(body)
-        while number < most and current is not None:
+        while index < limit and current is not None:
             trace, self.trace = self.trace, current.digest()
-            current = self._step(step, number, current)
+            current = self._iteration(run_iteration, index, current)
             seen.append(self.trace)
             self.trace = crc32(b"step", trace ^ self.trace)
-            number += 1
-            period = 0 if jumps and number < JUMPING_STEPS else _period(seen)
+            index += 1
+            period = 0 if jumps and index < MAX_JUMPING_ITERATIONS else _period(seen)
             if period and count is None:
                 break
-            if period and count is not None and count - number > 2 * period + 2:
-                number = count - 2 - (count - 2 - number) % period - period
+            if period and count is not None and count - index > 2 * period + 2:
+                index = count - 2 - (count - 2 - index) % period - period
                 seen.clear()
-                current = self._any_steps(step, number, period, current) if jumps else current
-        if current is not None and count is None:  # further steps are like these, but for what they count
-            current = self._any_steps(step, number, 1, current) if jumps else current
+                current = self._representative_iterations(run_iteration, index, period, current) if jumps else current
+        if (
+            current is not None and count is None
+        ):  # further iterations have the same effects, with other values of names
+            current = self._representative_iterations(run_iteration, index, 1, current) if jumps else current
             self._forget(body)
         if current is not None:
-            ends.append((current, self.names))
-        ends += self.jumps[0]
+            exits.append((current, self.names))
+        exits += self.jumps[0]
         self.jumps = outer
-        return self._met(ends)
+        return self._merge_paths(exits)
 
-    def _any_steps(self, step: Callable[[int, Memory], State], number: int, count: int, entered: State) -> State:
-        """Some steps in the place of all that are like them, of which each may jump."""
+    def _representative_iterations(
+        self, run_iteration: Callable[[int, Memory], State], index: int, count: int, entered: State
+    ) -> State:
+        """Executes ``count`` iterations that stand for all skipped ones, of which each may take a jump."""
         outer, self.may_jump = self.may_jump, True
         current: State = entered
-        for before in range(count, 0, -1):
+        for distance in range(count, 0, -1):
             if current is not None:
-                current = self._step(step, number - before, current)
+                current = self._iteration(run_iteration, index - distance, current)
         self.may_jump = outer
         return current
 
-    def _step(self, step: Callable[[int, Memory], State], number: int, entered: Memory) -> State:
-        """A step of a loop, and what is open where the next one begins."""
+    def _iteration(self, run_iteration: Callable[[int, Memory], State], index: int, entered: Memory) -> State:
+        """The state after one iteration of a loop, where the next one begins."""
         self.jumps[1].clear()
-        end = step(number, entered)
-        ways = [*self.jumps[1], *([] if end is None else [(end, self.names)])]
-        return self._met(ways)
+        end = run_iteration(index, entered)
+        paths = [*self.jumps[1], *([] if end is None else [(end, self.names)])]
+        return self._merge_paths(paths)
 
 
 def _flat(node: SeqStmt) -> list[Stmt]:
-    return [each for part in node.seq for each in (_flat(part) if isinstance(part, SeqStmt) else [part])]
+    return [statement for part in node.seq for statement in (_flat(part) if isinstance(part, SeqStmt) else [part])]
 
 
 def _is_spread(chosen: Any) -> bool:
-    """Are they no neighbours: one thread of each warp, say?"""
+    """Are the chosen threads not contiguous, as one thread of each warp?"""
     first, last = np.argmax(chosen), len(chosen) - np.argmax(chosen[::-1])
     return bool(chosen.sum() != last - first)
 
 
 def _period(seen: list[int]) -> int:
-    """After how many steps they repeat, where they have done so; 0: they have not."""
+    """The number of iterations after which their effects repeat; 0 if they do not repeat."""
     for period in PERIODS:
         if len(seen) >= 2 * period + 1 and seen[-period:] == seen[-2 * period : -period]:
             return period
     return 0
 
 
-def _joined(states: Sequence[State]) -> State:
-    found: State = None
+def _merged_states(states: Sequence[State]) -> State:
+    merged: State = None
     for state in states:
         if state is not None:
-            found = state if found is None else found.joined(state)
-    return found
+            merged = state if merged is None else merged.merged_with(state)
+    return merged
 
 
-def _one_value(values: list[Value]) -> Value:
-    """The value that all of these are; UNKNOWN where they differ."""
+def _common_value(values: list[Value]) -> Value:
+    """The common value of all of these; UNKNOWN if they differ."""
     first = values[0]
-    same = all(
+    are_equal = all(
         v is first or (v is not UNKNOWN and first is not UNKNOWN and np.array_equal(v, first)) for v in values[1:]
     )
-    return first if same else UNKNOWN
+    return first if are_equal else UNKNOWN
 
 
-def _where(mask: Value, value: Value, otherwise: Value) -> Value:
-    """``value`` in the threads of the mask, in others what it was."""
+def _select(mask: Value, value: Value, otherwise: Value) -> Value:
+    """``value`` in the threads of the mask, and ``otherwise`` in the others."""
     if np.all(mask):
         return value
     return UNKNOWN if value is UNKNOWN or otherwise is UNKNOWN else np.where(mask, value, otherwise)

@@ -44,7 +44,7 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads, without_unit_axes
 from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.overflow import (
@@ -84,7 +84,7 @@ class _Binder:
     def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, arguments: set[Var]) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
         self.reducers = env.state(TileFunction).reducers
-        self.per_thread = asks_for_threads(body, threads)
+        self.per_thread = uses_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.range = self.uniformity.block  # the threads whose code it is
         self.division = SAME  # between which threads it differs whether, or when, they reach the statement
@@ -92,7 +92,7 @@ class _Binder:
         self.extents = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         unit_axes = without_unit_axes(threads)
-        thread_index = threads.number({axis.var: unit_axes.get(axis.var, axis.var) for axis in threads.axes})
+        thread_index = threads.linear_index({axis.var: unit_axes.get(axis.var, axis.var) for axis in threads.axes})
         # the threads that execute the statements that follow
         self.binding = Binding(Analyzer().simplify(thread_index), threads.count, inferred, registers)
         self.range_indices: dict[Var, int] = {}  # variables of thread indices in ranges of threads, with the counts
@@ -119,7 +119,7 @@ class _Binder:
 
     def _compound(self, node: Any) -> Stmt:
         outside = self.division
-        self.division = outside | self._known(self.uniformity.parting(node))
+        self.division = outside | self._known(self.uniformity.divergence(node))
         if isinstance(node, For):
             result: Stmt = with_body(node, self.statement(node.body))
         elif isinstance(node, While):
@@ -159,7 +159,7 @@ class _Binder:
             varies = any(self._differs(self.uniformity.division(v)) for v in (node.value, *node.indices))
             return node if varies else self._once_a_block(node)
         if call is not None and call.op.name == "print" and self.per_thread:
-            return node if self.uniformity.each_prints(call) else self._once_a_block(node)
+            return node if self.uniformity.prints_in_each_thread(call) else self._once_a_block(node)
         if self.per_thread or not effects_in(node):
             return node
         return self._once(node) if isinstance(node, Evaluate) else self._broadcast(node)

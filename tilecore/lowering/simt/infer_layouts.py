@@ -23,9 +23,9 @@ from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
-from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.loops.lower_tile_ops import not_taken
+from tilecore.lowering.loops.lower_tile_ops import note_rejected_layout
 from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one
@@ -58,7 +58,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout), **facts(layout)})
             if requested.get(buffer, layout) != layout:
-                not_taken(env, buffer, "an operation holds it in its own way")
+                note_rejected_layout(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
@@ -66,7 +66,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _inferred(body: Stmt, threads: Threads, env: PassEnv) -> Inferred:
     """The kernel's own code and that of each range of its threads, one after the other."""
-    made, per_thread = Inferred(), asks_for_threads(body, threads)
+    made, per_thread = Inferred(), uses_threads(body, threads)
     for part in kernel_parts(body, threads.count, env):
         found = _Inference(part, per_thread, env).run()
         made.fragments |= found.fragments

@@ -103,7 +103,7 @@ class _Inserter:
         self.is_divided = has_ranges(body)
         self.uniformity = Uniformity(body, threads, env.state(UniformBuffers).buffers)
         self.roots = memory_roots(body)
-        self.number = Analyzer().simplify(threads.number())
+        self.number = Analyzer().simplify(threads.linear_index())
         accesses = accesses_of(body)
         stored = {self.root(a.buffer) for a in accesses if a.writes}
         aliases = may_alias_parameters(func, {self.root(a.buffer) for a in accesses}, stored)

@@ -30,7 +30,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.reductions import join
+from tilecore.ir.reductions import combine
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.thread_groups import ThreadGroups
@@ -61,7 +61,7 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
         partings: list[Division] = []  # of the loops and conditions around: who goes through them apart from others
 
         def around(node: Any, mutator: Any) -> Any:
-            partings.append(uniformity.parting(node))
+            partings.append(uniformity.divergence(node))
             made = mutator.default_mutate(node)
             partings.pop()
             return made
@@ -113,7 +113,7 @@ class _Reductions:
 
     def __init__(self, threads: Threads, warp: int, uniform: set[Var]) -> None:
         self.threads, self.warp, self.uniform = threads, warp, uniform
-        self.thread_index = threads.number()
+        self.thread_index = threads.linear_index()
         self.before: list[Stmt] = []
         self.uses_shared_memory = False
 
@@ -157,7 +157,7 @@ class _Reductions:
         while step:
             other = Var("other", dtype_of(cell))
             self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
-            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
+            self.before.append(store(cell, combine(kind, load(cell, [zero]), other), [zero]))
             step //= 2
 
     def _reduce_in_partial_warp(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
@@ -172,7 +172,7 @@ class _Reductions:
             other = Var("other", dtype_of(cell))
             value = shuffle(mine, tirx.min(member, last) % self.warp, "idx", self.warp)
             self.before.append(Bind(other, value))
-            total = other if position == 0 else join(kind, load(cell, [zero]), other)
+            total = other if position == 0 else combine(kind, load(cell, [zero]), other)
             update = store(cell, total, [zero])
             self.before.append(update if position == 0 else IfThenElse(member <= last, update, None))
 
@@ -206,7 +206,7 @@ class _Reductions:
         def add(position: Any) -> Stmt:
             other, index = Var("other", dtype_of(cell)), first + position * stride
             read = Bind(other, load(memory, [index]))
-            update = seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
+            update = seq([read, store(cell, combine(kind, load(cell, [zero]), other), [zero])])
             return update if is_whole else IfThenElse(index < const(size, "int32"), update, None)
 
         self.before.append(store(cell, load(memory, [first]), [zero]))

@@ -30,7 +30,7 @@ def place_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Places:
     def __init__(self, threads: Threads) -> None:
         self.count = threads.count
-        self.number = Analyzer().simplify(threads.number())
+        self.number = Analyzer().simplify(threads.linear_index())
         self.around: list[ThreadRange] = []
         self.numbers: dict[ThreadRange, int] = {}
 

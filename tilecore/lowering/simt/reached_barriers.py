@@ -33,7 +33,7 @@ def _statement(node: Stmt, behind: Any, uniformity: Uniformity, threads: ThreadR
         if fork is not None:
             raise _unreached(node, behind, fork, threads)
     if isinstance(node, (For, While, IfThenElse)):
-        forks = ((node, uniformity.parting(node)), *forks)
+        forks = ((node, uniformity.divergence(node)), *forks)
     for child in children(node):
         _statement(child, None, uniformity, range_of(node) or threads, forks)
 

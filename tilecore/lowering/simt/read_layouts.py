@@ -19,7 +19,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.loops.lower_tile_ops import not_taken
+from tilecore.lowering.loops.lower_tile_ops import note_rejected_layout
 from tilecore.lowering.simt.state import RequestedLayouts
 
 _KEYS = (KernelHint.LAYOUT, KernelHint.PADDING)
@@ -66,13 +66,15 @@ class _Reader:
         if is_fragment(buffer) and str(call.key) == "layout":
             self._fragment(buffer, call)
         elif not is_shared(buffer):
-            not_taken(self.env, buffer, "only shared memory and fragments have layouts")
+            note_rejected_layout(self.env, buffer, "only shared memory and fragments have layouts")
         elif buffer in self.views:
-            not_taken(self.env, buffer, "the buffer is a view or has views")
+            note_rejected_layout(self.env, buffer, "the buffer is a view or has views")
         else:
             layout = self._layout(buffer, call)
             if layout is None:
-                not_taken(self.env, buffer, "a T.Fragment is a layout of fragments, and the buffer is in shared memory")
+                note_rejected_layout(
+                    self.env, buffer, "a T.Fragment is a layout of fragments, and the buffer is in shared memory"
+                )
             else:
                 self.requested.of_shared[buffer] = layout
 
@@ -91,7 +93,9 @@ class _Reader:
         if str(call.hints[LayoutAttr.KIND]) == LayoutAttr.FRAGMENT:
             layout = fragment_layout(call.hints, self.threads)
         if layout is None:
-            not_taken(self.env, buffer, f"the layout does not partition its axes over {self.threads} threads")
+            note_rejected_layout(
+                self.env, buffer, f"the layout does not partition its axes over {self.threads} threads"
+            )
         else:
             self.requested.of_fragments[buffer] = layout
 

@@ -33,12 +33,12 @@ from tilecore.ir.nodes import (
     structural_equal,
     structural_map,
 )
-from tilecore.ir.reductions import joiner
+from tilecore.ir.reductions import combining_kind
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
 from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
 from tilecore.lowering.simt.state import Partial, PartialSums
@@ -52,7 +52,7 @@ def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return func  # the backend has its own reduction across threads
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        return body if asks_for_threads(body, threads) else _Kernel(body, partial_sums).block(body)
+        return body if uses_threads(body, threads) else _Kernel(body, partial_sums).block(body)
 
     return func.with_body(each_kernel(func.body, change))
 
@@ -140,7 +140,7 @@ def _reductions(node: Stmt, target: Var) -> list[Evaluate]:
 def _is_sum(node: Evaluate, clear: bool) -> bool:
     """Is it a sum of a whole fragment into a whole fragment, with the given ``clear``?"""
     call = as_tile_call(node)
-    if call is None or call.op.name != "reduce" or joiner(call.kind) != "sum" or bool(call.clear) != clear:
+    if call is None or call.op.name != "reduce" or combining_kind(call.kind) != "sum" or bool(call.clear) != clear:
         return False
     return all(is_fragment(region.source) and is_whole(region) for region in (call.src, call.dst))
 

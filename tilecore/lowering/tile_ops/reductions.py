@@ -10,7 +10,7 @@ from tilecore.errors import LoweringError
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, constant, dtype_of, load, loop, nest, seq, store
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
-from tilecore.ir.reductions import accumulator, element, identity, join, joining
+from tilecore.ir.reductions import accumulator, combine, combining_kind_of, element, identity
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import TileCall
 
@@ -22,7 +22,7 @@ def scalar(name: str, dtype: str, scope: str) -> Any:
 
 def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
     source, target, axis, kind = call.src, call.dst, call.dim, call.kind
-    joined = joining(kind, call.nan_propagate)
+    combining = combining_kind_of(kind, call.nan_propagate)
     out_dtype = dtype_of(target.source)
     total_dtype = accumulator(out_dtype)
     others = [a for a in range(len(source.region)) if a != axis]
@@ -30,19 +30,19 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
 
     def body(variables: list[Any]) -> Stmt:
         outer = dict(zip(others, variables, strict=True))
-        total = scalar("total", total_dtype, REDUCE + joined)
+        total = scalar("total", total_dtype, REDUCE + combining)
         current = load(total, [zero], call.span)
 
         def step(inner: Any) -> Stmt:
             where = [r.min + (inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
             value = element(kind, cast(load(source.source, where, call.span), total_dtype))
-            return store(total, join(joined, current, value), [zero], call.span)
+            return store(total, combine(combining, current, value), [zero], call.span)
 
         where = _places(target, [(source.region[a].extent, outer[a]) for a in others])
         result = current
         if not call.clear:
             before = cast(load(target.source, where, call.span), total_dtype)
-            result = join(joined, current, before)  # a NaN that was there before is passed over too
+            result = combine(combining, current, before)  # a NaN that was there before is passed over too
         return seq(
             [
                 AllocBuffer(total),
@@ -91,7 +91,7 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
             value = cast(load(source.source, at, call.span), total_dtype)
             return seq(
                 [
-                    store(total, join(call.kind, current, value), [zero], call.span),
+                    store(total, combine(call.kind, current, value), [zero], call.span),
                     store(target.source, cast(current, dtype), to, call.span),
                 ]
             )

@@ -108,7 +108,7 @@ def test_features():
         'A[0] = T.call_extern("float32", "twice", A[1])': (
             "T.call_extern of twice is for targets that compile source text, which target imagined does not"
         ),
-        "T.print(B[0])": "T.print is nothing that target imagined can do",
+        "T.print(B[0])": "T.print is not supported by target imagined",
     }
     assert all(error.hint and error.expected == "one of atomics, shuffles" for error in found)
 
@@ -123,8 +123,8 @@ def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):
 def test_types_of_numbers():
     found = refusals(numbers.ir, dtypes=frozenset({"float32", "int32"}))
     assert {line_of(error): error.message.partition(",")[0] for error in found} == {
-        'def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):': "s is a number of bfloat16",
-        'A[n] = T.cast(T.cast(A[1], "float16"), "float32")': "a value becomes one of float16",
+        'def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):': "s is a scalar of bfloat16",
+        'A[n] = T.cast(T.cast(A[1], "float16"), "float32")': "a value is converted to float16",
     }
 
 

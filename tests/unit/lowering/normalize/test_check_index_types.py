@@ -116,7 +116,7 @@ def test_integers_of_the_user():
     error, line = refused(wide_size)
     assert "big is a size of int64, which target null does not have" in str(error)
     error, line = refused(wide_value)
-    assert "a value becomes one of int64, which target null does not have" in str(error)
+    assert "a value is converted to int64, which target null does not have" in str(error)
     assert line.startswith("A[0] = T.cast(")
 
 

@@ -92,12 +92,12 @@ def copy_in_an_else_two_levels_down(X, F, Y, tile, tx):
 
 
 REACHED_BY_SOME = {
-    copy_in_an_if: ("T.copy", "the `if`"),
-    barrier_under_data_of_a_thread: ("T.sync_threads", "the `if`"),
-    parallel_in_a_loop_of_its_own_length: ("T.Parallel", "the loop"),
-    fill_in_a_while: ("T.fill", "the loop"),
-    copy_behind_a_break: ("T.copy", "the loop"),
-    copy_in_an_else_two_levels_down: ("T.copy", "the `if`"),
+    copy_in_an_if: ("T.copy", "the divergent `if`"),
+    barrier_under_data_of_a_thread: ("T.sync_threads", "the divergent `if`"),
+    parallel_in_a_loop_of_its_own_length: ("T.Parallel", "the divergent loop"),
+    fill_in_a_while: ("T.fill", "the divergent loop"),
+    copy_behind_a_break: ("T.copy", "the divergent loop"),
+    copy_in_an_else_two_levels_down: ("T.copy", "the divergent `if`"),
 }
 
 
@@ -105,9 +105,9 @@ REACHED_BY_SOME = {
 @pytest.mark.parametrize("body", REACHED_BY_SOME, ids=lambda body: body.__name__)
 def test_what_the_block_does_together_is_refused_where_threads_part_ways(body, target):
     what, place = REACHED_BY_SOME[body]
-    error = refused(kernel_of(body), rf"^{what} is reached by some threads of the block only", target)
+    error = refused(kernel_of(body), rf"^{what} is reached by only some threads of the block", target)
     assert f"it stands in {place} of line" in str(error)
-    assert "take it out of" in str(error)
+    assert "move it out of" in str(error)
     assert "# here" in error.location.excerpt()
 
 
@@ -223,7 +223,7 @@ def any_of_the_block_in_an_if(X, F, Y, tile, tx):
 
 def test_reductions_across_threads_need_the_threads_that_they_are_over():
     assert unchanged(kernel_of(sum_of_a_warp_in_an_if))
-    error = refused(kernel_of(any_of_the_block_in_an_if), "a reduction over all threads is reached by some threads")
+    error = refused(kernel_of(any_of_the_block_in_an_if), "a reduction over all threads is reached by only some")
     assert "# here" in error.location.excerpt()
 
 
@@ -289,7 +289,7 @@ def beside_a_jump(what, jump, first=False):
 @pytest.mark.parametrize("jump", ["break", "continue"])
 @pytest.mark.parametrize("first", [True, False])
 def test_what_all_threads_do_beside_a_jump_of_some(what, jump, first):
-    error = refused(beside_a_jump(what, jump, first), "is reached by some threads of the block only")
+    error = refused(beside_a_jump(what, jump, first), "is reached by only some threads of the block")
     assert error.location is not None
     assert "threads 0 to 63 have a `break` or `continue` of their own" in str(error)
     assert "let all threads jump together" in str(error)
@@ -308,7 +308,7 @@ def test_a_jump_that_single_threads_of_a_range_take():
                     if F[tx] > k:
                         continue
 
-    refused(kernel, "is reached by some threads of the block only")
+    refused(kernel, "is reached by only some threads of the block")
 
 
 def flagged(inside):
@@ -331,7 +331,7 @@ def flagged(inside):
 @pytest.mark.usefixtures("conditions_are_ranges")
 def test_a_value_that_only_a_range_sets_differs_between_it_and_the_others():
     lowered(flagged(inside=True), "place_ranges")
-    refused(flagged(inside=False), r"T\.copy is reached by some threads of the block only")
+    refused(flagged(inside=False), r"T\.copy is reached by only some threads of the block")
 
 
 def test_a_range_of_threads_where_only_some_come():
@@ -341,4 +341,4 @@ def test_a_range_of_threads_where_only_some_come():
             with code_of_threads(0, 64):
                 T.copy(X[0, :], Y[0, :])
 
-    refused(kernel_of(body), "code for some threads together is reached by some threads of the block only")
+    refused(kernel_of(body), "code for a range of threads is reached by only some threads of the block")

@@ -5,7 +5,7 @@ import pytest
 
 import tilecore.language as T
 from tilecore.lowering.race_check.check_order import conflicts_in
-from tilecore.lowering.race_check.groups import FIRST, MOST_SETS, MOST_WAITING, NONE, Groups
+from tilecore.lowering.race_check.groups import FIRST, MAX_ACCESSING_SETS, MAX_SYNCHRONIZED_SETS, NONE, Groups
 from tilecore.lowering.race_check.memory import Memory, Site
 
 from ..simt.kit import lowered
@@ -157,7 +157,7 @@ def test_a_name_that_some_threads_give_a_value(distance, is_ordered):
 
 def test_sets_that_are_not_told_apart_have_not_met():
     groups = Groups(64, 32)
-    for number in range(MOST_SETS + MOST_WAITING + 8):
+    for number in range(MAX_ACCESSING_SETS + MAX_SYNCHRONIZED_SETS + 8):
         members = np.zeros(64, bool)
         members[[number % 60, number % 60 + 1, 62 - number // 60]] = True
         groups.set_of(members)
@@ -165,26 +165,26 @@ def test_sets_that_are_not_told_apart_have_not_met():
     half = np.arange(64) < 40
     assert groups.set_of(half) is None
     memory.write(site, cells, np.array([3]))
-    memory.meet(half)
+    memory.synchronize(half)
     assert memory.writer[0] == FIRST + 3  # as if nobody had waited
     assert memory.read(site, cells, np.array([50])) is not None
     assert memory.read(site, cells, np.array([3])) is None
-    assert not groups.behind[groups.some_of(half)].any()
+    assert not groups.ordered[groups.some_of(half)].any()
     assert groups.all_of(half) == groups.some(0)
-    memory.meet(np.ones(64, bool))
+    memory.synchronize(np.ones(64, bool))
     assert memory.writer[0] == NONE
     assert memory.read(site, cells, np.array([50])) is None
 
 
 def test_sets_of_accesses_leave_some_for_those_that_wait():
     groups = Groups(64, 32)
-    for number in range(MOST_SETS + 8):
+    for number in range(MAX_ACCESSING_SETS + 8):
         members = np.zeros(64, bool)
         members[[number % 60, number % 60 + 1, 62]] = True
         groups.some_of(members)
     half = np.arange(64) < 40
     memory, cells, site = Memory(groups, 4), np.array([0]), Site(1, "write", None)
     memory.write(site, cells, np.array([3]))
-    memory.meet(half)
+    memory.synchronize(half)
     assert memory.read(site, cells, np.array([30])) is None
     assert memory.read(site, cells, np.array([50])) is not None

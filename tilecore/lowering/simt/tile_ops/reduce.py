@@ -14,7 +14,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
-from tilecore.ir.reductions import NUMBERS, accumulator, element, identity, join_number, joining
+from tilecore.ir.reductions import NUMBERS, accumulator, combine_numbers, combining_kind_of, element, identity
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
@@ -65,7 +65,7 @@ class _Lowering:
         self.call, self.is_sunk = call, is_sunk
         self.source, self.target = call.src.source, call.dst.source
         self.layout: FragmentLayout = binding.layout(self.source)
-        self.kind = joining(call.kind, call.nan_propagate)
+        self.kind = combining_kind_of(call.kind, call.nan_propagate)
         self.dtype = accumulator(dtype_of(self.target))
         self.steps = steps_of(self.layout, "r")
         self.inner = {d: var for d, var in self.steps.items() if d.axis == call.dim}
@@ -98,7 +98,7 @@ class _Lowering:
             value = tirx.if_then_else(all_of(bounds), value, identity(self.call.kind, self.dtype))
         partial = self.inner[self.fastest] if self.fastest is not None else const(0, "int32")
         index = [self._total_index(partial)]
-        return store(self.totals, join_number(self.kind, load(self.totals, index), value), index, self.call.span)
+        return store(self.totals, combine_numbers(self.kind, load(self.totals, index), value), index, self.call.span)
 
     def _total_index(self, partial: Any) -> Any:
         """The index of a partial total of the result that the loops around compute."""
@@ -115,14 +115,14 @@ class _Lowering:
         index = [self._total_index(const(0, "int32"))]
         for partial in range(1, self.partials):
             other = load(self.totals, [self._total_index(const(partial, "int32"))])
-            statements.append(store(self.totals, join_number(self.kind, load(self.totals, index), other), index))
+            statements.append(store(self.totals, combine_numbers(self.kind, load(self.totals, index), other), index))
         total = load(self.totals, index)
         for stride, extent in () if self.is_sunk else thread_groups(self.layout, self.call.dim):
             statements.append(store(self.totals, self._allreduce(total, stride, extent), index))
         target_indices = _target_indices(self.call, self.indices)
         if not self.call.clear:
             old = cast(load(self.target, target_indices, self.call.span), self.dtype)
-            total = join_number(self.kind, total, old)
+            total = combine_numbers(self.kind, total, old)
         result = store(self.target, cast(total, dtype_of(self.target)), target_indices, self.call.span)
         return seq([*statements, result])
 

@@ -20,7 +20,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
-from tilecore.ir.reductions import accumulator, join_number, joining
+from tilecore.ir.reductions import accumulator, combine_numbers, combining_kind_of
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -55,7 +55,7 @@ def _by_fragment(call: TileCall) -> Stmt:
     value = load(result, indices, call.span)
     if not call.clear:
         old = cast(load(target, indices, call.span), dtype)
-        value = join_number(joining(call.kind, call.nan_propagate), value, old)
+        value = combine_numbers(combining_kind_of(call.kind, call.nan_propagate), value, old)
     nest: Stmt = store(target, cast(value, dtype_of(target)), indices, call.span)
     for index, size in zip(reversed(indices), reversed(list(target.shape)), strict=True):
         nest = For(index, const(0, "int32"), size, ForKind.PARALLEL, nest, span=call.span)

@@ -13,7 +13,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, loop, store
 from tilecore.ir.fragments import REGISTER, Digit, FragmentLayout
 from tilecore.ir.nodes import BufferStore, Expr, ForKind, Stmt, TensorLoad, Var, structural_equal, tirx
-from tilecore.ir.reductions import identity, joiner
+from tilecore.ir.reductions import combining_kind, identity
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.state import TileFunction
@@ -37,7 +37,7 @@ def is_fill(node: Any, reducers: dict[Var, str]) -> bool:
 
 def filled(node: BufferStore, kind: str, thread: Expr) -> BufferStore:
     """The fill of a reducer: the first thread stores the value, the others store the operation's identity."""
-    identity_value = identity(joiner(kind), dtype_of(node.buffer))
+    identity_value = identity(combining_kind(kind), dtype_of(node.buffer))
     if structural_equal(node.value, identity_value):
         return node
     value = tirx.if_then_else(tirx.EQ(thread, const(0, "int32")), node.value, identity_value)
@@ -50,7 +50,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.buffer.source
-    kind = joiner(env.state(TileFunction).reducers[buffer])
+    kind = combining_kind(env.state(TileFunction).reducers[buffer])
 
     def reduce_element(indices: list[Any]) -> Stmt:
         value = tile_call("allreduce", [load(buffer, indices), kind, 0, 1], dtype=dtype_of(buffer))

@@ -470,8 +470,8 @@ def test_block_operations_are_for_all_threads(target):
                 Y[tx] = T.syncthreads_count(tx > 2)
 
     for func, what in ((copies, "T.copy"), (loops, "T.Parallel"), (barriers, "T.sync_threads"), (joins, "reduction")):
-        error = refused(func, target, f"{what}.* is reached by some threads of the block only")
-        assert "threads part ways" in error.found
+        error = refused(func, target, f"{what}.* is reached by only some threads of the block")
+        assert "it stands in the divergent" in error.found
 
 
 @pytest.mark.parametrize("name", ["fill", "clear", "atomic_add", "reduce_max", "cumsum", "transpose"])
@@ -495,7 +495,7 @@ def test_what_is_refused_has_the_name_that_was_written(target, name):
                 else:
                     T.transpose(s, s)
 
-    refused(kernel, target, rf"^T\.{name} is reached by some threads of the block only")
+    refused(kernel, target, rf"^T\.{name} is reached by only some threads of the block")
 
 
 def test_operands_of_block_operations_do_not_depend_on_the_thread(target):

@@ -40,7 +40,7 @@ def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads, i
         for buffer in buffers
         for n, count in enumerate(counts[buffer])
     ]
-    is_first: Any = EQ(Analyzer().simplify(threads.number()), const(0, "int32"))
+    is_first: Any = EQ(Analyzer().simplify(threads.linear_index()), const(0, "int32"))
     by_first_thread = IfThenElse(is_first, seq([*inits, instructions.mbarrier("fence_init")]), None)
     return [by_first_thread, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
 

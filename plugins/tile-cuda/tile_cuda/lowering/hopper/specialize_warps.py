@@ -56,7 +56,7 @@ from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.analysis.assumptions import assumed_divisors
-from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_of
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount
@@ -86,7 +86,7 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return kernel.run()
         except Declined as reason:
             env.note("warp_roles", {"declined": str(reason)})
-            return on_axes(kernel.levels, kernel.code)
+            return rebuild_kernel(kernel.levels, kernel.code)
 
     return func.with_body(change(func.body))
 
@@ -127,7 +127,7 @@ class _Kernel:
         roles = [_role(name, part) for name, part in (("init", init), ("producer", producer), ("consumer", consumer))]
         lowered: Stmt = AttrStmt(const(0, "int32"), CudaStatementAttr.ROLES, const(WARP, "int32"), seq(roles))
         lowered = seq([*(s for circular_buffer in circular_buffers for s in circular_buffer.allocations()), lowered])
-        return on_axes(levels, lowered)
+        return rebuild_kernel(levels, lowered)
 
     def _check(self) -> None:
         for option in _OFF:
@@ -141,7 +141,7 @@ class _Kernel:
             raise Declined("its tf32 products use mma.sync, which does not gain from a producer warp")
         if has_dialect_calls(self.code, "cuda") or has_ranges(self.code):
             raise Declined("it assigns roles to warps itself (T.ws, T.tma_copy and the like)")
-        if asks_for_threads(self.code, self.threads):
+        if uses_threads(self.code, self.threads):
             raise Declined("it uses thread indices")
         if self.threads.count % WARP:
             raise Declined(f"{self.threads.count} threads are not a multiple of {WARP}")

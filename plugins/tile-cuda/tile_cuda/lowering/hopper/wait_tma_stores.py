@@ -40,7 +40,7 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
     first = [_first_element(element) for element in memory.values()]
     allocations = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
-    lane = Analyzer().simplify(threads.number() % WARP)
+    lane = Analyzer().simplify(threads.linear_index() % WARP)
     wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.tma_store_group("wait_stores", 0, first), None)
     if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
         return seq([*allocations, body, wait])

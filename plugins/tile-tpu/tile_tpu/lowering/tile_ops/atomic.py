@@ -1,4 +1,4 @@
-"""Atomics of tiles on tensors: plain reads, operations and writes, as the blocks of a core run one after the other.
+"""Atomics of tiles on tensors: read, combine, write, as the blocks of a core run one after the other.
 
 The chips have no atomic operations on memory. The blocks of a kernel with such atomics run on one core where they may
 access the same elements (``block_dependences.py``).
@@ -14,7 +14,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, constant, dtype_of, load, nest, store
 from tilecore.ir.nodes import Expr, Stmt, TensorRegion, tirx
-from tilecore.ir.reductions import has_meaning, join
+from tilecore.ir.reductions import combine, has_meaning
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.tile_ops.copies import axes_of, indices_of
 
@@ -54,9 +54,9 @@ def _combined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
     """The old value combined with the new one. max and min of a NaN in memory and a number are the number."""
     if kind in ("max", "min") and FACTS[dtype].kind == "float":
         return (tirx.Max if kind == "max" else tirx.Min)(old, value)
-    return join(_KINDS[kind], old, value)
+    return combine(_KINDS[kind], old, value)
 
 
 IMPLEMENTATIONS = (
-    TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
+    TileOpImpl("atomic", "read, combine, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
 )

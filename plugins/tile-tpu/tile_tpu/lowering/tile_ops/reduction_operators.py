@@ -16,7 +16,7 @@ from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
-from tilecore.ir.reductions import identity, joiner
+from tilecore.ir.reductions import combining_kind, identity
 
 _INSTRUCTIONS = {
     **{"sum": "add", "prod": "mul", "max": "max", "min": "min"},
@@ -46,21 +46,21 @@ class ReductionOperator:
     @property
     def total(self) -> str:
         """The element type of intermediate results: sums of narrow floats are float32."""
-        narrow = self.is_float and (joiner(self.kind) in ("sum", "prod") or FACTS[self.dtype].bits < 16)
+        narrow = self.is_float and (combining_kind(self.kind) in ("sum", "prod") or FACTS[self.dtype].bits < 16)
         return "float32" if narrow else stored(self.dtype)
 
     @property
     def instruction(self) -> str:
-        return _INSTRUCTIONS[joiner(self.kind)]
+        return _INSTRUCTIONS[combining_kind(self.kind)]
 
     @property
     def pool(self) -> str | None:
         """The pooling instruction that reduces along w; None for integers."""
-        return _POOLS.get(joiner(self.kind)) if self.is_float else None
+        return _POOLS.get(combining_kind(self.kind)) if self.is_float else None
 
     @property
     def drops_nan(self) -> bool:
-        return self.is_float and joiner(self.kind) in ("max", "min") and not self.fast
+        return self.is_float and combining_kind(self.kind) in ("max", "min") and not self.fast
 
     @property
     def identity(self) -> Expr:
@@ -71,7 +71,7 @@ class ReductionOperator:
 
     def plain(self) -> ReductionOperator:
         """The operator for values that are already prepared."""
-        return replace(self, kind=joiner(self.kind), keeps_nan=False, fast=True)
+        return replace(self, kind=combining_kind(self.kind), keeps_nan=False, fast=True)
 
 
 def declines(kind: str, source: str, target: str) -> str | None:
