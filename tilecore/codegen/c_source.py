@@ -46,13 +46,13 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
     texts, kernels, head = [], {}, ""
     symbols = [str(var.name_hint) for var in module.functions]
     names = kernel_names(symbols, dialect.reserved)
-    taken = frozenset(symbols) | frozenset(names.values())
+    used_names = frozenset(symbols) | frozenset(names.values())
     for var, func in module.functions.items():
         symbol = str(var.name_hint)
-        emit = emitter.for_kernel(names.get(symbol, symbol), func, dialect, taken)
+        emit = emitter.for_kernel(names.get(symbol, symbol), func, dialect, used_names)
         text, kernels[symbol] = emit.kernel(func)
         texts.append(text)
-        taken |= frozenset(emit.declarations)
+        used_names |= frozenset(emit.declarations)
         head = head or emit.module_head()
         prelude = func.attrs.get("tile.prelude")
         if prelude:

@@ -130,4 +130,4 @@ def _reads_own_element(node: BufferStore) -> bool:
     if not isinstance(term, TensorLoad) or not term.source.same_as(node.buffer):
         return False
     pairs = zip(term.indices, node.indices, strict=True)
-    return all(structural_equal(target_indices, own, map_free_vars=False) for target_indices, own in pairs)
+    return all(structural_equal(load_index, store_index, map_free_vars=False) for load_index, store_index in pairs)

@@ -51,8 +51,8 @@ class FragmentLayout:
     digits: tuple[Digit, ...]
 
     def __post_init__(self) -> None:
-        kept = tuple(sorted(d for d in self.digits if d.extent > 1))
-        object.__setattr__(self, "digits", _joined(kept))
+        digits = tuple(sorted(d for d in self.digits if d.extent > 1))
+        object.__setattr__(self, "digits", _merged(digits))
         for axis, size in enumerate(self.shape):
             self._check_axis(axis, size)
         _check_targets([d for d in self.digits if d.where == REGISTER], None)
@@ -103,13 +103,13 @@ class FragmentLayout:
 
     def thread(self, indices: Sequence[Any]) -> Any:
         """The number of the first thread that holds the element (integers or expressions)."""
-        return self._sent(indices, THREAD)
+        return self._target(indices, THREAD)
 
     def register(self, indices: Sequence[Any]) -> Any:
         """The register that the element is in."""
-        return self._sent(indices, REGISTER)
+        return self._target(indices, REGISTER)
 
-    def _sent(self, indices: Sequence[Any], where: str) -> Any:
+    def _target(self, indices: Sequence[Any], where: str) -> Any:
         total: Any = 0
         for d in self.digits:
             if d.where == where:
@@ -128,11 +128,11 @@ class FragmentLayout:
             if d in chosen:
                 value = chosen[d]
             else:
-                value = _part(register if d.where == REGISTER else thread, d.stride, d.extent, self._most(d))
+                value = _part(register if d.where == REGISTER else thread, d.stride, d.extent, self._size_of_target(d))
             places[d.axis] = places[d.axis] + (value * d.place if d.place > 1 else value)
         return places
 
-    def _most(self, digit: Digit) -> int:
+    def _size_of_target(self, digit: Digit) -> int:
         return self.threads if digit.where == THREAD else self.registers
 
     @cached_property
@@ -145,23 +145,23 @@ class FragmentLayout:
     def project(self, axes: Sequence[int]) -> FragmentLayout:
         """The layout of a tile with only these axes, in this order, such that every thread that holds an element here
         holds what belongs to it there: what rows of a matrix have in common, say."""
-        order = {axis: number for number, axis in enumerate(axes)}
-        kept = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
-        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(kept))
+        order = {axis: position for position, axis in enumerate(axes)}
+        projected = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
+        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(projected))
 
     def covers(self, needed: FragmentLayout) -> bool:
         """Does every thread hold here whatever it would hold there?"""
         if self.shape != needed.shape:
             return False
-        own = sorted(d for d in _refined(self, needed) if d.where == THREAD)
+        digits = sorted(d for d in _refined(self, needed) if d.where == THREAD)
         others = {d for d in _refined(needed, self) if d.where == THREAD}
-        return all(d in others for d in own)
+        return all(d in others for d in digits)
 
     def has_in_place(self, needed: FragmentLayout) -> bool:
         """Does every thread hold here whatever it would hold there, in registers that are the same for all threads?"""
-        own = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
-        others = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
-        return self.covers(needed) and not own & others
+        register_places = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
+        thread_places = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
+        return self.covers(needed) and not register_places & thread_places
 
     def __str__(self) -> str:
         parts = [
@@ -218,9 +218,9 @@ def spread(
         registers, used = registers * rounds, threads
     for axis in axes:
         remaining = -(-shape[axis] // places[axis])
-        taken = _divisor(threads // used, remaining)
-        put(axis, taken, THREAD, used)
-        used *= taken
+        thread_count = _divisor(threads // used, remaining)
+        put(axis, thread_count, THREAD, used)
+        used *= thread_count
     for axis in axes:
         remaining = -(-shape[axis] // places[axis])
         put(axis, remaining, REGISTER, registers)
@@ -242,12 +242,12 @@ def _divisor(room: int, remaining: int) -> int:
 # -- digits ----------------------------------------------------------------------------------------------------------
 
 
-def _part(number: Any, stride: int, extent: int, most: int) -> Any:
-    value = number // stride if stride > 1 else number
-    return value % extent if stride * extent < most else value
+def _part(index: Any, stride: int, extent: int, size: int) -> Any:
+    value = index // stride if stride > 1 else index
+    return value % extent if stride * extent < size else value
 
 
-def _joined(digits: Sequence[Digit]) -> tuple[Digit, ...]:
+def _merged(digits: Sequence[Digit]) -> tuple[Digit, ...]:
     """Neighbours on an axis that are neighbours where they go, made one."""
     merged: list[Digit] = []
     for d in digits:

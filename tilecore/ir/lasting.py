@@ -22,8 +22,8 @@ def branch_scope(analyzer: Analyzer, node: IfThenElse, memory: Memory) -> Abstra
 def value_scope(analyzer: Analyzer, condition: Expr, guarded: Any, memory: Memory) -> AbstractContextManager[Any]:
     """Inside of it, the analyzer knows what ``condition`` says all through ``guarded``, a statement or an expression
     that is reached where it holds."""
-    kept = lasting(condition, guarded, memory)
-    return nullcontext() if kept is None else analyzer.constraint_scope(kept)
+    lasting_condition = lasting(condition, guarded, memory)
+    return nullcontext() if lasting_condition is None else analyzer.constraint_scope(lasting_condition)
 
 
 def lasting(condition: Expr, guarded: Any, memory: Memory) -> Expr | None:
@@ -31,9 +31,9 @@ def lasting(condition: Expr, guarded: Any, memory: Memory) -> Expr | None:
     if not collect(condition, TensorLoad):
         return condition
     writes = writes_of(guarded)
-    kept = [
+    remaining = [
         conjunct
         for conjunct in conjuncts(condition)
         if not any(memory.may_change(writes, load.source) for load in collect(conjunct, TensorLoad))
     ]
-    return all_of(kept) if kept else None
+    return all_of(remaining) if remaining else None

@@ -60,7 +60,7 @@ def _of_call(call: Call, stands_alone: bool) -> Writes:
         return _of_tile_op(tile)
     if not stands_alone and not has_effect(call):
         return Writes()
-    return Writes(frozenset(_given(call)), foreign=True, others=True)
+    return Writes(frozenset(_buffers_in_operands(call)), foreign=True, others=True)
 
 
 def _of_tile_op(tile: TileCall) -> Writes:
@@ -76,7 +76,7 @@ def _of_tile_op(tile: TileCall) -> Writes:
     return Writes(frozenset(written), others=not is_own_work or tile.args.get("order") in _ACQUIRING)
 
 
-def _given(call: Call) -> Iterator[Var]:
+def _buffers_in_operands(call: Call) -> Iterator[Var]:
     """The buffers that a call is given, in whatever form."""
     for arg in call.args:
         if op_name(arg) == ADDRESS:

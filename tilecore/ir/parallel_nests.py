@@ -28,7 +28,7 @@ class RegionFacts:
 
     depth: int = 0
     written: set[Var] = field(default_factory=set)
-    touched: set[Var] = field(default_factory=set)
+    accessed: set[Var] = field(default_factory=set)
     scratch: set[Var] = field(default_factory=set)
 
 
@@ -37,13 +37,13 @@ def region_facts(nest: For) -> RegionFacts:
     moving = _moving_variables(nest)
 
     def load(node: TensorLoad) -> None:
-        facts.touched.add(node.source)
+        facts.accessed.add(node.source)
 
     def region(node: TensorRegion) -> None:
-        facts.touched.add(node.source)
+        facts.accessed.add(node.source)
 
     def store(node: BufferStore) -> None:
-        facts.touched.add(node.buffer)
+        facts.accessed.add(node.buffer)
         facts.written.add(node.buffer)
         if not any(depends_on(index, moving) for index in node.indices):
             facts.scratch.add(node.buffer)

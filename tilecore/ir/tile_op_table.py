@@ -50,7 +50,7 @@ class TileOp:
     elementwise: bool = False
     no_memory: bool = False
     is_mark: bool = False
-    kept: bool = False
+    is_emitted: bool = False
     internal: bool = False
 
     @property
@@ -157,7 +157,7 @@ _ROWS = (
         instead="an output for each block, and a second T.Kernel that joins them",
         feature="atomics",
         in_parallel=True,
-        kept=True,
+        is_emitted=True,
     ),
     # a reducer buffer becomes an ordinary one: partial results of all threads joined
     TileOp(
@@ -223,7 +223,7 @@ _ROWS = (
         feature="device_assert",
         in_parallel=True,
         no_memory=True,
-        kept=True,
+        is_emitted=True,
     ),
     TileOp(
         "assume",
@@ -232,7 +232,7 @@ _ROWS = (
         in_parallel=True,
         no_memory=True,
         is_mark=True,
-        kept=True,
+        is_emitted=True,
     ),
     # a hint with no meaning of its own: a key and its values
     TileOp("annotate", ("key:str", "values:any*"), in_parallel=True, no_memory=True, is_mark=True),

@@ -30,10 +30,10 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
     """Adds the attributes "simt.shared", "simt.shared_bytes", "simt.access" and "simt.may_alias" (docs/simt.md); a
     barrier of the tile language becomes "simt.barrier".
 
-    "simt.may_alias" has the tensors that are emitted without ``restrict``: those that may be another parameter's, and
-    those that a kernel with barriers reads and writes. C++ compilers take the qualifier for a promise that nobody but
-    the thread itself writes there: nvcc keeps a value in a register over a barrier, behind which another thread has
-    written it.
+    "simt.may_alias" has the tensors that are emitted without ``restrict``: those that may alias another parameter, and
+    those that a kernel with barriers reads and writes. C++ compilers assume from the qualifier that no other thread
+    writes to the tensor: nvcc holds a value in a register across a barrier, although another thread has written the
+    element before the barrier.
     """
     extents = {str(b.name): extent for b, extent in env.state(SharedPlan).places.items()}
     kernels = {}

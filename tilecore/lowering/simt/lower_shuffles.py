@@ -1,4 +1,4 @@
-"""Shuffles and ballots of the language as those of the hardware, where its warp is that of the language."""
+"""Lowers shuffles and ballots of the language to those of the hardware, on targets with warps of 32 threads."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ VOTE = register_call("simt.vote")  # (predicate, kind: "any" | "all" | "ballot")
 
 def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def call(node: Call, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        name = op_name(made)
+        rewritten = mutator.default_mutate(node)
+        name = op_name(rewritten)
         if name not in ("tile.shuffle", "tile.ballot"):
-            return made
+            return rewritten
         if env.capabilities.warp != WARP:
-            call = as_tile_call(made)
-            what = name if call is None else name_in_language(call)
+            call = as_tile_call(rewritten)
+            operation = name if call is None else name_in_language(call)
             raise UnsupportedError(
-                f"{what} on a target whose warps have {env.capabilities.warp} threads",
+                f"{operation} on a target whose warps have {env.capabilities.warp} threads",
                 location=location_of_span(node.span),
                 found=f"warps of {env.capabilities.warp}",
                 expected=f"warps of {WARP}",
                 hint="use T.warp_reduce_sum and the like, or shared memory",
             )
         if name == "tile.ballot":
-            return Call(VOTE, [made.args[0], StringImm("ballot")], ret_ty="uint32", span=node.span)
-        return Call(SHUFFLE, list(made.args), ret_ty=made.ty, span=node.span)
+            return Call(VOTE, [rewritten.args[0], StringImm("ballot")], ret_ty="uint32", span=node.span)
+        return Call(SHUFFLE, list(rewritten.args), ret_ty=rewritten.ty, span=node.span)
 
     return func.with_body(structural_mutate(func.body, [(Call, call)]))
 

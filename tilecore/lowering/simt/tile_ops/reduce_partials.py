@@ -15,11 +15,11 @@ from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.thread_elements import element_of, steps_of, thread_groups, unrolled
 
-SUNK = "sunk"  # hint of a reduction that may be left to the reduction across threads behind the loop
+SUNK = "sunk"  # hint of a reduction whose combination across threads may be sunk out of the loop
 
 
 def is_sunk(call: TileCall, env: ThreadEnv) -> bool:
-    """Is the reduction of this result across threads sunk behind the loop?"""
+    """Is the reduction of this result across threads sunk out of the loop?"""
     if SUNK not in call.hints:
         return False
     partial = next((p for p in env.state(PartialSums).by_sum.values() if call.dst.source in p.sums), None)
