@@ -1,4 +1,4 @@
-"""Thread IR as source (docs/simt.md): one translation unit for a module, a kernel for each function."""
+"""Emits thread IR as C-like source (docs/simt.md): one translation unit for a module, a kernel for each function."""
 
 from __future__ import annotations
 

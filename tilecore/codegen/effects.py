@@ -1,4 +1,4 @@
-"""Statements that are calls: barriers, asynchronous copies, prints and assertions."""
+"""Emits statements that are calls: barriers, asynchronous copies, prints and assertions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of thread IR as expressions of the source: a method for each kind of node."""
+"""Emits expressions of thread IR as expressions of the source, by a method for each kind of node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants as C literals, exact to the bit."""
+"""Emits constants as C literals that are exact to the bit."""
 
 from __future__ import annotations
 

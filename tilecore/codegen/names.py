@@ -1,4 +1,4 @@
-"""Names in emitted source: the user's, made unique and legal."""
+"""Chooses unique and legal names in emitted source, close to the user's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of thread IR as statements of the source, one line each: a method for each kind of node."""
+"""Emits statements of thread IR as statements of the source, one line each, by a method for each kind of node."""
 
 from __future__ import annotations
 

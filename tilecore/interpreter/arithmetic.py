@@ -1,4 +1,4 @@
-"""Arithmetic as closures: sums, divisions, comparisons, shifts and operations on bits."""
+"""Compiles arithmetic to closures: sums, divisions, comparisons, shifts and bitwise operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""a * b + c rounded once, of every float type."""
+"""Computes fused multiply-adds: a * b + c rounded once, for every float type."""
 
 from __future__ import annotations
 

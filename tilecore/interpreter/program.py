@@ -1,4 +1,4 @@
-"""The way in: a function compiled to closures, and run on arguments."""
+"""Compiles a function to closures, and runs it on arguments: the entry points of the interpreter."""
 
 from __future__ import annotations
 

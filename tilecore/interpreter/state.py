@@ -200,7 +200,7 @@ class Site:
                 f"{subject} differs between threads, but is needed once for the block",
                 found=f"values such as {first} and {value[~same].flat[0]}",
                 expected="the same value in all threads",
-                hint="tile operations and T.Parallel are done by the whole block together",
+                hint="the whole block executes tile operations and T.Parallel together",
             )
         return first
 

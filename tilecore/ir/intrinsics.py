@@ -1,4 +1,4 @@
-"""Calls in expressions that are tilecore's own, besides the tile operations."""
+"""Defines the calls in expressions that are specific to tilecore, besides the tile operations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Op, StringImm
 from tilecore.ir.register_call import register_call
 
-# (value): the value, rounded to its type as it stands: not merged with the operations around it
+# (value): the value, rounded to its type: compilers must not contract it with the operations around it
 ROUNDED = register_call("tile.rounded", pure=True)
 
-# (element, access: "r" | "w" | "rw"): where the element lies, for a function of the user's own source text
+# (element, access: "r" | "w" | "rw"): the address of the element, for a function of the user's own source text
 ADDRESS = register_call("tile.address", pure=True)
 
 # attribute of an ``isnan`` that lowering writes: languages of C's family compare the value with itself there

@@ -1,4 +1,4 @@
-"""T.Parallel nests: their accesses, and which private memory is scratch in them."""
+"""Analyzes T.Parallel nests: their accesses, and the private memory that is scratch in them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tilecore.ir.tile_ops import as_tile_call
 
 @dataclass
 class RegionFacts:
-    """Of a T.Parallel nest. depth: loops that are nested in it. written, touched: buffers.
+    """Facts of a T.Parallel nest. depth: the number of nested parallel loops. written, accessed: buffers.
 
-    scratch: buffers written at an index that does not depend on the iteration, so at one element by all of them.
+    scratch: buffers that all iterations write at the same element, because the index does not depend on the iteration.
     """
 
     depth: int = 0
@@ -84,7 +84,7 @@ def _parallel_depth(node: Any) -> int:
 
 
 def depends_on(expression: Any, variables: set[Var]) -> bool:
-    """Whether a variable of the set, or any load from memory, stands in ``expression``."""
+    """Does ``expression`` contain a variable of the set, or any load from memory?"""
     depends = False
 
     def variable(node: Var) -> None:

@@ -27,11 +27,11 @@ class TileOp:
 
     collective: the block executes it as one, so that all its threads must reach it, with the same operands.
     in_parallel: it may stand inside T.Parallel, where each iteration executes it.
-    combines_threads: it is an expression whose value is made of values of several threads.
+    combines_threads: it is an expression whose value is computed from values of several threads.
     elementwise: it reads each element before it writes the same one, so that source and destination may be one region.
     no_memory: it neither writes memory nor waits for other threads.
     is_mark: it states something about the kernel, and generates no code of its own.
-    kept: it stays in the IR for the code generator, and has no implementation.
+    is_emitted: the code generator emits it, so it has no implementation.
     internal: passes make it; it is not in the language.
     """
 

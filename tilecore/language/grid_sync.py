@@ -57,8 +57,8 @@ def parts_of(frame: Any) -> list[Stmt]:
 
 
 def _complete(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
-    """Puts in front of a piece what it needs of those before it: memory that nothing has touched moves there, indices
-    and hints are repeated."""
+    """Moves to the start of a piece what it needs of earlier pieces: memory that no code has accessed yet is moved, and
+    indices and hints are repeated."""
     needed = {var for statement in pieces[part_index] for var in collect(statement, Var)}
     moved: list[Stmt] = []
     for piece in reversed(pieces[:part_index]):

@@ -103,7 +103,7 @@ _SUMS = ("sum", "prod", "abssum")
 def _one_axis(
     source: TensorRegion, left: list[Any], dtype: str, kind: str, axis: int, nan_propagate: bool, annotations: Any
 ) -> TensorRegion:
-    """A fragment of the tile joined along one of several axes, in the type that the rest is joined in."""
+    """A fragment for the tile reduced along one of several axes, in the type in which the other axes are reduced."""
     result = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
     target = region_of(result, f"T.reduce_{kind}")
     emit("reduce", [source, target, kind, axis, True, bool(nan_propagate)], annotations)
@@ -125,7 +125,8 @@ def _near(kind: Any) -> str | None:
 
 
 def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subject: str) -> None:
-    """The elements are joined in the target's type; bits are those of the source."""
+    """Checks that the reduction is defined for the target's type, in which elements are combined; for bitwise kinds
+    also for the source's type."""
     bitwise = kind.startswith("bit")
     computed_kinds = [kind_of(source), kind_of(target)] if bitwise else [kind_of(target)]
     wrong = [name for name in computed_kinds if not has_meaning(kind, name)]

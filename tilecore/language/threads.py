@@ -69,7 +69,7 @@ def _size(warp_size: int | None) -> int:
 
 
 def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
-    """One value of every thread of a group, joined; every thread of it gets the result.
+    """Combines one value of every thread of a group; every thread of the group gets the result.
 
     kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
     """

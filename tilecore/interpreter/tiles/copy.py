@@ -1,4 +1,4 @@
-"""copy, transpose, fill."""
+"""Defines the meaning of copy, transpose and fill."""
 
 from __future__ import annotations
 

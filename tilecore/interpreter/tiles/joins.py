@@ -1,5 +1,4 @@
-"""Ways to join many values into one: sums, products, extremes and bitwise operations, as reductions and atomics use
-them.
+"""Defines how reductions and atomics combine values: sums, products, extremes and bitwise operations.
 
 Floats are joined in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
 """

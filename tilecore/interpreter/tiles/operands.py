@@ -166,6 +166,6 @@ def require_block(state: State, site: Any, subject: str) -> None:
             LanguageError,
             f"{subject} is reached by only some threads of the block",
             found=f"{int(np.sum(np.broadcast_to(state.mask, state.lanes)))} of {int(np.prod(state.lanes))} threads",
-            expected="all threads: it is done by the whole block together",
-            hint="take it out of the condition or loop that depends on the thread",
+            expected="all threads: the whole block executes it together",
+            hint="move it out of the condition or loop that depends on the thread",
         )

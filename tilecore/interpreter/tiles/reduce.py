@@ -1,4 +1,4 @@
-"""reduce, scan, finalize_reducer, allreduce."""
+"""Defines the meaning of reduce, scan, finalize_reducer and allreduce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shuffle and ballot: what the threads of a warp learn of each other."""
+"""Defines the meaning of shuffle and ballot: exchanges of values between the threads of a warp."""
 
 from __future__ import annotations
 
