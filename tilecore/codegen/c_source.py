@@ -1,4 +1,4 @@
-"""Thread IR as source (docs/simt.md): one translation unit for a module, a kernel for each function."""
+"""Emits thread IR as C-like source (docs/simt.md): one translation unit for a module, a kernel for each function."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
     texts, kernels, head = [], {}, ""
     symbols = [str(var.name_hint) for var in module.functions]
     names = kernel_names(symbols, dialect.reserved)
-    taken = frozenset(symbols) | frozenset(names.values())
+    used_names = frozenset(symbols) | frozenset(names.values())
     for var, func in module.functions.items():
         symbol = str(var.name_hint)
-        emit = emitter.for_kernel(names.get(symbol, symbol), func, dialect, taken)
+        emit = emitter.for_kernel(names.get(symbol, symbol), func, dialect, used_names)
         text, kernels[symbol] = emit.kernel(func)
         texts.append(text)
-        taken |= frozenset(emit.declarations)
+        used_names |= frozenset(emit.declarations)
         head = head or emit.module_head()
         prelude = func.attrs.get(FunctionAttr.PRELUDE)
         if prelude:

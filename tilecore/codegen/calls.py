@@ -53,9 +53,9 @@ class CallValues(Expressions):
         """By the dialect's own function, else by the method of its name, else as a function of Dialect.math. Raises
         UnsupportedError for a call that has none of them."""
         name = op_name(node)
-        own = self.dialect.values.get(name)
-        if own is not None:
-            return own(self, node)
+        emit_value = self.dialect.values.get(name)
+        if emit_value is not None:
+            return emit_value(self, node)
         method = VALUE_CALLS.get(name)
         text: Text = self.math_value(node) if method is None else getattr(self, method)(node)
         return text
@@ -189,7 +189,7 @@ class CallValues(Expressions):
         """One atomic operation on an element; its value before."""
         element, operand, kind, order = (node.args[0], node.args[1], str(node.args[2].value), str(node.args[3].value))
         dtype = dtype_of(element)
-        operands = [convert(self, self.value(given), dtype_of(given), dtype) for given in node.args[4:]]
+        operands = [convert(self, self.value(compared), dtype_of(compared), dtype) for compared in node.args[4:]]
         if kind != "load":
             operands.append(convert(self, self.value(operand), dtype_of(operand), dtype))
         return self.atomic(kind, element, operands, order)

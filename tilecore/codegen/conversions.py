@@ -1,4 +1,4 @@
-"""Conversions between element types."""
+"""Emits conversions between element types."""
 
 from __future__ import annotations
 

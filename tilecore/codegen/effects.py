@@ -1,4 +1,4 @@
-"""Statements that are calls: barriers, asynchronous copies, prints and assertions."""
+"""Emits statements that are calls: barriers, asynchronous copies, prints and assertions."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class Effects(Moves):
     def emit_copy_async(self, node: Any) -> None:
         """Starts a copy from global to shared memory; zeros are written where the last operand is false."""
         target, source, size, valid = node.value.args
-        known = constant(valid)
-        condition = self.value(valid) if known is None else self.boolean(bool(known))
+        constant_valid = constant(valid)
+        condition = self.value(valid) if constant_valid is None else self.boolean(bool(constant_valid))
         places = self.place(target), self.place(source)
         self.call_line(self.sized_function("tc_copy_async", self.known_number(node, size), *places, condition))
 

@@ -31,26 +31,28 @@ class EmittedModule:
 
 def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> EmittedModule:
     """What ``emitted`` says. symbols: the entries of the module. Raises PluginError where it is wrong."""
-    what = f"the code generator {function} returned a wrong value"
+    message = f"the code generator {function} returned a wrong value"
     if isinstance(emitted, str):
         source, entries, source_format = emitted, "{}", ""
     elif isinstance(emitted, Mapping) and all(isinstance(emitted.get(name), str) for name in ("source", "entries")):
         source, entries, source_format = emitted["source"], emitted["entries"], emitted.get("format", "")
         if not isinstance(source_format, str):
-            raise wrong(backend, f"{what}: its format is wrong", shown(source_format), 'a word, such as "c"')
+            raise wrong(backend, f"{message}: its format is wrong", shown(source_format), 'a word, such as "c"')
     else:
-        raise wrong(backend, what, shown(emitted), EXPECTED)
+        raise wrong(backend, message, shown(emitted), EXPECTED)
     if not source.strip():
-        raise wrong(backend, what, "no source at all", EXPECTED)
+        raise wrong(backend, message, "no source at all", EXPECTED)
     try:
         facts = json.loads(str(entries))
     except ValueError as error:
-        raise wrong(backend, f"{what}: its entries are no JSON", f"{error}: {shown(str(entries))}", EXPECTED) from None
+        raise wrong(
+            backend, f"{message}: its entries are no JSON", f"{error}: {shown(str(entries))}", EXPECTED
+        ) from None
     expected = (
         f'{{symbol: {{"shared_bytes": int, "attributes": {{...}}, "symbol": str}}}} for {", ".join(sorted(symbols))}'
     )
     if not isinstance(facts, dict) or not set(facts) <= set(symbols) or not all(map(_is_fact, facts.values())):
-        raise wrong(backend, f"{what}: its entries are wrong", shown(facts), expected)
+        raise wrong(backend, f"{message}: its entries are wrong", shown(facts), expected)
     return EmittedModule(str(source), facts, str(source_format))
 
 

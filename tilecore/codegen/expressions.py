@@ -1,4 +1,4 @@
-"""Expressions of thread IR as expressions of the source: a method for each kind of node."""
+"""Emits expressions of thread IR as expressions of the source, by a method for each kind of node."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class Expressions(Syntax):
     def address(self, node: Any) -> Text:
         """The address of an element: a load, an ``address_of`` of one, or what the target writes for one of its own.
         Raises UnsupportedError for anything else."""
-        own = self.dialect.values.get(op_name(node))
-        if own is not None:
-            return Text(f"&{within(own(self, node), UNARY)}", UNARY)
+        emit_value = self.dialect.values.get(op_name(node))
+        if emit_value is not None:
+            return Text(f"&{within(emit_value(self, node), UNARY)}", UNARY)
         source, base = self.element_named(node)
         memory = self.memory[source]
         if not memory.scalar and constant(base) == 0:
@@ -160,8 +160,8 @@ class Expressions(Syntax):
 
     def call_value(self, node: Call) -> Text:
         """A call with a value, by the dialect's own function. Raises UnsupportedError for one that has none."""
-        own = self.dialect.values.get(op_name(node))
-        return own(self, node) if own is not None else refuse(node, self.dialect.kind)
+        emit_value = self.dialect.values.get(op_name(node))
+        return emit_value(self, node) if emit_value is not None else refuse(node, self.dialect.kind)
 
     def cast_value(self, node: Any) -> Text:
         """A conversion between element types. Numbers that are known are converted here."""

@@ -1,4 +1,4 @@
-"""The lines of a kernel's body, with a note of the user's line where it changes."""
+"""Collects the lines of a kernel's body, with a comment of the user's line where it changes."""
 
 from __future__ import annotations
 

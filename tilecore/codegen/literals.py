@@ -1,4 +1,4 @@
-"""Constants as C literals, exact to the bit."""
+"""Emits constants as C literals that are exact to the bit."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def narrow_bits(value: float, dtype: str) -> tuple[int, float]:
 
     kind = value_type(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        carried = kind.const(value)
-        stored = np.asarray(kind.encode(carried))
-    return int(stored.view(f"uint{8 * stored.itemsize}")), float(carried)
+        rounded = kind.const(value)
+        stored = np.asarray(kind.encode(rounded))
+    return int(stored.view(f"uint{8 * stored.itemsize}")), float(rounded)
 
 
 def _plain(value: float, suffix: str) -> Text:

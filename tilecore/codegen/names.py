@@ -1,4 +1,4 @@
-"""Names in emitted source: the user's, made unique and legal."""
+"""Chooses unique and legal names in emitted source, close to the user's names."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Names:
     def is_reserved(self, name: str) -> bool:
         return name in _KEYWORDS or name in self._reserved
 
-    def take(self, wanted: str) -> str:
+    def take(self, name_hint: str) -> str:
         """``wanted`` if it is legal, free and not reserved, else one like it."""
-        name = self._legal(wanted)
+        name = self._legal(name_hint)
         if name not in self._used:
             self._used[name] = 0
             return name
@@ -48,8 +48,8 @@ class Names:
                 self._used[candidate] = 0
                 return candidate
 
-    def _legal(self, wanted: str) -> str:
-        name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"
+    def _legal(self, name_hint: str) -> str:
+        name = re.sub(r"\W", "_", name_hint, flags=re.ASCII) or "v"
         if name[0].isdigit() or name.startswith(("__", "tc_", "TC_")) or re.match(r"_[A-Z]", name):
             name = f"v{name}" if name[0] in "_0123456789" else f"v_{name}"
         if self.is_reserved(name) and not name.strip("_"):
@@ -62,11 +62,11 @@ class Names:
 def kernel_names(symbols: Sequence[str], reserved: frozenset[str]) -> dict[str, str]:
     """Other names for those kernels of a module whose symbols are reserved, or are no names in ASCII."""
     names = Names(reserved | frozenset(symbols))
-    own = Names(reserved)
+    checked = Names(reserved)
     return {
         symbol: names.take(symbol)
         for symbol in symbols
-        if own.is_reserved(symbol) or not (symbol.isascii() and symbol.isidentifier())
+        if checked.is_reserved(symbol) or not (symbol.isascii() and symbol.isidentifier())
     }
 
 

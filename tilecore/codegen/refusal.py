@@ -1,4 +1,4 @@
-"""The error for what has no form in a target's source."""
+"""Raises the error for an operation that cannot be expressed in the source of a target."""
 
 from __future__ import annotations
 

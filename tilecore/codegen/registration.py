@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilecore.contract.records import CodegenRequest
 
-_kept = threading.local()
+_last_error = threading.local()
 
 
 def register_codegen(name: str, build: Callable[..., Any]) -> None:
@@ -25,7 +25,7 @@ def register_codegen(name: str, build: Callable[..., Any]) -> None:
         try:
             return build(module, str(target), *request)
         except Exception as error:
-            _kept.error = error
+            _last_error.error = error
             raise
 
     tvm_ffi.register_global_func(name, call, override=True)
@@ -36,11 +36,11 @@ def call_codegen(name: str, module: Any, target: str, request: CodegenRequest | 
     what the code generator raised."""
     from tilecore.ir.nodes import tvm_ffi
 
-    _kept.error = None
+    _last_error.error = None
     try:
         return tvm_ffi.get_global_func(name)(module, target, *(() if request is None else (request,)))
     except Exception:
-        error, _kept.error = _kept.error, None
+        error, _last_error.error = _last_error.error, None
         if error is not None:
             raise error from None
         raise

@@ -48,12 +48,12 @@ class SourceEmitter(CallValues, Statements):
 
     @classmethod
     def for_kernel(
-        cls, symbol: str, func: PrimFunc, dialect: Dialect, taken: frozenset[str] = frozenset()
+        cls, symbol: str, func: PrimFunc, dialect: Dialect, used_names: frozenset[str] = frozenset()
     ) -> SourceEmitter:
         """The emitter of ``func``. symbol: its name in the source. taken: names that the module's other
         kernels have declared."""
         offsets = {str(name): int(offset) for name, offset in (func.attrs.get(FunctionAttr.SHARED) or {}).items()}
-        names = Names(cls.reserved_names(func, dialect) | taken | {symbol})
+        names = Names(cls.reserved_names(func, dialect) | used_names | {symbol})
         emitter = cls(dialect, names, offsets, MemoryUses(func.body, read_only_parameters(func)))
         emitter.symbol = symbol
         return emitter

@@ -1,4 +1,4 @@
-"""Statements of thread IR as statements of the source, one line each: a method for each kind of node."""
+"""Emits statements of thread IR as statements of the source, one line each, by a method for each kind of node."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ class Statements(Effects):
             self.emit(node.body)
             self.move_hint = before
             return
-        known = known_range(node)
-        if known is not None:
-            var, domain = known
+        range_fact = known_range(node)
+        if range_fact is not None:
+            var, domain = range_fact
             self.bounds.bind_range(var, domain.min, domain.extent)
         self.emit(node.body)
 
@@ -240,9 +240,9 @@ class Statements(Effects):
         if is_nothing(node) or isinstance(node.value, IntImm):
             return
         name = op_name(node.value)
-        own, method = self.dialect.statements.get(name), STATEMENT_CALLS.get(name)
-        if own is not None:
-            own(self, node)
+        emit_statement, method = self.dialect.statements.get(name), STATEMENT_CALLS.get(name)
+        if emit_statement is not None:
+            emit_statement(self, node)
         elif method is not None:
             getattr(self, method)(node)
         elif isinstance(node.value, Call):

@@ -59,5 +59,5 @@ def cast(kind: str, value: Text) -> Text:
 
 def choice(condition: Text, yes: Text, no: Text) -> Text:
     """``condition ? yes : no``."""
-    test, one = within(condition, CHOICE, right=True), within(yes, CHOICE, right=True)
-    return Text(f"{test} ? {one} : {within(no, CHOICE)}", CHOICE)
+    test, first = within(condition, CHOICE, right=True), within(yes, CHOICE, right=True)
+    return Text(f"{test} ? {first} : {within(no, CHOICE)}", CHOICE)

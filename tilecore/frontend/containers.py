@@ -18,7 +18,7 @@ def read(value: Any) -> Any:
     """The value of a name, attribute or item: for a T.alloc_var its current value, for a known T.const its number."""
     if isinstance(value, LocalVar):
         return value.read()
-    return value.value if isinstance(value, ConstDim) and value.known else value
+    return value.value if isinstance(value, ConstDim) and value.is_known else value
 
 
 def item(container: Any, index: Any) -> Any:
@@ -31,9 +31,9 @@ def item(container: Any, index: Any) -> Any:
         if is_array:
             module = type(container).__module__.partition(".")[0]
             kind = "torch tensor" if module == "torch" else f"{module} array"
-        how = "looked up with" if isinstance(container, Mapping) else "indexed with"
+        access = "looked up with" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
-            f"a {kind} is {how} a value of the kernel",
+            f"a {kind} is {access} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
             expected="an index or a key that is known when compiling",
             hint="put the values in memory of the kernel (a tensor parameter, a T.alloc_local) and index that; "
@@ -89,9 +89,9 @@ def store(target: Any, index: Any, value: Any) -> None:
         return
     if isinstance(target, (list, Mapping)) and _has_kernel_value(index):
         item(target, index)
-    held = _held_variable(lambda: target[index])
-    if held is not None and not isinstance(value, (LocalVar, BufferHandle)):
-        held.store(value)
+    variable = _variable_at(lambda: target[index])
+    if variable is not None and not isinstance(value, (LocalVar, BufferHandle)):
+        variable.store(value)
         return
     check_change(target, current())
     target[index] = value
@@ -99,20 +99,20 @@ def store(target: Any, index: Any, value: Any) -> None:
 
 def store_attribute(target: Any, name: str, value: Any) -> None:
     """``target.name = value``; where the attribute is a T.alloc_var, into the variable."""
-    held = _held_variable(lambda: vars(target)[name])
-    if held is not None and not isinstance(value, (LocalVar, BufferHandle)):
-        held.store(value)
+    variable = _variable_at(lambda: vars(target)[name])
+    if variable is not None and not isinstance(value, (LocalVar, BufferHandle)):
+        variable.store(value)
         return
     check_change(target, current())
     setattr(target, name, value)
 
 
-def _held_variable(look: Callable[[], Any]) -> LocalVar | None:
+def _variable_at(look: Callable[[], Any]) -> LocalVar | None:
     try:
-        held = look()
+        variable = look()
     except (KeyError, IndexError, TypeError, AttributeError):
         return None
-    return held if isinstance(held, LocalVar) else None
+    return variable if isinstance(variable, LocalVar) else None
 
 
 def item_to_update(target: Any, index: Any) -> Any:

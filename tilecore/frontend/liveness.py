@@ -19,9 +19,9 @@ _SCOPES = (
 def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]]:
     """For each loop and ``if`` of the function: the names assigned inside whose value is read after it, or, in a
     loop, by its next iteration; and those of them that are read after it."""
-    carried = _Carried(definition)
-    _block(definition.body, frozenset(), carried, _Jumps())
-    return {statement: (names, carried.after[statement]) for statement, names in carried.names.items()}
+    loop_carried = _Carried(definition)
+    _block(definition.body, frozenset(), loop_carried, _Jumps())
+    return {statement: (names, loop_carried.after[statement]) for statement, names in loop_carried.names.items()}
 
 
 class _Carried:
@@ -65,25 +65,25 @@ class _Jumps:
         self.head = head
 
 
-def _block(body: list[ast.stmt], live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
+def _block(body: list[ast.stmt], live: frozenset[str], loop_carried: _Carried, jumps: _Jumps) -> frozenset[str]:
     for statement in reversed(body):
-        live = _statement(statement, live, carried, jumps)
+        live = _statement(statement, live, loop_carried, jumps)
     return live
 
 
-def _statement(node: ast.stmt, live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
+def _statement(node: ast.stmt, live: frozenset[str], loop_carried: _Carried, jumps: _Jumps) -> frozenset[str]:
     if isinstance(node, (ast.For, ast.While)):
-        return _loop(node, live, carried, jumps)
+        return _loop(node, live, loop_carried, jumps)
     if isinstance(node, ast.If):
-        then = _block(node.body, live, carried, jumps)
-        orelse = _block(node.orelse, live, carried, jumps)
+        then = _block(node.body, live, loop_carried, jumps)
+        orelse = _block(node.orelse, live, loop_carried, jumps)
         # the else side is built after the then side, so a name that it reads must not be changed there
         crossing = orelse & stores_of(node.body)
-        carried.note(node, stores_of([*node.body, *node.orelse]), live, crossing, live)
+        loop_carried.note(node, stores_of([*node.body, *node.orelse]), live, crossing, live)
         return _before_test(node.test, then | orelse)
     if isinstance(node, ast.With):
-        after, live = live, _block(node.body, live, carried, jumps)
-        carried.note(
+        after, live = live, _block(node.body, live, loop_carried, jumps)
+        loop_carried.note(
             node, stores_of(node.body), after | live, frozenset(), after
         )  # `with T.Parallel(n) as i:` is a loop
         for item in reversed(node.items):
@@ -92,13 +92,16 @@ def _statement(node: ast.stmt, live: frozenset[str], carried: _Carried, jumps: _
             live = live | _reads(item.context_expr)
         return live
     if isinstance(node, ast.Match):
-        cases = (_block(case.body, live, carried, jumps) | _reads(case.pattern) for case in node.cases)
+        cases = (_block(case.body, live, loop_carried, jumps) | _reads(case.pattern) for case in node.cases)
         guards = (_reads(case.guard) for case in node.cases if case.guard is not None)
         return live.union(_reads(node.subject), *cases, *guards)
     if isinstance(node, ast.Try):
-        after = _block(node.finalbody, live, carried, jumps)
-        handlers = frozenset().union(*(_block(h.body, after, carried, jumps) for h in node.handlers))
-        return _block(node.body, _block(node.orelse, after, carried, jumps) | handlers, carried, jumps) | handlers
+        after = _block(node.finalbody, live, loop_carried, jumps)
+        handlers = frozenset().union(*(_block(h.body, after, loop_carried, jumps) for h in node.handlers))
+        return (
+            _block(node.body, _block(node.orelse, after, loop_carried, jumps) | handlers, loop_carried, jumps)
+            | handlers
+        )
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return (live - {node.name}) | _reads(node)
     if isinstance(node, ast.Break):
@@ -112,8 +115,8 @@ def _statement(node: ast.stmt, live: frozenset[str], carried: _Carried, jumps: _
     return (live - _stores(node)) | _reads(node)
 
 
-def _loop(node: ast.For | ast.While, live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
-    after = _block(node.orelse, live, carried, jumps)
+def _loop(node: ast.For | ast.While, live: frozenset[str], loop_carried: _Carried, jumps: _Jumps) -> frozenset[str]:
+    after = _block(node.orelse, live, loop_carried, jumps)
     targets = _stores(node.target) if isinstance(node, ast.For) else frozenset()
 
     def at_head(inside: frozenset[str]) -> frozenset[str]:
@@ -122,12 +125,12 @@ def _loop(node: ast.For | ast.While, live: frozenset[str], carried: _Carried, ju
 
     head = at_head(frozenset())
     while True:  # to the fixed point; the live sets only grow
-        inner = at_head(_block(node.body, head, carried, _Jumps(after, head)))
+        inner = at_head(_block(node.body, head, loop_carried, _Jumps(after, head)))
         if inner == head:
             break
         head = inner | head
     inside = stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
-    carried.note(node, inside, head | after, targets & after, after)
+    loop_carried.note(node, inside, head | after, targets & after, after)
     return head | (_reads(node.iter) if isinstance(node, ast.For) else frozenset())
 
 
@@ -187,15 +190,15 @@ def _reads_of_scope(node: ast.AST) -> frozenset[str]:
     """What a nested function or a comprehension reads from outside of it."""
     inner = frozenset().union(*(_reads(child) for child in ast.iter_child_nodes(node)))
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        own: frozenset[str] = frozenset().union(*(_target_names(part.target) for part in node.generators))
-        return (inner - own) | _reads(node.generators[0].iter)
+        bound_names: frozenset[str] = frozenset().union(*(_target_names(part.target) for part in node.generators))
+        return (inner - bound_names) | _reads(node.generators[0].iter)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
         outside = [*defaults, *getattr(node, "decorator_list", [])]
-        own = frozenset(a.arg for a in every if a is not None) | _local_names(node)
-        return (inner - own).union(*(_reads(part) for part in outside))
+        bound_names = frozenset(a.arg for a in every if a is not None) | _local_names(node)
+        return (inner - bound_names).union(*(_reads(part) for part in outside))
     return inner
 
 

@@ -103,7 +103,7 @@ def _conditional_operand(operand: Callable[[], Any], of: str) -> Any:
     builder = current()
     with builder.block("operand") as frame:
         value = _value_of_operand(builder, operand, of)
-        held = as_expr(value) if is_kernel_value(value) and not isinstance(value, BufferHandle) else None
+        operand_value = as_expr(value) if is_kernel_value(value) and not isinstance(value, BufferHandle) else None
     for statement in frame.statements:
         if not isinstance(statement, Bind) or effect_in(statement) is not None:
             raise LanguageError(
@@ -112,9 +112,9 @@ def _conditional_operand(operand: Callable[[], Any], of: str) -> Any:
                 hint="the side effect would happen whatever the other operands are: first assign the value to a "
                 "variable, in an `if`",
             ).at(builder.location)
-    if held is None:
+    if operand_value is None:
         return value
-    others, inlined = without_binds(frame.statements, held)
+    others, inlined = without_binds(frame.statements, operand_value)
     for statement in others:
         builder.emit(statement)
     return inlined

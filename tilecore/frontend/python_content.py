@@ -28,8 +28,8 @@ def content_of(value: Any) -> tuple[Any, ...] | None:
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return (value.tobytes(),) if value.size <= _MOST_ELEMENTS else None
     if isinstance(value, (type, types.FunctionType)):
-        own = {name: part for name, part in vars(value).items() if not name.startswith("__")}
-        return _flat(own) if _is_of_users(value.__module__) else None
+        members = {name: part for name, part in vars(value).items() if not name.startswith("__")}
+        return _flat(members) if _is_of_users(value.__module__) else None
     if is_users(value):
         return _flat(attributes_of(value))
     return _position(value) if isinstance(value, Iterator) else None
@@ -74,10 +74,10 @@ def _is_of_users(module: str | None) -> bool:
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """The attributes of an instance, those in slots too; without what functools.cached_property keeps there."""
-    own = getattr(value, "__dict__", None) or {}
+    instance_dict = getattr(value, "__dict__", None) or {}
     attributes = {
         name: part
-        for name, part in own.items()
+        for name, part in instance_dict.items()
         if not isinstance(inspect.getattr_static(type(value), str(name), None), functools.cached_property)
     }
     for kind in type(value).__mro__:

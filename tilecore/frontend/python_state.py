@@ -41,11 +41,11 @@ class Watch:
     own: names that the block itself assigns; branches.py checks those.
     """
 
-    def __init__(self, frame: types.FrameType, own: tuple[str, ...]) -> None:
+    def __init__(self, frame: types.FrameType, own_names: tuple[str, ...]) -> None:
         self.frame = frame
         self.objects: dict[int, tuple[str, Any, Any]] = {}  # by id: how it is reached, the object, what it held
         self.iterators: dict[int, Any] = {}
-        self.cells = _captured(frame, own)
+        self.cells = _captured(frame, own_names)
         self._collect(_roots(frame))
 
     def _collect(self, roots: list[tuple[str, Any]]) -> None:
@@ -151,7 +151,7 @@ def _roots(frame: types.FrameType) -> list[tuple[str, Any]]:
     return local + named
 
 
-def _captured(frame: types.FrameType, own: tuple[str, ...]) -> dict[str, Any]:
+def _captured(frame: types.FrameType, own_names: tuple[str, ...]) -> dict[str, Any]:
     """The names that nested functions share with this one, and so can assign."""
-    names = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars} - set(own)
+    names = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars} - set(own_names)
     return {name: frame.f_locals.get(name, MISSING) for name in names if not name.startswith("__tc")}

@@ -58,14 +58,14 @@ class _Scopes:
                 self._block(node.else_case)
         elif isinstance(node, AttrStmt):
             self._check(node, node.value)
-            own = [(node.node.var, node)] if isinstance(node.node, IterVar) else []
-            self._block(node.body, *own)
+            scope_definitions = [(node.node.var, node)] if isinstance(node.node, IterVar) else []
+            self._block(node.body, *scope_definitions)
         else:
             self._leaf(node)
 
-    def _block(self, body: Stmt, *own: tuple[Var, Stmt]) -> None:
+    def _block(self, body: Stmt, *definitions: tuple[Var, Stmt]) -> None:
         self.open.append([])
-        for var, origin in own:
+        for var, origin in definitions:
             self._define(var, origin)
         self.visit(body)
         for var in self.open.pop():

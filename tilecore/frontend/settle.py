@@ -124,11 +124,11 @@ class _Order:
             self.writers[buffer] = [writes for writes in self.writes if self.memory.may_change(writes, buffer)]
         return any(_any_between(self.writes[writes], first, last) for writes in self.writers[buffer])
 
-    def is_stale(self, held: _Held, use: _Use, buffer: Var) -> bool:
+    def is_stale(self, held_value: _Held, use: _Use, buffer: Var) -> bool:
         """May the buffer have been written between the read and the use?"""
-        if self.written(buffer, held.time, use.time):
+        if self.written(buffer, held_value.time, use.time):
             return True
-        enclosing = [self.loops[loop_index] for loop_index in use.loops if loop_index not in held.loops]
+        enclosing = [self.loops[loop_index] for loop_index in use.loops if loop_index not in held_value.loops]
         return any(self.written(buffer, first, last + 1) for first, last in enclosing)
 
 
@@ -140,51 +140,53 @@ def _any_between(times: Any, first: int, last: int) -> bool:
 def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
     """The replacement of each held variable: a new variable where it must stay, else its value."""
     stay: set[Var] = set()
-    for held in reversed(order.held.values()):
-        buffers = {load.source for load in collect(held.value, TensorLoad)}
-        if any(order.is_stale(held, use, buffer) for buffer in buffers for use in held.uses):
-            stay.add(held.var)
+    for held_value in reversed(order.held.values()):
+        buffers = {load.source for load in collect(held_value.value, TensorLoad)}
+        if any(order.is_stale(held_value, use, buffer) for buffer in buffers for use in held_value.uses):
+            stay.add(held_value.var)
             continue
-        for inner in collect(held.value, Var):  # held values inside it are used wherever it is used
+        for inner in collect(held_value.value, Var):  # held values inside it are used wherever it is used
             if inner in order.held:
-                order.held[inner].uses += held.uses
+                order.held[inner].uses += held_value.uses
     values: dict[Var, Expr] = {}
-    for held in order.held.values():
-        value = substitute(held.value, values)
-        values[held.var] = Var(builder.unique(str(held.var.name)), held.var.ty) if held.var in stay else value
+    for held_value in order.held.values():
+        value = substitute(held_value.value, values)
+        values[held_value.var] = (
+            Var(builder.unique(str(held_value.var.name)), held_value.var.ty) if held_value.var in stay else value
+        )
     return values
 
 
-def _rebuilt(node: Stmt, values: dict[Var, Expr], held: set[Var]) -> Stmt:
+def _rebuilt(node: Stmt, values: dict[Var, Expr], held_vars: set[Var]) -> Stmt:
     if isinstance(node, SeqStmt):
-        statements = [_rebuilt(inner, values, held) for inner in node.seq]
+        statements = [_rebuilt(inner, values, held_vars) for inner in node.seq]
         remaining = [
             new for new, old in zip(statements, node.seq, strict=True) if not is_nothing(new) or is_nothing(old)
         ]
         return SeqStmt(remaining, span=node.span) if len(remaining) > 1 else seq(remaining)
-    if isinstance(node, Bind) and node.var in held:
+    if isinstance(node, Bind) and node.var in held_vars:
         replacement = values.get(node.var)
-        if isinstance(replacement, Var) and replacement not in held:
+        if isinstance(replacement, Var) and replacement not in held_vars:
             return Bind(replacement, substitute(node.value, values), span=node.span)
         return seq([])
-    return _with_values(node, values, held)
+    return _with_values(node, values, held_vars)
 
 
-def _with_values(node: Stmt, values: dict[Var, Expr], held: set[Var]) -> Stmt:
+def _with_values(node: Stmt, values: dict[Var, Expr], held_vars: set[Var]) -> Stmt:
     if isinstance(node, For):
-        body = _rebuilt(node.body, values, held)
+        body = _rebuilt(node.body, values, held_vars)
         low, extent = substitute(node.min, values), substitute(node.extent, values)
         return For(node.loop_var, low, extent, node.kind, body, annotations=node.annotations, span=node.span)
     if isinstance(node, While):
-        return While(substitute(node.condition, values), _rebuilt(node.body, values, held), span=node.span)
+        return While(substitute(node.condition, values), _rebuilt(node.body, values, held_vars), span=node.span)
     if isinstance(node, IfThenElse):
-        other = None if node.else_case is None else _rebuilt(node.else_case, values, held)
+        other = None if node.else_case is None else _rebuilt(node.else_case, values, held_vars)
         if other is not None and is_nothing(other):
             other = None
         return IfThenElse(
-            substitute(node.condition, values), _rebuilt(node.then_case, values, held), other, span=node.span
+            substitute(node.condition, values), _rebuilt(node.then_case, values, held_vars), other, span=node.span
         )
     if isinstance(node, AttrStmt):
         value = substitute(node.value, values)
-        return AttrStmt(node.node, node.attr_key, value, _rebuilt(node.body, values, held), span=node.span)
-    return substitute(node, values) if any(var in held for var in collect(node, Var)) else node
+        return AttrStmt(node.node, node.attr_key, value, _rebuilt(node.body, values, held_vars), span=node.span)
+    return substitute(node, values) if any(var in held_vars for var in collect(node, Var)) else node

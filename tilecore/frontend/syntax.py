@@ -222,8 +222,8 @@ class Rewriter(ast.NodeTransformer):
         statement."""
         names, after = self.carried.get(node, ((), ()))
         pairs = [ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load()) for name in names]
-        own = tuple(sorted(assigned_in(node)))
-        constants = (ast.Constant(own), ast.Constant(after))  # type: ignore[arg-type]
+        assigned_names = tuple(sorted(assigned_in(node)))
+        constants = (ast.Constant(assigned_names), ast.Constant(after))  # type: ignore[arg-type]
         return ast.Tuple([ast.Tuple(list[ast.expr](pairs), ast.Load()), *constants], ast.Load())
 
     def visit_Break(self, node: ast.Break) -> ast.stmt:
@@ -233,8 +233,8 @@ class Rewriter(ast.NodeTransformer):
         return self._jump("continue_", node)
 
     def _jump(self, hook: str, node: ast.stmt) -> ast.stmt:
-        taken = self._hook(hook, ast.copy_location(ast.Constant(self.finally_depth > 0), node), at=node)
-        return ast.copy_location(ast.If(taken, [node], []), node)
+        condition = self._hook(hook, ast.copy_location(ast.Constant(self.finally_depth > 0), node), at=node)
+        return ast.copy_location(ast.If(condition, [node], []), node)
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
         """Python runs it: exceptions are raised and caught while the kernel is built."""
@@ -443,8 +443,8 @@ class Rewriter(ast.NodeTransformer):
         value = self.visit(node.values[-1])
         for operand in reversed(node.values[:-1]):
             name = self._fresh("operand")
-            kept = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(operand))
-            test = self._hook("decided", ast.copy_location(kept, operand), at=operand)
+            named_operand = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(operand))
+            test = self._hook("decided", ast.copy_location(named_operand, operand), at=operand)
             sides = (value, self._name(name)) if is_and else (self._name(name), value)
             value = ast.copy_location(ast.IfExp(test, *sides), node)
         return value
@@ -507,13 +507,14 @@ def has_jumps(loop: ast.While) -> bool:
     return _has(loop, (ast.Break, ast.Continue), ())
 
 
-def _has(loop: ast.While, own: tuple[type[ast.AST], ...], any_of: tuple[type[ast.AST], ...]) -> bool:
-    """Has the loop's body a statement of these kinds? own: outside inner loops only; any_of: anywhere."""
+def _has(loop: ast.While, outside_inner_loops: tuple[type[ast.AST], ...], any_of: tuple[type[ast.AST], ...]) -> bool:
+    """Has the loop's body a statement of these kinds? outside_inner_loops: outside inner loops only; any_of:
+    anywhere."""
 
     def within(node: ast.AST, inner: bool) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             return False
-        if isinstance(node, any_of) or (isinstance(node, own) and not inner):
+        if isinstance(node, any_of) or (isinstance(node, outside_inner_loops) and not inner):
             return True
         is_loop = isinstance(node, (ast.For, ast.While))
         body = set(map(id, node.body)) if is_loop else set()  # type: ignore[attr-defined]

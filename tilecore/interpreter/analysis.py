@@ -109,27 +109,27 @@ def viewed_buffer(statement: DeclBuffer) -> Var:
 
 def mentions(node: Any, variables: set[Var]) -> bool:
     """Whether one of ``variables`` stands in ``node``."""
-    found = False
+    is_mentioned = False
 
     def variable(var: Var) -> None:
-        nonlocal found
-        found = found or var in variables
+        nonlocal is_mentioned
+        is_mentioned = is_mentioned or var in variables
 
     structural_walk(node, [(Var, variable)])
-    return found
+    return is_mentioned
 
 
 def has_jump(node: Any) -> bool:
     """Whether a break, continue or return stands in ``node``."""
-    found = False
+    jumps = False
 
     def jump(_: Any) -> None:
-        nonlocal found
-        found = True
+        nonlocal jumps
+        jumps = True
 
     def call(node: Call) -> None:
-        nonlocal found
-        found = found or getattr(node.op, "name", "") in ("tirx.thread_return", "tirx.break_loop", "tirx.continue_loop")
+        nonlocal jumps
+        jumps = jumps or getattr(node.op, "name", "") in ("tirx.thread_return", "tirx.break_loop", "tirx.continue_loop")
 
     structural_walk(node, [(Break, jump), (Continue, jump), (Return, jump), (Call, call)])
-    return found
+    return jumps

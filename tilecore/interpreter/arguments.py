@@ -133,14 +133,14 @@ def check_layout(argument: TensorArgument, strides: tuple[int, ...] | None) -> N
     for extent in reversed(argument.shape):
         expected.append(step)
         step *= extent
-    wanted = tuple(reversed(expected)) if strides is None else strides
-    axes = zip(argument.shape, argument.strides, wanted, strict=True)
+    expected_strides = tuple(reversed(expected)) if strides is None else strides
+    axes = zip(argument.shape, argument.strides, expected_strides, strict=True)
     if all(extent == 1 or have == want for extent, have, want in axes):
         return
     raise ArgumentError(
         f"{argument.name} has the wrong strides" if strides is not None else f"{argument.name} is not contiguous",
         found=f"strides {argument.strides} for shape {argument.array.shape}",
-        expected=f"strides {wanted}",
+        expected=f"strides {expected_strides}",
         hint=None if strides is not None else "pass .contiguous(), or declare a T.StridedTensor",
     )
 

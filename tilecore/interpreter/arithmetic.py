@@ -1,4 +1,4 @@
-"""Arithmetic as closures: sums, divisions, comparisons, shifts and operations on bits."""
+"""Compiles arithmetic to closures: sums, divisions, comparisons, shifts and bitwise operations."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _INTEGER_DIVISIONS: dict[str, Operation] = {
 
 
 def _divide(kind: ValueType, operation: Operation, left: Expression, right: Expression, site: Site) -> Expression:
-    one = kind.carrier.type(1)
+    unit = kind.carrier.type(1)
 
     def run(state: State) -> Value:
         dividend, divisor = left(state), right(state)
@@ -134,7 +134,7 @@ def _divide(kind: ValueType, operation: Operation, left: Expression, right: Expr
                 raise site.error(
                     state, InterpreterError, "integer division by zero", lane=first_lane(bad), found=f"{dividend} / 0"
                 )
-            divisor = np.where(zero, one, divisor)
+            divisor = np.where(zero, unit, divisor)
         return wrap(kind, operation(dividend, divisor))
 
     return run

@@ -1,4 +1,4 @@
-"""Expressions as closures: what variables, loads, choices, casts and calls mean."""
+"""Compiles expressions to closures: variables, loads, selections, casts and calls."""
 
 from __future__ import annotations
 

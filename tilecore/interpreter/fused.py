@@ -1,4 +1,4 @@
-"""a * b + c rounded once, of every float type."""
+"""Computes fused multiply-adds: a * b + c rounded once, for every float type."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def _of_doubles(a: Any, b: Any, c: Any) -> Value:
     if np.any(extreme):
         x, y, z, extreme = np.broadcast_arrays(a, b, c, extreme)
         rounded = np.array(np.broadcast_to(rounded, extreme.shape))
-        rounded[extreme] = [_of_fractions(*one) for one in zip(x[extreme], y[extreme], z[extreme], strict=True)]
+        rounded[extreme] = [
+            _of_fractions(*operands) for operands in zip(x[extreme], y[extreme], z[extreme], strict=True)
+        ]
     return rounded[()]
 
 

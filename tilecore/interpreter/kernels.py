@@ -1,4 +1,4 @@
-"""Kernels: the grid of blocks, and the threads of a block where the code asks for them."""
+"""Runs kernels: the grid of blocks, and the threads of a block if the code uses them."""
 
 from __future__ import annotations
 

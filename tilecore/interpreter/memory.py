@@ -178,7 +178,7 @@ class View:
             check_one_writer(state, self, where, bits, reached, access.site, lanes)
         if before is not None:
             changed = differ(before, bits)
-            for log, touch in self.touches(state, access, where, reached):
+            for log, touch in self.race_accesses(state, access, where, reached):
                 log.write(state, self, touch, access.site, changed)
         self.mark_written(where)
 
@@ -205,7 +205,7 @@ class View:
             return True
         return access.tracked and bool(state.coordinates) and self.lanes != state.lanes
 
-    def touches(
+    def race_accesses(
         self, state: State, access: Access, where: np.ndarray, reached: Mask
     ) -> Iterator[tuple[RaceLog, Touch]]:
         """The logs that an access of the offsets ``where`` (1-D, of the lanes ``reached``) goes into."""
@@ -219,7 +219,7 @@ class View:
             return
         shape = state.lanes if state.coordinates else np.broadcast_shapes(np.shape(offset), np.shape(reached))
         where = select(offset, reached, shape)
-        for log, touch in self.touches(state, access, where, reached):
+        for log, touch in self.race_accesses(state, access, where, reached):
             log.read(state, self, touch, access.site)
 
     # -- checks ----------------------------------------------------------------------------------------------

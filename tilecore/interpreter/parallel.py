@@ -45,7 +45,7 @@ def _compile_nest(scope: Scope, node: For) -> Statement:
     facts = region_facts(node)
     roots = {scope.facts.root(buffer) for buffer in facts.written}
     outer = scope.lanes
-    shared = [scope.buffers[var] for var in facts.touched if var in scope.buffers]
+    shared = [scope.buffers[var] for var in facts.accessed if var in scope.buffers]
     scratch = {scope.facts.root(var) for var in facts.scratch}
     by_thread = [info for info in shared if info.is_private and outer == "threads"]
     by_iteration = [info for info in shared if info.is_private and info.root in scratch]

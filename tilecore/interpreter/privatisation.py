@@ -22,14 +22,14 @@ from tilecore.interpreter.state import State
 @dataclass
 class Privatised:
     """A storage that was replaced by copies. slots, views: what stood in the environment. before: its bytes as one
-    copy. known: the bytes of it that were the same in all lanes and written. active: which copies belong to an
+    copy. agreed_bytes: the bytes of it that were the same in all lanes and written. active: which copies belong to an
     iteration that runs (None: all)."""
 
     slots: list[int]
     views: list[View]
     replacement: Storage
     before: np.ndarray
-    known: np.ndarray
+    agreed_bytes: np.ndarray
     active: np.ndarray | None
 
 
@@ -82,10 +82,10 @@ def leave_private(state: State, copies: list[Privatised]) -> None:
         changed = ~_by_unit((data == item.before).all(axis=0), unit)
         written = item.replacement.written
         if written is not None:
-            touched = written.reshape(lanes, -1)[running]
-            by_unit = _by_unit(item.known, unit)
-            changed |= touched.any(axis=0) & ~by_unit
-            agreed &= touched.all(axis=0)
+            written_lanes = written.reshape(lanes, -1)[running]
+            by_unit = _by_unit(item.agreed_bytes, unit)
+            changed |= written_lanes.any(axis=0) & ~by_unit
+            agreed &= written_lanes.all(axis=0)
         _settle(storage, data[-1], agreed, changed, unit)
         for slot, view in zip(item.slots, item.views, strict=True):
             state.env[slot] = view

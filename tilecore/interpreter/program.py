@@ -1,4 +1,4 @@
-"""The way in: a function compiled to closures, and run on arguments."""
+"""Compiles a function to closures, and runs it on arguments: the entry points of the interpreter."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Program:
                 self.strides[position] = self._equations(position, "stride", param.strides)
         self.body = self.scope.statement(func.body)
 
-    def _equations(self, position: int, what: str, sizes: Any) -> list[Equation]:
+    def _equations(self, position: int, quantity: str, sizes: Any) -> list[Equation]:
         equations = []
         for axis, size in enumerate(sizes):
-            equations.append(equation(self.scope, size, (position, what, axis), self.symbols))
+            equations.append(equation(self.scope, size, (position, quantity, axis), self.symbols))
         return equations
 
     def __call__(self, *args: Any, options: Options | None = None) -> None:

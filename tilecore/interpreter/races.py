@@ -201,13 +201,13 @@ def check_one_writer(
     winner = int(np.flatnonzero(where == where[loser])[-1])
     values = [view.kind.decode(bits[i : i + 1])[0] for i in (loser, winner)]
     element = element_text(view, int(where[loser]))
-    one, two = (site.describe(state, lane_of(i, mask, lanes)) for i in (loser, winner))
+    loser_text, winner_text = (site.describe(state, lane_of(i, mask, lanes)) for i in (loser, winner))
     actors = "iterations of T.Parallel" if state.coordinates else "threads"
     raise site.error(
         state,
         RaceError,
         f"two {actors} write different values to {view.name}[{element}]",
-        found=f"{values[0]} at {one}; {values[1]} at {two}",
+        found=f"{values[0]} at {loser_text}; {values[1]} at {winner_text}",
         expected="one writer for each element, or the same value from all",
         hint="use an atomic, or T.alloc_reducer for sums",
     )

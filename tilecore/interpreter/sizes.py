@@ -55,8 +55,8 @@ def solve(
     other, and need not hold.
     """
     origin: dict[str, str] = {}
-    for given in (equations, [*equations, *free]):
-        pending = sorted(given, key=lambda item: not item[0].plain)
+    for candidates in (equations, [*equations, *free]):
+        pending = sorted(candidates, key=lambda item: not item[0].plain)
         while True:
             solved = next((item for item in pending if _solves(state, symbols, item, origin)), None)
             if solved is None:
@@ -66,16 +66,16 @@ def solve(
     if lost:
         raise ArgumentError(
             f"the size {lost[0]} cannot be found from the arguments",
-            found=", ".join(f"{what} = {item.text}" for item, _, what in equations if lost[0] in item.unknowns),
+            found=", ".join(f"{quantity} = {item.text}" for item, _, quantity in equations if lost[0] in item.unknowns),
             expected=f"a shape or stride that is {lost[0]} itself, or linear in it",
         )
-    for item, actual, what in equations:
+    for item, actual, quantity in equations:
         value = int(item.expression(state))
         if value != actual:
             names = [name for name in item.unknowns if name in origin]
             facts = ", ".join(f"{name} = {int(state.env[symbols[name].slot])} from {origin[name]}" for name in names)
             raise ArgumentError(
-                f"{what} is {actual}",
+                f"{quantity} is {actual}",
                 found=str(actual),
                 expected=(f"{item.text} = {value}" if item.unknowns else str(value)) + (f" ({facts})" if facts else ""),
             )
@@ -92,7 +92,7 @@ def _solves(
     return True
 
 
-def _solve_one(state: State, unknown: VariableInfo, item: Equation, actual: int, what: str) -> bool:
+def _solve_one(state: State, unknown: VariableInfo, item: Equation, actual: int, quantity: str) -> bool:
     """Set the unknown of a linear equation; False when it is not linear."""
 
     def at(value: int) -> int:
@@ -108,7 +108,7 @@ def _solve_one(state: State, unknown: VariableInfo, item: Equation, actual: int,
         value = (actual - base) // slope
     if at(value) != actual:
         raise ArgumentError(
-            f"{what} does not fit its declaration",
+            f"{quantity} does not fit its declaration",
             found=str(actual),
             expected=f"{item.text} for some {item.unknowns[0]}",
         )

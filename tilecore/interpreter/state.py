@@ -102,10 +102,10 @@ def both(left: Mask, right: Mask) -> Mask:
     if left is False or right is False:
         return False
     if left is None or right is None:
-        joined = right if left is None else left
-        return joined if joined is None or joined.any() else False
-    joined = left & right
-    return joined if joined.any() else False
+        common = right if left is None else left
+        return common if common is None or common.any() else False
+    common = left & right
+    return common if common.any() else False
 
 
 def first_lane(bad: Any) -> tuple[int, ...] | None:
@@ -187,7 +187,7 @@ class Site:
         text = f"{message} ({where})" if where else message
         return kind(text, location=self.location, found=found, expected=expected, hint=hint)
 
-    def uniform(self, state: State, value: Value, what: str) -> Any:
+    def uniform(self, state: State, value: Value, subject: str) -> Any:
         """``value`` as one numpy scalar; raises when it differs between lanes."""
         if np.ndim(value) == 0:
             return value[()] if isinstance(value, np.ndarray) else value
@@ -197,10 +197,10 @@ class Site:
             raise self.error(
                 state,
                 InterpreterError,
-                f"{what} differs between threads, but is needed once for the block",
+                f"{subject} differs between threads, but is needed once for the block",
                 found=f"values such as {first} and {value[~same].flat[0]}",
                 expected="the same value in all threads",
-                hint="tile operations and T.Parallel are done by the whole block together",
+                hint="the whole block executes tile operations and T.Parallel together",
             )
         return first
 

@@ -1,4 +1,4 @@
-"""Statements as closures: sequences, stores, choices, loops, jumps, allocations."""
+"""Compiles statements to closures: sequences, stores, branches, loops, jumps, allocations."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tilecore.ir.tile_ops import as_tile_call
 
 
 def access_modes(func: Any) -> dict[Var, str]:
-    """ "r", "w" or "rw" for every buffer that the function (in tile IR) touches."""
+    """For every buffer that the function (in tile IR) accesses, "r", "w" or "rw"."""
     reads: set[Var] = set()
     writes: set[Var] = set()
     alias: dict[Var, Var] = {}

@@ -11,14 +11,14 @@ from tilecore.ir.visit import reads_variable, substitute
 
 
 class Strided:
-    """Step that is not a constant: ``step`` elements of the index for one of the variable."""
+    """A symbolic stride: an increment of the variable by 1 changes the index by ``step``."""
 
     def __init__(self, step: Expr) -> None:
         self.step = step
 
 
 def coefficient(index: Any, var: Var) -> int | Strided | None:
-    """``c`` where ``index = c * var + rest`` with ``rest`` free of ``var``; None where it is not of that form."""
+    """The coefficient c of ``index = c * var + rest``, where ``rest`` is free of ``var``; None for another form."""
     if isinstance(index, Var):
         return 1 if index.same_as(var) else 0
     if isinstance(index, Cast):
@@ -47,8 +47,10 @@ def coefficient(index: Any, var: Var) -> int | Strided | None:
 
 
 def lane_step(index: Any, var: Var, count: int) -> int | Strided | None:
-    """As :func:`coefficient`, for ``count`` neighbouring values of ``var`` from a multiple of ``count`` on: sees
-    through divisions and remainders by multiples of ``count``."""
+    """As :func:`coefficient`, for ``count`` neighbouring values of ``var`` from a multiple of ``count`` on.
+
+    It simplifies divisions and remainders by multiples of ``count``.
+    """
     step = coefficient(index, var)
     if step is not None:
         return step

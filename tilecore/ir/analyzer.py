@@ -1,7 +1,8 @@
-"""An arithmetic analyzer that handles integers that may wrap around.
+"""Provides an arithmetic analyzer that is sound for integers that may wrap around.
 
-TVM's analyzer takes it that a cast keeps the value and that sums of narrow types fit: ``int8(x & 255)`` is in [0, 127]
-for it. The language's wrap. So what may wrap is for it a variable of the type, of which nothing else is known.
+TVM's analyzer assumes that a cast preserves the value and that sums of narrow types do not overflow: it finds that
+``int8(x & 255)`` is in [0, 127]. In the language they wrap. So an expression that may wrap is replaced by an opaque
+variable of its type before TVM's analyzer sees it, and is restored in the result.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import Add, Call, Cast, Mul, Range, Sub, Var, structural_equal, structural_hash, structural_map
 from tilecore.ir.visit import collect, substitute
 
-_INDICES = ("int32", "int64")  # sums of these are taken to fit
+_INDICES = ("int32", "int64")  # sums of these are assumed not to overflow
 
 
 class Analyzer:
-    """TVM's analyzer; for it, what may wrap is a variable."""
+    """TVM's analyzer, which sees expressions that may wrap as opaque variables."""
 
     def __init__(self) -> None:
         self._inner = nodes.Analyzer()
@@ -62,7 +63,7 @@ class Analyzer:
         low, high = int(bound.min_value), int(bound.max_value)
         if limits[0] <= low and high <= limits[1]:
             return node
-        if kind in _INDICES and low <= limits[0] and limits[1] <= high:  # nothing wrong is taken for granted
+        if kind in _INDICES and low <= limits[0] and limits[1] <= high:  # the analyzer assumes nothing about it anyway
             return node
         alike = self._known.setdefault(structural_hash(node), [])
         var = next((var for expression, var in alike if structural_equal(expression, node)), None)
@@ -77,13 +78,13 @@ class Analyzer:
 
 
 def _limits(dtype: str) -> tuple[int, int] | None:
-    """The least and the largest value of an integer type or bool; None of others."""
+    """The smallest and the largest value of an integer type or bool; None for other types."""
     facts = FACTS.get(dtype)
     return None if facts is None or facts.kind == "float" else facts.integer_range
 
 
 def _changes_range(node: Cast) -> bool:
-    """Is it a cast of integers of which one is no index, or that is not known to keep the value?"""
+    """Is the node a cast between integer types that may change the value?"""
     source, cast = dtype_of(node.value), dtype_of(node)
     if source == cast or source == "bool" or None in (_limits(source), _limits(cast)):
         return False

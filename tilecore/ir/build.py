@@ -25,7 +25,7 @@ from tilecore.ir.nodes import (
 
 
 def seq(statements: Sequence[Stmt]) -> Stmt:
-    """One statement that does all of them in order."""
+    """One statement that executes all of these in order."""
     flat: list[Stmt] = []
     for statement in statements:
         if isinstance(statement, SeqStmt):
@@ -46,7 +46,7 @@ def is_nothing(statement: Stmt) -> bool:
 
 
 def statements_of(body: Stmt) -> list[Stmt]:
-    """The statements of a block, nested sequences opened."""
+    """The statements of a block, with nested sequences flattened."""
     if isinstance(body, SeqStmt):
         return [inner for statement in body.seq for inner in statements_of(statement)]
     return [] if is_nothing(body) else [body]
@@ -105,7 +105,7 @@ def all_of(conditions: Sequence[Any]) -> Expr:
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
-    """The conditions that ``condition`` joins by "and"; itself where it joins none."""
+    """The operands of a conjunction; the condition itself if it is not one."""
     return [*conjuncts(condition.a), *conjuncts(condition.b)] if isinstance(condition, And) else [condition]
 
 
@@ -115,7 +115,7 @@ def where(conditions: Sequence[Any], statement: Stmt) -> Stmt:
 
 
 def constant(value: Any) -> int | None:
-    """The integer that ``value`` is known to be, or None."""
+    """The value of a constant integer; None for any other expression."""
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, IntImm) else None
@@ -130,7 +130,7 @@ def store(buffer: Any, value: Expr, indices: Sequence[Any], span: Any = None) ->
 
 
 def cast(value: Expr, dtype: str) -> Expr:
-    """``value`` in another element type; nothing when it has it."""
+    """``value`` converted to an element type; ``value`` itself if it has that type."""
     return value if str(value.ty.dtype) == dtype else Cast(dtype, value)
 
 
@@ -142,7 +142,7 @@ def as_operand(value: Any) -> Expr:
 
 
 def op_name(node: Any) -> str:
-    """What a call calls, without TVM's namespace ("exp", "if_then_else"); tile operations keep theirs. "": no call."""
+    """The name of a call's operation without TVM's namespace, as "exp" or "tile.copy"; "" for any other node."""
     name = str(getattr(getattr(node, "op", None), "name", ""))
     return name.removeprefix("tirx.").removeprefix("prim.")
 

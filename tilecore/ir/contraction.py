@@ -1,9 +1,9 @@
-"""The one rule of contraction: which sums with a product are rounded once, as a fused multiply-add.
+"""Defines the rule of contraction: which sums with a product are rounded once, as a fused multiply-add.
 
 ``x * y + z``, ``z + x * y``, ``x * y - z`` and ``z - x * y`` become ``fma`` where exactly one of the two operands is a
-product (a negated product is one too) and both stand in one expression. What a name holds has been rounded already, and
-the sum or the difference of two products rounds both of them, so that ``x * y - y * x`` is 0. The interpreter and
-every target see the calls of ``fma`` that stand here, and nobody else makes any: docs/language.md, "What it means".
+product (a negated product is one too) and both are in one expression. The value of a variable has been rounded already,
+and the sum or the difference of two products rounds both of them, so that ``x * y - y * x`` is 0. All calls of ``fma``
+are created by this rule, and the interpreter and every target execute them: docs/language.md, "What it means".
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ FUSED = ("float64", "float32", "float16", "bfloat16")
 
 
 def contracted(func: PrimFunc) -> PrimFunc:
-    """The function with its fused multiply-adds. What is added to a reducer stays a sum: whoever splits the reducer
-    in parts contracts it then."""
+    """The function with its fused multiply-adds.
+
+    Sums that accumulate into a reducer stay sums: the pass that partitions the reducer contracts them later.
+    """
     reducers = {call.rest[0].source for call in hints_of(func.body, KernelHint.REDUCER)}
 
     def keep_sum(node: BufferStore) -> BufferStore:
@@ -58,7 +60,7 @@ def contract_stores(body: Stmt, buffers: Any) -> Stmt:
 
 
 def contract(node: Any) -> Any:
-    """A sum or a difference as one ``fma``, if the rule says so; anything else as it is."""
+    """A sum or a difference as one ``fma``, if the rule contracts it; any other expression unchanged."""
     if not isinstance(node, (Add, Sub)) or dtype_of(node) not in FUSED:
         return node
     left, right = _product(node.a), _product(node.b)
@@ -87,8 +89,7 @@ def is_fma(node: Any) -> bool:
 
 
 def separated(node: Any) -> Expr:
-    """The sum or difference with a product that an ``fma`` stands for, for those who look for sums, or have no other
-    way to compute it."""
+    """The sum or difference with a product that an ``fma`` contracts, for analyses of sums and targets without fma."""
     x, y, z = node.args
     bare = negated(x)
     if bare is not None:
@@ -109,7 +110,7 @@ def negative(value: Expr) -> Expr:
 
 
 def negated(value: Any) -> Any:
-    """x of ``-x``, a float's or those of a vector; None of what is no negation."""
+    """The operand x of a negation ``-x`` of a float or a vector of floats; None for any other expression."""
     if not isinstance(value, Mul):
         return None
     by = value.b.value if isinstance(value.b, Broadcast) else value.b
@@ -117,7 +118,7 @@ def negated(value: Any) -> Any:
 
 
 def _product(node: Any) -> tuple[Expr, Expr] | None:
-    """The factors of a product or of a negated product; None of what is none."""
+    """The factors of a product or of a negated product; None for any other expression."""
     bare = negated(node)
     if bare is None:
         return (node.a, node.b) if isinstance(node, Mul) else None
@@ -126,9 +127,9 @@ def _product(node: Any) -> tuple[Expr, Expr] | None:
 
 
 def _reads_own_element(node: BufferStore) -> bool:
-    """Is it ``r[i] = ... + r[i]``?"""
+    """Is the store of the form ``r[i] = ... + r[i]``?"""
     term = node.value.args[2]
     if not isinstance(term, TensorLoad) or not term.source.same_as(node.buffer):
         return False
     pairs = zip(term.indices, node.indices, strict=True)
-    return all(structural_equal(target_indices, own, map_free_vars=False) for target_indices, own in pairs)
+    return all(structural_equal(load_index, store_index, map_free_vars=False) for load_index, store_index in pairs)

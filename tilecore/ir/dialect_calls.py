@@ -1,4 +1,4 @@
-"""Calls of names that one backend adds to the language: each carries the backend's kind and the name."""
+"""Finds and refuses calls of names that one backend adds to the language: each carries the target kind and the name."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def refuse_dialects(
 ) -> None:
     """Raise UnsupportedError for the first call of a language that is not of target ``kind``.
 
-    where: what cannot do it, for the message. expected: what can, where that is not any target of the kind.
-    takes_ranges: it gives code to some threads of a block.
+    where: what does not support the call, for the message. expected: what supports it, if not any target of the kind.
+    takes_ranges: whether code for a range of the threads of a block is supported.
     """
     if not dialect_calls(body) and (takes_ranges or not has_ranges(body)):
         return

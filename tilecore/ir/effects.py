@@ -19,7 +19,7 @@ _CALLS = {
 
 
 def has_effect(call: Call) -> bool:
-    """Does the call itself, whatever is in its operands, do something besides giving a value?"""
+    """Does the call itself, apart from its operands, have a side effect?"""
     return op_name(call) in _CALLS
 
 

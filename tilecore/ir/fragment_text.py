@@ -1,4 +1,4 @@
-"""Layouts of fragments as formulas that people read: ``thread = i % 8 * 4 + j / 2 % 4``."""
+"""Formats layouts of fragments as readable formulas: ``thread = i % 8 * 4 + j / 2 % 4``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ AXES = "ijklmn"
 
 
 def formula(layout: FragmentLayout, where: str) -> str:
-    """The number of the thread (THREAD; the first of those that hold copies) or of the register (REGISTER) of an
-    element at i, j, ..., the largest steps first; / rounds down."""
+    """The formula of the index of the thread (THREAD; the first one of those that hold copies) or of the register
+    (REGISTER) of the element at i, j, ..., the largest strides first; / rounds down."""
     parts = [_term(layout, digit) for digit in layout.digits if digit.where == where]
     return " + ".join(text for _, text in sorted(parts, key=lambda part: -part[0])) or "0"
 

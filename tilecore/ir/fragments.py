@@ -1,8 +1,8 @@
-"""Layouts of fragments: which threads hold an element of a tile, and in which register (docs/simt.md).
+"""Defines layouts of fragments: which threads hold an element of a tile, and in which register (docs/simt.md).
 
-A layout is a list of digits. A digit takes ``extent`` values out of the index along one axis, ``place`` apart
-(``index // place % extent``), and sends them to threads or to registers, ``stride`` apart there. What the digits leave
-of the threads' numbers makes no difference: those threads hold copies.
+A layout is a mixed-radix decomposition of the indices into digits. A digit is ``index // place % extent`` of the index
+along one axis, where ``place`` is its place value. It contributes ``digit * stride`` to the thread index or to the
+register index. Threads whose indices differ only in parts that no digit determines hold copies of the same elements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ THREAD, REGISTER = "thread", "register"
 
 
 class Digit(NamedTuple):
-    """``index[axis] // place % extent`` goes to ``where``, each step ``stride`` further."""
+    """The digit ``index[axis] // place % extent`` contributes ``digit * stride`` to the index of kind ``where``."""
 
     axis: int
     place: int
@@ -27,12 +27,12 @@ class Digit(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The place of what comes after it on its axis."""
+        """The place value of the next digit of the axis."""
         return self.place * self.extent
 
 
 class Free(NamedTuple):
-    """A part of the threads' numbers that holds copies: ``number // stride % extent``."""
+    """A part of the thread index that selects a copy: ``thread // stride % extent``."""
 
     stride: int
     extent: int
@@ -43,7 +43,7 @@ class FragmentLayout:
     """A tile of ``shape`` over ``threads`` threads.
 
     The digits of an axis follow one another without gaps from place 1 on and cover it; the last may reach past its end.
-    Digits that go to registers cover the register numbers without gaps; those that go to threads do not overlap.
+    Register digits cover the register indices without gaps; thread digits do not overlap.
     """
 
     shape: tuple[int, ...]
@@ -51,8 +51,8 @@ class FragmentLayout:
     digits: tuple[Digit, ...]
 
     def __post_init__(self) -> None:
-        kept = tuple(sorted(d for d in self.digits if d.extent > 1))
-        object.__setattr__(self, "digits", _joined(kept))
+        digits = tuple(sorted(d for d in self.digits if d.extent > 1))
+        object.__setattr__(self, "digits", _merged(digits))
         for axis, size in enumerate(self.shape):
             self._check_axis(axis, size)
         _check_targets([d for d in self.digits if d.where == REGISTER], None)
@@ -75,12 +75,12 @@ class FragmentLayout:
 
     @cached_property
     def registers(self) -> int:
-        """Elements that a thread has room for."""
+        """The number of registers of a thread for elements of the tile."""
         return prod(d.extent for d in self.digits if d.where == REGISTER)
 
     @cached_property
     def free(self) -> tuple[Free, ...]:
-        """The parts of the threads' numbers that hold copies, lowest first."""
+        """The parts of the thread index that select copies, the smallest stride first."""
         free_digits, at = [], 1
         for digit in sorted((d for d in self.digits if d.where == THREAD), key=lambda d: d.stride):
             if digit.stride > at:
@@ -99,28 +99,29 @@ class FragmentLayout:
         """No digit reaches past the end of its axis."""
         return all(prod(d.extent for d in self.of_axis(axis)) == size for axis, size in enumerate(self.shape))
 
-    # -- places -----------------------------------------------------------------------------------------------
+    # -- mappings ---------------------------------------------------------------------------------------------
 
     def thread(self, indices: Sequence[Any]) -> Any:
-        """The number of the first thread that holds the element (integers or expressions)."""
-        return self._sent(indices, THREAD)
+        """The index of the first thread that holds the element (integers or expressions)."""
+        return self._target(indices, THREAD)
 
     def register(self, indices: Sequence[Any]) -> Any:
-        """The register that the element is in."""
-        return self._sent(indices, REGISTER)
+        """The index of the register that holds the element."""
+        return self._target(indices, REGISTER)
 
-    def _sent(self, indices: Sequence[Any], where: str) -> Any:
+    def _target(self, indices: Sequence[Any], where: str) -> Any:
         total: Any = 0
         for d in self.digits:
             if d.where == where:
                 value = indices[d.axis] // d.place if d.place > 1 else indices[d.axis]
-                if d is not self.of_axis(d.axis)[-1]:  # digits behind it count past the end of a short axis, perhaps
+                if d is not self.of_axis(d.axis)[-1]:  # a later digit may make the value larger than the extent
                     value = value % d.extent
                 total = total + (value * d.stride if d.stride > 1 else value)
         return total
 
     def indices(self, thread: Any, register: Any) -> list[Any]:
-        """The element that a thread has in a register. ``register``: a number, or the values of ``register_digits``."""
+        """The element that a thread holds in a register. ``register``: an index, or the values of
+        ``register_digits``."""
         values = iter(register) if isinstance(register, (list, tuple)) else None
         places: list[Any] = [0] * len(self.shape)
         chosen = dict(zip(self.register_digits, values, strict=True)) if values is not None else {}
@@ -128,11 +129,11 @@ class FragmentLayout:
             if d in chosen:
                 value = chosen[d]
             else:
-                value = _part(register if d.where == REGISTER else thread, d.stride, d.extent, self._most(d))
+                value = _part(register if d.where == REGISTER else thread, d.stride, d.extent, self._size_of_target(d))
             places[d.axis] = places[d.axis] + (value * d.place if d.place > 1 else value)
         return places
 
-    def _most(self, digit: Digit) -> int:
+    def _size_of_target(self, digit: Digit) -> int:
         return self.threads if digit.where == THREAD else self.registers
 
     @cached_property
@@ -140,28 +141,31 @@ class FragmentLayout:
         """The digits that go to registers, the largest stride first: the loops over a thread's elements."""
         return tuple(sorted((d for d in self.digits if d.where == REGISTER), key=lambda d: -d.stride))
 
-    # -- what follows from a layout -----------------------------------------------------------------------------
+    # -- derived layouts and relations --------------------------------------------------------------------------
 
     def project(self, axes: Sequence[int]) -> FragmentLayout:
-        """The layout of a tile with only these axes, in this order, such that every thread that holds an element here
-        holds what belongs to it there: what rows of a matrix have in common, say."""
-        order = {axis: number for number, axis in enumerate(axes)}
-        kept = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
-        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(kept))
+        """The layout of a tile with only these axes, in this order, as of the result of a reduction over the others.
+
+        Every thread that holds an element of this layout holds the element with the same remaining indices there.
+        """
+        order = {axis: position for position, axis in enumerate(axes)}
+        projected = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
+        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(projected))
 
     def covers(self, needed: FragmentLayout) -> bool:
-        """Does every thread hold here whatever it would hold there?"""
+        """Does every thread hold in this layout all elements that it holds in ``needed``?"""
         if self.shape != needed.shape:
             return False
-        own = sorted(d for d in _refined(self, needed) if d.where == THREAD)
+        digits = sorted(d for d in _refined(self, needed) if d.where == THREAD)
         others = {d for d in _refined(needed, self) if d.where == THREAD}
-        return all(d in others for d in own)
+        return all(d in others for d in digits)
 
     def has_in_place(self, needed: FragmentLayout) -> bool:
-        """Does every thread hold here whatever it would hold there, in registers that are the same for all threads?"""
-        own = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
-        others = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
-        return self.covers(needed) and not own & others
+        """Does the layout cover ``needed``, with each needed element in a register that does not depend on the
+        thread?"""
+        register_places = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
+        thread_places = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
+        return self.covers(needed) and not register_places & thread_places
 
     def __str__(self) -> str:
         parts = [
@@ -175,9 +179,9 @@ class FragmentLayout:
 
 
 def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: Sequence[int]) -> FragmentLayout:
-    """A layout of ``shape`` made of ``core``, repeated: (axis, times, THREAD or REGISTER), innermost first.
+    """A layout of ``shape`` that repeats the layout ``core``: (axis, times, THREAD or REGISTER), innermost first.
 
-    Repetitions to registers count on from the core's registers, those to threads from its threads.
+    Repetitions over registers use further registers, and repetitions over threads use further threads.
     """
     digits = list(core.digits)
     sizes = list(core.shape)
@@ -192,10 +196,13 @@ def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: 
 def spread(
     shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None, warp: int = 0
 ) -> FragmentLayout:
-    """Elements partitioned over all threads: ``vector`` neighbours along axis ``fastest`` (the last) to each, then
-    thread after thread along it, then along the other axes from the last to the first; what is left over goes to
-    registers. With ``warp``: where axis ``fastest`` takes all threads several times, each warp's elements are one piece
-    of it."""
+    """The layout of a tile that is partitioned over all threads.
+
+    Each thread gets ``vector`` neighbours along the axis ``fastest`` (default: the last axis). Consecutive threads
+    follow along this axis, then along the other axes from the last to the first. The remaining elements go to further
+    registers. warp: the size of a warp; if all threads together cover the axis ``fastest`` several times, the elements
+    of each warp are contiguous along it.
+    """
     axes = list(range(len(shape)))[::-1]
     if fastest is not None:
         axes = [fastest, *(a for a in axes if a != fastest)]
@@ -218,9 +225,9 @@ def spread(
         registers, used = registers * rounds, threads
     for axis in axes:
         remaining = -(-shape[axis] // places[axis])
-        taken = _divisor(threads // used, remaining)
-        put(axis, taken, THREAD, used)
-        used *= taken
+        thread_count = _divisor(threads // used, remaining)
+        put(axis, thread_count, THREAD, used)
+        used *= thread_count
     for axis in axes:
         remaining = -(-shape[axis] // places[axis])
         put(axis, remaining, REGISTER, registers)
@@ -229,8 +236,8 @@ def spread(
 
 
 def _divisor(room: int, remaining: int) -> int:
-    """How many threads to put along an axis with ``remaining`` places: the most that divide ``room`` and leave at most
-    a quarter of the covered places empty."""
+    """The number of threads along an axis with ``remaining`` elements: the largest divisor of ``room`` that leaves at
+    most a quarter of the covered positions empty."""
     fits = [
         d
         for d in range(1, min(room, 2 * remaining) + 1)
@@ -242,13 +249,13 @@ def _divisor(room: int, remaining: int) -> int:
 # -- digits ----------------------------------------------------------------------------------------------------------
 
 
-def _part(number: Any, stride: int, extent: int, most: int) -> Any:
-    value = number // stride if stride > 1 else number
-    return value % extent if stride * extent < most else value
+def _part(index: Any, stride: int, extent: int, size: int) -> Any:
+    value = index // stride if stride > 1 else index
+    return value % extent if stride * extent < size else value
 
 
-def _joined(digits: Sequence[Digit]) -> tuple[Digit, ...]:
-    """Neighbours on an axis that are neighbours where they go, made one."""
+def _merged(digits: Sequence[Digit]) -> tuple[Digit, ...]:
+    """The digits, with those merged that are adjacent both in the index and in the thread or register index."""
     merged: list[Digit] = []
     for d in digits:
         last = merged[-1] if merged else None
@@ -265,7 +272,7 @@ def _joined(digits: Sequence[Digit]) -> tuple[Digit, ...]:
 
 
 def _packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
-    """Register strides without gaps, in the same order."""
+    """The digits with contiguous register strides, in the same order."""
     packed, at = [], 1
     for d in sorted(digits, key=lambda d: (d.where != REGISTER, d.stride)):
         if d.where == REGISTER:
@@ -277,7 +284,7 @@ def _packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
 
 
 def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
-    """No two digits meet where they go; registers leave no gaps, threads stay below ``room``."""
+    """Checks that digits do not overlap, that registers have no gaps, and that threads stay below ``room``."""
     at = 1
     for d in sorted(digits, key=lambda d: d.stride):
         if d.stride < at or d.stride % at or (room is None and d.stride != at):
@@ -288,7 +295,7 @@ def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
 
 
 def _refined(layout: FragmentLayout, other: FragmentLayout) -> list[Digit]:
-    """The layout's digits, cut wherever the other's begin."""
+    """The digits of the layout, split at the place values of the other layout's digits."""
     refined = []
     for d in layout.digits:
         cuts = sorted({o.place for o in other.of_axis(d.axis) if d.place < o.place < d.end})
@@ -304,5 +311,5 @@ def _refined(layout: FragmentLayout, other: FragmentLayout) -> list[Digit]:
 
 
 def resized(layout: FragmentLayout, threads: int) -> FragmentLayout:
-    """The same digits over more threads: the further ones hold copies."""
+    """The same digits over more threads: the additional threads hold copies."""
     return replace(layout, threads=threads)

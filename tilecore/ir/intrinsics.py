@@ -1,4 +1,4 @@
-"""Calls in expressions that are tilecore's own, besides the tile operations."""
+"""Defines the calls in expressions that are specific to tilecore, besides the tile operations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Op
 from tilecore.ir.thread_calls import ADDRESS, ROUNDED
 from tilecore.ir.thread_ops import thread_call
-
-# attribute of an ``isnan`` that lowering writes: languages of C's family compare the value with itself there
 
 
 def is_nan(value: Any) -> Expr:

@@ -1,4 +1,4 @@
-"""The part of a condition that still holds while the code under it runs."""
+"""Finds the part of a condition that holds throughout the code that it guards, despite the writes of that code."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 
 def branch_scope(analyzer: Analyzer, node: IfThenElse, memory: Memory) -> AbstractContextManager[Any]:
-    """Inside of it, the analyzer knows what the condition of ``node`` says all through its first branch."""
+    """A scope in which the analyzer assumes the part of the condition that holds throughout the first branch."""
     return value_scope(analyzer, node.condition, node.then_case, memory)
 
 
 def value_scope(analyzer: Analyzer, condition: Expr, guarded: Any, memory: Memory) -> AbstractContextManager[Any]:
-    """Inside of it, the analyzer knows what ``condition`` says all through ``guarded``, a statement or an expression
-    that is reached where it holds."""
-    kept = lasting(condition, guarded, memory)
-    return nullcontext() if kept is None else analyzer.constraint_scope(kept)
+    """A scope in which the analyzer assumes the part of ``condition`` that holds throughout ``guarded``.
+
+    guarded: a statement or an expression that is executed only if the condition holds.
+    """
+    lasting_condition = lasting(condition, guarded, memory)
+    return nullcontext() if lasting_condition is None else analyzer.constraint_scope(lasting_condition)
 
 
 def lasting(condition: Expr, guarded: Any, memory: Memory) -> Expr | None:
@@ -31,9 +33,9 @@ def lasting(condition: Expr, guarded: Any, memory: Memory) -> Expr | None:
     if not collect(condition, TensorLoad):
         return condition
     writes = writes_of(guarded)
-    kept = [
+    remaining = [
         conjunct
         for conjunct in conjuncts(condition)
         if not any(memory.may_change(writes, load.source) for load in collect(conjunct, TensorLoad))
     ]
-    return all_of(kept) if kept else None
+    return all_of(remaining) if remaining else None

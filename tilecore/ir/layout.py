@@ -1,4 +1,4 @@
-"""Layouts of buffers: the offset of the element at given indices."""
+"""Defines layouts of buffers: the position in memory of the element at given indices."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class BufferLayout:
-    """A rearrangement of a buffer. shape: of the buffer in memory; place: indices there for the indices of an element.
+    """The layout of a buffer in memory.
 
-    name: says which one it is; two layouts of one name and shape are the same. encode, decode: how a value is kept in
-    memory, where that is not as it is. alignment: bytes that shared memory of this layout starts at a multiple of; 0:
-    the family's own choice. alone: it shares its memory with no other buffer, wherever they live.
+    shape: the shape of the buffer in memory. place: maps the indices of an element to its indices in memory. name: two
+    layouts with the same name and shape are equal. encode, decode: convert a value to and from its form in memory.
+    alignment: the alignment of shared memory with this layout, in bytes; 0: the default of the family. alone: the
+    buffer shares its memory with no other buffer, even if their live ranges are disjoint.
     """
 
     name: str
@@ -54,5 +55,5 @@ def row_panels(rows: int, columns: int, width: int) -> BufferLayout:
 
 
 def padded_rows(shape: Sequence[int], columns: int) -> BufferLayout:
-    """[..., columns] with rows made longer: what is added holds nothing."""
+    """A layout [..., columns] with padding at the end of each row."""
     return BufferLayout(f"rows of {columns} elements", (*shape[:-1], columns), list)

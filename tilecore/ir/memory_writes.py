@@ -1,10 +1,9 @@
-"""Which memory a piece of code may write: too much rather than too little. Whoever asks whether a value is still the
-one that was read, or a condition still holds, asks here.
+"""Mod analysis: computes a conservative set of the memory that code may write.
 
-Beside stores, operations on tiles and atomics there are calls of functions that nobody here has read. Such a function
-reaches what it is given and whatever address the kernel hands out for writing, at any time. At a barrier, and at an
-atomic operation that acquires, other threads' writes become visible: of all memory that threads share and the kernel
-writes anywhere.
+It answers whether a value that was read is still current, and whether a condition still holds. Besides stores, tile
+operations and atomics, code may call foreign functions. Such a function may write its operands, and all memory whose
+address the kernel passes to any call for writing. At a barrier, and at an atomic operation with acquire semantics, the
+writes of other threads become visible: to all shared and global memory that the kernel writes anywhere.
 """
 
 from __future__ import annotations
@@ -30,8 +29,11 @@ _ACQUIRING = ("consume", "acquire", "acq_rel", "seq_cst")
 
 @dataclass(frozen=True)
 class Writes:
-    """What code may write. buffers: as they are named in it. foreign: it calls functions that nobody here has read.
-    others: what other threads have written shows from there on."""
+    """The writes of a piece of code.
+
+    buffers: the buffers that it writes, as it names them. foreign: it calls foreign functions. others: it makes the
+    writes of other threads visible.
+    """
 
     buffers: frozenset[Var] = frozenset()
     foreign: bool = False
@@ -42,7 +44,7 @@ class Writes:
 
 
 def writes_of(node: Any) -> Writes:
-    """Of a statement with all that is in it, or of an expression."""
+    """The writes of a statement with everything inside it, or of an expression."""
     writes = Writes(frozenset(store.buffer for store in collect(node, BufferStore)))
     evaluated = [statement.value for statement in collect(node, Evaluate)]
     for call in collect(node, Call):
@@ -60,7 +62,7 @@ def _of_call(call: Call, stands_alone: bool) -> Writes:
         return _of_tile_op(tile)
     if not stands_alone and not has_effect(call):
         return Writes()
-    return Writes(frozenset(_given(call)), foreign=True, others=True)
+    return Writes(frozenset(_buffers_in_operands(call)), foreign=True, others=True)
 
 
 def _of_tile_op(tile: TileCall) -> Writes:
@@ -76,61 +78,63 @@ def _of_tile_op(tile: TileCall) -> Writes:
     return Writes(frozenset(written), others=not is_own_work or tile.args.get("order") in _ACQUIRING)
 
 
-def _given(call: Call) -> Iterator[Var]:
-    """The buffers that a call is given, in whatever form."""
+def _buffers_in_operands(call: Call) -> Iterator[Var]:
+    """The buffers among the operands of a call: as loads, regions or whole buffers."""
     for arg in call.args:
         if op_name(arg) == ADDRESS:
-            continue  # it says itself what is written through it
+            continue  # the address states itself what is written through it
         yield from (load.source for load in loads(arg))
         yield from (region.source for region in regions(arg))
         yield from (var for var in variables(arg) if is_buffer_var(var))
 
 
 class Memory:
-    """The memory of a function, by its body: which buffers are one, and what may write each."""
+    """The memory of a function: which buffers are views of one another, and which code may write each of them."""
 
     def __init__(self, body: Any) -> None:
         self.body = body
         self.roots = memory_roots(body)
 
     def root(self, buffer: Var) -> Var:
-        """The buffer whose memory it is, for views."""
+        """The buffer that owns the memory of ``buffer``: another one for a view."""
         return self.roots.get(buffer, buffer)
 
     def may_change(self, writes: Writes, buffer: Var, in_place: bool = True) -> bool:
-        """May the buffer hold something else after these writes? in_place: also in a call that gives one tensor for two
-        parameters. Such a call is right only where an element is read before the same iteration writes it, so that
-        whoever reads earlier still than the kernel does may leave it out."""
+        """May these writes change the contents of the buffer?
+
+        in_place: also if a call passes one tensor for two parameters. Such a call is correct only if each element is
+        read before the same iteration writes it, so passes that only move reads to an earlier time may exclude it.
+        """
         if self.are_of(writes, buffer) or (writes.others and self.is_changed_by_others(buffer, in_place)):
             return True
         return in_place and any(self.may_alias(self.root(buffer), self.root(other)) for other in writes.buffers)
 
     def are_of(self, writes: Writes, buffer: Var) -> bool:
-        """Are some of them of the buffer, as the code itself names it?"""
+        """Do these writes include the buffer, without regard to parameters that may alias?"""
         root = self.root(buffer)
         return any(self.root(other) == root for other in writes.buffers) or (writes.foreign and root in self.handed_out)
 
     def is_changed_by_others(self, buffer: Var, in_place: bool = True) -> bool:
-        """Is it memory that threads share, and does the kernel write it?"""
+        """Is the buffer in shared or global memory that the kernel writes, so that other threads may change it?"""
         root = self.root(buffer)
         if is_own(root):
             return False
         return root in self.written or (in_place and any(self.may_alias(root, other) for other in self.written))
 
     def may_alias(self, a: Var, b: Var) -> bool:
-        """May a call give one tensor for these two? One that is written for two that are written it may not."""
+        """May a call pass one tensor for both parameters? Two parameters that the kernel writes must not alias."""
         if a in self.allocated or b in self.allocated or (a in self.written and b in self.written):
             return False
         return may_alias(a, b)
 
     @cached_property
     def written(self) -> set[Var]:
-        """What the kernel writes."""
+        """The buffers that the kernel writes."""
         return {self.root(buffer) for buffer in writes_of(self.body).buffers}
 
     @cached_property
     def handed_out(self) -> set[Var]:
-        """What the kernel hands the address out of, for writing."""
+        """The buffers whose address the kernel passes to a function for writing."""
         addresses = [pointer for call in collect(self.body, Call) if (pointer := as_address(call)) is not None]
         return {self.root(element.source) for element, access in addresses if "w" in access}
 
@@ -140,7 +144,7 @@ class Memory:
 
 
 def may_alias(a: Var, b: Var) -> bool:
-    """May a call give one tensor for these two parameters? They must have the same bytes."""
+    """May a call pass one tensor for these two parameters? They must have the same number of bytes."""
     if a.same_as(b) or not (is_global(a) and is_global(b)):
         return False
     sizes = []

@@ -1,4 +1,4 @@
-"""T.Parallel nests: their accesses, and which private memory is scratch in them."""
+"""Analyzes T.Parallel nests: their accesses, and the private memory that is scratch in them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tilecore.ir.tile_ops import as_tile_call
 
 @dataclass
 class RegionFacts:
-    """Of a T.Parallel nest. depth: loops that are nested in it. written, touched: buffers.
+    """Facts of a T.Parallel nest. depth: the number of nested parallel loops. written, accessed: buffers.
 
-    scratch: buffers written at an index that does not depend on the iteration, so at one element by all of them.
+    scratch: buffers that all iterations write at the same element, because the index does not depend on the iteration.
     """
 
     depth: int = 0
     written: set[Var] = field(default_factory=set)
-    touched: set[Var] = field(default_factory=set)
+    accessed: set[Var] = field(default_factory=set)
     scratch: set[Var] = field(default_factory=set)
 
 
@@ -37,13 +37,13 @@ def region_facts(nest: For) -> RegionFacts:
     moving = _moving_variables(nest)
 
     def load(node: TensorLoad) -> None:
-        facts.touched.add(node.source)
+        facts.accessed.add(node.source)
 
     def region(node: TensorRegion) -> None:
-        facts.touched.add(node.source)
+        facts.accessed.add(node.source)
 
     def store(node: BufferStore) -> None:
-        facts.touched.add(node.buffer)
+        facts.accessed.add(node.buffer)
         facts.written.add(node.buffer)
         if not any(depends_on(index, moving) for index in node.indices):
             facts.scratch.add(node.buffer)
@@ -84,7 +84,7 @@ def _parallel_depth(node: Any) -> int:
 
 
 def depends_on(expression: Any, variables: set[Var]) -> bool:
-    """Whether a variable of the set, or any load from memory, stands in ``expression``."""
+    """Does ``expression`` contain a variable of the set, or any load from memory?"""
     depends = False
 
     def variable(node: Var) -> None:

@@ -1,4 +1,4 @@
-"""Regions of buffers: whether they cover the buffer, and the indices of the elements of a matrix in them."""
+"""Answers queries about regions of buffers: whether they cover the buffer, and the indices of matrix elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def is_whole(region: TensorRegion) -> bool:
-    """Is it known, when compiling, that the region covers all of its buffer?"""
+    """Does the region provably cover its whole buffer, with constant bounds?"""
     return all(
         constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(size)
         for r, size in zip(region.region, region.source.shape, strict=True)

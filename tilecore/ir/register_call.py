@@ -1,4 +1,4 @@
-"""Registers calls of tilecore as TVM ops, so that they can stand in the IR."""
+"""Registers the calls of tilecore as TVM ops, so that the IR may contain them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilecore.ir.nodes import CallEffectKind, register_op_attr
 def register_call(name: str, *, pure: bool = False) -> str:
     """Make ``name`` (with its namespace: "simt.barrier") a call that IR may have, and return it.
 
-    pure: it does nothing besides giving a value, so passes may merge or drop it. It is printed by its name.
+    pure: the call has no side effects, so passes may merge or remove it. The call is printed by its name.
     """
     effect = CallEffectKind.Pure if pure else CallEffectKind.Opaque
     register_op_attr(name, "TCallEffectKind", effect.value)

@@ -1,8 +1,8 @@
-"""The kind of memory of a buffer, from its scope.
+"""Classifies the memory of a buffer by its scope.
 
-"global" (the default), "shared" and "shared.dyn", "local" and "local.var" (memory that each thread has for itself),
-"local.fragment" (a tile in the registers of a block's threads), "reduce." and a kind of reduction (the partial result
-of a lowered reduction, of whoever reduces).
+The scopes are "global" (the default), "shared" and "shared.dyn", "local" and "local.var" (private memory of each
+thread), "local.fragment" (a tile in the registers of the threads of a block), and "reduce." with a kind of reduction
+(the scalar total of a lowered reduction, private to the code that reduces).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def is_fragment(buffer: Var) -> bool:
 
 
 def is_total(buffer: Var) -> bool:
-    """Is it the partial result of a lowered reduction?"""
+    """Is the buffer the scalar total of a lowered reduction?"""
     return str(buffer.scope()).startswith(REDUCE)
 
 
 def is_private(buffer: Var) -> bool:
-    """Does every thread have its own? Partial results belong to whoever reduces."""
+    """Does every thread have its own copy of the buffer? That includes the totals of reductions."""
     return str(buffer.scope()) in PRIVATE or is_total(buffer)
 
 
 def is_own(buffer: Var) -> bool:
-    """Registers: memory of one thread, or a fragment."""
+    """Is the buffer in registers: private memory of each thread, or a fragment?"""
     return is_private(buffer) or is_fragment(buffer)

@@ -1,4 +1,4 @@
-"""Sizes in the IR as :data:`~tilecore.artifact.dims.Dim` programs, and where each symbol gets its value."""
+"""Converts sizes in the IR to :data:`~tilecore.artifact.dims.Dim` programs, and finds the source of each symbol."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def symbols_in(params: Any) -> list[Var]:
 
 
 def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
-    """For every symbol in the parameters' shapes and strides: the argument that tells its value."""
+    """For every symbol in the shapes and strides of the parameters, the argument that determines its value."""
     plain: dict[Var, Symbol] = {}
     linear: dict[Var, Symbol] = {}
     for kind in ("shape", "stride"):

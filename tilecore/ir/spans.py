@@ -1,4 +1,4 @@
-"""Source positions: the user's place that a node of the IR stands for, and the spans of a function's statements."""
+"""Maps nodes of the IR to source locations, and holds the spans of the statements of a function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def location_of_span(span: object | None) -> Location | None:
-    """The user's place that a node's span stands for."""
+    """The source location of a span; None if it has none."""
     if span is None:
         return None
     name = getattr(getattr(span, "source_name", None), "name", None)
@@ -26,14 +26,14 @@ def location_of_span(span: object | None) -> Location | None:
 
 
 def span_at(place: Location) -> Span:
-    """The TVM span of a place that is known by its line."""
+    """The TVM span of a source location."""
     from tilecore.ir.nodes import SourceName, Span
 
     return Span(SourceName(place.file), place.line, place.line, place.column + 1, place.column + 1)
 
 
 class SpanTable:
-    """The statements of one rewritten function by number: their locations, and TVM spans made on demand."""
+    """The locations of the statements of one rewritten function, by index, and their TVM spans, created on demand."""
 
     def __init__(self, file: str) -> None:
         self.file = file

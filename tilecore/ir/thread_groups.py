@@ -1,4 +1,4 @@
-"""The groups of threads whose values tile.allreduce combines."""
+"""Describes the groups of threads whose values tile.allreduce combines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ThreadGroups:
-    """The threads of a block, numbered with x fastest, in groups: threads ``stride`` apart, ``extent`` of them.
+    """A partition of the threads of a block into groups of ``extent`` threads that are ``stride`` apart.
 
-    Numbers of a group differ only in ``number // stride % extent``. threads: of the block; without stride the last
-    group may be smaller.
+    Linear thread indices (x fastest) of one group differ only in ``index // stride % extent``. threads: the number of
+    threads of the block; with stride 1 the last group may be smaller.
     """
 
     threads: int
@@ -20,7 +20,7 @@ class ThreadGroups:
 
     @staticmethod
     def of(threads: int, extent: int, stride: int) -> ThreadGroups:
-        """As an allreduce names them: extent 0, or one that covers the block, is the whole block."""
+        """The groups of an allreduce; an extent of 0, or one that covers the block, means the whole block."""
         whole = extent <= 0 or (stride == 1 and extent >= threads)
         return ThreadGroups(threads, threads, 1) if whole else ThreadGroups(threads, extent, stride)
 
@@ -41,7 +41,7 @@ class ThreadGroups:
         return thread // (self.extent * self.stride) * self.stride + thread % self.stride
 
     def member(self, group: Any, position: Any) -> Any:
-        """The number of the thread at ``position`` (0 to extent - 1) in a group."""
+        """The index of the thread at ``position`` (0 to extent - 1) in a group."""
         if self.stride == 1:
             return group * self.extent + position
         return (group // self.stride * self.extent + position) * self.stride + group % self.stride

@@ -1,9 +1,9 @@
-"""Code that only some threads of a block run: a statement attribute that holds the range.
+"""Represents code that a range of the threads of a block executes (warp specialization), by a statement attribute.
 
-``AttrStmt(number, "tile.threads", first, body)``: of the block's threads, numbered with x fastest, those from ``first``
-on do ``body``, as many as the range of the IterVar ``number`` has values; its variable is a thread's number among them.
-What the block does together outside (operations on tiles, T.Parallel, barriers) is done in ``body`` by these threads
-together. No order holds between the bodies of ranges that have no thread in common: the kernel's own barriers make one.
+``AttrStmt(axis, "tile.threads", first, body)``: the threads with linear indices (x fastest) from ``first`` on execute
+``body``. The range of the IterVar ``axis`` gives their number, and its variable is the index of a thread in the range.
+Collective operations in ``body`` (tile operations, T.Parallel, barriers) are executed by these threads together. The
+bodies of ranges without a common thread are not ordered, except by barriers that the kernel contains itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TAG = "threads"
 
 @dataclass(frozen=True)
 class ThreadRange:
-    """first: number of the first thread in its block. count: how many."""
+    """A range of the threads of a block. first: the linear index of the first thread. count: the number of threads."""
 
     first: int
     count: int
@@ -31,11 +31,11 @@ class ThreadRange:
         return self.first + self.count
 
     def meets(self, other: ThreadRange) -> bool:
-        """Have they threads in common?"""
+        """Do the two ranges have a thread in common?"""
         return self.first < other.stop and other.first < self.stop
 
     def divides(self, other: ThreadRange) -> bool:
-        """Are some of the other's threads in it, and some not?"""
+        """Does this range contain some, but not all, of the threads of the other range?"""
         return self.meets(other) and (other.first < self.first or self.stop < other.stop)
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class ThreadRange:
 
 
 def for_threads(threads: ThreadRange, body: Stmt, thread: Var | None = None, span: Any = None) -> AttrStmt:
-    """``body`` for these threads; thread: the variable of a thread's index among them."""
+    """``body``, executed by these threads. thread: the variable of the index of a thread in the range."""
     var = Var("thread", "int32") if thread is None else thread
     domain = Range.from_min_extent(const(0, "int32"), const(threads.count, "int32"))
     return AttrStmt(
@@ -52,14 +52,14 @@ def for_threads(threads: ThreadRange, body: Stmt, thread: Var | None = None, spa
 
 
 def range_of(node: Any) -> ThreadRange | None:
-    """The threads of a statement that :func:`for_threads` made; None for any other."""
+    """The range of threads of a statement that :func:`for_threads` created; None for any other statement."""
     if not isinstance(node, AttrStmt) or node.attr_key != StatementAttr.THREADS:
         return None
     return ThreadRange(int(constant(node.value) or 0), int(constant(node.node.dom.extent) or 0))
 
 
 def number_in(node: AttrStmt) -> Var:
-    """The variable of a thread's number among those of its range."""
+    """The variable of the index of a thread in its range."""
     return node.node.var
 
 

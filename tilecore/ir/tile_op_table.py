@@ -27,11 +27,11 @@ class TileOp:
 
     collective: the block executes it as one, so that all its threads must reach it, with the same operands.
     in_parallel: it may stand inside T.Parallel, where each iteration executes it.
-    combines_threads: it is an expression whose value is made of values of several threads.
+    combines_threads: it is an expression whose value is computed from values of several threads.
     elementwise: it reads each element before it writes the same one, so that source and destination may be one region.
     no_memory: it neither writes memory nor waits for other threads.
     is_mark: it states something about the kernel, and generates no code of its own.
-    kept: it stays in the IR for the code generator, and has no implementation.
+    is_emitted: the code generator emits it, so it has no implementation.
     internal: passes make it; it is not in the language.
     """
 
@@ -50,7 +50,7 @@ class TileOp:
     elementwise: bool = False
     no_memory: bool = False
     is_mark: bool = False
-    kept: bool = False
+    is_emitted: bool = False
     internal: bool = False
 
     @property
@@ -157,7 +157,7 @@ _ROWS = (
         instead="an output for each block, and a second T.Kernel that joins them",
         feature="atomics",
         in_parallel=True,
-        kept=True,
+        is_emitted=True,
     ),
     # a reducer buffer becomes an ordinary one: partial results of all threads joined
     TileOp(
@@ -223,7 +223,7 @@ _ROWS = (
         feature="device_assert",
         in_parallel=True,
         no_memory=True,
-        kept=True,
+        is_emitted=True,
     ),
     TileOp(
         "assume",
@@ -232,7 +232,7 @@ _ROWS = (
         in_parallel=True,
         no_memory=True,
         is_mark=True,
-        kept=True,
+        is_emitted=True,
     ),
     # a hint with no meaning of its own: a key and its values
     TileOp("annotate", ("key:str", "values:any*"), in_parallel=True, no_memory=True, is_mark=True),

@@ -1,4 +1,4 @@
-"""Views: buffers that share the memory of another buffer."""
+"""Finds views: buffers that share the memory of another buffer."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
 
 
 def renewed(node: Any) -> Any:
-    """``node`` with variables of its own for its loops and definitions: code that stands twice needs two of each."""
-    own = [loop.loop_var for loop in collect(node, For)] + [bind.var for bind in collect(node, Bind)]
-    return substitute(node, {var: Var(str(var.name), var.ty) for var in own})
+    """``node`` with fresh variables for its loops and definitions, as a second copy of the code needs them."""
+    defined = [loop.loop_var for loop in collect(node, For)] + [bind.var for bind in collect(node, Bind)]
+    return substitute(node, {var: Var(str(var.name), var.ty) for var in defined})
 
 
 def collect(node: Any, *kinds: type) -> list[Any]:

@@ -120,7 +120,7 @@ class _Elaboration:
     def _require(self, name: str, declared: TensorType) -> None:
         """Of a tensor that was left out, the declaration must say all sizes."""
         for size in (*declared.shape, *(declared.strides or ())):
-            if isinstance(size, ConstDim) and not size.known:
+            if isinstance(size, ConstDim) and not size.is_known:
                 raise ArgumentError(
                     f"parameter {name!r} was left out, and the value of T.const {size.name!r} is not known",
                     found=repr(declared),
@@ -143,7 +143,7 @@ class _Elaboration:
                     raise LanguageError(
                         f"{where} is {actual}, and T.const {size.name!r} is a number", expected="an int"
                     )
-                if isinstance(size, DerivedDim) and not size.known:
+                if isinstance(size, DerivedDim) and not size.is_known:
                     self.checks.append(_Check(size, int(actual), where, self.builder.location))
                     shape[axis] = int(actual)
                 else:

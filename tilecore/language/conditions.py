@@ -21,22 +21,22 @@ def as_condition(value: Any) -> Expr:
 def select(test: Any, then: Any, orelse: Any) -> Expr:
     """``then if test else orelse`` with both sides in one element type; only the chosen side is evaluated."""
     left, right = (_sometimes(side) for side in unify(then, orelse))
-    return _held(tirx.if_then_else(as_condition(test), left, right))
+    return _hold(tirx.if_then_else(as_condition(test), left, right))
 
 
 def logical_and(a: Any, b: Any) -> Expr:
-    return _held(tirx.And(as_condition(a), _sometimes(as_condition(b))))
+    return _hold(tirx.And(as_condition(a), _sometimes(as_condition(b))))
 
 
 def logical_or(a: Any, b: Any) -> Expr:
-    return _held(tirx.Or(as_condition(a), _sometimes(as_condition(b))))
+    return _hold(tirx.Or(as_condition(a), _sometimes(as_condition(b))))
 
 
 def logical_not(a: Any) -> Expr:
     return tirx.Not(as_condition(a))
 
 
-def _held(value: Expr) -> Expr:
+def _hold(value: Expr) -> Expr:
     """The value that memory gives now. Outside of kernels, in the index map of a layout, nothing reads memory."""
     builder = active()
     return value if builder is None else builder.hold(value)

@@ -100,8 +100,8 @@ def unify(left: Any, right: Any) -> tuple[Expr, Expr]:
     """Both as expressions of the element type that holds both. A Python number is an int32 (int64 if it does not fit,
     uint64 beside one), a float32 or a bool."""
     kinds = _kind(left), _kind(right)
-    joined = promoted(*kinds)
-    return _as(left, kinds[0], joined), _as(right, kinds[1], joined)
+    common_kind = promoted(*kinds)
+    return _as(left, kinds[0], common_kind), _as(right, kinds[1], common_kind)
 
 
 def _kind(value: Any) -> str:
@@ -116,12 +116,12 @@ def _kind(value: Any) -> str:
     return str(as_expr(value).ty.dtype)
 
 
-def _as(value: Any, kind: str, joined: str) -> Expr:
+def _as(value: Any, kind: str, common_kind: str) -> Expr:
     if isinstance(value, numbers.Real):
         if not isinstance(value, numbers.Integral):
-            _check_fits(value, joined)
-        return _constant(value, joined)
-    return as_expr(value) if kind == joined else convert(value, joined)
+            _check_fits(value, common_kind)
+        return _constant(value, common_kind)
+    return as_expr(value) if kind == common_kind else convert(value, common_kind)
 
 
 def promoted(a: str, b: str) -> str:

@@ -21,12 +21,12 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
     """Append tile operation ``name`` at the current place. called: such as "T.clear", where that is another name."""
     op = TILE_OPS[name]
     kind = dict(zip(op.operand_names(), args, strict=False)).get("kind", "")
-    what = called or f"T.{op.spelled(kind)}"
-    builder = current(what)
+    subject = called or f"T.{op.spelled(kind)}"
+    builder = current(subject)
     if builder.enclosing("kernel") is None:
-        raise LanguageError(f"{what} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     if not op.in_parallel:
-        require_block(what.removeprefix("T."))
+        require_block(subject.removeprefix("T."))
     hints = {**(hints or {}), CallAttr.CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 

@@ -78,12 +78,12 @@ class MissingNameError(UnsupportedError, AttributeError):
     """The tile language of the core has no such name."""
 
 
-def missing(name: str, known: list[str]) -> AttributeError:
+def missing(name: str, language_names: list[str]) -> AttributeError:
     """The error for ``T.<name>``, at the user's line."""
-    return at_caller(_missing(name, known))
+    return at_caller(_missing(name, language_names))
 
 
-def _missing(name: str, known: list[str]) -> MissingNameError:
+def _missing(name: str, language_names: list[str]) -> MissingNameError:
     if name in _REASONS:
         why, instead = _REASONS[name]
         return MissingNameError(f"T.{name} {why}", hint=instead)
@@ -96,5 +96,5 @@ def _missing(name: str, known: list[str]) -> MissingNameError:
         )
     if name in INSTEAD:
         return MissingNameError(f"the tile language has no T.{name}", hint=INSTEAD[name])
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, language_names, n=1)
     return MissingNameError(f"tilecore.language has no {name!r}", hint=f"did you mean T.{close[0]}?" if close else None)

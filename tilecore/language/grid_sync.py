@@ -59,26 +59,26 @@ def parts_of(frame: Any) -> list[Stmt]:
 
 
 def _complete(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
-    """Puts in front of a piece what it needs of those before it: memory that nothing has touched moves there, indices
-    and hints are repeated."""
+    """Moves to the start of a piece what it needs of earlier pieces: memory that no code has accessed yet is moved, and
+    indices and hints are repeated."""
     needed = {var for statement in pieces[part_index] for var in collect(statement, Var)}
-    kept: list[Stmt] = []
+    moved: list[Stmt] = []
     for piece in reversed(pieces[:part_index]):
         for statement in reversed(tuple(piece)):
             if isinstance(statement, Bind) and statement.var in needed:
                 _check_pure(statement)
                 needed |= set(collect(statement.value, Var))
                 renamed[statement.var] = Var(str(statement.var.name), statement.var.ty)
-                kept.append(statement)
+                moved.append(statement)
             elif isinstance(statement, (AllocBuffer, DeclBuffer)) and statement.buffer in needed:
                 _check_fresh(statement, pieces[:part_index])
-                kept.append(statement)
+                moved.append(statement)
                 piece.remove(statement)
             elif _is_hint(statement) and _buffers(statement) <= needed:
-                kept.append(statement)
+                moved.append(statement)
                 if not all(is_global(buffer) for buffer in _buffers(statement)):
                     piece.remove(statement)
-    pieces[part_index][:0] = reversed(kept)
+    pieces[part_index][:0] = reversed(moved)
 
 
 def _buffers(statement: Stmt) -> set[Var]:
@@ -86,14 +86,14 @@ def _buffers(statement: Stmt) -> set[Var]:
 
 
 def _with_repeated(statements: list[Stmt], repeated: dict[Var, Var]) -> Stmt:
-    made = []
+    renamed_statements = []
     for statement in statements:
         if isinstance(statement, Bind) and statement.var in repeated:
             value = substitute(statement.value, repeated)
-            made.append(Bind(repeated[statement.var], value, span=statement.span))
+            renamed_statements.append(Bind(repeated[statement.var], value, span=statement.span))
         else:
-            made.append(substitute(statement, repeated))
-    return seq(made)
+            renamed_statements.append(substitute(statement, repeated))
+    return seq(renamed_statements)
 
 
 def _is_hint(statement: Stmt) -> bool:

@@ -84,5 +84,5 @@ def ieee_frsqrt(x: Any) -> Expr:
     (value,) = _operands("ieee_frsqrt", (x,))
     if str(value.ty.dtype) != "float32":
         raise UnsupportedError("T.ieee_frsqrt is not defined for float64", expected="float32")
-    one = tirx.const(1.0, "float64")
-    return rounded(cast(one / tirx.sqrt(cast(value, "float64")), "float32"))
+    unit = tirx.const(1.0, "float64")
+    return rounded(cast(unit / tirx.sqrt(cast(value, "float64")), "float32"))

@@ -39,7 +39,7 @@ def ceildiv(lhs: Any, rhs: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """As a Python int; a T.const that is not known yet stays what it is."""
-    return value if isinstance(value, ConstDim) and not value.known else int(value)
+    return value if isinstance(value, ConstDim) and not value.is_known else int(value)
 
 
 cdiv = ceildiv

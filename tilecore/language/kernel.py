@@ -105,12 +105,12 @@ class Kernel:
 
     def _launch(self, body: Stmt, fresh: bool) -> Stmt:
         """The kernel with this body; fresh: its indices are new variables."""
-        own = [*self.thread_vars, *self.block_vars]
-        used = [Var(str(v.name), v.ty) for v in own] if fresh else own
-        body = substitute(body, dict(zip(own, used, strict=True))) if fresh else body
+        index_vars = [*self.thread_vars, *self.block_vars]
+        launch_vars = [Var(str(v.name), v.ty) for v in index_vars] if fresh else index_vars
+        body = substitute(body, dict(zip(index_vars, launch_vars, strict=True))) if fresh else body
         extents = [*(IntImm("int32", extent) for extent in self.threads), *self.blocks]
         tags = [f"threadIdx.{x}" for x in _LETTERS] + [f"blockIdx.{x}" for x in _LETTERS]
-        axes = list(zip(used, extents, tags, strict=False))
+        axes = list(zip(launch_vars, extents, tags, strict=False))
         for var, extent, tag in [*reversed(axes[:3]), *reversed(axes[3:])]:
             body = _extent_attr(var, extent, tag, body, self.span)
         return body

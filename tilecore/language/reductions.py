@@ -43,13 +43,13 @@ def reduce(
     left = [size for axis, size in enumerate(sizes) if axis not in axes]
     result = _result(source, left, reduce_type, clear, subject) if out is None else None
     target = region_of(out if result is None else result, subject)
-    kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    keepdim_shape = [1 if axis in axes else size for axis, size in enumerate(sizes)]
     output_shape = extents(target)
-    if not (_fits(left, output_shape) or _fits(kept, output_shape) or (not left and output_shape == [1])):
+    if not (_fits(left, output_shape) or _fits(keepdim_shape, output_shape) or (not left and output_shape == [1])):
         raise LanguageError(
             f"{subject}: the shape of the output does not fit",
             found=f"{describe(source)} along dim {dim} into {describe(target)}",
-            expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
+            expected=f"shape {tuple(left) or (1,)} or {tuple(keepdim_shape)}",
         )
     _check_meaning(reduce_type, source, target, subject)
     for axis in axes[:-1]:  # the last axis of the tile first: the places of the others stay
@@ -103,7 +103,7 @@ _SUMS = ("sum", "prod", "abssum")
 def _one_axis(
     source: TensorRegion, left: list[Any], dtype: str, kind: str, axis: int, nan_propagate: bool, annotations: Any
 ) -> TensorRegion:
-    """A fragment of the tile joined along one of several axes, in the type that the rest is joined in."""
+    """A fragment for the tile reduced along one of several axes, in the type in which the other axes are reduced."""
     result = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
     target = region_of(result, f"T.reduce_{kind}")
     emit("reduce", [source, target, kind, axis, True, bool(nan_propagate)], annotations)
@@ -125,10 +125,11 @@ def _near(kind: Any) -> str | None:
 
 
 def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subject: str) -> None:
-    """The elements are joined in the target's type; bits are those of the source."""
+    """Checks that the reduction is defined for the target's type, in which elements are combined; for bitwise kinds
+    also for the source's type."""
     bitwise = kind.startswith("bit")
-    joined = [kind_of(source), kind_of(target)] if bitwise else [kind_of(target)]
-    wrong = [name for name in joined if not has_meaning(kind, name)]
+    computed_kinds = [kind_of(source), kind_of(target)] if bitwise else [kind_of(target)]
+    wrong = [name for name in computed_kinds if not has_meaning(kind, name)]
     if wrong:
         raise LanguageError(
             f"{subject} is not defined for {wrong[0]} values",
@@ -236,8 +237,8 @@ def reducer_update(target: Any, value: Any) -> None:
         )
     op = _operation(element.source, "T.reducer_update")
     converted = convert(value, str(element.source.dtype))
-    joined = element + converted if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, converted)
-    BufferHandle(element.source).write(tuple(element.indices), joined)
+    updated = element + converted if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, converted)
+    BufferHandle(element.source).write(tuple(element.indices), updated)
 
 
 def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None) -> None:

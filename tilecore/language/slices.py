@@ -17,8 +17,8 @@ def slice_text(region: TensorRegion) -> str:
     """The slice as Python writes it: ``A[b, 0:64]``."""
     parts = []
     for part in region.region:
-        one = isinstance(part.extent, IntImm) and int(part.extent) == 1
-        parts.append(str(part.min) if one else f"{part.min}:{part.min + part.extent}")
+        is_single = isinstance(part.extent, IntImm) and int(part.extent) == 1
+        parts.append(str(part.min) if is_single else f"{part.min}:{part.min + part.extent}")
     return f"{region.source.name}[{', '.join(parts)}]"
 
 

@@ -72,7 +72,7 @@ class ConstDim:
         self._value: int | None = None
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self._value is not None
 
     @property
@@ -110,7 +110,7 @@ class ConstDim:
         return float(self.value)
 
     def __repr__(self) -> str:
-        return str(self.value) if self.known else self.name
+        return str(self.value) if self.is_known else self.name
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else repr(self)
@@ -137,8 +137,8 @@ class DerivedDim(ConstDim):
         self._operands = operands
 
     @property
-    def known(self) -> bool:
-        return all(operand.known for operand in self._operands if isinstance(operand, ConstDim))
+    def is_known(self) -> bool:
+        return all(operand.is_known for operand in self._operands if isinstance(operand, ConstDim))
 
     @property
     def value(self) -> int:
@@ -172,8 +172,8 @@ def _delegate(method: str, text: str | None = None) -> None:
     values are needed."""
 
     def call(self: ConstDim, *others: Any) -> Any:
-        known = all(o.known for o in (self, *others) if isinstance(o, ConstDim))
-        if not known and text is not None and all(isinstance(o, (int, float, ConstDim)) for o in others):
+        is_known = all(o.is_known for o in (self, *others) if isinstance(o, ConstDim))
+        if not is_known and text is not None and all(isinstance(o, (int, float, ConstDim)) for o in others):
             return DerivedDim(text.format(*map(_named, (self, *others))), method, (self, *others))
         return _applied(method, self.value, [o.value if isinstance(o, ConstDim) else o for o in others])
 

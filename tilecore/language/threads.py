@@ -69,7 +69,7 @@ def _size(warp_size: int | None) -> int:
 
 
 def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
-    """One value of every thread of a group, joined; every thread of it gets the result.
+    """Combines one value of every thread of a group; every thread of the group gets the result.
 
     kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
     """
@@ -144,9 +144,9 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: s
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     bits = DType(dtype).bits
-    carried = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
-    kind_of = str(carried.ty.dtype)
-    builder, operands = current(subject), [carried, convert(lane, "int32"), kind, width]
+    widened = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
+    kind_of = str(widened.ty.dtype)
+    builder, operands = current(subject), [widened, convert(lane, "int32"), kind, width]
     call = tile_call("shuffle", operands, dtype=kind_of, span=builder.span)
     return convert(builder.bind("shuffled", call), dtype)
 
@@ -298,8 +298,8 @@ def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
     if is_kernel_value(condition) or not condition:
         contribution = select(condition if is_kernel_value(condition) else False, contribution, reducer.identity)
     extent, stride = _span_of(kernel, axes)
-    joined = allreduce(contribution, reducer.kind, extent, stride, "T.tvm_thread_allreduce")
-    result = convert(joined, str(element.source.dtype))
+    reduced = allreduce(contribution, reducer.kind, extent, stride, "T.tvm_thread_allreduce")
+    result = convert(reduced, str(element.source.dtype))
     builder.emit(BufferStore(element.source, result, list(element.indices), span=builder.span))
     return IntImm("int32", 0)
 
@@ -317,11 +317,11 @@ def _span_of(kernel: Kernel, axes: list[Any]) -> tuple[int, int]:
             )
         numbers.append(number)
     wide = [i for i, extent in enumerate(kernel.threads) if extent > 1]
-    joined = [i for i in wide if i in numbers]
-    if not joined:
+    reduced = [i for i in wide if i in numbers]
+    if not reduced:
         return 1, 1
-    if wide[wide.index(joined[0]) : wide.index(joined[-1]) + 1] != joined:
+    if wide[wide.index(reduced[0]) : wide.index(reduced[-1]) + 1] != reduced:
         raise UnsupportedError(
             "T.tvm_thread_allreduce reduces over the axes x and z, but not y", expected="neighbouring axes"
         )
-    return prod(kernel.threads[i] for i in joined), prod(kernel.threads[: joined[0]])
+    return prod(kernel.threads[i] for i in reduced), prod(kernel.threads[: reduced[0]])

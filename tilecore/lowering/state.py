@@ -1,4 +1,4 @@
-"""State between passes that both families have. The mechanism and what backends use: tilecore/contract/state.py."""
+"""Defines the state between passes of both families; tilecore/contract/state.py has the mechanism."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
 from tilecore.tracing.held_values import Readings, reads_memory
-from tilecore.tracing.vectors import find_lanes, held, over_lanes
+from tilecore.tracing.vectors import copied_to_memory, find_lanes, over_lanes
 
 if TYPE_CHECKING:
     from tilecore.ir.spans import SpanTable
@@ -133,8 +133,8 @@ class Builder:
         """``value`` as the condition of a loop: loads of the statement that is being built are repeated before every
         iteration. Values that earlier statements read do not change."""
         binds = takewhile(lambda s: isinstance(s, Bind), reversed(self.frame.statements))
-        own = {hash(bind.var) for bind in binds if bind.span is not None and bind.span.same_as(self.span)}
-        return self.readings.expanded(value, lambda r: hash(r.var) in own)
+        bound_here = {hash(bind.var) for bind in binds if bind.span is not None and bind.span.same_as(self.span)}
+        return self.readings.expanded(value, lambda r: hash(r.var) in bound_here)
 
     def in_place(self, value: Any) -> Any:
         """``value`` with loads in place of the variables that hold them, for inspection; not to be built."""
@@ -199,7 +199,7 @@ class Builder:
         """A new variable that holds ``value`` from here to the end of the block."""
         lanes = find_lanes(self, value) if self.lanes else None
         if lanes is not None:
-            return held(self, name, value, lanes)
+            return copied_to_memory(self, name, value, lanes)
         var = Var(self.unique(name), value.ty)
         self.emit(Bind(var, value, span=self.span))
         return var

@@ -103,10 +103,10 @@ def _read_before(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -
     value, indices = store.value, list(store.indices)
     is_own = all(_is_own(load, store, lanes[1]) for load in reads_it(value))
     if not is_own:
-        value = held(builder, name, value, lanes)
+        value = copied_to_memory(builder, name, value, lanes)
     for axis, index in enumerate(indices):
         if reads_it(index):
-            indices[axis] = held(builder, name, index, lanes)
+            indices[axis] = copied_to_memory(builder, name, index, lanes)
     return BufferStore(store.buffer, value, indices, span=store.span)
 
 
@@ -134,7 +134,7 @@ def _differs_by_lane(index: Expr, lane: Var) -> bool:
     return isinstance(stride, IntImm) and int(stride) != 0
 
 
-def held(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:
+def copied_to_memory(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:
     """The current value of the vector ``value``, copied to memory of the thread."""
     memory, lane = _memory(builder, name, value, lanes), lanes[1]
     builder.allocate(memory)
@@ -158,15 +158,15 @@ def _with_vectors(builder: Builder, node: Any, frame: Frame, time: int) -> Any:
         if reading.frame is frame and reading.time == time:
             values[hash(var)] = _with_vectors(builder, reading.value, frame, time)
         else:
-            values[hash(var)] = _kept(builder, reading)
+            values[hash(var)] = _copied_vector(builder, reading)
     return replaced(node, values)
 
 
-def _kept(builder: Builder, reading: Reading) -> Expr:
+def _copied_vector(builder: Builder, reading: Reading) -> Expr:
     """A vector as it was when it was read, copied to thread memory there."""
-    kept = builder.kept_vectors.get(hash(reading.var))
-    if kept is not None:
-        return kept
+    copied = builder.kept_vectors.get(hash(reading.var))
+    if copied is not None:
+        return copied
     value = _with_vectors(builder, reading.value, reading.frame, reading.time)
     lanes = find_lanes(builder, value)
     statements = reading.frame.statements
@@ -176,5 +176,5 @@ def _kept(builder: Builder, reading: Reading) -> Expr:
     memory, lane, span = _memory(builder, str(reading.var.name), value, lanes), lanes[1], statements[place[0]].span
     store = _loop(builder, BufferStore(memory, value, [lane], span=span), lanes)
     statements[place[0] + 1 : place[0] + 1] = [AllocBuffer(memory, span=span), store]
-    kept = builder.kept_vectors[hash(reading.var)] = BufferLoad(memory, [lane])
-    return kept
+    copied = builder.kept_vectors[hash(reading.var)] = BufferLoad(memory, [lane])
+    return copied

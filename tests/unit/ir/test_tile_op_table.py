@@ -31,7 +31,7 @@ def test_the_interpreter_knows_every_operation_of_the_language():
 
 def test_every_operation_that_is_not_kept_has_an_implementation():
     has_threads = {op.name for op in OPS if op.combines_threads}  # passes lower these in expressions
-    assert {impl.op for impl in IMPLEMENTATIONS} == {op.name for op in OPS if not op.kept} - has_threads
+    assert {impl.op for impl in IMPLEMENTATIONS} == {op.name for op in OPS if not op.is_emitted} - has_threads
 
 
 def test_every_implementation_of_a_package_is_collected():

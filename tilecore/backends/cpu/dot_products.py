@@ -54,8 +54,8 @@ def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved:
         return [at_n // WIDTH, at_k // group, at_n % WIDTH, at_k % group]
 
     name = f"panels of {WIDTH} columns, {group} rows together{', 128 added' if moved else ''}"
-    kept = (_flip, _flip) if moved else ()
-    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, *kept)
+    codecs = (_flip, _flip) if moved else ()
+    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, *codecs)
 
 
 def _flip(value: Expr) -> Expr:
@@ -168,12 +168,12 @@ class _Dot:
         """128 times the sum of each row of A."""
         sums = tirx.decl_buffer([self.o.m], "int32", "row_sums", scope="local", layout=None)
         total = tirx.decl_buffer([1], self.vector, "total", scope="local", layout=None)
-        ones = Broadcast(tirx.const(0x01010101, "int32"), LANES)
+        unit_bytes = Broadcast(tirx.const(0x01010101, "int32"), LANES)
         whole, rest = divmod(self.words, LANES)
 
         def row(m: Any) -> Stmt:
             def add(a: Expr) -> Stmt:
-                return BufferStore(total, self._dot(load(total, [0]), a, ones), [0])
+                return BufferStore(total, self._dot(load(total, [0]), a, unit_bytes), [0])
 
             def vector(number: Any) -> Stmt:
                 return add(raw_load(self.o._element(self.call.a, (m, number * LANES * 4)), f"int32x{LANES}"))

@@ -89,8 +89,8 @@ def plan_layout(elf: ElfObject, page: int) -> Layout:
 
 def _place_sections(elf: ElfObject, layout: Layout, kind: str, at: int, *, zeroed: bool) -> int:
     for number, section in elf.sections.items():
-        wanted = _kind(section) == kind and (section.content is None) == zeroed
-        if wanted and not section.name.startswith(_UNUSED):
+        is_selected = _kind(section) == kind and (section.content is None) == zeroed
+        if is_selected and not section.name.startswith(_UNUSED):
             at = -(-at // section.align) * section.align
             layout.sections[number] = at
             at += section.size

@@ -55,10 +55,10 @@ def _libc() -> Any:
     return libc
 
 
-def _failure(what: str) -> ToolchainError:
+def _failure(reason: str) -> ToolchainError:
     error = ctypes.get_errno()
     return ToolchainError(
-        f"the object file cannot be loaded: {what}",
+        f"the object file cannot be loaded: {reason}",
         found=os.strerror(error),
         hint="this system may forbid programs to make code at run time (SELinux, a hardened kernel, a sandbox)"
         if error in (1, 13)

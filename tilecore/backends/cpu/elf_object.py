@@ -79,14 +79,14 @@ class _Header(Record):
     entry_size: int
 
 
-def malformed(what: str) -> ToolchainError:
+def malformed(reason: str) -> ToolchainError:
     return ToolchainError(
-        f"the object file is malformed: {what}", hint="the kernel has to be compiled again: clear the kernel cache"
+        f"the object file is malformed: {reason}", hint="the kernel has to be compiled again: clear the kernel cache"
     )
 
 
-def refused(what: str, hint: str | None = None) -> ToolchainError:
-    return ToolchainError(f"the object file cannot be loaded: {what}", hint=hint)
+def refused(reason: str, hint: str | None = None) -> ToolchainError:
+    return ToolchainError(f"the object file cannot be loaded: {reason}", hint=hint)
 
 
 def read_object(data: bytes) -> ElfObject:
@@ -193,9 +193,9 @@ def _relocations(view: memoryview, header: _Header, section: Section, symbols: i
     return relocations
 
 
-def _slice(view: memoryview, offset: int, size: int, what: str) -> memoryview:
+def _slice(view: memoryview, offset: int, size: int, reason: str) -> memoryview:
     if offset + size > len(view):
-        raise malformed(f"{what} end at {offset + size:#x}, the file at {len(view):#x}")
+        raise malformed(f"{reason} end at {offset + size:#x}, the file at {len(view):#x}")
     return view[offset : offset + size]
 
 

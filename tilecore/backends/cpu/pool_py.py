@@ -19,7 +19,7 @@ CHUNKS = 8  # for each thread
 
 _BLOCKS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
-_wanted = 1
+_num_threads = 1
 _executor: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()  # held by the launch that uses the executor
 
@@ -32,7 +32,7 @@ class _OwnState(threading.local):
         self.memory: Any = None
 
 
-_own = _OwnState()
+_thread_state = _OwnState()
 
 
 class Kernel:
@@ -44,7 +44,7 @@ class Kernel:
     def launch(self, slots: int, grids: int, stream: int) -> int:
         """Run all entries; 0, or the first code that a block returned."""
         sizes = (ctypes.c_int64 * (4 * len(self._entries))).from_address(grids)
-        _own.depth += 1
+        _thread_state.depth += 1
         try:
             for number, (run, work) in enumerate(self._entries):
                 x, y, z, scratch = sizes[4 * number : 4 * number + 4]
@@ -53,12 +53,12 @@ class Kernel:
                     return code
             return 0
         finally:
-            _own.depth -= 1
+            _thread_state.depth -= 1
 
 
 def set_num_threads(threads: int) -> None:
-    global _wanted, _executor
-    _wanted = threads
+    global _num_threads, _executor
+    _num_threads = threads
     if _pool_lock.acquire(blocking=False):  # else the launch that has it goes on with the threads it has
         try:
             stale, _executor = _executor, None
@@ -69,7 +69,7 @@ def set_num_threads(threads: int) -> None:
 
 
 def get_num_threads() -> int:
-    return _wanted
+    return _num_threads
 
 
 def workers() -> int:
@@ -80,9 +80,9 @@ def workers() -> int:
 def _run(run: Callable[..., int], slots: int, blocks: int, scratch: int, work: int) -> int:
     if blocks == 0:
         return 0
-    threads = min(_wanted, blocks)
+    threads = min(_num_threads, blocks)
     small = work > 0 and blocks * work < INLINE
-    if threads == 1 or small or _own.depth > 1 or not _pool_lock.acquire(blocking=False):
+    if threads == 1 or small or _thread_state.depth > 1 or not _pool_lock.acquire(blocking=False):
         return _run_range(run, slots, 0, blocks, scratch)
     try:
         return _run_shared(run, slots, blocks, scratch, threads)
@@ -97,18 +97,18 @@ def _run_shared(run: Callable[..., int], slots: int, blocks: int, scratch: int, 
     codes: list[int] = []
 
     def take() -> None:
-        _own.depth += 1
+        _thread_state.depth += 1
         try:
             while not codes and (begin := next(starts)) < blocks:
                 code = _run_range(run, slots, begin, min(begin + chunk, blocks), scratch, shared=True)
                 if code:
                     codes.append(code)
         finally:
-            _own.depth -= 1
+            _thread_state.depth -= 1
 
     try:
         if _executor is None:
-            _executor = ThreadPoolExecutor(_wanted - 1, thread_name_prefix="tilecore")
+            _executor = ThreadPoolExecutor(_num_threads - 1, thread_name_prefix="tilecore")
         others = [_executor.submit(take) for _ in range(threads - 1)]
     except RuntimeError:  # no new threads: the interpreter is ending
         others = []
@@ -122,7 +122,7 @@ def _run_shared(run: Callable[..., int], slots: int, blocks: int, scratch: int, 
 
 
 def _run_range(run: Callable[..., int], slots: int, begin: int, end: int, scratch: int, shared: bool = False) -> int:
-    nested = _own.depth > (2 if shared else 1)
+    nested = _thread_state.depth > (2 if shared else 1)
     try:
         memory = _scratch(scratch, nested)
     except (MemoryError, OverflowError, ValueError):
@@ -137,11 +137,11 @@ def _run_range(run: Callable[..., int], slots: int, begin: int, end: int, scratc
 def _scratch(size: int, nested: bool) -> Any:
     """At least ``size`` bytes, and 64, after the first address in it that is a multiple of 64."""
     size = max(size, 64)
-    if not nested and _own.memory is not None and len(_own.memory) >= size + 64:
-        return _own.memory
+    if not nested and _thread_state.memory is not None and len(_thread_state.memory) >= size + 64:
+        return _thread_state.memory
     memory = (ctypes.c_uint8 * (size + 64))()
     if not nested:
-        _own.memory = memory
+        _thread_state.memory = memory
     return memory
 
 

@@ -65,18 +65,18 @@ def update(
         new = values[ends]
     else:
         join = ATOMICS[name]
-        new = _joined(join, view.kind, view.kind.decode(view.data[targets]), join.by_group(view.kind, values, starts))
+        new = _combined(join, view.kind, view.kind.decode(view.data[targets]), join.by_group(view.kind, values, starts))
     view.data[targets] = view.kind.encode(new)
     view.mark_written(targets)
 
 
-def _joined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
+def _combined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
     return join.finish(kind, join.ufunc(kind)(join.ready(kind, old), more))
 
 
 def _track(state: State, view: View, where: np.ndarray, reached: Mask, access: Access) -> None:
     if view.watched(state, access):
-        for log, touch in view.touches(state, access, where, reached):
+        for log, touch in view.race_accesses(state, access, where, reached):
             log.update(state, view, touch, access.site)
 
 
@@ -175,9 +175,9 @@ def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
 
     def find(state: State) -> tuple[View, list[Value], Any, Mask, Value]:
         view = state.env[info.slot]
-        given = cast(kind, info.kind, value(state))
+        update_value = cast(kind, info.kind, value(state))
         where = [index(state) for index in indices]
-        return view, where, *view.place(state, where, state.mask, access), given
+        return view, where, *view.place(state, where, state.mask, access), update_value
 
     return find, access
 
@@ -193,8 +193,8 @@ def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
         return lambda state: None
 
     def run(state: State) -> None:
-        view, _, offset, reached, given = find(state)
-        update(state, view, offset, reached, given, call.kind, access)
+        view, _, offset, reached, update_value = find(state)
+        update(state, view, offset, reached, update_value, call.kind, access)
 
     return run
 
@@ -208,7 +208,7 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
     name = call.kind
 
     def run(state: State) -> Value:
-        view, where, offset, reached, given = find(state)
+        view, where, offset, reached, update_value = find(state)
         if reached is False or view.size == 0:
             return view.kind.carrier.type(0)
         if not view.storage.complete:
@@ -218,9 +218,9 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
             return _where(reached, view.kind.decode(view.data[offset]))
         if not state.lanes:
             old = view.kind.decode(view.data[offset])
-            update(state, view, offset, reached, given, name, access)
+            update(state, view, offset, reached, update_value, name, access)
             return old
-        return _in_turn(state, view, offset, reached, given, name, access)
+        return _in_turn(state, view, offset, reached, update_value, name, access)
 
     return run
 
@@ -232,8 +232,8 @@ def _compare_and_swap(scope: Scope, call: TileCall) -> Expression:
     compare, kind = scope.expression(operand), type_of(operand)
 
     def run(state: State) -> Value:
-        view, where, offset, reached, given = find(state)
-        wanted = cast(kind, view.kind, compare(state))
+        view, where, offset, reached, update_value = find(state)
+        expected = cast(kind, view.kind, compare(state))
         result = np.zeros(state.lanes, view.kind.carrier)
         if reached is False or view.size == 0:
             return result[()]
@@ -242,11 +242,11 @@ def _compare_and_swap(scope: Scope, call: TileCall) -> Expression:
         active = np.ones(state.lanes, bool) if reached is None else np.broadcast_to(reached, state.lanes)
         places = np.atleast_1d(select(offset, reached, state.lanes))
         _track(state, view, places, reached, access)
-        values, tests = (np.atleast_1d(select(x, reached, state.lanes)) for x in (given, wanted))
+        values, tests = (np.atleast_1d(select(x, reached, state.lanes)) for x in (update_value, expected))
         seen = np.empty(places.shape, view.kind.carrier)
-        for turn, (at, new, test) in enumerate(zip(places, values, tests, strict=True)):
-            seen[turn] = view.kind.decode(view.data[at])
-            if seen[turn] == test:
+        for position, (at, new, test) in enumerate(zip(places, values, tests, strict=True)):
+            seen[position] = view.kind.decode(view.data[at])
+            if seen[position] == test:
                 view.data[at] = view.kind.encode(new)
         result[active] = seen
         return result[()]
@@ -269,10 +269,10 @@ def _in_turn(state: State, view: View, offset: Any, reached: Mask, value: Value,
     _track(state, view, where, reached, access)
     values = select(value, reached, state.lanes)
     seen = np.empty(where.shape, view.kind.carrier)
-    for turn, (at, given) in enumerate(zip(where, values, strict=True)):
+    for position, (at, update_value) in enumerate(zip(where, values, strict=True)):
         old = view.kind.decode(view.data[at])
-        seen[turn] = old
-        new = given if name in _REPLACING else ATOMICS[name].pair(view.kind, old, given)
+        seen[position] = old
+        new = update_value if name in _REPLACING else ATOMICS[name].pair(view.kind, old, update_value)
         view.data[at] = view.kind.encode(new)
     result = np.zeros(state.lanes, view.kind.carrier)
     active = np.ones(state.lanes, bool) if reached is None else np.broadcast_to(reached, state.lanes)

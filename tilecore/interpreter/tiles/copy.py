@@ -1,4 +1,4 @@
-"""copy, transpose, fill."""
+"""Defines the meaning of copy, transpose and fill."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def compile_fill(scope: Scope, call: TileCall) -> Statement:
     def run(state: State) -> None:
         lanes = acting_lanes(state, (target,), name_in_language(call))
         dst = target.tile(state, lanes)
-        given = cast(kind, target.kind, value(state))
-        if lanes and np.ndim(given):
-            given = given.reshape(given.shape + (1,) * len(dst.extents))
+        fill_value = cast(kind, target.kind, value(state))
+        if lanes and np.ndim(fill_value):
+            fill_value = fill_value.reshape(fill_value.shape + (1,) * len(dst.extents))
         else:
-            given = target.access.site.uniform(state, given, "the value of a fill")
-        dst.write(given)
+            fill_value = target.access.site.uniform(state, fill_value, "the value of a fill")
+        dst.write(fill_value)
 
     return run

@@ -1,4 +1,4 @@
-"""print, device_assert, assume, sync_threads, annotate."""
+"""Defines the meaning of print, device_assert, assume, sync_threads and annotate."""
 
 from __future__ import annotations
 

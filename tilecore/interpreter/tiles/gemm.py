@@ -1,4 +1,4 @@
-"""gemm."""
+"""Defines the meaning of gemm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ways to join many values into one: sums, products, extremes and bitwise operations, as reductions and atomics use
-them.
+"""Defines how reductions and atomics combine values: sums, products, extremes and bitwise operations.
 
 Floats are joined in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
 """
@@ -79,7 +78,7 @@ def _nothing(kind: ValueType) -> Any:
     return 0
 
 
-def _one(kind: ValueType) -> Any:
+def _unit(kind: ValueType) -> Any:
     return 1
 
 
@@ -91,19 +90,19 @@ def _highest(kind: ValueType) -> Any:
     return np.inf if kind.is_float else kind.high
 
 
-def _ones(kind: ValueType) -> Any:
+def _all_bits(kind: ValueType) -> Any:
     return True if kind.kind == "bool" else (kind.high if kind.kind == "uint" else -1)
 
 
 SUM = Join("sum", np.add, np.add, _nothing)
-PROD = Join("prod", np.multiply, np.multiply, _one)
+PROD = Join("prod", np.multiply, np.multiply, _unit)
 MAX = Join("max", np.fmax, np.maximum, _lowest)
 MIN = Join("min", np.fmin, np.minimum, _highest)
 LARGEST = Join("max", np.fmax, np.maximum, _nothing)  # of absolute values
 LARGEST_OR_NAN = Join("max", np.maximum, np.maximum, _nothing)
 MAX_OR_NAN = Join("max", np.maximum, np.maximum, _lowest)
 MIN_OR_NAN = Join("min", np.minimum, np.minimum, _highest)
-AND = Join("and", None, np.bitwise_and, _ones)
+AND = Join("and", None, np.bitwise_and, _all_bits)
 OR = Join("or", None, np.bitwise_or, _nothing)
 XOR = Join("xor", None, np.bitwise_xor, _nothing)
 

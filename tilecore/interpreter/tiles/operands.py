@@ -55,8 +55,8 @@ class Region:
     def tile(self, state: State, lanes: tuple[int, ...]) -> Tile:
         """The region at its place now; ``lanes`` lead its axes."""
         view, site = state.env[self.info.slot], self.access.site
-        what = f"the size of the tile of {self.name}"
-        extents = tuple(int(site.uniform(state, extent(state), what)) for extent in self.extents)
+        subject = f"the size of the tile of {self.name}"
+        extents = tuple(int(site.uniform(state, extent(state), subject)) for extent in self.extents)
         if any(extent < 0 for extent in extents):
             raise site.error(state, LanguageError, f"the tile of {self.name} has a negative size", found=str(extents))
         rank, trailing = len(extents), (1,) * len(extents)
@@ -114,38 +114,38 @@ class Tile:
         alone = not self.lanes or self.view.lanes == self.lanes or not self.state.options.check
         self.view.put(self.state, offset, reached, value, self.access, self.shape, alone)
 
-    def require_shape(self, expected: Sequence[int], what: str) -> None:
+    def require_shape(self, expected: Sequence[int], subject: str) -> None:
         if tuple(expected) != self.extents:
             raise self.access.site.error(
                 self.state,
                 LanguageError,
-                f"{what}: the tile of {self.view.name} has the wrong shape",
+                f"{subject}: the tile of {self.view.name} has the wrong shape",
                 found=f"shape {self.extents}",
                 expected=f"shape {tuple(expected)}",
             )
 
-    def matrix(self, what: str) -> tuple[int, int]:
+    def matrix(self, subject: str) -> tuple[int, int]:
         """The last two extents, which are all but leading ones."""
         if len(self.extents) < 2 or any(extent != 1 for extent in self.extents[:-2]):
             raise self.access.site.error(
                 self.state,
                 LanguageError,
-                f"{what}: the tile of {self.view.name} is not a matrix",
+                f"{subject}: the tile of {self.view.name} is not a matrix",
                 found=f"shape {self.extents}",
                 expected="two axes, and only axes of extent 1 before them",
             )
         return self.extents[-2], self.extents[-1]
 
-    def read_matrix(self, what: str) -> np.ndarray:
+    def read_matrix(self, subject: str) -> np.ndarray:
         """The tile as (lanes..., rows, columns)."""
-        return self.read().reshape(self.lanes + self.matrix(what))
+        return self.read().reshape(self.lanes + self.matrix(subject))
 
 
 def without_units(extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(extent for extent in extents if extent != 1)
 
 
-def acting_lanes(state: State, regions: Sequence[Region], what: str) -> tuple[int, ...]:
+def acting_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple[int, ...]:
     """() when the block does the operation as one, else the lanes that each do it for themselves.
 
     Raises LanguageError when the block should, but not all of its threads are here.
@@ -154,18 +154,18 @@ def acting_lanes(state: State, regions: Sequence[Region], what: str) -> tuple[in
         return ()
     if any(state.env[region.info.slot].lanes for region in regions):
         return state.lanes
-    require_block(state, regions[0].access.site, what)
+    require_block(state, regions[0].access.site, subject)
     return ()
 
 
-def require_block(state: State, site: Any, what: str) -> None:
+def require_block(state: State, site: Any, subject: str) -> None:
     """Raise unless all threads of the block are here."""
     if not everyone(state.mask):
         raise site.error(
             state,
             LanguageError,
-            f"{what} is reached by only some threads of the block",
+            f"{subject} is reached by only some threads of the block",
             found=f"{int(np.sum(np.broadcast_to(state.mask, state.lanes)))} of {int(np.prod(state.lanes))} threads",
-            expected="all threads: it is done by the whole block together",
-            hint="take it out of the condition or loop that depends on the thread",
+            expected="all threads: the whole block executes it together",
+            hint="move it out of the condition or loop that depends on the thread",
         )

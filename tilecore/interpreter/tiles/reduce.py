@@ -1,4 +1,4 @@
-"""reduce, scan, finalize_reducer, allreduce."""
+"""Defines the meaning of reduce, scan, finalize_reducer and allreduce."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def compile_reduce(scope: Scope, call: TileCall) -> Statement:
         lanes = acting_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
         left = src.extents[:axis] + src.extents[axis + 1 :]
-        kept = (*src.extents[:axis], 1, *src.extents[axis + 1 :])
-        if dst.extents not in (left, kept, left or (1,)):
+        keepdim_shape = (*src.extents[:axis], 1, *src.extents[axis + 1 :])
+        if dst.extents not in (left, keepdim_shape, left or (1,)):
             dst.require_shape(left or (1,), name_in_language(call))
         value = _prepared(source.kind, kind, name, src.read())
         filler = check_reduction(src, join, name, axis, value, dst)
@@ -132,13 +132,13 @@ def require_groups(state: State, site: Site, numbers: np.ndarray, groups: Thread
     """Raise unless all or none of the threads of each group are here."""
     if everyone(state.mask):
         return
-    here = np.bincount(numbers, np.broadcast_to(state.mask, state.lanes), groups.count)
-    partly = (here > 0) & (here < np.bincount(numbers, minlength=groups.count))
+    active_count = np.bincount(numbers, np.broadcast_to(state.mask, state.lanes), groups.count)
+    partly = (active_count > 0) & (active_count < np.bincount(numbers, minlength=groups.count))
     if partly.any():
         raise site.error(
             state,
             LanguageError,
             "what threads do together is reached by only some threads of a group only",
-            found=f"{int(here[partly][0])} of {groups.extent} threads",
+            found=f"{int(active_count[partly][0])} of {groups.extent} threads",
             expected="all threads of a group, or none",
         )

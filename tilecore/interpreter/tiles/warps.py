@@ -1,4 +1,4 @@
-"""shuffle and ballot: what the threads of a warp learn of each other."""
+"""Defines the meaning of shuffle and ballot: exchanges of values between the threads of a warp."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
         numbers = np.arange(values.size)
         require_groups(state, site, numbers // WARP, ThreadGroups.of(values.size, WARP, 1))
         first = numbers // width * width
-        wanted = {
+        source_lanes = {
             "idx": first + moved % width,
             "xor": numbers ^ moved,
             "up": numbers - moved,
             "down": numbers + moved,
         }[kind]
-        there = (wanted >= first) & (wanted < first + width)
-        if kind == "xor" and not there.all():
+        is_in_group = (source_lanes >= first) & (source_lanes < first + width)
+        if kind == "xor" and not is_in_group.all():
             raise site.error(
                 state,
                 LanguageError,
                 "T.shfl_xor beyond its part of the warp",
-                found=f"lane_mask {int(moved[~there][0])}",
+                found=f"lane_mask {int(moved[~is_in_group][0])}",
                 expected=f"0 to {width - 1}",
             )
-        return values[np.where(there, wanted, numbers)]
+        return values[np.where(is_in_group, source_lanes, numbers)]
 
     return run
 
@@ -56,10 +56,10 @@ def compile_ballot(scope: Scope, call: TileCall) -> Expression:
     _in_threads(scope, name_in_language(call))
 
     def run(state: State) -> Value:
-        held = np.broadcast_to(predicate(state), state.lanes).astype(np.uint32)
-        numbers = np.arange(held.size)
-        require_groups(state, site, numbers // WARP, ThreadGroups.of(held.size, WARP, 1))
-        bits = (held << (numbers % WARP).astype(np.uint32)).reshape(-1, WARP)
+        predicates = np.broadcast_to(predicate(state), state.lanes).astype(np.uint32)
+        numbers = np.arange(predicates.size)
+        require_groups(state, site, numbers // WARP, ThreadGroups.of(predicates.size, WARP, 1))
+        bits = (predicates << (numbers % WARP).astype(np.uint32)).reshape(-1, WARP)
         return np.repeat(np.bitwise_or.reduce(bits, axis=1), WARP).astype(np.uint32)
 
     return run

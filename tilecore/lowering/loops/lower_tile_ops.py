@@ -43,7 +43,7 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def is_lowered(call: TileCall | None) -> bool:
     """Does this pass lower the operation? The code generator emits some operations itself, as prints of values."""
-    if call is None or call.op.kept:
+    if call is None or call.op.is_emitted:
         return False
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 

@@ -1,8 +1,8 @@
-"""Turns the code of a block into the code of one of its threads.
+"""Lowers the code of a block to the code of one of its threads.
 
-Parallel nests become loops over a thread's own elements, and fragments become registers. The remaining tile operations
-are lowered, since layouts are known now. One thread does what the block does once, outside of nests: a store, an atomic
-operation, a print.
+A parallel nest becomes loops over the elements that its partition gives the thread, and fragments become registers. The
+remaining tile operations are lowered, because layouts are known now. Outside of nests, the first thread of the block
+executes uniform statements with effects: a store, an atomic operation, a print.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ from tilecore.lowering.simt.tile_ops.reducers import filled, is_fill
 from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding, FragmentRegisters, registers_of
 
-UNROLLED_STEPS = 64  # most iterations of a nest without fragments that is unrolled
-UNROLLED_STATEMENTS = 512  # most statements of such a nest when unrolled: vendor compilers need minutes for thousands
+UNROLLED_STEPS = 64  # the largest number of iterations of an unrolled nest without fragments
+UNROLLED_STATEMENTS = 512  # the largest number of unrolled statements: vendor compilers need minutes for thousands
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -86,8 +86,8 @@ class _Binder:
         self.reducers = env.state(TileFunction).reducers
         self.per_thread = uses_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
-        self.range = self.uniformity.block  # the threads whose code it is
-        self.division = SAME  # between which threads it differs whether, or when, they reach the statement
+        self.range = self.uniformity.block  # the threads that execute the current code
+        self.division = SAME  # the divergence of the control flow around the current statement
         self.data = data_dependent_variables(body, arguments)
         self.extents = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
@@ -119,7 +119,7 @@ class _Binder:
 
     def _compound(self, node: Any) -> Stmt:
         outside = self.division
-        self.division = outside | self._known(self.uniformity.divergence(node))
+        self.division = outside | self._between_threads(self.uniformity.divergence(node))
         if isinstance(node, For):
             result: Stmt = with_body(node, self.statement(node.body))
         elif isinstance(node, While):
@@ -130,23 +130,24 @@ class _Binder:
         self.division = outside
         return result
 
-    def _known(self, division: Division) -> Division:
-        """Where no thread is named, all threads of a range do the same: what one of them computes is told to all."""
+    def _between_threads(self, division: Division) -> Division:
+        """The divergence between ranges only, in a kernel that uses no thread index: there, threads of a range
+        agree."""
         return division if self.per_thread else Division(ranges=division.ranges)
 
-    def _differs(self, division: Division) -> bool:
-        """Does it differ between the threads whose code this is?"""
-        return self._known(division).of(self.range)
+    def _is_divergent(self, division: Division) -> bool:
+        """Is the division between threads that execute the current code?"""
+        return self._between_threads(division).of(self.range)
 
     def _for_threads(self, node: AttrStmt, threads: ThreadRange) -> Stmt:
-        all_of_them, number = self.binding, number_in(node)
-        around, self.range = self.range, threads
-        self.range_indices[number] = threads.count
-        self.binding = replace(all_of_them, thread=number, threads=threads.count)
-        made = for_threads(threads, self.statement(node.body), number, node.span)
-        self.binding = all_of_them
-        self.range = around
-        return made
+        outer_binding, thread_index = self.binding, number_in(node)
+        outer_range, self.range = self.range, threads
+        self.range_indices[thread_index] = threads.count
+        self.binding = replace(outer_binding, thread=thread_index, threads=threads.count)
+        body = for_threads(threads, self.statement(node.body), thread_index, node.span)
+        self.binding = outer_binding
+        self.range = outer_range
+        return body
 
     def _simple(self, node: Stmt) -> Stmt:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
@@ -154,24 +155,24 @@ class _Binder:
             impl = chosen(call, self.env)
             return impl.lower(call, thread_env(self.env, self.binding))
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
-            return self._fill_once(node) if is_fill(node, self.reducers) else self._once_a_block(node)
+            return self._fill_once(node) if is_fill(node, self.reducers) else self._once_per_block(node)
         if isinstance(node, BufferStore) and not is_own(node.buffer):
-            varies = any(self._differs(self.uniformity.division(v)) for v in (node.value, *node.indices))
-            return node if varies else self._once_a_block(node)
+            varies = any(self._is_divergent(self.uniformity.division(v)) for v in (node.value, *node.indices))
+            return node if varies else self._once_per_block(node)
         if call is not None and call.op.name == "print" and self.per_thread:
-            return node if self.uniformity.prints_in_each_thread(call) else self._once_a_block(node)
+            return node if self.uniformity.prints_in_each_thread(call) else self._once_per_block(node)
         if self.per_thread or not effects_in(node):
             return node
-        return self._once(node) if isinstance(node, Evaluate) else self._broadcast(node)
+        return self._by_first_thread(node) if isinstance(node, Evaluate) else self._broadcast(node)
 
     def _fill_once(self, node: BufferStore) -> BufferStore:
         return filled(node, self.reducers[node.buffer], self.binding.thread)
 
-    def _once_a_block(self, node: Stmt) -> Stmt:
-        """One thread does what is the same in all; where only some threads are, each of them does it."""
-        return node if self._differs(self.division) else self._once(node)
+    def _once_per_block(self, node: Stmt) -> Stmt:
+        """A uniform statement that the first thread executes; in divergent control flow each thread executes it."""
+        return node if self._is_divergent(self.division) else self._by_first_thread(node)
 
-    def _once(self, node: Stmt) -> Stmt:
+    def _by_first_thread(self, node: Stmt) -> Stmt:
         return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)
 
     def _broadcast(self, node: Any) -> Stmt:
@@ -179,7 +180,7 @@ class _Binder:
         dtype = dtype_of(node.value)
         cell = tirx.decl_buffer([1], dtype, "told", scope="shared", layout=None)
         zero = const(0, "int32")
-        write = self._once(store(cell, node.value, [zero], node.span))
+        write = self._by_first_thread(store(cell, node.value, [zero], node.span))
         read = load(cell, [zero], node.span)
         use = (
             Bind(node.var, read, span=node.span)
@@ -196,7 +197,7 @@ class _Binder:
             return self._strided(nest)
         steps = steps_of(partition, "s")
         indices = partition.indices(self.binding.thread, list(steps.values()))
-        inner = structural_map(nest.body, (For, _serial))  # loops inside of a nest belong to one thread
+        inner = structural_map(nest.body, (For, _serial))  # each thread executes the loops inside a nest
         if is_fill(inner, self.reducers):
             inner = self._fill_once(inner)
         elif not (nest.is_private and self.per_thread):
@@ -231,7 +232,8 @@ class _Binder:
         return structural_mutate(body, [(FloorDiv, simplify), (FloorMod, simplify)])
 
     def _execute_once(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
-        """The body of a nest. Where several threads have the same iteration, only the first does what others see."""
+        """The body of a nest; if several threads execute the same iteration, only the first has effects on shared
+        memory."""
         first = is_first_copy(partition, self.binding.thread)
         if not first or not keeps_values(nest):
             return where(first, body)
@@ -257,25 +259,25 @@ class _Binder:
         return structural_mutate(body, [(BufferStore, once), (Evaluate, once)])
 
     def _strided(self, nest: Nest) -> Stmt:
-        """A nest whose sizes are known at run time: its iterations are partitioned one by one, in a strided loop."""
+        """A nest whose sizes are known at run time: its iterations are partitioned cyclically, by a strided loop."""
         total: Any = const(1, "int32")
         for axis in nest.axes:
             total = total * axis.extent
-        turn = Var("turn", "int32")
-        iteration = turn * self.binding.threads + self.binding.thread
+        step = Var("turn", "int32")
+        iteration = step * self.binding.threads + self.binding.thread
         quotient, values = iteration, {}
         for axis in reversed(nest.axes):
             values[axis.loop_var] = axis.min + (quotient if axis is nest.axes[0] else quotient % axis.extent)
             quotient = quotient // axis.extent
         inner = structural_map(nest.body, (For, _serial))
         body = IfThenElse(iteration < total, substitute(inner, values), None)
-        turns = (total + (self.binding.threads - 1)) // self.binding.threads
-        loop = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
+        steps = (total + (self.binding.threads - 1)) // self.binding.threads
+        loop = For(step, const(0, "int32"), steps, ForKind.SERIAL, body, span=nest.node.span)
         return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), loop, span=nest.node.span)
 
 
 def _serial(node: For) -> For:
-    """A parallel loop as a serial one; other loops as they are."""
+    """A parallel loop as a serial one; other loops are unchanged."""
     if node.kind != ForKind.PARALLEL:
         return node
     return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
@@ -303,7 +305,7 @@ def _moves_along(nest: Nest, axis: int) -> bool:
 
 
 def _as_expr(index: Any, var: Var) -> Any:
-    """An index as an expression; a constant one in the type of ``var``."""
+    """An index as an expression; a constant index has the type of ``var``."""
     value = constant(index) if not isinstance(index, int) else index
     return const(value, dtype_of(var)) if value is not None else index
 

@@ -31,7 +31,7 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    """The function with an implementation for each operation; TileFunction and BufferLayouts say what follows.
+    """The function with an implementation for each operation; updates the states TileFunction and BufferLayouts.
 
     infer_layouts calls it, too, after it has moved fragments to shared memory: which implementations apply depends on
     where operands are, and which fragments have layouts depends on the implementations.
@@ -54,13 +54,13 @@ def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _lower_to_nest(choice: Choice, env: PassEnv) -> Any:
-    """The operation as a nest of parallel loops that bears the operation's hints, or as nothing."""
+    """The operation lowered to a nest of parallel loops with the hints of the operation, or to nothing."""
     nest = choice.impl.lower(choice.call, env)
     if is_nothing(nest):
         return nest
     if not isinstance(nest, For):  # one element: a nest of one iteration
-        one = Var("i", "int32")
-        nest = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, nest, span=choice.call.span)
+        var = Var("i", "int32")
+        nest = For(var, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, nest, span=choice.call.span)
     notes = dict(nest.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
     if CallAttr.ASYNC in choice.call.hints:
         notes[CallAttr.ASYNC] = 1

@@ -1,4 +1,4 @@
-"""Writes hints for a whole kernel as its attributes: source text before it, blocks per core, cluster sizes."""
+"""Writes the hints for whole kernels to kernel attributes: a source prelude, blocks per core, cluster sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilecore.lowering.tile_ops.effects import lower_annotate
 
 
 def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
-    """Keeps source text where the target compiles it; lowers other hints as the loops family does."""
+    """Records source text for a target that compiles it; lowers other hints as the loops family does."""
     if str(call.key) in SOURCE_HINTS and "source" in env.capabilities.features:
         env.state(SourceTexts).texts[str(call.rest[0].value)] = None
         return nothing()

@@ -1,4 +1,4 @@
-"""Turns conditions on the thread index around collective code into code of a range of threads.
+"""Converts conditions on the thread index around collective code to code of a range of threads (warp specialization).
 
 This happens only in kernels that use names of the target's own language: there ``if tx < 128:`` means what T.ws(0)
 does. In other kernels such code is an error (normalize/check_threads.py). A condition that only one thread satisfies
@@ -75,7 +75,7 @@ class _Ranges:
         return self._branch(node, reaching, []) if isinstance(node, IfThenElse) else node
 
     def _branch(self, node: IfThenElse, reaching: ThreadIndices, guards: list[Any]) -> Stmt:
-        """guards: conditions that only these threads satisfy, where no statement around states them."""
+        """guards: the conditions of ``reaching`` that no enclosing statement tests."""
         condition = node.condition
         if isinstance(condition, tirx.And) and node.else_case is None:  # the condition on the thread index goes outside
             outer, inner = condition.a, condition.b
@@ -105,7 +105,7 @@ class _Ranges:
         is_contiguous = reaching and reaching[-1] == threads.stop - 1
         if is_contiguous and not (threads.first % self.warp or threads.count % self.warp) and _is_collective(body):
             return for_threads(threads, self.statement(body, reaching), span=node.span)
-        if isinstance(body, IfThenElse) and reaching:  # elif: each of its sides may be a range
+        if isinstance(body, IfThenElse) and reaching:  # an elif: each of its sides may be a range
             return self._branch(body, reaching, guards)
         self._check(node, body)
         return IfThenElse(all_of(guards), self.statement(body, reaching), None, span=node.span)
@@ -119,7 +119,7 @@ class _Ranges:
         if key not in self.results:
             analyzer = Analyzer()
             holds = (constant(analyzer.simplify(substitute(condition, self._axis_indices(n)))) for n in reaching)
-            self.results[key] = tuple(n for n, held in zip(reaching, holds, strict=True) if held)
+            self.results[key] = tuple(n for n, is_satisfied in zip(reaching, holds, strict=True) if is_satisfied)
         return self.results[key]
 
     def _axis_indices(self, thread_index: int) -> dict[Var, Any]:
@@ -144,7 +144,7 @@ class _Ranges:
         return structural_map(body, (Evaluate, mark))
 
     def _check(self, node: IfThenElse, *sides: Any) -> None:
-        """Raises LanguageError where one of the sides has an operation of the target's own that threads do together."""
+        """Raises LanguageError if one of the sides has a collective operation of the target."""
         for side in sides:
             for inner in [] if side is None else collect(side, Evaluate):
                 call = as_tile_call(inner)
@@ -160,12 +160,12 @@ class _Ranges:
 
 
 def _is_of_target(call: TileCall) -> bool:
-    """Is it an operation of the target's own language?"""
+    """Is the call an operation of the target's own language?"""
     return "." in call.op.name
 
 
 def _is_collective(body: Stmt) -> bool:
-    """Does it hold an operation that threads execute together?"""
+    """Does the code contain an operation that threads execute together?"""
     if any(is_parallel(loop) for loop in collect(body, For)):
         return True
     calls = (as_tile_call(node) for node in collect(body, Evaluate))

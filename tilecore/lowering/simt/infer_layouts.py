@@ -1,10 +1,12 @@
-"""Decides which thread holds which element of every fragment, and how every parallel nest is partitioned.
+"""Layout inference: chooses a layout for every fragment, and a partition over threads for every parallel nest.
 
-What is fixed comes first: layouts that operations need (a matrix instruction's accumulator). From there it spreads: a
-nest is partitioned as a fragment that it runs over, the other fragments in it follow the nest, a reduction's result
-follows its source. Where nothing is known, the largest nest left (of those the first) is partitioned so that memory is
-read in order. A fragment that two places would want differently, or whose indices nothing can follow, lives in shared
-memory instead.
+1. Fragments get the layouts that operations require, such as the accumulator of a matrix instruction.
+2. Layouts are propagated to a fixed point: a nest is partitioned as a fragment that it runs over, the other fragments
+   in the nest follow its partition, and the result of a reduction follows its source.
+3. If a nest remains without partition, the largest one (the first of equal ones) gets the partition that accesses
+   memory contiguously, and step 2 is repeated.
+4. A fragment with conflicting requirements, or with indices that no layout supports, is demoted to shared memory, and
+   the inference starts again.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from math import prod
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.errors import UnsupportedError
-from tilecore.ir.attributes import LayoutAttr, LoopAttr
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
@@ -39,47 +41,47 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     requested, tile = env.state(RequestedLayouts).of_fragments, env.state(TileFunction)
     demoted: dict[str, str] = {}
     while True:
-        found: list[Inferred] = []
+        inferred_kernels: list[Inferred] = []
 
-        def infer(body: Stmt, threads: Threads, found: list[Inferred] = found) -> Stmt:
-            found.append(_inferred(body, threads, env))
+        def infer(body: Stmt, threads: Threads, inferred_kernels: list[Inferred] = inferred_kernels) -> Stmt:
+            inferred_kernels.append(_inferred(body, threads, env))
             return body
 
         each_kernel(func.body, infer)
-        moved = {buffer: reason for inferred in found for buffer, reason in inferred.demoted.items()}
+        moved = {buffer: reason for inferred in inferred_kernels for buffer, reason in inferred.demoted.items()}
         if not moved:
             break
-        # other implementations may fit operands in shared memory
+        # other implementations may apply to operands in shared memory
         demoted |= {str(buffer.name): reason for buffer, reason in moved.items()}
         env.report.pop("tile_ops", None)
         func = choose(in_shared_memory(tile.function, set(moved)), env)
-    env.publish(InferredLayouts(found))
-    for inferred in found:
+    env.publish(InferredLayouts(inferred_kernels))
+    for inferred in inferred_kernels:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout), **facts(layout)})
             if requested.get(buffer, layout) != layout:
-                note_rejected_layout(env, buffer, "an operation holds it in its own way")
+                note_rejected_layout(env, buffer, "an operation requires another layout")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
 
 
 def _inferred(body: Stmt, threads: Threads, env: PassEnv) -> Inferred:
-    """The kernel's own code and that of each range of its threads, one after the other."""
-    made, per_thread = Inferred(), uses_threads(body, threads)
+    """The layouts of one kernel: of the code of the whole block, and of the code of each range of its threads."""
+    kernel, per_thread = Inferred(), uses_threads(body, threads)
     for part in kernel_parts(body, threads.count, env):
-        found = _Inference(part, per_thread, env).run()
-        made.fragments |= found.fragments
-        made.partitions |= found.partitions
-        made.demoted |= found.demoted
-    return made
+        inferred = _Inference(part, per_thread, env).run()
+        kernel.fragments |= inferred.fragments
+        kernel.partitions |= inferred.partitions
+        kernel.demoted |= inferred.demoted
+    return kernel
 
 
 def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
     """The function with these fragments, and the views of them, in shared memory."""
     moved: dict[Var, Var] = {}
 
-    def place(old: Var) -> Var:
+    def shared_buffer(old: Var) -> Var:
         if old not in moved:
             shape, name = list(old.shape), str(old.name)
             moved[old] = tirx.decl_buffer(shape, dtype_of(old), name, scope="shared", layout=None)
@@ -88,11 +90,11 @@ def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
     for node in collect(func.body, DeclBuffer):
         if node.data.args[0] in buffers:
             buffers = buffers | {node.buffer}
-    return func.with_body(with_buffers(func.body, {old: place(old) for old in buffers}))
+    return func.with_body(with_buffers(func.body, {old: shared_buffer(old) for old in buffers}))
 
 
 def _elements(nest: Nest) -> int:
-    """How many there are to be partitioned; 0 where that is known at run time only."""
+    """The number of iterations of a nest; 0 if it is known at run time only."""
     return prod(int(e or 0) for e in nest.extents)
 
 
@@ -105,29 +107,31 @@ class _Inference:
         self.reducers, self.assumed = tile.reducers, tile.divisors
         self.requested = env.state(RequestedLayouts).of_fragments
         self.state = Inferred()
-        self.fixed: set[Var] = set()  # fragments that an operation holds in a way of its own
+        self.fixed: set[Var] = set()  # fragments whose layout an operation requires
 
     # -- the search -------------------------------------------------------------------------------------------
 
     def run(self) -> Inferred:
-        apart = self.loose - set(self.reducers)
-        demoted = dict.fromkeys(apart, "used outside of T.Parallel and tile operations")
-        demoted |= dict.fromkeys(self.viewed, "it is seen under another shape or element type")
+        outside = self.loose - set(self.reducers)
+        demoted = dict.fromkeys(outside, "used outside of T.Parallel and tile operations")
+        demoted |= dict.fromkeys(self.viewed, "it is viewed with another shape or element type")
         while True:
             self.state = Inferred(demoted=dict(demoted))
-            self._fix()
+            self._assign_required()
             while True:
-                self._spread()
-                left = [n for n in self.nests if n.node not in self.state.partitions]
-                if not left:
+                self._propagate()
+                unassigned = [n for n in self.nests if n.node not in self.state.partitions]
+                if not unassigned:
                     break
-                open_nest = next((n for n in left if self._asked(n) is not None), max(left, key=_elements))
-                self.state.partitions[open_nest.node] = self._default(open_nest)
-            self._leftovers()
-            clash = self._clash()
-            if clash is None:
+                nest = next(
+                    (n for n in unassigned if self._annotated_partition(n) is not None), max(unassigned, key=_elements)
+                )
+                self.state.partitions[nest.node] = self._default_partition(nest)
+            self._assign_unconstrained()
+            conflict = self._conflict()
+            if conflict is None:
                 return self.state
-            buffer, reason = clash
+            buffer, reason = conflict
             if buffer in demoted:
                 raise self._without_layout(buffer, reason)
             demoted[buffer] = reason
@@ -146,40 +150,42 @@ class _Inference:
     def _is_open(self, buffer: Var) -> bool:
         return is_fragment(buffer) and buffer not in self.state.fragments and buffer not in self.state.demoted
 
-    def _fix(self) -> None:
-        """What operations need, whatever the rest."""
+    def _assign_required(self) -> None:
+        """Assigns the layouts that operations require, and those that the kernel annotates."""
         for buffer in self.buffers:
             if buffer in self.reducers:
                 self.state.fragments[buffer] = everywhere([int(s) for s in buffer.shape], self.threads)
         for call, impl in self.calls:
-            for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
+            for buffer, required in impl.fragments(call, self.env, self.threads).items():
                 if not is_fragment(buffer):
                     continue
-                if isinstance(wanted, str):
+                if isinstance(required, str):
                     self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
-                elif buffer not in self.state.demoted:  # else another implementation is chosen for what it is then
-                    self.state.fragments.setdefault(buffer, wanted)
+                elif buffer not in self.state.demoted:  # otherwise another implementation is chosen for shared memory
+                    self.state.fragments.setdefault(buffer, required)
                     self.fixed.add(buffer)
-        for buffer, asked in self.requested.items():
+        for buffer, layout in self.requested.items():
             if buffer in self.buffers and self._is_open(buffer):
-                self.state.fragments[buffer] = asked
+                self.state.fragments[buffer] = layout
 
-    def _spread(self) -> None:
-        """From what is known to what follows, until nothing more does."""
+    def _propagate(self) -> None:
+        """Propagates layouts through nests and operations, until nothing changes."""
         changed = True
         while changed:
-            found = [self._nest(nest) for nest in self.nests]  # all of them, also when the first one is news
-            changed = any(found)
+            changes = [
+                self._propagate_nest(nest) for nest in self.nests
+            ]  # all nests, even if the first one has changed
+            changed = any(changes)
             for call, impl in self.calls:
                 for buffer, layout in impl.relate(call, self.state.fragments).items():
                     if self._is_open(buffer):
                         self.state.fragments[buffer] = layout
                         changed = True
 
-    def _nest(self, nest: Nest) -> bool:
+    def _propagate_nest(self, nest: Nest) -> bool:
         changed = False
         if nest.node not in self.state.partitions:
-            layout = self._from_fragment(nest)
+            layout = self._partition_from_fragment(nest)
             if layout is None:
                 return False
             self.state.partitions[nest.node] = layout
@@ -193,8 +199,8 @@ class _Inference:
                     changed = True
         return changed
 
-    def _from_fragment(self, nest: Nest) -> FragmentLayout | None:
-        """The nest partitioned as the first known fragment that it runs over, those it writes before those it reads."""
+    def _partition_from_fragment(self, nest: Nest) -> FragmentLayout | None:
+        """The partition by the first fragment with a layout that the nest runs over; written fragments come first."""
         if not nest.is_constant or self._is_private_work(nest):
             return None
         ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
@@ -215,38 +221,43 @@ class _Inference:
         return None
 
     def _is_private_work(self, nest: Nest) -> bool:
-        """Does every thread do all of it: what writes only memory that each has for itself, and where threads are
-        asked for, operations on such memory?"""
-        written = [a.buffer for a in nest.accesses if a.writes]
-        own = bool(written) and all(is_private(b) for b in written)
-        return own or (nest.is_private and self.per_thread)
+        """Does every thread execute the whole nest?
 
-    def _default(self, nest: Nest) -> FragmentLayout | None:
+        That is so if it writes only private memory, or, in a kernel that uses thread indices, if it lowers an operation
+        on private memory.
+        """
+        written = [a.buffer for a in nest.accesses if a.writes]
+        writes_only_private = bool(written) and all(is_private(b) for b in written)
+        return writes_only_private or (nest.is_private and self.per_thread)
+
+    def _default_partition(self, nest: Nest) -> FragmentLayout | None:
         if not nest.is_constant:
             return None  # partitioned at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return self._asked(nest) or partition_of(nest, self.threads, self.env.capabilities.warp, self.assumed)
+        return self._annotated_partition(nest) or partition_of(
+            nest, self.threads, self.env.capabilities.warp, self.assumed
+        )
 
-    def _asked(self, nest: Nest) -> FragmentLayout | None:
-        """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""
+    def _annotated_partition(self, nest: Nest) -> FragmentLayout | None:
+        """The partition that ``loop_layout=`` annotates; None if there is none, or if it does not fit the nest."""
         hint = nest.node.annotations.get(LoopAttr.LOOP_LAYOUT)
-        if hint is None or not nest.is_constant or str(hint[LayoutAttr.KIND]) != LayoutAttr.FRAGMENT:
+        if hint is None or not nest.is_constant or str(hint["kind"]) != "fragment":
             return None
         layout = fragment_layout(hint, self.threads)
         return layout if layout is not None and list(layout.shape) == nest.extents else None
 
-    def _leftovers(self) -> None:
-        """Fragments that only operations touch, and none of them cares."""
+    def _assign_unconstrained(self) -> None:
+        """Assigns a layout to the fragments that only operations access, and that no operation constrains."""
         for buffer in self.buffers:
             if self._is_open(buffer):
                 shape = [int(s) for s in buffer.shape]
                 self.state.fragments[buffer] = spread(shape, self.threads)
-                self._spread()
+                self._propagate()
 
-    # -- does it fit? -------------------------------------------------------------------------------------------
+    # -- conflicts ----------------------------------------------------------------------------------------------
 
-    def _clash(self) -> tuple[Var, str] | None:
+    def _conflict(self) -> tuple[Var, str] | None:
         for nest in self.nests:
             partition = self.state.partitions[nest.node]
             for access in nest.fragments():
@@ -255,27 +266,32 @@ class _Inference:
                     continue
                 if partition is None:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
-                needed = following(nest, access, partition)
-                if needed is None:
-                    return access.buffer, "its elements are not taken one by one in the order of the loops"
+                implied = following(nest, access, partition)
+                if implied is None:
+                    return access.buffer, "its indices are not the loop variables, each once"
                 if access.writes and partition.free and is_for_one(nest):
-                    return access.buffer, "it keeps values of a loop that changes what it reads, which one thread has"
-                if not layout.has_in_place(needed) or (access.writes and not needed.covers(layout)):
-                    return self._less_used(nest, access.buffer), "two places hold it differently"
+                    return (
+                        access.buffer,
+                        "a loop that changes what it reads stores to it, and only one thread executes each iteration",
+                    )
+                if not layout.has_in_place(implied) or (access.writes and not implied.covers(layout)):
+                    return self._less_used(nest, access.buffer), "two loops require different layouts of it"
         for call, impl in self.calls:
-            for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
+            for buffer, required in impl.fragments(call, self.env, self.threads).items():
                 layout = self.state.fragments.get(buffer)
-                if isinstance(wanted, FragmentLayout) and layout is not None and layout != wanted:
-                    return buffer, f"two operations hold it differently, one of them {impl.name}"
-            for buffer, wanted in impl.relate(call, self.state.fragments).items():
+                if isinstance(required, FragmentLayout) and layout is not None and layout != required:
+                    return buffer, f"two operations require different layouts of it, one of them {impl.name}"
+            for buffer, required in impl.relate(call, self.state.fragments).items():
                 layout = self.state.fragments.get(buffer)
-                if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
-                    return buffer, f"{impl.name} gives it another layout than its other uses have"
+                if layout is not None and not (layout.covers(required) and required.covers(layout)):
+                    return buffer, f"{impl.name} gives it another layout than its other uses require"
         return None
 
     def _less_used(self, nest: Nest, buffer: Var) -> Var:
-        """Of two fragments that operations hold each in its own way, the one that fewer places use: where a product's
-        result is rounded to be an operand of the next, the operand."""
+        """Of two fragments whose layouts operations require, the one with fewer uses.
+
+        For a product whose result is rounded to an operand of the next product, that is the operand.
+        """
         if buffer not in self.fixed:
             return buffer
         others = [a.buffer for a in nest.fragments() if a.buffer in self.fixed and a.buffer in self.state.fragments]

@@ -58,15 +58,15 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         uniformity = Uniformity(body, threads)
-        partings: list[Division] = []  # of the loops and conditions around: who goes through them apart from others
+        divergences: list[Division] = []  # of the enclosing loops and conditions
 
-        def around(node: Any, mutator: Any) -> Any:
-            partings.append(uniformity.divergence(node))
-            made = mutator.default_mutate(node)
-            partings.pop()
-            return made
+        def compound(node: Any, mutator: Any) -> Any:
+            divergences.append(uniformity.divergence(node))
+            rewritten = mutator.default_mutate(node)
+            divergences.pop()
+            return rewritten
 
-        groups = [threads]  # that join: those of the block, or of the range around
+        groups = [threads]  # the threads of the block, and of the enclosing range
         ranges = [uniformity.block]
 
         def ranged(node: AttrStmt, mutator: Any) -> Any:
@@ -75,24 +75,24 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 return mutator.default_mutate(node)
             groups.append(Threads((ThreadAxis("x", number_in(node), thread_range.count),)))
             ranges.append(thread_range)
-            made = mutator.default_mutate(node)
+            rewritten = mutator.default_mutate(node)
             ranges.pop()
             groups.pop()
-            return made
+            return rewritten
 
         def lowered(node: Any, mutator: Any) -> Any:
-            made = mutator.default_mutate(node)
-            if not any(op_name(c) == ALLREDUCE for c in collect(made, Call)):
-                return made
-            joins = _Reductions(groups[-1], warp, uniform)
-            result = joins.statement(made)
-            if joins.uses_shared_memory and any(parting.of(ranges[-1]) for parting in partings):
+            rewritten = mutator.default_mutate(node)
+            if not any(op_name(c) == ALLREDUCE for c in collect(rewritten, Call)):
+                return rewritten
+            reductions = _Reductions(groups[-1], warp, uniform)
+            result = reductions.statement(rewritten)
+            if reductions.uses_shared_memory and any(divergence.of(ranges[-1]) for divergence in divergences):
                 raise _divergent_reduction(node, warp)
             return result
 
         leaves = [(kind, lowered) for kind in (BufferStore, Bind, Evaluate)]
         return structural_mutate(
-            body, [*leaves, (AttrStmt, ranged), *((kind, around) for kind in (For, While, IfThenElse))]
+            body, [*leaves, (AttrStmt, ranged), *((kind, compound) for kind in (For, While, IfThenElse))]
         )
 
     return func.with_body(each_kernel(func.body, change))
@@ -100,9 +100,9 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _divergent_reduction(node: Stmt, warp: int) -> UnsupportedError:
     return UnsupportedError(
-        "a reduction across threads of different warps is in code that threads reach at different times",
+        "a reduction across threads of different warps is in divergent code",
         location=location_of_span(node.span),
-        found="a loop or an if that not all threads of the block go through together",
+        found="a loop or an if that not all threads of the block execute together",
         expected=f"uniform code; in divergent code, groups of 2, 4, ... or {warp} neighbouring threads of whole warps",
         hint="reduce before the loop or the if, or make its condition the same for all threads of the block",
     )
@@ -146,7 +146,7 @@ class _Reductions:
         return load(cell, [zero])
 
     def _members_in_warp(self, extent: int, stride: int) -> int:
-        """How many members of a group a butterfly in one warp can take; 1 where it can take none."""
+        """The number of members of a group that one butterfly in a warp can reduce; 1 if no butterfly is possible."""
         members = min(extent, self.warp // stride) if stride < self.warp else 1
         is_butterfly = _is_power_of_two(members) and _is_power_of_two(stride) and extent % members == 0
         return members if is_butterfly and self.threads.count % (members * stride) == 0 else 1
@@ -179,7 +179,7 @@ class _Reductions:
     def _reduce_across_warps(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
         """Reduces across warps through shared memory, which has one element for each partial result.
 
-        inside: how many members of a group share a partial result; 1: each thread has its own.
+        inside: the number of members of a group that share a partial result; 1: each thread has its own.
         """
         self.uses_shared_memory = True
         zero = const(0, "int32")
@@ -187,14 +187,14 @@ class _Reductions:
         span = inside * stride  # threads that hold one partial result for each of ``stride`` groups
         size = -(-self.threads.count // span) * stride
         memory = tirx.decl_buffer([size], dtype_of(cell), "joined_of_warps", scope="shared", layout=None)
-        own_index = thread // span * stride + thread % stride if inside > 1 else thread
-        write = store(memory, load(cell, [zero]), [own_index])
+        partial_index = thread // span * stride + thread % stride if inside > 1 else thread
+        write = store(memory, load(cell, [zero]), [partial_index])
         if inside > 1:  # the members in one warp hold the same partial result: the first of them stores it
             write = IfThenElse(tirx.EQ(thread // stride % inside, zero), write, None)
         self.before += [AllocBuffer(memory), write]
         partials = groups.extent // inside  # of a group, ``stride`` elements apart
         group_size = stride * partials
-        first = own_index // group_size * group_size + own_index % stride
+        first = partial_index // group_size * group_size + partial_index % stride
 
         is_whole = self.threads.count % (groups.extent * stride) == 0  # else the last group has fewer members
         one_lane_each = inside == self.warp and partials <= self.warp and _is_power_of_two(partials)

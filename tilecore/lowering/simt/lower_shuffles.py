@@ -1,4 +1,4 @@
-"""Shuffles and ballots of the language as those of the hardware, where its warp is that of the language."""
+"""Lowers shuffles and ballots of the language to those of the hardware, on targets with warps of 32 threads."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ WARP = 32
 
 def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def call(node: Call, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        name = op_name(made)
+        rewritten = mutator.default_mutate(node)
+        name = op_name(rewritten)
         if name not in ("tile.shuffle", "tile.ballot"):
-            return made
+            return rewritten
         if env.capabilities.warp != WARP:
-            call = as_tile_call(made)
-            what = name if call is None else name_in_language(call)
+            call = as_tile_call(rewritten)
+            operation = name if call is None else name_in_language(call)
             raise UnsupportedError(
-                f"{what} on a target whose warps have {env.capabilities.warp} threads",
+                f"{operation} on a target whose warps have {env.capabilities.warp} threads",
                 location=location_of_span(node.span),
                 found=f"warps of {env.capabilities.warp}",
                 expected=f"warps of {WARP}",
                 hint="use T.warp_reduce_sum and the like, or shared memory",
             )
         if name == "tile.ballot":
-            return thread_call(VOTE, [made.args[0], "ballot"], dtype="uint32", span=node.span)
-        return thread_call(SHUFFLE, list(made.args), dtype=made.ty, span=node.span)
+            return thread_call(VOTE, [rewritten.args[0], "ballot"], dtype="uint32", span=node.span)
+        return thread_call(SHUFFLE, list(rewritten.args), dtype=rewritten.ty, span=node.span)
 
     return func.with_body(structural_mutate(func.body, [(Call, call)]))
 

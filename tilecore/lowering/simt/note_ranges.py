@@ -1,9 +1,8 @@
-"""Checks the ranges of threads that a kernel's code is for (ir/thread_ranges.py), and notes them for later passes.
+"""Checks the ranges of threads that execute parts of a kernel (ir/thread_ranges.py), and notes them for later passes.
 
-Each range of a kernel gets one variable for a thread's index in it, even where several parts of the code are for that
-range. Every tile operation inside gets the hint "threads", the number of threads that execute it together; where the
-kernels of a function have different numbers of threads, every tile operation gets it. A range of all threads is
-removed.
+Each range of a kernel gets one variable for the thread index in it, which all code of that range shares. Every tile
+operation inside gets the hint "threads", the number of threads that execute it together. If the kernels of a function
+have different numbers of threads, every tile operation gets the hint. A range of all threads is removed.
 """
 
 from __future__ import annotations
@@ -75,22 +74,22 @@ class _RangeNotes:
 
     def _check(self, inner: ThreadRange, current: ThreadRange, node: Any) -> None:
         """Raises LanguageError for threads outside of ``current``, and for parts of warps."""
-        place = location_of_span(node.span)
+        location = location_of_span(node.span)
         if inner.first < current.first or inner.stop > current.stop:
-            around = f"the block has {self.count} threads"
+            reason = f"the block has {self.count} threads"
             if current.count != self.count:
-                around = f"only {current} reach this code"
+                reason = f"only {current} reach this code"
             raise LanguageError(
                 "the code is for threads that do not reach it",
-                location=place,
-                found=f"code for {inner}; {around}",
+                location=location,
+                found=f"code for {inner}; {reason}",
                 expected="a range of the threads that reach the code",
                 hint="T.Kernel(threads=...) sets how many threads a block has",
             )
         if inner.first % self.warp or inner.count % self.warp:
             raise LanguageError(
                 "the code is for a part of a warp",
-                location=place,
+                location=location,
                 found=f"code for {inner}",
                 expected=f"a range of whole warps of {self.warp} threads",
                 hint="use an `if` on the thread index for code of single threads",

@@ -78,7 +78,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
 
 
 def _lower_barrier(call: TileCall, env: PassEnv) -> Stmt:
-    """The barrier as it is: later passes still look for it."""
+    """Leaves the barrier unchanged, because later passes look for it."""
     return Evaluate(call.call, span=call.span)
 
 

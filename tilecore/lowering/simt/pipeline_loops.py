@@ -1,7 +1,8 @@
-"""T.Pipelined with stages: copies of global memory into shared tiles run ahead of the computation.
+"""Software pipelining of T.Pipelined loops: copies of later iterations into shared tiles overlap the computation.
 
-Each such tile gets one slot for every stage. Step k works on slot k % stages while the copies of step k + stages - 1
-are on their way; they are started after the threads agree that step k - 1 is done with the slot.
+Each such tile becomes a circular buffer with one slot for every stage. Iteration k works on slot k % stages, while the
+copies of iteration k + stages - 1 are in flight. These copies start after a barrier: iteration k - 1 no longer uses the
+slot. The prologue starts the copies of the first stages - 1 iterations.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     slots: dict[Var, Var] = {}
 
     def loop(node: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        rewritten = mutator.default_mutate(node)
         stages = int(node.annotations.get(LoopAttr.STAGES, 0))
         if stages < 2:
-            return made
-        return _Pipeline(made, stages, aliased, memory, slots, env).run()
+            return rewritten
+        return _Pipeline(rewritten, stages, aliased, memory, slots, env).run()
 
     body = structural_mutate(func.body, [(For, loop)])
     return func.with_body(with_buffers(body, slots) if slots else body)
@@ -68,19 +69,19 @@ class _Pipeline:
         inside = {id(p): variables(p) for p in parts}
         outside = _uses_outside(memory.body, node)
         writes = [writes_of(p) for p in parts]
-        values = _values(parts)
+        values = _bound_values(parts)
         self.ahead: list[Stmt] = []
         self.rest: list[Stmt] = []
         tiles: list[Var] = []
-        for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
+        for index, (part, call) in enumerate(zip(parts, calls, strict=True)):
             if (
                 call is not None
                 and _runs_ahead(call, node, values, memory)
                 and call.dst.source not in aliased | outside
             ):
                 tile = call.dst.source
-                used_before = any(tile in inside[id(p)] for p in parts[:number])
-                written_again = any(memory.are_of(writes[n], tile) for n in range(len(parts)) if n != number)
+                used_before = any(tile in inside[id(p)] for p in parts[:index])
+                written_again = any(memory.are_of(writes[n], tile) for n in range(len(parts)) if n != index)
                 depends = any(memory.may_change(w, call.src.source, in_place=False) for w in writes)
                 if not (used_before or written_again or depends or tile in slots):
                     self.ahead.append(substitute(part, values))
@@ -102,52 +103,54 @@ class _Pipeline:
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         first = [self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)]
-        number = _simple(k - node.min)
+        iteration = _simplified(k - node.min)
         following = k + const(stages - 1, dtype)
         body = seq(
             [
                 wait(stages - 2),
-                self._start(following, _ring(number + const(stages - 1, dtype), stages)),
-                *(on_slot(p, self.slots, self.tiles, _ring(number, stages)) for p in self.rest),
+                self._start(following, _slot_of(iteration + const(stages - 1, dtype), stages)),
+                *(on_slot(p, self.slots, self.tiles, _slot_of(iteration, stages)) for p in self.rest),
             ]
         )
-        made = For(k, node.min, node.extent, node.kind, body, annotations=_plain(node), span=node.span)
-        return seq([*first, made, wait(0)])
+        pipelined = For(
+            k, node.min, node.extent, node.kind, body, annotations=_annotations_without_stages(node), span=node.span
+        )
+        return seq([*first, pipelined, wait(0)])
 
-    def _start(self, step: Any, slot: Any) -> Stmt:
-        """The copies of a step, if there is such a step, as one group."""
+    def _start(self, iteration: Any, slot: Any) -> Stmt:
+        """The copies of an iteration as one group, guarded by the condition that the iteration exists."""
         node = self.node
-        step = _simple(step)
-        inside = _simple(step < node.min + node.extent)
-        there = [_guarded(substitute(p, {node.loop_var: step}), inside) for p in self.ahead]
-        copies = [_marked(on_slot(p, self.slots, self.tiles, slot)) for p in there]
+        iteration = _simplified(iteration)
+        inside = _simplified(iteration < node.min + node.extent)
+        guarded = [_guarded_loads(substitute(p, {node.loop_var: iteration}), inside) for p in self.ahead]
+        copies = [_marked_asynchronous(on_slot(p, self.slots, self.tiles, slot)) for p in guarded]
         return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
 
 
-def _guarded(part: Stmt, inside: Any) -> Stmt:
-    """Without reads of memory for a step that there is not: a copy may work its place out before it asks."""
+def _guarded_loads(part: Stmt, inside: Any) -> Stmt:
+    """The copy with guarded loads in its indices, because code may compute the address before the guard of the copy."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return tirx.if_then_else(inside, made, const(0, dtype_of(made)))
+        rewritten = mutator.default_mutate(node)
+        return tirx.if_then_else(inside, rewritten, const(0, dtype_of(rewritten)))
 
     return part if constant(inside) else structural_mutate(part, [(TensorLoad, load)])
 
 
-def _ring(number: Any, stages: int) -> Any:
-    return tirx.floormod(number, const(stages, dtype_of(number)))
+def _slot_of(iteration: Any, stages: int) -> Any:
+    return tirx.floormod(iteration, const(stages, dtype_of(iteration)))
 
 
-def _simple(value: Any) -> Any:
+def _simplified(value: Any) -> Any:
     return Analyzer().simplify(value)
 
 
-def _plain(node: For) -> dict[str, Any]:
+def _annotations_without_stages(node: For) -> dict[str, Any]:
     return {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
 
 
-def _values(parts: list[Stmt]) -> dict[Var, Any]:
-    """What the names stand for that the loop's own statements give to values, such as the page of a table."""
+def _bound_values(parts: list[Stmt]) -> dict[Var, Any]:
+    """The values of the variables that statements of the loop bind, such as the index of a page from a table."""
     values: dict[Var, Any] = {}
     for part in parts:
         if isinstance(part, Bind):
@@ -156,23 +159,26 @@ def _values(parts: list[Stmt]) -> dict[Var, Any]:
 
 
 def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any], memory: Memory) -> bool:
-    """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides: it may be
-    read from memory that the loop does not write."""
+    """Can the copy run ahead: a copy of global memory to a whole shared tile, whose address does not depend on the
+    loop?
+
+    The address may be read from memory that the loop does not write.
+    """
     if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
         return False
-    places = [substitute(r.min, values) for r in call.src.region]
-    if any(op_name(c) != "if_then_else" for c in collect(places, Call)):
+    starts = [substitute(r.min, values) for r in call.src.region]
+    if any(op_name(c) != "if_then_else" for c in collect(starts, Call)):
         return False
-    sources = {n.source for n in collect(places, TensorLoad)}
+    sources = {n.source for n in collect(starts, TensorLoad)}
     changes = writes_of(node.body)
     if any(not (is_global(s) or is_private(s)) or memory.may_change(changes, s, in_place=False) for s in sources):
         return False
     bound = {n.loop_var for n in collect(node.body, For)} | {n.var for n in collect(node.body, Bind)}
-    return is_whole(call.dst) and not any(variables(place) & bound for place in places)
+    return is_whole(call.dst) and not any(variables(place) & bound for place in starts)
 
 
 def _uses_outside(body: Stmt, node: For) -> set[Var]:
-    """Buffers that code outside of the loop touches."""
+    """The buffers that code outside of the loop accesses."""
 
     def loop(n: For, mutator: Any) -> Any:
         return nothing() if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
@@ -183,42 +189,43 @@ def _uses_outside(body: Stmt, node: For) -> set[Var]:
 
 
 def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
-    """``part`` on one slot of the tiles."""
+    """``part`` with the tiles replaced by one slot of their circular buffers."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.source not in tiles:
-            return made
-        return BufferLoad(slots[made.source], [slot, *made.indices], span=node.span)
+        rewritten = mutator.default_mutate(node)
+        if rewritten.source not in tiles:
+            return rewritten
+        return BufferLoad(slots[rewritten.source], [slot, *rewritten.indices], span=node.span)
 
     def store(node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.buffer not in tiles:
-            return made
-        return BufferStore(slots[made.buffer], made.value, [slot, *made.indices], span=node.span)
+        rewritten = mutator.default_mutate(node)
+        if rewritten.buffer not in tiles:
+            return rewritten
+        return BufferStore(slots[rewritten.buffer], rewritten.value, [slot, *rewritten.indices], span=node.span)
 
     def region(node: TensorRegion, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.source not in tiles:
-            return made
-        one = Range.from_min_extent(slot, const(1, dtype_of(slot)))
-        return BufferRegion(slots[made.source], [one, *made.region])
+        rewritten = mutator.default_mutate(node)
+        if rewritten.source not in tiles:
+            return rewritten
+        slot_range = Range.from_min_extent(slot, const(1, dtype_of(slot)))
+        return BufferRegion(slots[rewritten.source], [slot_range, *rewritten.region])
 
     def axis(node: Evaluate, mutator: Any) -> Any:
-        """The slot is an axis in front: a reduction or scan along axis d goes along d + 1 now."""
-        made, call = mutator.default_mutate(node), as_tile_call(node)
+        """The slot is the new first axis, so a reduction or scan along axis d goes along axis d + 1."""
+        rewritten, call = mutator.default_mutate(node), as_tile_call(node)
         if call is None or "dim" not in call.args or call.src.source not in tiles:
-            return made
-        at = call.op.operand_names().index("dim")
-        args = list(made.value.args)
-        return as_tile_call(made).rebuilt([*args[:at], const(call.dim + 1, "int32"), *args[at + 1 :]])  # type: ignore[union-attr]
+            return rewritten
+        dim_position = call.op.operand_names().index("dim")
+        args = list(rewritten.value.args)
+        args[dim_position] = const(call.dim + 1, "int32")
+        return as_tile_call(rewritten).rebuilt(args)  # type: ignore[union-attr]
 
     rules = [(TensorLoad, load), (BufferStore, store), (TensorRegion, region), (Evaluate, axis)]
     return structural_mutate(part, rules)
 
 
-def _marked(part: Stmt) -> Stmt:
-    """Its copies may be asynchronous."""
+def _marked_asynchronous(part: Stmt) -> Stmt:
+    """``part`` with the hint that its copies may be asynchronous."""
 
     def mark(node: Evaluate, mutator: Any) -> Any:
         call = as_tile_call(node)

@@ -1,4 +1,4 @@
-"""Code of some threads becomes a condition on the thread's number; its barriers become named ones of these threads."""
+"""Lowers code of a range of threads to a condition on the thread index, and its barriers to named barriers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tilecore.ir.visit import substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
-MOST_BARRIERS = 15  # that have a number, beside the block's own
+MAX_BARRIERS = 15  # named barriers, besides the barrier of the block
 
 
 def place_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(
-        each_kernel(func.body, lambda body, threads: _Places(threads).run(body) if has_ranges(body) else body)
+        each_kernel(func.body, lambda body, threads: _RangePlacer(threads).run(body) if has_ranges(body) else body)
     )
 
 
-class _Places:
+class _RangePlacer:
     def __init__(self, threads: Threads) -> None:
         self.count = threads.count
-        self.number = Analyzer().simplify(threads.linear_index())
-        self.around: list[ThreadRange] = []
-        self.numbers: dict[ThreadRange, int] = {}
+        self.thread_index = Analyzer().simplify(threads.linear_index())
+        self.enclosing_ranges: list[ThreadRange] = []
+        self.barrier_indices: dict[ThreadRange, int] = {}
 
     def run(self, body: Stmt) -> Stmt:
         return structural_mutate(body, [(AttrStmt, self._attribute), (Evaluate, self._statement)])
@@ -41,35 +41,35 @@ class _Places:
         threads = range_of(node)
         if threads is None:
             return mutator.default_mutate(node)
-        self.around.append(threads)
+        self.enclosing_ranges.append(threads)
         body = mutator.mutate(node.body)
-        self.around.pop()
+        self.enclosing_ranges.pop()
         shared = number_in(node)
         if shared in variables(body):
-            number = Var(str(shared.name), shared.ty)  # code of the same threads may stand elsewhere, too
-            value = Analyzer().simplify(self.number - const(threads.first, "int32"))
-            known = within(number, node.node.dom.extent)
-            body = seq([Bind(number, value), known, substitute(body, {shared: number})])
+            thread_index = Var(str(shared.name), shared.ty)  # other code of the same range has its own variable
+            value = Analyzer().simplify(self.thread_index - const(threads.first, "int32"))
+            range_fact = within(thread_index, node.node.dom.extent)
+            body = seq([Bind(thread_index, value), range_fact, substitute(body, {shared: thread_index})])
         return IfThenElse(all_of(self._conditions(threads)), body, None, span=node.span)
 
     def _conditions(self, threads: ThreadRange) -> list[Any]:
-        low = [self.number >= const(threads.first, "int32")] if threads.first else []
-        return [*low, *([self.number < const(threads.stop, "int32")] if threads.stop < self.count else [])]
+        low = [self.thread_index >= const(threads.first, "int32")] if threads.first else []
+        return [*low, *([self.thread_index < const(threads.stop, "int32")] if threads.stop < self.count else [])]
 
     def _statement(self, node: Evaluate, mutator: Any) -> Any:
-        if op_name(node.value) != BARRIER or not self.around:
+        if op_name(node.value) != BARRIER or not self.enclosing_ranges:
             return mutator.default_mutate(node)
-        threads = self.around[-1]
-        number = self.numbers.setdefault(threads, len(self.numbers) + 1)
-        if number > MOST_BARRIERS:
+        threads = self.enclosing_ranges[-1]
+        barrier_index = self.barrier_indices.setdefault(threads, len(self.barrier_indices) + 1)
+        if barrier_index > MAX_BARRIERS:
             raise UnsupportedError(
-                f"more than {MOST_BARRIERS} ranges of threads of a block wait among themselves",
+                f"more than {MAX_BARRIERS} ranges of threads of a block have barriers of their own",
                 location=location_of_span(node.span),
                 found=str(threads),
-                expected=f"at most {MOST_BARRIERS} in a kernel",
+                expected=f"at most {MAX_BARRIERS} in a kernel",
                 hint="let more of the code run on the same ranges of threads",
             )
-        return thread_statement(NAMED_BARRIER, [number, threads.count], span=node.span)
+        return thread_statement(NAMED_BARRIER, [barrier_index, threads.count], span=node.span)
 
 
 PLACE_RANGES = Pass("place_ranges", place_ranges)

@@ -1,4 +1,8 @@
-"""Assigns offsets in the block's arena to shared buffers; buffers whose live ranges do not overlap share memory."""
+"""Assigns offsets in the block's arena to shared buffers; buffers with disjoint live ranges share memory.
+
+Live ranges are intervals of statements in program order. Offsets are assigned greedily: the largest buffer first, each
+at the lowest offset that is free during its live range.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +171,7 @@ class _Plan:
             self._use(node)
 
     def _is_one_statement(self, node: Stmt) -> bool:
-        """Is it code in which no barrier can stand?"""
+        """Does the code count as one statement, because it cannot contain a barrier?"""
         if has_ranges(node):
             return False
         return (isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST) or self.uniformity.is_divergent(
@@ -185,12 +189,12 @@ class _Plan:
                 self._use_line(buffer, node)
 
     def _use_line(self, buffer: Var, node: Any) -> None:
-        place = location_of_span(getattr(node, "span", None))
-        if place is not None:
-            first, last = self.lines.get(buffer, (place.line, place.line))
-            self.lines[buffer] = [min(first, place.line), max(last, place.line)]
+        location = location_of_span(getattr(node, "span", None))
+        if location is not None:
+            first, last = self.lines.get(buffer, (location.line, location.line))
+            self.lines[buffer] = [min(first, location.line), max(last, location.line)]
             if self.places.get(buffer) is None:
-                self.places[buffer] = place
+                self.places[buffer] = location
 
     def _place(self) -> dict[Var, tuple[int, int]]:
         """The offset and size of each buffer: the largest first, each at the lowest offset that is free in its live
@@ -207,7 +211,7 @@ class _Plan:
         return placed
 
     def _interfere(self, a: Var, b: Var) -> bool:
-        """Must the two buffers have memory of their own?"""
+        """Do the two buffers interfere, so that they must not share memory?"""
         if min(self.sizes[a], self.sizes[b]) <= SMALL or a in self.alone or b in self.alone:
             return True
         range_a, range_b = self.live_ranges[a], self.live_ranges[b]

@@ -1,4 +1,4 @@
-"""Runs the blocks of a grid in panels (T.use_swizzle), so that blocks that run together share cached tiles.
+"""Reorders the blocks of a grid into panels (T.use_swizzle), so that blocks that run together share cached tiles.
 
 Hardware starts blocks in the order of their linear index, x fastest. Block ``b`` would work at ``(b % gx, b // gx)``.
 With panels, the blocks traverse the grid panel by panel: a panel is ``panel_size`` rows of blocks (columns for order
@@ -47,7 +47,7 @@ def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def panels_of(kernel: Stmt) -> Panels | None:
-    """The panels that the last T.use_swizzle of a kernel asks for; None where there is none."""
+    """The panels of the last T.use_swizzle of a kernel; None if there is none."""
     hint = last_hint(kernel, KernelHint.USE_SWIZZLE)
     if hint is None:
         return None
@@ -73,7 +73,7 @@ def _rasterize(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
 
 
 def _user_indices(across: AttrStmt, down: AttrStmt, fresh: dict[AttrStmt, Var], panels: Panels) -> list[Stmt]:
-    """Statements that define the user's block indices by those of the hardware. fresh: the latter's variables."""
+    """Statements that compute the user's block indices from the hardware's. fresh: the variables of the latter."""
     dtype = "int64" if "int64" in (dtype_of(across.node.var), dtype_of(down.node.var)) else "int32"
     block = cast(fresh[down], dtype) * cast(across.value, dtype) + cast(fresh[across], dtype)
     return in_panels(block, across, down, panels, dtype)

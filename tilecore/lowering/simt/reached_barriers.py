@@ -1,4 +1,4 @@
-"""Refuses barriers that were put where threads that must meet there part ways: some of them would wait forever."""
+"""Refuses inserted barriers in divergent control flow, where some of the threads would wait forever."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tilecore.ir.visit import children
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
 
 BARRIER = "tile.sync_threads"
-Fork = tuple[Stmt, Division]  # a loop or `if`, and the threads that part ways in it
+Fork = tuple[Stmt, Division]  # a loop or `if`, and the threads between which it is divergent
 
 
 def check_reached(body: Stmt, uniformity: Uniformity) -> None:
-    """Raise a LanguageError for a barrier in ``body`` that some of its threads do not reach."""
+    """Raises LanguageError for a barrier in ``body`` that some of its threads do not reach."""
     _statement(body, None, uniformity, uniformity.block, ())
 
 
 def _statement(node: Stmt, behind: Any, uniformity: Uniformity, threads: ThreadRange, forks: tuple[Fork, ...]) -> None:
-    """behind: the statement after ``node``. threads: whose code it is. forks: around it, the innermost first."""
+    """behind: the statement after ``node``. threads: the range that executes it. forks: around it, innermost first."""
     if isinstance(node, SeqStmt):
         parts = list(node.seq)
         for part, following in zip(parts, [*parts[1:], behind], strict=True):
@@ -40,15 +40,14 @@ def _statement(node: Stmt, behind: Any, uniformity: Uniformity, threads: ThreadR
 
 def _unreached(barrier: Evaluate, behind: Any, fork: Stmt, threads: ThreadRange) -> LanguageError:
     spans = (getattr(part, "span", None) for part in (barrier, behind, fork))
-    place = next((place for span in spans if (place := location_of_span(span)) is not None), None)
-    around = location_of_span(getattr(fork, "span", None))
+    location = next((location for span in spans if (location := location_of_span(span)) is not None), None)
+    fork_location = location_of_span(getattr(fork, "span", None))
     word = "`if`" if isinstance(fork, IfThenElse) else "loop"
     return LanguageError(
-        f"{threads} must wait for each other here, and some of them do not come",
-        location=place,
-        found=f"memory that they share is written and read in the {word}"
-        + (f" of line {around.line}" if around else "")
-        + ", which threads leave or go on with at different times",
-        expected="a `break` or `continue` that all of them take, or memory that only those who jump together touch",
-        hint="let all threads decide by the same value, or hand values on at a barrier in memory",
+        f"{threads} need a barrier here, which some of them do not reach",
+        location=location,
+        found=f"memory that they share is written and read in the divergent {word}"
+        + (f" of line {fork_location.line}" if fork_location else ""),
+        expected="a `break` or `continue` that all of them take, or memory that no other threads access",
+        hint="let all threads decide by the same value, or pass values on at a barrier in memory",
     )

@@ -1,7 +1,7 @@
-"""Notes the layouts that a kernel asks for (T.annotate_layout, T.annotate_padding) and removes these hints.
+"""Moves the layouts that a kernel annotates (T.annotate_layout, T.annotate_padding) from hints to ``RequestedLayouts``.
 
-Later passes find them in ``RequestedLayouts``. A layout never changes a result, so a layout that a buffer cannot have
-is not an error: the kernel compiles without it, and ``kernel.explain()`` says why.
+A layout never changes a result, so a layout that a buffer cannot have is not an error: the kernel compiles without it,
+and ``kernel.explain()`` gives the reason.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def transfer_layout(env: PassEnv, old: Var, new: Var, slots: int) -> None:
-    """Gives buffer ``new``, which is ``slots`` copies of ``old``, the layout that the kernel asks for ``old``."""
-    asked = env.state(RequestedLayouts).of_shared
-    if old in asked:
-        asked[new] = slotted(asked.pop(old), slots)
+    """Gives buffer ``new``, which has ``slots`` slots like ``old``, the layout that the kernel annotates for
+    ``old``."""
+    layouts = env.state(RequestedLayouts).of_shared
+    if old in layouts:
+        layouts[new] = slotted(layouts.pop(old), slots)
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Marks float32 divisions of many numbers by one: a code generator may compute the divisor's reciprocal once.
+"""Marks float32 divisions by a loop-invariant divisor, so that a code generator may compute its reciprocal once.
 
 ``simt.quotient(a, b)`` is ``a / b``, with the same rounding.
 """
@@ -39,7 +39,7 @@ def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _shared(node: For, memory: Memory) -> For:
-    """The loop with the divisions whose divisor stays the same."""
+    """The loop with its divisions by loop-invariant divisors marked."""
     writes = writes_of(node.body)
     changing = {node.loop_var}
 
@@ -60,7 +60,7 @@ def _shared(node: For, memory: Memory) -> For:
 
 
 def _is_power_of_two(divisor: Any) -> bool:
-    """Is it a constant whose reciprocal is exact? Compilers multiply by that."""
+    """Is the divisor a constant with an exact reciprocal? Compilers multiply by it anyway."""
     return isinstance(divisor, FloatImm) and frexp(abs(float(divisor.value)))[0] == 0.5
 
 

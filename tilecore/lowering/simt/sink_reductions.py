@@ -1,10 +1,10 @@
 """Sinks reductions across threads out of loops: threads reduce their sums once, after the loop, not in each iteration.
 
-The pass looks for fragments that are 0 before a loop and that its iterations change only by linear updates:
+The pass finds fragments that are 0 before a loop and that its iterations change only by linear updates:
 ``T.reduce_sum`` adds to them, or they are scaled and the result of a ``T.reduce_sum`` that nothing else reads is added
-(the sum of an online softmax). Then each thread may keep a partial sum of the elements that it holds. The reductions
-get the hint ``sunk``, and a ``reduce_partials`` is added behind the loop. Whether threads reduce there or in each
-iteration is decided when layouts are known (tile_ops/reduce_partials.py).
+(the sum of an online softmax). Then each thread may accumulate a partial sum of the elements that it holds. The
+reductions get the hint ``sunk``, and a ``reduce_partials`` is added after the loop. It depends on layouts, which are
+inferred later, whether threads reduce there or in each iteration (tile_ops/reduce_partials.py).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Kernel:
         return node
 
     def _loop(self, node: For, zeros: list[Var]) -> tuple[Stmt, list[Stmt]]:
-        """The loop with its sunk reductions marked, and the reductions across threads to put behind it."""
+        """The loop with its sunk reductions marked, and the reductions across threads that follow it."""
         reductions_behind: list[Stmt] = []
         sunk: dict[Evaluate, Var] = {}
         for total in zeros:

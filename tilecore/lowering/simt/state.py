@@ -59,7 +59,7 @@ class TileFunction(
     by="choose_tile_ops",
     former={"before_choice": "function", "assumed_divisors": "divisors", "reducers": "reducers"},
 ):
-    """The function in tile IR, before any tile operation is lowered, and what it says of its variables.
+    """The function in tile IR, before any tile operation is lowered, and facts of its variables.
 
     Published by choose_tile_ops. infer_layouts replaces the function by one with some fragments in shared memory. Read
     by implementations, and by later passes for hints that lowering removes. divisors: numbers that divide sizes of a
@@ -73,8 +73,11 @@ class TileFunction(
 
 @dataclass
 class Inferred:
-    """What is known of one kernel. fragments: layouts of buffers. partitions: of nests, by their outermost loop.
-    demoted: fragments that shall live in shared memory, each with the reason; none once all is decided."""
+    """The inferred layouts of one kernel.
+
+    fragments: the layouts of fragments. partitions: of nests, by their outermost loop. demoted: fragments that have to
+    be moved to shared memory, each with the reason; empty at the end of the inference.
+    """
 
     fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
     partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
@@ -123,7 +126,7 @@ class SharedPlan(PassState, by="plan_shared", former={"shared_offsets": "places"
 
 @dataclass
 class AliasedParameters(PassState, by="insert_barriers", former={"may_alias": "names"}):
-    """The names of parameters that may be another one's tensor, with a barrier between accesses of the two for that.
+    """The names of parameters that may alias others, if a barrier between accesses depends on it.
 
     Published by insert_barriers; describe_kernels reads it.
     """

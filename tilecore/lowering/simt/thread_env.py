@@ -16,8 +16,8 @@ class ThreadEnv(PassEnv):
     binding: Binding
 
     def __post_init__(self) -> None:
-        own = self.facts.own if isinstance(self.facts, FormerFacts) else self.facts
-        self.facts = FormerFacts(self.states, own, {"binding": self.binding})
+        facts = self.facts.own if isinstance(self.facts, FormerFacts) else self.facts
+        self.facts = FormerFacts(self.states, facts, {"binding": self.binding})
 
 
 def thread_env(env: PassEnv, binding: Binding) -> ThreadEnv:

@@ -74,7 +74,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _note_moves(node: For, vectorized: Stmt | None, env: PassEnv) -> None:
-    """Notes for ``kernel.explain()`` how many bytes of which buffers one access moves."""
+    """Notes for ``kernel.explain()`` the buffers and the number of bytes that one access moves."""
     spans = (node.span, *(s.span for s in stores(node.body)))
     place = location_of_span(next((span for span in spans if span is not None), None))
     moves = {} if vectorized is None else _moved_bytes(vectorized)
@@ -113,7 +113,7 @@ class _Loop:
         self.before: list[Stmt] = []
 
     def lowered(self) -> Stmt | None:
-        """The loop as vector moves; None where it cannot be."""
+        """The loop as vector moves; None if it cannot be vectorized."""
         body, condition = self.node.body, None
         if isinstance(body, IfThenElse) and body.else_case is None:
             condition = self._uniform_condition(body.condition)

@@ -18,7 +18,7 @@ from tilecore.lowering.tile_ops.copies import axes_of, indices_of
 
 
 def lower_to_nothing(call: TileCall, env: PassEnv) -> Stmt:
-    """A block runs in sequence: there is nobody to wait for."""
+    """A block runs sequentially, so there is nothing to wait for."""
     return nothing()
 
 

@@ -38,11 +38,11 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
             value = element(kind, cast(load(source.source, where, call.span), total_dtype))
             return store(total, combine(combining, current, value), [zero], call.span)
 
-        where = _places(target, [(source.region[a].extent, outer[a]) for a in others])
+        where = _target_indices(target, [(source.region[a].extent, outer[a]) for a in others])
         result = current
         if not call.clear:
             before = cast(load(target.source, where, call.span), total_dtype)
-            result = combine(combining, current, before)  # a NaN that was there before is passed over too
+            result = combine(combining, current, before)  # an earlier NaN is ignored as well
         return seq(
             [
                 AllocBuffer(total),
@@ -55,9 +55,11 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
     return nest([source.region[a].extent for a in others], body, span=call.span)
 
 
-def _places(target: TensorRegion, moves: list[tuple[Any, Any]]) -> list[Any]:
-    """Where a value goes. moves: the source's axes, each its extent and how far along it the value lies. Axes of one
-    element are on one side only, perhaps: they are passed over."""
+def _target_indices(target: TensorRegion, moves: list[tuple[Any, Any]]) -> list[Any]:
+    """The indices of a value in the target. moves: for each axis of the source its extent and the value's offset.
+
+    Axes of one element may exist on one side only, so they are ignored.
+    """
     offsets = [offset for extent, offset in moves if constant(extent) != 1]
     wide = [constant(r.extent) != 1 for r in target.region]
     if sum(wide) != len(offsets):
@@ -66,8 +68,8 @@ def _places(target: TensorRegion, moves: list[tuple[Any, Any]]) -> list[Any]:
             found=f"{sum(wide)} axes of more than one element",
             expected=str(len(offsets)),
         )
-    left = iter(offsets)
-    return [r.min + next(left) if many else r.min for r, many in zip(target.region, wide, strict=True)]
+    remaining_offsets = iter(offsets)
+    return [r.min + next(remaining_offsets) if many else r.min for r, many in zip(target.region, wide, strict=True)]
 
 
 def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
@@ -87,7 +89,7 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
             inner = extent - 1 - position if call.reverse else position
             at = [r.min + (inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
             moves = [(r.extent, inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
-            to = _places(target, moves)
+            to = _target_indices(target, moves)
             value = cast(load(source.source, at, call.span), total_dtype)
             return seq(
                 [

@@ -1,4 +1,4 @@
-"""All implementations of tile operations that a backend may choose from: its own, and its family's."""
+"""Lists the implementations of tile operations that a backend may choose from: its own, and those of its family."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from tilecore.contract.records import Backend
 
 
 def implementations_of(backend: Backend) -> tuple[TileOpImpl, ...]:
-    own = tuple(backend.lowering.implementations)
+    backend_implementations = tuple(backend.lowering.implementations)
     if backend.lowering.family == "simt":
         from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
 
-        return (*own, *IMPLEMENTATIONS)
+        return (*backend_implementations, *IMPLEMENTATIONS)
     if backend.lowering.family != "loops":
-        return own
+        return backend_implementations
     from tilecore.lowering import tile_ops
     from tilecore.lowering.loops import gemm
     from tilecore.lowering.tile_ops.discovery import implementations_in
 
-    return (*own, *implementations_in(tile_ops), *gemm.IMPLEMENTATIONS)
+    return (*backend_implementations, *implementations_in(tile_ops), *gemm.IMPLEMENTATIONS)

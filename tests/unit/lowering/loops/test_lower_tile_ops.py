@@ -168,7 +168,7 @@ def test_what_the_code_generator_does_itself_stays():
     assert {row["op"]: row["implementation"] for row in env.report["tile_ops"]} == {
         "copy": "loops", "sync_threads": "nothing", "print": "one element after the other", "fill": "loops",
     }  # fmt: skip
-    assert [op.name for op in TILE_OPS.values() if op.kept] == ["atomic_element", "device_assert", "assume"]
+    assert [op.name for op in TILE_OPS.values() if op.is_emitted] == ["atomic_element", "device_assert", "assume"]
 
 
 def test_choose_looks_at_implementations_of_the_operation_only():

@@ -137,12 +137,12 @@ def under_another_shape(f, Y):
 
 
 REASONS = {
-    in_reverse: ("its elements are not taken one by one in the order of the loops", lambda x: x[::-1]),
+    in_reverse: ("its indices are not the loop variables, each once", lambda x: x[::-1]),
     outside_of_loops: (
         "used outside of T.Parallel and tile operations",
         lambda x: np.concatenate([x[5:6] + 1, x[1:]]),
     ),
-    under_another_shape: ("it is seen under another shape or element type", lambda x: x),
+    under_another_shape: ("it is viewed with another shape or element type", lambda x: x),
 }
 
 

@@ -127,7 +127,7 @@ def test_a_condition_that_all_threads_read_behind_a_jump_of_some():
                         continue
                     T.sync_threads()
 
-    with pytest.raises(LanguageError, match="threads 0 to 127 must wait for each other here") as caught:
+    with pytest.raises(LanguageError, match="threads 0 to 127 need a barrier here") as caught:
         lowered(kernel, "insert_barriers")
     assert caught.value.location is not None
 

@@ -57,14 +57,14 @@ def factor(emit: Expressions, node: Any) -> Value:
 
 
 def _sum(emit: Expressions, node: Any) -> Value:
-    return _joined(emit, node, emit.value(node.a), emit.value(node.b))
+    return _binary_operation(emit, node, emit.value(node.a), emit.value(node.b))
 
 
 def _plain(emit: Expressions, node: Any) -> Value:
-    return _joined(emit, node, factor(emit, node.a), factor(emit, node.b))
+    return _binary_operation(emit, node, factor(emit, node.a), factor(emit, node.b))
 
 
-def _joined(emit: Expressions, node: Any, a: Value, b: Value) -> Value:
+def _binary_operation(emit: Expressions, node: Any, a: Value, b: Value) -> Value:
     word = _ARITHMETIC[type(node).__name__]
     if is_float(a.dtype):
         return same(emit.fn, a, f"f{word} {a.type} {a.text}, {b.text}")
@@ -102,8 +102,8 @@ def _divisor(emit: Expressions, a: Value, b: Value, node: Any) -> Value:
         low = emit.fn.op(f"icmp eq {a.type} {a.text}, {lowest}")
         minus = emit.fn.op(f"icmp eq {b.type} {b.text}, {literal(-1, b.dtype, b.lanes).text}")
         bad = emit.fn.op(f"or {test} {bad}, {emit.fn.op(f'and {test} {low}, {minus}')}")
-    one = literal(1, b.dtype, b.lanes).text
-    return same(emit.fn, b, f"select {test} {bad}, {b.type} {one}, {b.type} {b.text}")
+    unit = literal(1, b.dtype, b.lanes).text
+    return same(emit.fn, b, f"select {test} {bad}, {b.type} {unit}, {b.type} {b.text}")
 
 
 def _div(emit: Expressions, node: Any) -> Value:
@@ -184,8 +184,8 @@ def _bits(emit: Expressions, node: Any) -> Value:
 
 def _bitwise_not(emit: Expressions, node: Any) -> Value:
     a = emit.value(node.a)
-    ones = literal(True if a.dtype == "bool" else -1, a.dtype, a.lanes)
-    return wrapped(emit.fn, same(emit.fn, a, f"xor {a.type} {a.text}, {ones.text}"))
+    all_bits = literal(True if a.dtype == "bool" else -1, a.dtype, a.lanes)
+    return wrapped(emit.fn, same(emit.fn, a, f"xor {a.type} {a.text}, {all_bits.text}"))
 
 
 def _not(emit: Expressions, node: Any) -> Value:

@@ -76,9 +76,9 @@ def _store(emit: Expressions, memory: Memory, pointer: str, value: Value, orderi
 def _compare_and_swap(
     emit: Expressions, memory: Memory, pointer: str, compare: Value, value: Value, ordering: str
 ) -> Value:
-    (wanted, bits), (new, _) = _as_bits(emit, compare), _as_bits(emit, value)
+    (expected, bits), (new, _) = _as_bits(emit, compare), _as_bits(emit, value)
     failure = {"monotonic": "monotonic", "release": "monotonic", "seq_cst": "seq_cst"}.get(ordering, "acquire")
-    pair = emit.fn.op(f"cmpxchg ptr {pointer}, {bits} {wanted}, {bits} {new} {ordering} {failure}")
+    pair = emit.fn.op(f"cmpxchg ptr {pointer}, {bits} {expected}, {bits} {new} {ordering} {failure}")
     return _from_bits(emit, emit.fn.op(f"extractvalue {{ {bits}, i1 }} {pair}, 0"), memory.dtype)
 
 
@@ -93,8 +93,8 @@ def _exchange_loop(emit: Expressions, memory: Memory, pointer: str, word: str, v
     seen, previous = fn.fresh(), fn.fresh()
     fn.line(f"{seen} = phi {bits} [ {first}, %{before} ], [ {previous}, %{head} ]")
     old = _from_bits(emit, seen, memory.dtype)
-    joined = _combined(emit, word, widen(fn, old) if not old.text else old, widen(fn, value))
-    new, _ = _as_bits(emit, joined)
+    combined = _combined(emit, word, widen(fn, old) if not old.text else old, widen(fn, value))
+    new, _ = _as_bits(emit, combined)
     failure = "monotonic" if ordering in ("monotonic", "release") else "acquire"
     pair = fn.op(f"cmpxchg ptr {pointer}, {bits} {seen}, {bits} {new} {ordering} {failure}")
     fn.line(f"{previous} = extractvalue {{ {bits}, i1 }} {pair}, 0")

@@ -57,8 +57,8 @@ def _library(fn: Function, name: str, args: list[Value]) -> Value:
     for lane in range(lanes):
         parts = [fn.op(f"extractelement {a.type} {a.text}, i64 {lane}") for a in args]
         operands = ", ".join(f"{kind} {p}" for p in parts)
-        one = fn.op(f"call {kind} @{symbol}({operands})")
-        total = fn.op(f"insertelement {args[0].type} {total}, {kind} {one}, i64 {lane}")
+        unit = fn.op(f"call {kind} @{symbol}({operands})")
+        total = fn.op(f"insertelement {args[0].type} {total}, {kind} {unit}, i64 {lane}")
     return Value(total, args[0].dtype, lanes)
 
 
@@ -68,8 +68,8 @@ def _library(fn: Function, name: str, args: list[Value]) -> Value:
 def _rsqrt(emit: Expressions, node: Any) -> Value:
     value = emit.value(node.args[0])
     root = call(emit.fn, "sqrt", [value])
-    one = literal(1.0, value.dtype, value.lanes)
-    return Value(emit.fn.op(f"fdiv {value.type} {one.text}, {root.text}"), value.dtype, value.lanes)
+    unit = literal(1.0, value.dtype, value.lanes)
+    return Value(emit.fn.op(f"fdiv {value.type} {unit.text}, {root.text}"), value.dtype, value.lanes)
 
 
 def _isnan(emit: Expressions, node: Any) -> Value:
@@ -108,12 +108,12 @@ def _sigmoid(emit: Expressions, node: Any) -> Value:
     """1 / (1 + exp(-x)), of float64 from exp(-|x|), which never overflows."""
     fn, value = emit.fn, emit.value(node.args[0])
     if computed(value.dtype) == "double":
-        zero, one = (literal(number, value.dtype, value.lanes).text for number in (0.0, 1.0))
+        zero, unit = (literal(number, value.dtype, value.lanes).text for number in (0.0, 1.0))
         size = call(fn, "fabs", [value])
         power = _library(fn, "exp", [Value(fn.op(f"fneg {value.type} {size.text}"), value.dtype, value.lanes)])
         negative = fn.op(f"fcmp olt {value.type} {value.text}, {zero}")
-        above = fn.op(f"select {vector('i1', value.lanes)} {negative}, {value.type} {power.text}, {value.type} {one}")
-        below = fn.op(f"fadd {value.type} {power.text}, {one}")
+        above = fn.op(f"select {vector('i1', value.lanes)} {negative}, {value.type} {power.text}, {value.type} {unit}")
+        below = fn.op(f"fadd {value.type} {power.text}, {unit}")
         return Value(fn.op(f"fdiv {value.type} {above}, {below}"), value.dtype, value.lanes)
     return polynomials.emit(fn, "sigmoid", value)
 

@@ -159,12 +159,12 @@ def _narrow_small(fn: Function, text: str, lanes: int, facts: Facts) -> str:
     aligner = (127 + (1 - bias - fraction) + 23) << 23
     denormal = b.op("sub", b.add_float(size, aligner), aligner)
     is_normal = b.compare("uge", size, (127 + 1 - bias) << 23)
-    made = b.select(is_normal, normal, denormal)
+    converted = b.select(is_normal, normal, denormal)
     if facts.has_nan:
         nan = (1 << (width - 1)) - 1
-        made = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), made)
+        converted = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), converted)
     sign = b.op("and", b.op("lshr", bits, 32 - width), 1 << (width - 1))
-    return b.cast("trunc", b.op("or", made, sign), "i32", "i8")
+    return b.cast("trunc", b.op("or", converted, sign), "i32", "i8")
 
 
 def neighbour(fn: Function, x: Value, y: Value) -> Value:

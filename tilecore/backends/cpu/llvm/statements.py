@@ -206,14 +206,14 @@ class Statements:
         """The mask in a form that LLVM knows nothing of. Of numbers that are cut off to fewer bits, under a constant
         mask with one lane, it stores all bits from before, over the neighbours (seen on x86 with AVX-512)."""
         if mask.lanes > 64:  # no register has a bit for each lane: one bit for all
-            one = self.fn.op('call i32 asm "", "=r,0"(i32 1)')
-            bit = Value(self.fn.op(f"trunc i32 {one} to i1"), "bool", 1)
+            true_int = self.fn.op('call i32 asm "", "=r,0"(i32 1)')
+            bit = Value(self.fn.op(f"trunc i32 {true_int} to i1"), "bool", 1)
             return self.fn.op(f"and {mask.type} {mask.text}, {self.fn.broadcast(bit, mask.lanes).text}")
         bits = 32 if mask.lanes <= 32 else 64
-        ones = self.fn.op(f'call i{bits} asm "", "=r,0"(i{bits} -1)')
+        all_ones = self.fn.op(f'call i{bits} asm "", "=r,0"(i{bits} -1)')
         if mask.lanes < bits:
-            ones = self.fn.op(f"trunc i{bits} {ones} to i{mask.lanes}")
-        lanes = self.fn.op(f"bitcast i{mask.lanes} {ones} to {mask.type}")
+            all_ones = self.fn.op(f"trunc i{bits} {all_ones} to i{mask.lanes}")
+        lanes = self.fn.op(f"bitcast i{mask.lanes} {all_ones} to {mask.type}")
         return self.fn.op(f"and {mask.type} {mask.text}, {lanes}")
 
     def _evaluate(self, node: Evaluate) -> None:

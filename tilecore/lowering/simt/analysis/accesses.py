@@ -1,4 +1,5 @@
-"""Decides which accesses between two barriers conflict, so that threads need a barrier between them."""
+"""Dependence analysis: decides which accesses between two barriers conflict, so that they need a barrier between
+them."""
 
 from __future__ import annotations
 
@@ -24,19 +25,19 @@ class PendingAccess:
     """An access since the last barrier.
 
     memory: the buffer that owns the accessed memory.
-    place: the indices of the access in ``memory``; None for an access through a view.
+    indices: the indices of the access in ``memory``; None for an access through a view.
     slot: the first index, in terms of the variables of the current statement; None where it differs between threads
     or changes inside the statement.
     atomic: the kind of an atomic operation, "" for none.
     partitioned: each element is accessed by one thread only (the accesses of a parallel nest).
-    single: the thread itself accesses one element at once; not an operation of many threads, not an asynchronous one.
+    single: each thread accesses its element by itself, not in an operation of many threads or an asynchronous one.
     crossed_loops: the loops that have begun another iteration or ended since; False when one of them is a while loop.
     threads: the range of threads that execute the access.
-    settled: a barrier of ``threads`` has ordered the access for them, but not for other threads.
+    is_ordered_within: a barrier of ``threads`` has ordered the access for them, but not for other threads.
     """
 
     memory: Var
-    place: tuple[Any, ...] | None
+    indices: tuple[Any, ...] | None
     slot: Any
     writes: bool
     atomic: str = ""
@@ -44,19 +45,19 @@ class PendingAccess:
     single: bool = False
     crossed_loops: tuple[For, ...] | bool = ()
     threads: ThreadRange = NOBODY
-    settled: bool = False
+    is_ordered_within: bool = False
 
     @cached_property
     def text(self) -> tuple[str, ...] | None:
         """The indices as text; accesses are compared by it."""
-        return None if self.place is None else tuple(str(index) for index in self.place)
+        return None if self.indices is None else tuple(str(index) for index in self.indices)
 
     @cached_property
     def key(self) -> Hashable:
-        """Equal for accesses that need not be told apart."""
+        """A key that is equal for accesses with the same conflicts."""
         crossed = self.crossed_loops if isinstance(self.crossed_loops, bool) else tuple(map(id, self.crossed_loops))
         kind = self.writes, self.atomic, self.partitioned, self.single
-        return self.memory, self.text, str(self.slot), kind, crossed, self.threads, self.settled
+        return self.memory, self.text, str(self.slot), kind, crossed, self.threads, self.is_ordered_within
 
 
 class ConflictAnalysis:
@@ -64,7 +65,7 @@ class ConflictAnalysis:
 
     offsets: (start, size) in bytes of each shared buffer in the block's arena; they may overlap.
     aliases: for each parameter the parameters that it may alias.
-    around: the loops around the current statement; the caller keeps them.
+    enclosing_loops: the loops around the current statement; the caller keeps them up to date.
     aliased: the names of parameters that conflicted only because they may alias.
     """
 
@@ -73,7 +74,7 @@ class ConflictAnalysis:
     ) -> None:
         self.offsets, self.aliases = offsets, aliases
         self.owners = Owners(threads, body)
-        self.around: list[For] = []
+        self.enclosing_loops: list[For] = []
         self.aliased: set[str] = set()
         self.analyzer = Analyzer()
         loops = collect(body, For)
@@ -84,16 +85,16 @@ class ConflictAnalysis:
         self.moving = {axis.var for axis in threads.axes} | {loop.loop_var for loop in loops}
 
     def of_threads(self, threads: Threads, body: Stmt) -> ConflictAnalysis:
-        """The analysis for the code of a range of threads; it shares ``around`` and ``aliased`` with this one."""
+        """The analysis for the code of a range of threads; it shares ``enclosing_loops`` and ``aliased``."""
         analysis = ConflictAnalysis(threads, body, self.offsets, self.aliases)
-        analysis.around, analysis.aliased = self.around, self.aliased
+        analysis.enclosing_loops, analysis.aliased = self.enclosing_loops, self.aliased
         return analysis
 
     def _bind(self, var: Var, least: Any, extent: Any) -> None:
         self.analyzer.bind(var, Range.from_min_extent(least, extent))
 
     def conflict(self, a: PendingAccess, b: PendingAccess) -> bool:
-        """Whether two accesses, the first one earlier, need a barrier between them. Notes parameters that alias."""
+        """Do two accesses, the first one earlier, need a barrier between them? Notes parameters that alias."""
         if not (a.writes or b.writes):
             return False
         if not a.memory.same_as(b.memory):
@@ -108,9 +109,9 @@ class ConflictAnalysis:
 
     def _has_one_owner(self, a: PendingAccess, b: PendingAccess) -> bool:
         """Do the indices show that each element that both access is accessed by one thread only?"""
-        if not (a.single and b.single) or a.place is None or b.place is None:
+        if not (a.single and b.single) or a.indices is None or b.indices is None:
             return False
-        return self.owners.same_thread(a.place, b.place)
+        return self.owners.same_thread(a.indices, b.indices)
 
     def _overlap(self, a: Var, b: Var) -> bool:
         """Do two shared buffers overlap in the arena?"""
@@ -129,37 +130,37 @@ class ConflictAnalysis:
         return True
 
     def _same_thread_of_aliases(self, a: PendingAccess, b: PendingAccess) -> bool:
-        """Does one thread do both accesses of each element, if the two parameters alias?"""
-        if not (a.single and b.single) or a.place is None or b.place is None:
+        """Is each element accessed by the same thread in both accesses, if the two parameters alias?"""
+        if not (a.single and b.single) or a.indices is None or b.indices is None:
             return False
         crossed: list[For] = []
         for loops in (a.crossed_loops, b.crossed_loops):
             if isinstance(loops, bool):
                 return False
             crossed += loops
-        same_iteration = [loop.loop_var for loop in self.around if not any(loop.same_as(c) for c in crossed)]
+        same_iteration = [loop.loop_var for loop in self.enclosing_loops if not any(loop.same_as(c) for c in crossed)]
         if a.text == b.text:  # different iterations access different elements
-            same_iteration += [loop.loop_var for loop in crossed if self._disjoint(a.place, loop)]
-        return self.owners.same_thread(a.place, b.place, same_iteration)
+            same_iteration += [loop.loop_var for loop in crossed if self._disjoint(a.indices, loop)]
+        return self.owners.same_thread(a.indices, b.indices, same_iteration)
 
     # -- two writes ----------------------------------------------------------------------------------------------
 
     def _same_thread(self, a: PendingAccess, b: PendingAccess) -> bool:
-        """Is an element that both write written by the same thread?"""
-        if not (a.partitioned and b.partitioned) or a.atomic or b.atomic or a.place is None or a.text != b.text:
+        """Is each element that both accesses write written by the same thread?"""
+        if not (a.partitioned and b.partitioned) or a.atomic or b.atomic or a.indices is None or a.text != b.text:
             return False
         for loops in (a.crossed_loops, b.crossed_loops):
-            if isinstance(loops, bool) or not all(self._disjoint(a.place, loop) for loop in loops):
+            if isinstance(loops, bool) or not all(self._disjoint(a.indices, loop) for loop in loops):
                 return False
         return True
 
-    def _disjoint(self, place: tuple[Any, ...], loop: For) -> bool:
+    def _disjoint(self, indices: tuple[Any, ...], loop: For) -> bool:
         """Do different iterations of a loop access different elements, or all of them the same ones?"""
-        used = set().union(*(variables(index) for index in place))
+        used = set().union(*(variables(index) for index in indices))
         bound_inside = {b.var for b in collect(loop, Bind)}
         if used & bound_inside:
             return False
-        return loop.loop_var not in used or any(self._dominates(index, loop.loop_var) for index in place)
+        return loop.loop_var not in used or any(self._dominates(index, loop.loop_var) for index in indices)
 
     def _dominates(self, index: Any, var: Var) -> bool:
         """Does one step of ``var`` change the index by more than all of its other variables together can?"""
@@ -177,17 +178,17 @@ def distinct(accesses: Iterable[PendingAccess]) -> frozenset[PendingAccess]:
     return frozenset({access.key: access for access in accesses}.values())
 
 
-def carried(access: PendingAccess, node: Any) -> PendingAccess:
-    """An access of an iteration of loop ``node`` as the next iteration sees it."""
+def in_next_iteration(access: PendingAccess, node: Any) -> PendingAccess:
+    """An access of an iteration of loop ``node``, in terms of the variables of the next iteration."""
     if not isinstance(node, For):
-        return left(access, node)
+        return after_loop(access, node)
     previous = {node.loop_var: node.loop_var - const(1, dtype_of(node.loop_var))}
     slot = None if _is_bound(access.slot, node.body) else substitute(access.slot, previous)
     return replace(access, slot=slot, crossed_loops=_crossed(access, node))
 
 
-def left(access: PendingAccess, node: Any) -> PendingAccess:
-    """An access in loop ``node`` as the code behind the loop sees it: the loop's variable has no value there."""
+def after_loop(access: PendingAccess, node: Any) -> PendingAccess:
+    """An access in loop ``node``, in terms of the variables after the loop, where the loop variable has no value."""
     slot = None if _is_bound(access.slot, node) else access.slot
     return replace(access, slot=slot, crossed_loops=_crossed(access, node))
 
@@ -210,7 +211,7 @@ def _is_bound(index: Any, node: Any) -> bool:
 def slots_differ(a: Any, b: Any) -> bool:
     """Are two first indices different slots of a circular buffer, as (x + c) % n and (x + d) % n are?
 
-    One of them may lack its remainder, where that is known to change nothing. None: an unknown index.
+    One of them may lack the remainder, if the remainder provably does not change it. None: an unknown index.
     """
     if a is None or b is None:
         return False

@@ -1,4 +1,4 @@
-"""The calls of asynchronous copies: a thread starts copies, commits them as a group, and waits for groups."""
+"""Defines the calls of asynchronous copies: a thread starts copies, commits them as a group, and waits for groups."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def commit() -> Stmt:
 
 
 def wait(groups: int) -> Stmt:
-    """``simt.wait_async``: all of the thread's groups but the last ``groups`` have landed."""
+    """``simt.wait_async``: the thread waits until all of its groups but the last ``groups`` have completed."""
     return thread_statement(WAIT_ASYNC, [groups])

@@ -9,17 +9,20 @@ from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var, structural_equal
 
 
 def may_alias_parameters(func: PrimFunc, accessed: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
-    """For each parameter that is only read the written ones of its element type and shape, and the other way round.
+    """For each parameter that is only read, the written ones of its element type and shape, and vice versa.
 
-    A call may give one tensor for others too (:func:`tilecore.ir.memory_writes.may_alias`). Those need no barriers: it
-    is right only where each element is read before the same iteration writes it, and so by the same thread."""
+    Other parameters may alias as well (:func:`tilecore.ir.memory_writes.may_alias`), but need no barriers: passing one
+    tensor for them is correct only if each element is read before the same iteration writes it, by the same thread.
+    """
     params = [p for p in func.params if is_buffer_var(p)]
     written_params = [p for p in params if p in written]
     read_params = [p for p in params if p in accessed and p not in written]
     aliases: dict[Var, set[Var]] = {}
-    for one in read_params:
-        for other in written_params:
-            if dtype_of(one) == dtype_of(other) and structural_equal(list(one.shape), list(other.shape)):
-                aliases.setdefault(one, set()).add(other)
-                aliases.setdefault(other, set()).add(one)
+    for read_param in read_params:
+        for written_param in written_params:
+            if dtype_of(read_param) == dtype_of(written_param) and structural_equal(
+                list(read_param.shape), list(written_param.shape)
+            ):
+                aliases.setdefault(read_param, set()).add(written_param)
+                aliases.setdefault(written_param, set()).add(read_param)
     return aliases

@@ -1,4 +1,4 @@
-"""Decides which index expressions may wrap in int32; the analyzer simplifies as if nothing wrapped."""
+"""Decides which index expressions may overflow int32; the analyzer simplifies as if nothing overflowed."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 The index of ``X[tx * 8 + j]`` with j below 8 determines the thread: two such accesses of one element are by one thread.
 The difference of two indices along an axis of the buffer is ``sum(c * d) + remainder``: d is the distance of the two
-threads along an axis of the block, the remainder is what loops add, each access in an iteration of its own. Where the
-coefficients c are so far apart that only d = 0 for all axes gives 0 (digits of a number in mixed radix), different
-threads access different elements.
+threads along an axis of the block, and the remainder is the difference that loop variables make, which may be in
+different iterations. If the coefficients c are so far apart that only d = 0 for all axes gives 0 (as the digits of a
+number in mixed radix), different threads access different elements.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ class Owners:
         key = (str(list(a)), str(list(b)), fixed)
         if key not in self.results:
             determined = set()
-            for one, other in zip(a, b, strict=True):
-                determined |= self._determined_axes(one, other, fixed)
+            for first, second in zip(a, b, strict=True):
+                determined |= self._determined_axes(first, second, fixed)
             self.results[key] = len(determined) == len(self.axes)
         return self.results[key]
 
-    def _determined_axes(self, one: Any, other: Any, fixed: frozenset[Var]) -> set[Var]:
+    def _determined_axes(self, first: Any, second: Any, fixed: frozenset[Var]) -> set[Var]:
         """The axes of the block along which two threads have the same index wherever these two indices are equal."""
-        if any(collect(index, TensorLoad, Call) or variables(index) & self.bound for index in (one, other)):
+        if any(collect(index, TensorLoad, Call) or variables(index) & self.bound for index in (first, second)):
             return set()
         steps: dict[Var, int] = {}
         for axis in self.axes:
-            stride, other_stride = coefficient(one, axis.var), coefficient(other, axis.var)
+            stride, other_stride = coefficient(first, axis.var), coefficient(second, axis.var)
             if not isinstance(stride, int) or stride != other_stride:
                 return set()
             if stride:
                 steps[axis.var] = abs(stride)
         if not steps:
             return set()
-        reach = self._largest_remainder(one, other, fixed)
+        reach = self._largest_remainder(first, second, fixed)
         if reach is None:
             return set()
         extents = {axis.var: axis.extent for axis in self.axes}
@@ -67,12 +67,12 @@ class Owners:
             reach += step * (extents[var] - 1)
         return set(steps)
 
-    def _largest_remainder(self, one: Any, other: Any, fixed: frozenset[Var]) -> int | None:
+    def _largest_remainder(self, first: Any, second: Any, fixed: frozenset[Var]) -> int | None:
         """The largest difference of the two indices for one and the same thread; None where no bound is known."""
         analyzer = Analyzer()
         same_thread = {axis: const(0, dtype_of(axis)) for axis in self.all_axes}
         sides = []
-        for name, index in (("a", one), ("b", other)):
+        for name, index in (("a", first), ("b", second)):
             moving = {
                 var: Var(f"{var.name}_{name}", dtype_of(var))
                 for var in variables(index)

@@ -1,4 +1,4 @@
-"""Nests of parallel loops, and the memory that they access."""
+"""Describes nests of parallel loops, and the memory that they access."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from tilecore.ir.build import constant, op_name
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.scopes import is_fragment, is_own
-from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, PRINT
+from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT
 from tilecore.ir.visit import collect
 
-# the user's annotations of a nest that decide how it is partitioned
-LOOP_HINTS = (LoopAttr.COALESCED_WIDTH, LoopAttr.LOOP_LAYOUT)
+# annotation of a nest that lowers a tile operation on private memory: in a kernel that uses thread indices, each thread
+# executes the whole nest
+# the user's annotations of a nest: how many neighbouring elements a thread takes, and a T.Fragment to partition it by
+LoopAttr.COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Nest:
 
     @property
     def is_private(self) -> bool:
-        """Was it a tile operation on a thread's own memory?"""
+        """Does the nest lower a tile operation on private memory?"""
         return LoopAttr.PRIVATE in self.node.annotations
 
     @property
@@ -92,13 +94,15 @@ class Nest:
 
 
 def effects_in(node: Any) -> bool:
-    """Does it have a side effect besides stores: an atomic operation, a print?"""
-    return any(op_name(c) in (ATOMIC_ELEMENT, PRINT) for c in collect(node, Call))
+    """Does the node have a side effect besides stores, as an atomic operation or a print?"""
+    return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
 
 
 def is_for_one(nest: Nest) -> bool:
-    """Must only one thread execute each iteration? It must where a second execution would compute other values: the
-    nest uses the result of an atomic operation, or reads memory of the block that it also writes."""
+    """Must only one thread execute each iteration, because a second execution could compute other values?
+
+    That is so if the nest uses the result of an atomic operation, or reads memory of the block that it also writes.
+    """
     if any(effects_in(n.value) for n in collect(nest.body, Bind, BufferStore)):
         return True
     block_accesses = [a for a in nest.accesses if not is_own(a.buffer)]
@@ -107,20 +111,20 @@ def is_for_one(nest: Nest) -> bool:
 
 
 def keeps_values(nest: Nest) -> bool:
-    """Does it write a thread's own memory, or a fragment, that is allocated outside of the nest?"""
+    """Does the nest write private memory or a fragment that is allocated outside of it?"""
     allocated_inside = {a.buffer for a in collect(nest.body, AllocBuffer)}
     return any(a.writes and is_own(a.buffer) and a.buffer not in allocated_inside for a in nest.accesses)
 
 
 def is_parallel(node: Any) -> bool:
-    """Is it a parallel loop?"""
+    """Is the node a parallel loop?"""
     return isinstance(node, For) and node.kind == ForKind.PARALLEL
 
 
 def accesses_of(node: Any) -> list[Access]:
     """Every load and store inside ``node``, in order; the element of an atomic operation counts as a write."""
     accesses: list[Access] = []
-    addressed: list[Any] = []  # elements whose address a call takes: they are not loaded
+    addressed: list[Any] = []  # elements whose address is an argument of a call; they are not loaded
 
     def call(n: Call) -> None:
         if op_name(n) == ATOMIC_ELEMENT:

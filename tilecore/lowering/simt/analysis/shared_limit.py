@@ -15,28 +15,29 @@ def too_much_shared(
     placed: Placed,
     total: int,
     needed: Callable[[Mapping[Var, int]], int],
-    place: Location | None,
+    location: Location | None,
     env: PassEnv,
 ) -> LimitError:
     """The error that says how much shared memory the kernel needs, and which change makes it fit.
 
     placed: offset and size of each shared buffer, in bytes. total: the bytes that a block needs. needed: the bytes that
-    a block would need with buffers of the given sizes. place: where the largest buffer is allocated.
+    a block would need with buffers of the given sizes. location: where the largest buffer is allocated.
     """
     limit = env.capabilities.shared_bytes
     largest = sorted(placed, key=lambda b: -placed[b][1])
     return LimitError(
         f"the kernel needs {total} bytes of shared memory",
-        location=place,
+        location=location,
         found=", ".join(f"{b.name} {placed[b][1]}" for b in largest[:6]),
         expected=f"at most {limit} bytes on {env.target.kind}: {total - limit} less",
         hint=(_fewer_stages(placed, needed, limit, env) or _smaller(placed, needed, limit, largest[0]))
-        + _not_asked_for({b: placed[b] for b in largest[:6]}, env),
+        + _demoted_fragments({b: placed[b] for b in largest[:6]}, env),
     )
 
 
 def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, env: PassEnv) -> str | None:
-    """The most stages of the kernel's deepest pipeline with which it fits."""
+    """A hint with the largest number of stages of the deepest pipeline with which the kernel fits; None if there is
+    none."""
     tiles = {str(b.name) for b in placed}
     rows = [row for row in env.report.get("pipelines", ()) if row.get("stages", 1) > 1]
     rows = [row for row in rows if tiles & set(str(row["tiles"]).split(", "))]
@@ -56,7 +57,7 @@ def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: 
     """A hint that says to what fraction all tiles must shrink, where fewer stages alone are not enough."""
     sizes = {b: size for b, (_, size) in placed.items()}
     least = needed(dict.fromkeys(sizes, 1))
-    if least > limit:  # each begins at a place that is aligned
+    if least > limit:  # because each buffer is aligned
         return f"fewer buffers: {len(sizes)} of one byte each would need {least} bytes, aligned"
     part = 2
     while needed({b: max(1, size // part) for b, size in sizes.items()}) > limit:
@@ -64,12 +65,12 @@ def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: 
     rest = {b: size for b, size in sizes.items() if b is not largest}
     spare = limit - needed(rest)
     alone = f"; {largest.name} alone may have {spare} bytes beside the others" if spare > 0 and rest else ""
-    words = "half" if part == 2 else f"1/{part} of"
-    return f"tiles of {words} this size fit: smaller sides, or narrower element types{alone}"
+    fraction = "half" if part == 2 else f"1/{part} of"
+    return f"tiles of {fraction} this size fit: smaller sides, or narrower element types{alone}"
 
 
-def _not_asked_for(placed: Placed, env: PassEnv) -> str:
-    """Of the buffers, those that the kernel allocates as fragments, and why they are here."""
-    kept = {str(row["buffer"]): str(row["layout"]) for row in env.report.get("layouts", ())}
-    reasons = {str(b.name): kept.get(str(b.name), "").partition("shared memory: ")[2] for b in placed}
+def _demoted_fragments(placed: Placed, env: PassEnv) -> str:
+    """A hint that names the buffers which the kernel allocates as fragments, and why they are in shared memory."""
+    layouts = {str(row["buffer"]): str(row["layout"]) for row in env.report.get("layouts", ())}
+    reasons = {str(b.name): layouts.get(str(b.name), "").partition("shared memory: ")[2] for b in placed}
     return "".join(f"; {name} is a fragment, kept in shared memory: {why}" for name, why in reasons.items() if why)

@@ -103,7 +103,7 @@ def layout_of(grid: Grid, m: int, n: int, threads: int) -> FragmentLayout:
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    """Why this implementation does not take the call; None: it does."""
+    """The reason why this implementation does not apply to the call; None if it applies."""
     reason = needs_constant_sizes(call, env)
     if reason is not None:
         return reason

@@ -31,7 +31,7 @@ MAX_PARTIALS = 4  # partial totals of each result
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    """Why this implementation does not take the call; None: it does."""
+    """The reason why this implementation does not apply to the call; None if it applies."""
     if not is_fragment(call.src.source) or not is_fragment(call.dst.source):
         return "source and result are not both fragments"
     return None if is_whole(call.src) and is_whole(call.dst) else "it reduces a part of a fragment"
@@ -42,9 +42,9 @@ def kept_axes(call: TileCall) -> list[int]:
     return [a for a in range(len(call.src.region)) if a != call.dim]
 
 
-def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
+def relate(call: TileCall, layouts: dict[Any, Any]) -> dict[Any, Any]:
     """The layout of the result: that of the source without the reduced axis, or with one element along it."""
-    layout: FragmentLayout | None = known.get(call.src.source)
+    layout: FragmentLayout | None = layouts.get(call.src.source)
     if layout is None:
         return {}
     result = layout.project(kept_axes(call))

@@ -18,7 +18,7 @@ from tilecore.lowering.simt.tile_ops.thread_elements import element_of, steps_of
 
 
 def is_sunk(call: TileCall, env: ThreadEnv) -> bool:
-    """Is the reduction of this result across threads sunk behind the loop?"""
+    """Is the reduction of this result across threads sunk out of the loop?"""
     if CallAttr.SUNK not in call.hints:
         return False
     partial = next((p for p in env.state(PartialSums).by_sum.values() if call.dst.source in p.sums), None)

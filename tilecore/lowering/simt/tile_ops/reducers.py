@@ -29,7 +29,7 @@ def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
 
 
 def is_fill(node: Any, reducers: dict[Var, str]) -> bool:
-    """Is it a store that starts a reducer anew rather than adding to it?"""
+    """Is the node a store that initializes a reducer rather than adding to it?"""
     if not isinstance(node, BufferStore) or node.buffer not in reducers:
         return False
     return not any(load.source.same_as(node.buffer) for load in collect(node.value, TensorLoad))
