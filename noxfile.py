@@ -48,6 +48,7 @@ def docs(session: nox.Session) -> None:
         "pytest",
         "tests/test_docs.py",
         "tests/test_tutorial.py",
+        "tests/test_extend.py",
         "tests/unit/plugins/test_hooks_doc.py",
         *session.posargs,
     )

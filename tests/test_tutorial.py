@@ -91,7 +91,12 @@ def patched(text: str, diff: str) -> str:
 
 
 class Workplace:
-    """A folder with what a newcomer has: an environment with tilecore, and a shell."""
+    """A folder with what a newcomer has: an environment with tilecore, and a shell.
+
+    package: the folder that the paths of blocks start from.
+    """
+
+    package = "tile-acme"
 
     def __init__(self, folder: Path, cache: Path | None = None) -> None:
         self.here = self.start = folder / "work"
@@ -113,7 +118,7 @@ class Workplace:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def write(self, block: Block) -> None:
-        path = self.start / "tile-acme" / block.path
+        path = self.start / self.package / block.path
         assert path.resolve().is_relative_to(self.start.resolve())
         path.parent.mkdir(parents=True, exist_ok=True)
         before = "" if block.role == "title" else path.read_text()
@@ -136,7 +141,12 @@ class Workplace:
 
 def follow(page: str, folder: Path, cache: Path | None = None) -> int:
     """Do all that a page says; the number of blocks that did something. cache: kernels and simulator of other pages."""
-    place, printed, done = Workplace(folder, cache), "", 0
+    return carry_out(page, Workplace(folder, cache))
+
+
+def carry_out(page: str, place: Workplace) -> int:
+    """As :func:`follow`, in a workplace that is there."""
+    printed, done = "", 0
     for block in blocks_of((ROOT / "docs" / page).read_text()):
         where = f"docs/{page}:{block.line}"
         if block.role in ("title", "append", "patch"):

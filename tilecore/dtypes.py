@@ -20,8 +20,9 @@ _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 class Facts:
     """What is known of one element type; the core derives all else from it.
 
-    dlpack: type code and bits of a storage element. torch: the attribute of the torch module, or None. numpy: the
-    attribute of numpy or ml_dtypes. c: the type's name in emitted C-family source.
+    dlpack: type code and bits of a storage element. torch: the attribute of the torch module; of a type that torch
+    lacks, the type whose tensors hold the bits. numpy: the attribute of numpy or ml_dtypes. c: the type's name in
+    emitted C-family source.
 
     Of a float, which is laid out as IEEE 754 does it: exponent, significand: bits of the exponent and of the fraction.
     has_infinity: the greatest exponent stands for infinity and NaN alone. Without it that exponent has numbers, too,
@@ -31,7 +32,7 @@ class Facts:
     bits: int
     kind: str  # "int" | "uint" | "float" | "bool"
     dlpack: tuple[int, int]
-    torch: str | None
+    torch: str
     numpy: str
     c: str
     exponent: int = 0

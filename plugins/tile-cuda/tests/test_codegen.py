@@ -8,8 +8,7 @@ import pytest
 import thread_kernels as kernels
 from test_header import compiler
 from tile_cuda import architectures, codegen, nvcc, nvrtc, toolchain
-
-from tilecore.dtypes import FACTS
+from tile_cuda.target import DTYPES
 
 MADE = {
     "vector_add": kernels.vector_add,
@@ -17,7 +16,7 @@ MADE = {
     "pipelined_copy": kernels.pipelined_copy,
     "mma_tile": kernels.mma_tile,
     "expressions": lambda: kernels.expressions(
-        [t for t in FACTS if "int4" not in t and t not in ("tfloat32", "float4_e2m1fn")]
+        [t for t in DTYPES if "int4" not in t and t not in ("tfloat32", "float4_e2m1fn")]
     ),
 }
 LEAST = {"mma_tile": 80}

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import tile_cuda
 from tile_cuda import architectures, nvcc, nvrtc, toolchain
+from tile_cuda.target import DTYPES
 
+from tilecore.dtypes import FACTS, NARROW_FLOATS
 from tilecore.errors import ToolchainError
 
 SOURCES = {
@@ -50,6 +52,12 @@ def test_everything_compiles_with_nvrtc(name, source):
     options = [f"--gpu-architecture={name}", "--std=c++17"]
     binary, said = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
     assert binary is not None, said[:3000]
+
+
+def test_the_target_has_the_narrow_floats_that_the_header_defines():
+    text = (FOLDER / "tilecore_cuda" / "floats.h").read_text()
+    defined = {name for name in NARROW_FLOATS if re.search(rf"\b{FACTS[name].c}\b", text)}
+    assert defined == {*NARROW_FLOATS} & {*DTYPES}
 
 
 def test_nothing_is_left_out():

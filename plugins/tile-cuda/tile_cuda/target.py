@@ -7,12 +7,16 @@ from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
 from tile_cuda.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
-from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
 
 DLPACK_CUDA = 2
+# the element types that the headers define
+DTYPES = (
+    "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
+    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
+).split()
 
 _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
 
@@ -64,7 +68,7 @@ def capabilities(target: Target) -> Capabilities:
     """The element types, operations, limits and features of a resolved target."""
     arch = architecture_of(target)
     return Capabilities(
-        dtypes=frozenset(FACTS),
+        dtypes=frozenset(DTYPES),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=architectures.MAX_THREADS,

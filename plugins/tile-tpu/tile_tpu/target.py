@@ -7,12 +7,16 @@ import os
 from tile_tpu.chips import CHIPS, DEFAULT, chip_of, find_chip
 from tile_tpu.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
-from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
+# the element types that the headers define
+DTYPES = (
+    "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
+    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
+).split()
 # of the tensor unit: functions are not exact, numbers below the normal range are 0, there is no fused multiply-add
 _ROUNDING = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
 _FEATURES = ("atomics", "print", "device_assert", "dynamic_shapes", *_ROUNDING)
@@ -50,7 +54,7 @@ def detect() -> Presence:
 def capabilities(target: Target) -> Capabilities:
     chip = chip_of(target)
     return Capabilities(
-        dtypes=frozenset(FACTS),
+        dtypes=frozenset(DTYPES),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
         shared_bytes=chip.lanes * chip.lane_bytes,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from opencl_kernels import matmul
@@ -10,6 +13,7 @@ from tile_opencl.adapter import OpenCLAdapter
 
 import tilecore
 import tilecore.language as T
+from tilecore.dtypes import FACTS, NARROW_FLOATS
 from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.plugins import manager
 from tilecore.target import Target
@@ -103,3 +107,9 @@ def test_warps_are_refused_with_what_to_do():
     with pytest.raises(UnsupportedError, match=r"T\.shfl_xor on a target whose warps have 1 threads") as caught:
         tilecore.lower(func, target="opencl")
     assert "shared memory" in str(caught.value.hint)
+
+
+def test_the_target_has_the_narrow_floats_that_the_header_defines():
+    text = (Path(target.__file__).parent / "include" / "tilecore_opencl" / "floats.h").read_text()
+    defined = {name for name in NARROW_FLOATS if re.search(rf"\b{FACTS[name].c}\b", text)}
+    assert defined == {*NARROW_FLOATS} & {*target.DTYPES}

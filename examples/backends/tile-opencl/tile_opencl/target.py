@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from tile_opencl.devices import NoDevice, device, on_cpu, words
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
-from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
 
 FIRST = "0:0"
 # what every OpenCL 1.2 device of the full profile has at least; where there is none, kernels are compiled for that
 LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
+# the element types that the headers define
+DTYPES = (
+    "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
+    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
+).split()
 EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
 
 
@@ -41,7 +45,7 @@ def detect() -> Presence:
 def capabilities(target: Target) -> Capabilities:
     missing = set() if has(target, "cl_khr_fp64") else {"float64"}
     return Capabilities(
-        dtypes=frozenset(FACTS) - missing,
+        dtypes=frozenset(DTYPES) - missing,
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=int(target.get("threads") or 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 from tile_tpu.include import FOLDER
 from tile_tpu.simulate.build import INCLUDE
+from tile_tpu.target import DTYPES
 
+from tilecore.dtypes import FACTS, NARROW_FLOATS
 from tilecore.element_values import cast, value_type
 
 NARROW = {
@@ -52,6 +55,12 @@ def _functions() -> str:
         " *h = tc_half_from(1.5f); tc_atomic_add(h, tc_half_from(0.25f)); return old + tc_atomic_exchange(p, -7); }"
     )
     return "\n".join(lines)
+
+
+def test_the_target_has_the_narrow_floats_that_the_header_defines():
+    text = (FOLDER / "tilecore_tpu" / "floats.h").read_text()
+    defined = {name for name in NARROW_FLOATS if re.search(rf"\b{FACTS[name].c}\b", text)}
+    assert defined == {*NARROW_FLOATS} & {*DTYPES}
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,8 @@ from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT
 from tilecore.ir.visit import collect
 
-# annotation of a nest that lowers a tile operation on private memory: in a kernel that uses thread indices, each thread
-# executes the whole nest
-# the user's annotations of a nest: how many neighbouring elements a thread takes, and a T.Fragment to partition it by
-LoopAttr.COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
+# the user's annotations of a nest that decide how it is partitioned
+LOOP_HINTS = (LoopAttr.COALESCED_WIDTH, LoopAttr.LOOP_LAYOUT)
 
 
 @dataclass(frozen=True)
