@@ -63,7 +63,7 @@ def test_the_window_is_of_the_kernel_that_asks():
 def test_an_architecture_without_windows():
     kernel = built(hinted, "sm_75")
     assert launch_entry(kernel.artifact.entries[0]).is_plain
-    assert "stay in L2: sm_75 has no windows of L2" in str(kernel.explain())
+    assert "stay in L2: sm_75 has no L2 access policy windows" in str(kernel.explain())
 
 
 def test_hints_run_on_the_simulated_device(capsys, monkeypatch):

@@ -96,7 +96,7 @@ def test_they_are_asked_for_and_refused():
 
 def test_one_multiprocessor():
     kernel = checked((256, 136, 200), target="cuda -arch=sm_90a -multiprocessors=1", tile=(64, 64, 64), stages=6)
-    assert axis(kernel) is not None or reasons(kernel) == {"the kernel is laid out for 1 multiprocessor"}
+    assert axis(kernel) is not None or reasons(kernel) == {"the kernel is compiled for 1 multiprocessor"}
 
 
 def test_without_persistent_blocks():

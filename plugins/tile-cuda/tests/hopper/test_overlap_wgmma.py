@@ -133,7 +133,7 @@ def test_the_first_step_alone_pays_for_its_mask():
 
 LOOPS = {
     "other statements follow its last matrix product": "after",
-    "threads load tiles in it": "copied",
+    "threads, not the producer warp, load tiles in it": "copied",
     "its iterations allocate buffers or bind values": "own",
     "both its first statements and its last matrix product use s": "same sums",
     "it has no wgmma": "conditional",

@@ -233,7 +233,7 @@ def test_tf32_that_warpgroups_do_not_take(tb):
     kernel = multiplied((128, 64, 96), tile=(64, 64, 32), kinds=("float32", "float32", "float32"), tb=tb, stages=3)
     assert has_roles(kernel) == tb
     assert refusals(kernel) == (
-        set() if tb else {"its tf32 products use mma.sync, which does not gain from a producer warp"}
+        set() if tb else {"its tf32 matrix products use mma.sync, which does not gain from a producer warp"}
     )
 
 

@@ -65,13 +65,13 @@ def test_memory_of_the_kernel_has_no_window():
 
     _, _, env = around_pass(kernel, PASS)
     assert env.state(L2Windows).by_kernel == {}
-    assert notes(env)[0]["text"].endswith("stay in L2: only parameters are kept in L2")
+    assert notes(env)[0]["text"].endswith("stay in L2: the window must be a parameter")
 
 
 def test_architectures_without_windows():
     _, _, env = around_pass(annotated(), PASS, "cuda -arch=sm_75")
     assert env.state(L2Windows).by_kernel == {}
-    assert notes(env)[0]["text"].endswith("sm_75 has no windows of L2")
+    assert notes(env)[0]["text"].endswith("sm_75 has no L2 access policy windows")
 
 
 def test_kernels_without_annotations_have_none():
