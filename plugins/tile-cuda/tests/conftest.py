@@ -47,12 +47,12 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler to build the driver without a GPU")
-    made = tmp_path_factory.mktemp("driver") / "libfake.so"
+    library = tmp_path_factory.mktemp("driver") / "libfake.so"
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_driver.c"), "-o", os.fspath(made)],
+        [compiler, "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_driver.c"), "-o", os.fspath(library)],
         check=True,
     )
-    return FakeDriver(made)
+    return FakeDriver(library)
 
 
 @pytest.fixture

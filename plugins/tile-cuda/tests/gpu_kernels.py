@@ -64,11 +64,11 @@ def kernel(
         )
     sized = any(not isinstance(d, int) for p in params if isinstance(p, TensorParam) for d in p.shape)
     facts = {"grid": (BLOCKS, 1, 1), "threads": (128, 1, 1), **entry}
-    made = Artifact(
+    artifact = Artifact(
         name=name.removesuffix("_kernel"), target=str(target_here()), backend="tile-cuda", adapter=adapter,
         params=tuple(params), symbols=(Symbol("n", ("shape", 0, 0)),) if sized else (), workspaces=(),
         entries=(Entry(name, **facts),), out_idx=(), source=source, source_format="cu",
         binary=binary_of(source, (name,), adapter, arch), binary_format="cubin",
     )  # fmt: skip
     chosen = DriverAdapter(adapter)
-    return Launcher(made, chosen.load(made), chosen, CUDA)
+    return Launcher(artifact, chosen.load(artifact), chosen, CUDA)

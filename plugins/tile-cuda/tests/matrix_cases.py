@@ -1,4 +1,4 @@
-"""Matrix instructions as kernels whose fragments are filled by matrix_layouts.py, with operands and wanted results."""
+"""Matrix instructions as kernels whose fragments matrix_layouts.py fills, with operands and exact results."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def arrays(name: str, a: Any = None, b: Any = None) -> dict[str, np.ndarray]:
     }
 
 
-def wanted(given: dict[str, np.ndarray]) -> np.ndarray:
+def exact_result(operands: dict[str, np.ndarray]) -> np.ndarray:
     """``A @ B + C``, which the operands of :func:`arrays` make exact."""
-    exact = given["A"].astype(np.float64) @ given["B"].astype(np.float64) + given["C"].astype(np.float64)
-    return exact.astype(given["C"].dtype)
+    exact = operands["A"].astype(np.float64) @ operands["B"].astype(np.float64) + operands["C"].astype(np.float64)
+    return exact.astype(operands["C"].dtype)
 
 
 def sizes(name: str) -> tuple[int, int, int]:
@@ -90,12 +90,12 @@ def sizes(name: str) -> tuple[int, int, int]:
 
 
 def _offsets(name: str, count: int, place: Any, shape: tuple[int, int]) -> np.ndarray:
-    found = np.zeros((32, count), np.int32)
+    offsets = np.zeros((32, count), np.int32)
     for lane in range(32):
         for i in range(count):
             row, column = place(lane, i)
-            found[lane, i] = (problem(lane, name) * shape[0] + row) * shape[1] + column
-    return found
+            offsets[lane, i] = (problem(lane, name) * shape[0] + row) * shape[1] + column
+    return offsets
 
 
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -92,8 +92,8 @@ def test_right(queries, keys):
     kernel(q, k, v, out)
     scores = q.astype(np.float32) @ k.astype(np.float32).T * D**-0.5
     weights = np.exp(scores - scores.max(1, keepdims=True))
-    wanted = weights @ v.astype(np.float32) / weights.sum(1, keepdims=True)
-    np.testing.assert_allclose(out, wanted, rtol=2e-2, atol=2e-3)
+    expected = weights @ v.astype(np.float32) / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(out, expected, rtol=2e-2, atol=2e-3)
     source = kernel.get_kernel_source()
     assert "tc_wgmma_held_" in source
     assert source.count("tc_registers_acquire<240>") == 2

@@ -134,9 +134,9 @@ def few_bytes(X, Y, tile, sums, bar):
 
 @T.macro
 def product_in_shared(X, Y, tile, sums, bar):
-    there = T.alloc_shared((64, 64), "float32")
+    shared_sums = T.alloc_shared((64, 64), "float32")
     with T.ws(0):
-        T.wgmma_gemm(tile, tile, there)  # here
+        T.wgmma_gemm(tile, tile, shared_sums)  # here
 
 
 @T.macro

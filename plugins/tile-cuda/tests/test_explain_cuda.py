@@ -65,7 +65,7 @@ def test_layouts_as_formulas(explained):
     for i in range(64):
         for j in range(64):
             names = {"i": i, "j": j}
-            places.add(tuple(eval(row[what].replace("/", "//"), names) for what in ("thread", "register")))
+            places.add(tuple(eval(row[column].replace("/", "//"), names) for column in ("thread", "register")))
     assert places == {(t, r) for t in range(128) for r in range(32)}
 
 
@@ -108,10 +108,10 @@ def test_registers_of_the_compiled_kernel():
         artifact = build_artifact(matmul().ir, backend, target, "cython", CompileOptions())
     except ToolchainError as error:
         pytest.skip(error.message)
-    made = Explanation(artifact, backend.toolchain.describe)
-    facts = made.functions["kernel_kernel"]
+    explanation = Explanation(artifact, backend.toolchain.describe)
+    facts = explanation.functions["kernel_kernel"]
     assert 40 <= facts["registers"] <= 255
-    assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(made)
+    assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(explanation)
 
 
 @pytest.fixture(scope="module")

@@ -40,16 +40,16 @@ def test_everything_compiles_with_nvcc(name, source):
     arch = architectures.parse(name)
     options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", "-Werror=all-warnings"]
     options += ["-diag-suppress=177"]
-    binary, said = compiler(nvcc, name).compile(SOURCES[source], toolchain.INCLUDE, options, source)
-    assert binary is not None, said[:3000]
+    binary, messages = compiler(nvcc, name).compile(SOURCES[source], toolchain.INCLUDE, options, source)
+    assert binary is not None, messages[:3000]
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_everything_compiles_with_nvrtc(name, source):
     options = [f"--gpu-architecture={name}", "--std=c++17"]
-    binary, said = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
-    assert binary is not None, said[:3000]
+    binary, messages = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
+    assert binary is not None, messages[:3000]
 
 
 def test_nothing_is_left_out():

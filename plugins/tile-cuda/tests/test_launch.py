@@ -42,10 +42,10 @@ def adapter(fake, form):
     return HostTensors("cython", lambda: driver)
 
 
-def launcher_of(made, adapter):
+def launcher_of(kernel, adapter):
     from tilecore.runtime.launcher import Launcher
 
-    return Launcher(made, adapter.load(made), adapter, 1)
+    return Launcher(kernel, adapter.load(kernel), adapter, 1)
 
 
 def test_a_launch(fake, adapter):
@@ -64,7 +64,7 @@ def test_a_launch(fake, adapter):
     assert "capture mode 2" in fake.journal()
 
 
-def test_the_capture_that_a_stream_takes_part_in(adapter):
+def test_the_capture_of_a_stream(adapter):
     assert [adapter.capture(0, stream) for stream in (0, 0xCA0005, 2, 1)] == [0, 5, 0, 0]
 
 
@@ -309,7 +309,7 @@ def test_a_driver_that_does_not_start(fake):
 
 
 def test_names():
-    made = adapters()
-    assert [a.name for a in made][: len(NAMES)] == list(NAMES)
-    assert all(a.binary_formats() == ("cubin",) for a in made[: len(NAMES)])
-    assert made[0].torch_device(2) == "cuda:2"
+    all_adapters = adapters()
+    assert [a.name for a in all_adapters][: len(NAMES)] == list(NAMES)
+    assert all(a.binary_formats() == ("cubin",) for a in all_adapters[: len(NAMES)])
+    assert all_adapters[0].torch_device(2) == "cuda:2"

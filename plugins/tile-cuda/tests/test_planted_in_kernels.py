@@ -95,8 +95,10 @@ def arguments(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 @pytest.fixture
 def kernels(installed, adapter):
     """By name; compiled once, as the kernel cache keeps them."""
-    made = [tilecore.compile(f, target=TARGET, execution_backend="sim") for f in (product, softmax, stencil)]
-    return {kernel.artifact.name: kernel for kernel in made}
+    compiled_kernels = [
+        tilecore.compile(f, target=TARGET, execution_backend="sim") for f in (product, softmax, stencil)
+    ]
+    return {kernel.artifact.name: kernel for kernel in compiled_kernels}
 
 
 @pytest.fixture(scope="module")
@@ -109,15 +111,15 @@ def adapter():
 
 
 def run(adapter, kernel, source: str, args: list[np.ndarray]) -> None:
-    made = dataclasses.replace(kernel.artifact, source=source)
-    Launcher(made, adapter.load(made), adapter, 1)(*args)
+    planted = dataclasses.replace(kernel.artifact, source=source)
+    Launcher(planted, adapter.load(planted), adapter, 1)(*args)
 
 
 def plant(source: str, pattern: str, replacement: str, which: int | None = None) -> str:
     """``pattern`` replaced everywhere, or the one of that number."""
-    found = list(re.finditer(pattern, source))
-    assert found, f"{pattern} is not in\n{source}"
-    chosen = found if which is None else [found[which]]
+    matches = list(re.finditer(pattern, source))
+    assert matches, f"{pattern} is not in\n{source}"
+    chosen = matches if which is None else [matches[which]]
     for match in reversed(chosen):
         source = source[: match.start()] + match.expand(replacement) + source[match.end() :]
     return source
@@ -178,9 +180,9 @@ BUGS = {
 
 @pytest.mark.parametrize("name", ["product", "softmax", "stencil"])
 def test_what_is_emitted_is_right(kernels, adapter, name):
-    args, wanted = arguments(name)
+    args, expected = arguments(name)
     run(adapter, kernels[name], kernels[name].get_kernel_source(), args)
-    np.testing.assert_allclose(args[-1], wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(args[-1], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -202,7 +204,7 @@ def test_a_planted_bug_is_named(kernels, adapter, bug):
 
 
 @pytest.mark.parametrize("order", ["random", "pairs", "wrapped", "one"])
-def test_rows_from_anywhere_are_no_swizzle(installed, adapter, order):
+def test_rows_at_any_offset_are_not_swizzled(installed, adapter, order):
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
     rows = {

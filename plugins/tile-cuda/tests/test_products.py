@@ -49,9 +49,9 @@ def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=Fals
             high, wide = (k, m) if ta else (m, k)
             options = {"transpose_A": ta, "transpose_B": tb, "clear_accum": clear, "policy": T.GemmWarpPolicy(policy)}
             if where[0] == "fragment":
-                held = T.alloc_fragment((high, wide), a_type)
-                T.copy(A, held)
-                T.gemm(held, b[more : more + rows, more : more + columns], c, **options)
+                a_fragment = T.alloc_fragment((high, wide), a_type)
+                T.copy(A, a_fragment)
+                T.gemm(a_fragment, b[more : more + rows, more : more + columns], c, **options)
             else:
                 a = T.alloc_shared((2, high + more, wide + more), a_type)
                 T.copy(A, a[1, more : more + high, more : more + wide])
@@ -130,7 +130,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("kinds", OTHERS, ids="-".join)
 @pytest.mark.parametrize("place", ["shared", "fragment"])
-def test_types_of_c_that_no_instruction_sums_in(kinds, place):
+def test_types_of_c_that_no_instruction_accumulates_in(kinds, place):
     assert kinds[2] in SUMS
     func = matmul(32, 24, 64, kinds, tb=True, where=("shared", place))
     assert "tc_mma_" in run(func, 32, 24, 64, kinds, tb=True)
@@ -254,7 +254,7 @@ def test_why_there_is_no_instruction():
 
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])
-def test_compilers_take_what_is_emitted(arch, tmp_path):
+def test_emitted_source_compiles(arch, tmp_path):
     """Every element type of an architecture, in one source each."""
     try:
         compiler = nvcc.load()
@@ -263,12 +263,12 @@ def test_compilers_take_what_is_emitted(arch, tmp_path):
     if arch not in compiler.architectures():
         pytest.skip(f"nvcc {compiler.version} does not know sm_{arch}")
     options = [f"-gencode=arch=compute_{arch},code=sm_{arch}", "-std=c++17"]
-    taken = {shape_of(s.a, s.b, s.c, s.depth, arch) for s in SHAPES if s.least <= arch} - {None}
-    for shape in sorted(taken, key=lambda s: s.name)[:: 1 if arch == 75 else 4]:
+    shapes = {shape_of(s.a, s.b, s.c, s.depth, arch) for s in SHAPES if s.least <= arch} - {None}
+    for shape in sorted(shapes, key=lambda s: s.name)[:: 1 if arch == 75 else 4]:
         kinds = (shape.a, shape.b, shape.c)
         func = matmul(40, 32, 3 * shape.depth, kinds, tb=True, where=("shared", "fragment"))
         kernel = tilecore.compile(func, target=f"cuda -arch=sm_{arch}", execution_backend="sim", pass_configs=TF32)
         source = kernel.get_kernel_source()
         assert f"tc_mma_{shape.name}(" in source
-        made, said = compiler.compile(source, INCLUDE, options, shape.name)
-        assert made is not None, said
+        binary, messages = compiler.compile(source, INCLUDE, options, shape.name)
+        assert binary is not None, messages

@@ -11,10 +11,10 @@ import tilecore.language as T
 TARGET = "cuda -arch=sm_90"
 
 
-def matmul(m, n, k, block, stages, threads, ta=False, tb=False, known=True):
+def matmul(m, n, k, block, stages, threads, ta=False, tb=False, constant_sizes=True):
     """C = A @ B in tiles ``block``; sizes known when compiling or not."""
     bm, bn, bk = block
-    M, N, K = (m, n, k) if known else T.dynamic("m n k")
+    M, N, K = (m, n, k) if constant_sizes else T.dynamic("m n k")
 
     @T.prim_func
     def kernel(
@@ -72,25 +72,25 @@ def test_transposes_and_stages(stages, ta, tb):
 
 
 @pytest.mark.parametrize("depth", [16, 32, 48, 64, 96, 128])
-def test_steps_of_a_round(depth):
+def test_steps_of_an_iteration(depth):
     """One step, an odd number and even ones."""
     kernel = compiled(32, 32, 384, (32, 32, depth), 3, 32)
     run(kernel, 32, 32, 384)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
-def test_fewer_rounds_than_stages(rounds):
+def test_fewer_iterations_than_stages(rounds):
     run(compiled(16, 32, 32 * rounds, (16, 32, 32), 4, 32), 16, 32, 32 * rounds)
 
 
-def test_sizes_of_the_call():
+def test_symbolic_sizes():
     """No round at all, fewer than stages, many; tails of M, N and K."""
-    kernel = compiled(0, 0, 0, (32, 32, 32), 3, 64, known=False)
+    kernel = compiled(0, 0, 0, (32, 32, 32), 3, 64, constant_sizes=False)
     for m, n, k in ((32, 32, 32), (64, 32, 160), (40, 56, 72), (33, 8, 200), (1, 1, 1)):
         run(kernel, m, n, k)
 
 
-def test_no_branch_and_no_load_between_barrier_and_products():
+def test_no_branch_and_no_load_between_barrier_and_mma():
     """What the speed rests on: one barrier a round, loads a step ahead, copies without branches."""
     text = rounds_of(compiled(128, 128, 512, (64, 64, 64), 3, 128).get_kernel_source())
     assert "if (" not in text
@@ -100,7 +100,7 @@ def test_no_branch_and_no_load_between_barrier_and_products():
     assert kinds == [*step, *step, *step, "commit", "wait", "barrier", "ldmatrix", "ldmatrix", "mma"]
 
 
-def test_a_product_of_its_own_loads_a_step_ahead():
+def test_a_gemm_outside_of_pipelines_loads_a_step_ahead():
     @T.prim_func
     def kernel(A: T.Tensor((32, 64), "float16"), B: T.Tensor((64, 32), "float16"), C: T.Tensor((32, 32), "float32")):
         with T.Kernel(1, threads=32):

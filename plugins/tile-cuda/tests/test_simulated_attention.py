@@ -22,10 +22,10 @@ def attention(source: str, call=run, rows: int = 128, keys: int = 256, blocks: i
     boxes = ((q, (64, 128)), (k, (64, 64)), (v, (64, 64)))
     maps = [map_of(slot, tensor, box, swizzle="128B") for slot, (tensor, box) in enumerate(boxes)]
     bits = int.from_bytes(struct.pack("<f", scale), "little")
-    given = (("Q", q, "r"), ("K", k, "r"), ("V", v, "r"), ("O", o, "w"), keys, rows // 128, bits)
-    found = call(source, "attention", 384, *given, maps=maps, grid=(blocks,), shared=BYTES, **options)
+    arguments = (("Q", q, "r"), ("K", k, "r"), ("V", v, "r"), ("O", o, "w"), keys, rows // 128, bits)
+    result = call(source, "attention", 384, *arguments, maps=maps, grid=(blocks,), shared=BYTES, **options)
     if call is not run:
-        return found
+        return result
     scores = q.astype(np.float64) @ k.astype(np.float64).T / 8
     weights = np.exp(scores - scores.max(1, keepdims=True))
     return o, weights / weights.sum(1, keepdims=True) @ v.astype(np.float64)
@@ -34,8 +34,8 @@ def attention(source: str, call=run, rows: int = 128, keys: int = 256, blocks: i
 @pytest.mark.parametrize(("rows", "keys", "blocks"), [(128, 64, 1), (128, 128, 1), (128, 320, 1), (384, 192, 2)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_right(rows, keys, blocks, seed):
-    got, wanted = attention(SOURCE, rows=rows, keys=keys, blocks=blocks, seed=seed)
-    np.testing.assert_allclose(got, wanted, rtol=2e-3, atol=2e-3)
+    got, expected = attention(SOURCE, rows=rows, keys=keys, blocks=blocks, seed=seed)
+    np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)
 
 
 WRONG = {
@@ -70,7 +70,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_caught(what):
-    old, new, kinds = WRONG[what]
+@pytest.mark.parametrize("bug", WRONG)
+def test_a_planted_bug_is_reported(bug):
+    old, new, kinds = WRONG[bug]
     attention(planted(SOURCE, old, new), caught, keys=320, seeds=(0, 1), kinds=kinds)

@@ -40,8 +40,8 @@ def test_sources_with_atomics_say_so_and_compile(atomic, arch):
         compiler = nvcc.load()
     except ToolchainError as error:
         pytest.skip(str(error))
-    binary, said = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
-    assert binary, said
+    binary, messages = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
+    assert binary, messages
 
 
 def test_what_was_read_before_an_acquire_is_not_read_after_it(monkeypatch):

@@ -19,8 +19,8 @@ Kinds = tuple[str, str, str]
 
 def built(func: Any, *off: CONFIGS, target: str = TARGET, configs: dict[CONFIGS, Any] | None = None) -> Any:
     """The kernel; ``off``: pass configurations to set."""
-    wanted = {**(configs or {}), **dict.fromkeys(off, True)}
-    return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=wanted)
+    settings = {**(configs or {}), **dict.fromkeys(off, True)}
+    return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=settings)
 
 
 def element(dtype: str) -> np.dtype:
@@ -37,16 +37,16 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def equal(got: np.ndarray, wanted: np.ndarray) -> None:
-    np.testing.assert_array_equal(wide(got), wide(wanted))
+def equal(got: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(wide(got), wide(expected))
 
 
 def as_interpreted(func: Any, kernel: Any, *args: Any, rtol: float = 0, atol: float = 0) -> None:
     """The kernel writes what the interpreter does."""
-    got, wanted = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     kernel(*got)
-    interpret(func.ir, *wanted)
-    for mine, other in zip(got, wanted, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_allclose(wide(mine), wide(other), rtol=rtol, atol=atol)
 
@@ -63,8 +63,8 @@ def chosen(kernel: Any, op: str) -> list[str]:
 
 def declined(kernel: Any, op: str, implementation: str) -> set[str]:
     """Why operations of this sort were not done so."""
-    found = [why for row in rows(kernel, "tile_ops") if row["op"] == op for why in row["declined"]]
-    return {reason for name, reason in found if name == implementation}
+    names_and_reasons = [why for row in rows(kernel, "tile_ops") if row["op"] == op for why in row["declined"]]
+    return {reason for name, reason in names_and_reasons if name == implementation}
 
 
 def refusals(kernel: Any) -> set[str]:

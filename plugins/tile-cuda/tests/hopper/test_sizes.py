@@ -39,8 +39,8 @@ def test_ragged_sizes_in_every_order(sizes, ta, tb):
 @pytest.mark.parametrize("stages", [1, 3])
 def test_rows_that_are_no_multiple_of_16_bytes(sizes, bad, stages):
     kernel = multiplied(sizes, tile=(64, 64, 32), stages=stages, out=HALF)
-    found = {STRIDE.format(name) for name in bad}
-    assert {f"threads load it: {reason}" for reason in found} <= refusals(kernel)
+    reasons = {STRIDE.format(name) for name in bad}
+    assert {f"threads load it: {reason}" for reason in reasons} <= refusals(kernel)
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
     assert has_roles(kernel) == (bad != "AB" and stages > 1)
     if bad == "AB" or stages == 1:
@@ -63,7 +63,7 @@ def symbolic(request):
 
 
 @pytest.mark.parametrize("sizes", SYMBOLIC)
-def test_sizes_of_the_call(sizes, symbolic):
+def test_symbolic_sizes(sizes, symbolic):
     kernel = multiplied(sizes, symbolic=[symbolic.get(n, s) for n, s in zip("mnk", sizes, strict=True)], out=HALF)
     assert {f"threads load it: {STRIDE.format('A')}" in refusals(kernel)} == {"k" in symbolic}
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
@@ -283,6 +283,6 @@ def test_rows_that_begin_off_16_bytes(dtype, off, by_map):
 
 
 @pytest.mark.parametrize(("times", "by_map"), [(8, True), (16, True), (4, False), (1, False)])
-def test_where_rows_begin_is_a_number_of_the_call(times, by_map):
+def test_rows_that_begin_at_a_parameter(times, by_map):
     kernel = product_from(HALF, lambda n: n * times)
     assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map

@@ -30,7 +30,7 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", team
     ):
         with T.Kernel(1, threads=128 * teams):
             q, k = T.alloc_shared((rows, DEPTH), HALF), T.alloc_shared((columns, DEPTH), HALF)
-            v, kept = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((rows,), "float32")
+            v, shared_total = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((rows,), "float32")
             scores, weights = T.alloc_fragment((rows, columns), "float32"), T.alloc_fragment((rows, columns), HALF)
             out, total = T.alloc_fragment((rows, DEPTH), "float32"), T.alloc_fragment((rows,), "float32")
             T.copy(Q, q)
@@ -42,8 +42,8 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", team
                     scores[i, j] = apply(scores[i, j] * 0.125)
                 T.reduce_sum(scores, total, dim=1)
                 if between == "shared memory":
-                    T.copy(total, kept)
-                    T.copy(kept, total)
+                    T.copy(total, shared_total)
+                    T.copy(shared_total, total)
                 for i, j in T.Parallel(rows, DEPTH):
                     out[i, j] = out[i, j] / total[i]
                 T.copy(scores, weights)

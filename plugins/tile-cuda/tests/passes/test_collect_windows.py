@@ -57,11 +57,11 @@ def test_windows_are_listed_by_the_number_of_their_kernel():
 def test_memory_of_the_kernel_has_no_window():
     @T.prim_func
     def kernel(X: T.Tensor((64,), "float32")):
-        kept = T.alloc_global((64,), "float32")
+        scratch = T.alloc_global((64,), "float32")
         with T.Kernel(1, threads=32):
-            T.annotate_l2_hit_ratio({kept: 0.5})
-            kept[0] = X[0]
-            X[1] = kept[0]
+            T.annotate_l2_hit_ratio({scratch: 0.5})
+            scratch[0] = X[0]
+            X[1] = scratch[0]
 
     _, _, env = around_pass(kernel, PASS)
     assert env.state(L2Windows).by_kernel == {}
