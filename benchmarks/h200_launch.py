@@ -76,7 +76,7 @@ def compilations(target: Any) -> dict[str, Any]:
     from tilecore.contract.records import BuildRequest
     from tilecore.errors import ToolchainError
 
-    made: dict[str, Any] = {"versions": toolchain.version(target)}
+    results: dict[str, Any] = {"versions": toolchain.version(target)}
     for adapter in ("nvrtc", "nvcc"):
         times = []
         try:
@@ -86,10 +86,10 @@ def compilations(target: Any) -> dict[str, Any]:
                 toolchain.build(BuildRequest("add", source, ("add_kernel",), target, (), False, adapter))
                 times.append((time.perf_counter() - start) * 1e3)
         except ToolchainError as error:
-            made[adapter] = error.message
+            results[adapter] = error.message
             continue
-        made[adapter] = {"first": round(times[0], 1), "later": round(statistics.median(times[1:]), 1)}
-    return made
+        results[adapter] = {"first": round(times[0], 1), "later": round(statistics.median(times[1:]), 1)}
+    return results
 
 
 def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
@@ -99,20 +99,20 @@ def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
     from tilecore.jit.kernel import JITKernel
     from tilecore.runtime import launcher_py
 
-    found: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for adapter in ("cython", "tvm_ffi", "dlpack"):
         try:
             request = BuildRequest("add", SOURCE, ("add_kernel",), target, (), False, adapter)
             binary, _ = backend.toolchain.build(request)
-            found[f"tilecore {adapter}"] = JITKernel(artifact_of(target, adapter, binary), backend, target)
+            functions[f"tilecore {adapter}"] = JITKernel(artifact_of(target, adapter, binary), backend, target)
         except TilecoreError as error:
             print(f"{adapter}: {error}", file=sys.stderr)
-    usual: Any = found.get("tilecore cython")
+    usual: Any = functions.get("tilecore cython")
     if usual is not None:
-        found["tilecore, launcher in Python"] = launcher_py.Launcher(
+        functions["tilecore, launcher in Python"] = launcher_py.Launcher(
             usual.artifact, usual.loaded, usual.adapter, usual.device_type
         )
-    return found
+    return functions
 
 
 def triton_add() -> Callable[..., Any] | None:
@@ -134,7 +134,7 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
     """Right results: on the default stream, on another one, in a captured graph."""
     import torch
 
-    made = {}
+    graphs = {}
     for name, function in functions.items():
         a, b = torch.randn(SIZE, device="cuda"), torch.randn(SIZE, device="cuda")
         c, d, e = (torch.zeros(SIZE, device="cuda") for _ in range(3))
@@ -154,10 +154,11 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
         graph.replay()
         torch.cuda.synchronize()
         words = [torch.equal(c, first), torch.allclose(d, a + b / 2), torch.allclose(e, a + b)]
-        made[name] = ", ".join(
-            f"{what}: {'right' if ok else 'WRONG'}" for what, ok in zip(("call", "stream", "graph"), words, strict=True)
+        graphs[name] = ", ".join(
+            f"{launch_kind}: {'right' if ok else 'WRONG'}"
+            for launch_kind, ok in zip(("call", "stream", "graph"), words, strict=True)
         )
-    return made
+    return graphs
 
 
 def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> dict[str, float]:
@@ -177,7 +178,7 @@ def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> 
                 function(a, b, c)
             samples[name].append((time.perf_counter_ns() - start) / calls / 1e3)
     torch.cuda.synchronize()
-    return {name: round(statistics.median(found), 3) for name, found in samples.items()}
+    return {name: round(statistics.median(times), 3) for name, times in samples.items()}
 
 
 def main() -> None:

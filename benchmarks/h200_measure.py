@@ -82,7 +82,7 @@ class Case:
 
     def _rows(self, clock: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
         scale = self.amount / 1e9  # of milliseconds
-        reached = {name: scale / statistics.median(found) for name, found in times.items()}
+        reached = {name: scale / statistics.median(samples) for name, samples in times.items()}
         rows = []
         for name in sorted(reached, key=lambda n: -reached[n]):
             ratio, us = reached[name] / reached[self.base], statistics.median(times[name]) * 1e3

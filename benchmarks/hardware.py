@@ -147,8 +147,8 @@ def kit(run: Run) -> dict[str, Any]:
     for group in report["groups"].values():
         counts.update(group)
     failed = [case["name"] for case in report["cases"] if case["outcome"] not in ("skipped", "xfailed")]
-    found = {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
-    return {**found, "why": "the time was over"} if report["interrupted"] else found
+    outcome = {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
+    return {**outcome, "why": "the time was over"} if report["interrupted"] else outcome
 
 
 def suite(run: Run) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def peers() -> tuple[dict[str, tuple[Callable[..., Any], str]], dict[str, str]]:
     """(the functions to call, each with the kind of its arguments; the peers that are missing, with the reason)."""
     kernel = tilecore.compile(add, target="cpu")
     plain = launcher_py.Launcher(kernel.artifact, kernel.loaded, kernel.execution, kernel.device_type)
-    found: dict[str, tuple[Callable[..., Any], str]] = {
+    available_peers: dict[str, tuple[Callable[..., Any], str]] = {
         "empty Python function": (empty, "torch"),
         "torch.add(out=)": (torch_add, "torch"),
         "tilecore, launcher in Python": (plain, "torch"),
@@ -70,30 +70,30 @@ def peers() -> tuple[dict[str, tuple[Callable[..., Any], str]], dict[str, str]]:
     missing = {}
     built, reason = launcher.built()
     if built:
-        found["tilecore, built launcher, torch tensors"] = (kernel, "torch")
-        found["tilecore, built launcher, numpy arrays"] = (kernel, "numpy")
+        available_peers["tilecore, built launcher, torch tensors"] = (kernel, "torch")
+        available_peers["tilecore, built launcher, numpy arrays"] = (kernel, "numpy")
     else:
         missing["tilecore, built launcher"] = reason
     try:
         function = tvm_function()
-        found["tvm_ffi function, torch tensors"] = (function, "torch")
+        available_peers["tvm_ffi function, torch tensors"] = (function, "torch")
     except Exception as error:
         missing["tvm_ffi function"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return found, missing
+    return available_peers, missing
 
 
 def measure(rounds: int, calls: int) -> dict[str, Any]:
-    found, missing = peers()
+    functions, missing = peers()
     tensors = [torch.randn(SIZE) for _ in range(3)]
     arguments = {"torch": tensors, "numpy": [tensor.numpy() for tensor in tensors]}
-    samples: dict[str, list[float]] = {name: [] for name in found}
-    for name, (function, kind) in found.items():
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    for name, (function, kind) in functions.items():
         tensors[2].zero_()
         function(*arguments[kind])
         if name != "empty Python function" and not torch.equal(tensors[2], tensors[0] + tensors[1]):
             raise SystemExit(f"{name} gave a wrong sum")
     for _ in range(rounds):
-        for name, (function, kind) in found.items():
+        for name, (function, kind) in functions.items():
             a, b, c = arguments[kind]
             number = calls if name != "tilecore, launcher in Python" else max(1, calls // 20)
             seconds = timeit.timeit("f(a, b, c)", globals={"f": function, "a": a, "b": b, "c": c}, number=number)
@@ -112,7 +112,7 @@ def measure(rounds: int, calls: int) -> dict[str, Any]:
                 "best": round(min(samples[name])),
                 "over an empty call": round(medians[name] - base),
             }
-            for name in found
+            for name in functions
         },
         "missing": missing,
     }

@@ -30,10 +30,10 @@ sys.path[:0] = [os.fspath(ROOT), os.fspath(PLUGIN), os.fspath(PLUGIN / "tests")]
 
 def stand_in(folder: str) -> str:
     """The driver library that does nothing."""
-    made = os.path.join(folder, "libdriver.so")
+    library = os.path.join(folder, "libdriver.so")
     source = os.fspath(PLUGIN / "tests" / "fake_driver.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", "-DNO_JOURNAL", source, "-o", made], check=True)
-    return made
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", "-DNO_JOURNAL", source, "-o", library], check=True)
+    return library
 
 
 def kernels(path: str) -> dict[str, Callable[..., Any]]:
@@ -55,11 +55,11 @@ def kernels(path: str) -> dict[str, Callable[..., Any]]:
         SimpleNamespace(kind="cuda", package="tile-cuda", version="0"), HostTensors("cython", lambda: driver)
     )
     params = tuple(TensorParam(n, "float32", (1024,), access=a, align=4) for n, a in zip("ABC", "rrw", strict=True))
-    made = artifact(params=params)
-    loaded = adapter.load(made)
+    kernel = artifact(params=params)
+    loaded = adapter.load(kernel)
     return {
-        "tilecore": Launcher(made, loaded, adapter, 1),
-        "tilecore, launcher in Python": launcher_py.Launcher(made, loaded, adapter, 1),
+        "tilecore": Launcher(kernel, loaded, adapter, 1),
+        "tilecore, launcher in Python": launcher_py.Launcher(kernel, loaded, adapter, 1),
     }
 
 
@@ -75,7 +75,9 @@ def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> 
             for _ in range(some):
                 function(a, b, c)
             samples[name].append((time.perf_counter_ns() - start) / some)
-    return {name: round(min(statistics.median(found[i::10]) for i in range(10)), 1) for name, found in samples.items()}
+    return {
+        name: round(min(statistics.median(values[i::10]) for i in range(10)), 1) for name, values in samples.items()
+    }
 
 
 def main() -> None:
@@ -94,9 +96,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         functions: dict[str, Callable[..., Any]] = {"empty Python function": lambda a, b, c: None}
         functions |= kernels(stand_in(folder))
-        found = timed(functions, options.rounds, options.calls)
+        times = timed(functions, options.rounds, options.calls)
     result = {
-        "torch": torch.__version__, "launcher": launcher.built()[1], "launch": launch.built()[1], "call_ns": found,
+        "torch": torch.__version__, "launcher": launcher.built()[1], "launch": launch.built()[1], "call_ns": times,
     }  # fmt: skip
     print(json.dumps(result, indent=2))
     if options.out is not None:

@@ -148,8 +148,8 @@ def main(words=None):
     if options.block:
         config = {"block_M": options.block, "block_N": options.block}
     else:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        known = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
-        config = known.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
+        configs = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
+        config = configs.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}

@@ -159,8 +159,8 @@ def main(words=None):
     wide = [x.float().requires_grad_() for x in (q, k, v)]
     out, lse = reference(*wide, options.causal)
     expected = torch.autograd.grad(out, wide, do.float())
-    found = kernel(q, k, v, out.detach().half().contiguous(), do, lse.detach())
-    for gradient, right in zip(found, expected, strict=True):
+    gradients = kernel(q, k, v, out.detach().half().contiguous(), do, lse.detach())
+    for gradient, right in zip(gradients, expected, strict=True):
         torch.testing.assert_close(gradient.float(), right, rtol=1e-2, atol=1e-2)
     kind = "causal" if options.causal else "plain"
     print(f"attention_backward: {batch}x{length}x{heads}/{kv_heads}x{dim}, {kind}, right on {kernel.target.kind}")

@@ -117,14 +117,16 @@ def main(words=None):
     options = parser.parse_args(words)
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
 
-    asked = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
-    asked = {name: value for name, value in asked.items() if value is not None}
+    parameters = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
     if options.block:
-        asked |= {"block_M": options.block[0], "block_N": options.block[1]}
-    if not asked:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        known = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
-        asked = known.find(options.target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
-    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(M, N, K, dtype, options.out_dtype, layout, **asked)
+        parameters |= {"block_M": options.block[0], "block_N": options.block[1]}
+    if not parameters:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
+        configs = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
+        parameters = configs.find(options.target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
+    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(
+        M, N, K, dtype, options.out_dtype, layout, **parameters
+    )
     device = kernel.adapter.torch_device()
     a = sample(*((K, M) if layout[0] == "T" else (M, K)), dtype, device)
     b = sample(*((N, K) if layout[1] == "T" else (K, N)), dtype, device)

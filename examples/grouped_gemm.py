@@ -78,7 +78,7 @@ def main(words=None):
     w = (torch.randn(experts, K, N, device=device) / K**0.5).half()
     y = kernel(x, w, torch.tensor(starts, dtype=torch.int32, device=device))
     expected = torch.cat(
-        [x[a:b].float() @ one.float() for (a, b), one in zip(itertools.pairwise(starts), w, strict=True)]
+        [x[a:b].float() @ weight.float() for (a, b), weight in zip(itertools.pairwise(starts), w, strict=True)]
     )
     torch.testing.assert_close(y.float(), expected, rtol=2e-3, atol=2e-3)
     print(f"grouped_gemm: {starts[-1]} tokens, {experts} experts of {K}x{N}, right on {kernel.target.kind}")

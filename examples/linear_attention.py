@@ -108,8 +108,8 @@ def main(words=None):
     q, k = (torch.randn(2, batch, length, heads, dim_k, device=device) / dim_k**0.25).half()
     v = torch.randn(batch, length, heads, dim_v, device=device).half()
     g = torch.nn.functional.logsigmoid(2 + torch.randn(batch, length, heads, device=device))
-    for found, right in zip(kernel(q, k, v, g), reference(q, k, v, g), strict=True):
-        torch.testing.assert_close(found.float(), right, rtol=1e-2, atol=1e-2)
+    for result, right in zip(kernel(q, k, v, g), reference(q, k, v, g), strict=True):
+        torch.testing.assert_close(result.float(), right, rtol=1e-2, atol=1e-2)
     print(f"linear_attention: {batch}x{length}x{heads}, {dim_k} by {dim_v}, right on {kernel.target.kind}")
 
 

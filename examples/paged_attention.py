@@ -121,11 +121,11 @@ def paged_attention(
 def reference(q, k_cache, v_cache, table, lengths):
     """Sequence by sequence, by torch in float32: its pages are gathered first."""
     rows = []
-    for one, pages, length in zip(q.float(), table, lengths, strict=True):
+    for query, pages, length in zip(q.float(), table, lengths, strict=True):
         used = pages[: -(-length // k_cache.shape[1])].long()
         k, v = (cache[used].flatten(0, 1)[:length].float().transpose(0, 1) for cache in (k_cache, v_cache))
         k, v = (x.repeat_interleave(q.shape[1] // k_cache.shape[2], dim=0) for x in (k, v))
-        scores = one[:, None] @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+        scores = query[:, None] @ k.transpose(1, 2) / q.shape[-1] ** 0.5
         rows.append((scores.softmax(dim=-1) @ v)[:, 0])
     return torch.stack(rows)
 

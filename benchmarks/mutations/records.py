@@ -34,12 +34,12 @@ class Mutation:
 
 def mutations(folder: Path = FOLDER) -> list[Mutation]:
     """All of them, room by room."""
-    found = [_record(room, facts) for room in ROOMS for facts in _facts(folder / f"{room}.toml")]
-    names = [one.name for one in found]
+    records = [_record(room, facts) for room in ROOMS for facts in _facts(folder / f"{room}.toml")]
+    names = [mutation.name for mutation in records]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"several mutations have one name: {', '.join(twice)}")
-    return found
+    return records
 
 
 def _facts(path: Path) -> list[dict]:
@@ -47,5 +47,5 @@ def _facts(path: Path) -> list[dict]:
 
 
 def _record(room: str, facts: dict) -> Mutation:
-    known = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
-    return Mutation(room=room, **known)
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    return Mutation(room=room, **fields)
