@@ -1,4 +1,4 @@
-"""What a call costs on the host, and a compilation."""
+"""Cases of benchmarks/h200.py: the time of a call on the host, and of a compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tilecore
 
 
 def launch() -> list[dict[str, Any]]:
-    """Each turn a hundred calls one after the other, short enough that no queue fills up."""
+    """Each sample has a hundred calls one after the other, which is short enough that no queue fills up."""
     a, b = torch.randn(256, device="cuda"), torch.randn(256, device="cuda")
     c = torch.empty_like(a)
     kernel, plus = tilecore.compile(example("vector_add").vector_add(256, 256, 128), target="cuda"), torch.add

@@ -1,12 +1,12 @@
-"""Tiles, stages and warps of a GEMM on one GPU: which configuration is fastest, beside torch in the same run.
+"""Sweeps tiles, stages and warps of a GEMM on one GPU and compares each configuration with torch in the same run.
 
     python benchmarks/h200_gemm_sweep.py [--sizes 4096,8192] [--dtype float16] [--accum float32] [--only 128x256x64]
         [--configs list.json] [--rounds 15] [--out results.json]
 
 C[M, N] = A[M, K] @ B[K, N], all row-major. All kernels are compiled in parallel, each is checked against torch in
 float32, then rounds go over kernels and torch in random order, several launches back to back between two device
-events. A row: the configuration, its median time and TFLOP/s, torch's, their ratio, registers and spilled bytes where
-the kernel tells them, the largest error relative to the largest value.
+events. A row: the configuration, its median time and TFLOP/s, those of torch, their ratio, registers and spilled bytes
+where the kernel reports them, the largest error relative to the largest value.
 
 --configs: a JSON list of objects with the keys of ``Config``. --only: configurations whose text contains one of these
 words, separated by commas.
@@ -118,7 +118,7 @@ def launches(work: Any, count: int) -> float:
 
 
 def facts_of(kernel: Any) -> dict[str, Any]:
-    """Registers and the like, where the kernel knows them."""
+    """The registers and other resources of the kernel, where it reports them."""
     resources = getattr(kernel, "resources", None)
     resources = resources() if callable(resources) else resources
     return dict(resources) if isinstance(resources, dict) else {}

@@ -1,11 +1,11 @@
-"""What does a launch cost on a GPU, and a compilation? A vector addition through the driver, beside torch and Triton.
+"""Times launches and compilations of a vector addition through the driver on a GPU, compared with torch and Triton.
 
     python benchmarks/h200_launch.py [--rounds 300] [--calls 100] [--out h200_launch.json]
 
 Needs an NVIDIA GPU, torch and the package tile-cuda (from its folder here if it is not installed); TVM is not used. The
-result is printed, and goes to --out. All peers run in one process, in turns; the device is idle before each turn, and
-a turn is short enough that nothing waits for a full queue. Launches are microseconds of one call on the host, medians
-over the rounds.
+result is printed and written to --out. All peers alternate in one process; the device is idle before each sample, and a
+sample is short enough that no call waits for a full queue. Launch times are microseconds of one call on the host,
+medians over the rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) add_kernel(const float* __rest
 
 
 def prepare() -> None:
-    """tilecore and tile-cuda on the path, their extensions built."""
+    """Puts tilecore and tile-cuda on the path and builds their extensions."""
     for folder in (PLUGIN, ROOT):
         if os.fspath(folder) not in sys.path:
             sys.path.insert(0, os.fspath(folder))
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 def offered() -> AbstractContextManager[Any]:
-    """While it is open there is the target "cuda": of the installed package, else of the folder here."""
+    """A context in which the target "cuda" exists: that of the installed package, else of this checkout."""
     import tile_cuda.plugin
 
     from tilecore.plugins import manager
@@ -70,7 +70,7 @@ def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
 
 
 def compilations(target: Any) -> dict[str, Any]:
-    """Milliseconds of a compilation by each compiler: the first, and the median of five more."""
+    """The milliseconds of a compilation by each compiler: the first one, and the median of five more."""
     from tile_cuda import toolchain
 
     from tilecore.contract.records import BuildRequest
@@ -131,7 +131,7 @@ def triton_add() -> Callable[..., Any] | None:
 
 
 def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
-    """Right results: on the default stream, on another one, in a captured graph."""
+    """Whether the results are correct on the default stream, on another stream, and in a captured graph."""
     import torch
 
     graphs = {}
@@ -162,7 +162,7 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
 
 
 def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> dict[str, float]:
-    """Microseconds of a call on the host."""
+    """The microseconds of a call on the host, by function."""
     import torch
 
     a, b, c = (torch.zeros(SIZE, device="cuda") for _ in range(3))

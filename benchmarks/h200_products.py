@@ -1,4 +1,4 @@
-"""Cases of benchmarks/h200.py: products in half precision, in fp8, of few rows, of 4-bit weights."""
+"""Cases of benchmarks/h200.py: GEMMs in half precision, in fp8, with few rows, and with 4-bit weights."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What does one call of a kernel cost? Adds two tensors of 64 floats into a third, so that the call is all there is.
+"""Times one call of a kernel. It adds two tensors of 64 floats into a third, so that the call dominates.
 
     python benchmarks/launch.py [--rounds 1000] [--calls 200] [--out launch.json]
 
-All peers run in one process, in turns, so that a busy machine slows all of them; a turn is shorter than a time slice,
-so that most are not interrupted. The numbers are nanoseconds of one call, medians over the rounds.
+All peers alternate in one process, so that a busy machine slows all of them; a sample is shorter than a time slice, so
+that most are not interrupted. The numbers are nanoseconds of one call, medians over the rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add(A: T.Tensor((SIZE,), "float32"), B: T.Tensor((SIZE,), "float32"), C: T.T
 
 
 def empty(a: Any, b: Any, c: Any) -> None:
-    """What Python itself takes for a call with three arguments."""
+    """A call with three arguments that does nothing: the time of Python itself."""
 
 
 def torch_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
@@ -41,7 +41,7 @@ def torch_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
 
 
 def tvm_function() -> Callable[..., Any]:
-    """The same addition, built and launched by TVM itself."""
+    """The same addition, compiled and launched by TVM."""
     import tvm
     from tvm.script import tirx
 
@@ -120,8 +120,8 @@ def measure(rounds: int, calls: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1000, help="how often each peer has its turn")
-    parser.add_argument("--calls", type=int, default=200, help="calls in a turn")
+    parser.add_argument("--rounds", type=int, default=1000, help="samples of each peer")
+    parser.add_argument("--calls", type=int, default=200, help="calls in a sample")
     parser.add_argument("--out", help="write the JSON here instead of to standard output")
     chosen = parser.parse_args()
     text = json.dumps(measure(chosen.rounds, chosen.calls), indent=2)

@@ -1,11 +1,11 @@
-"""What does a launch through the GPU driver cost on the host beside the driver's own call? No GPU is needed.
+"""Times what a launch through the GPU driver takes on the host, without the driver's own call. No GPU is needed.
 
     python benchmarks/launch_driver.py [--rounds 200] [--calls 2000] [--out launch_driver.json]
 
-A driver library that does nothing stands in for the vendor's (``plugins/tile-cuda/tests/fake_driver.c``, without its
-journal), and torch's tensors in the host's memory for those on a device. So what is timed is all that tilecore does at
-a call: reading and checking three tensors, asking for the stream, laying out the parameters. The adapter is guarded,
-as users' adapters are. Nanoseconds of a call, the least of the rounds' medians.
+A driver library that does nothing replaces the vendor's (``plugins/tile-cuda/tests/fake_driver.c``, without its
+journal), and torch's tensors in host memory replace those on a device. So the time is that of tilecore's work in a
+call: reading and checking three tensors, asking for the stream, writing the parameters. The adapter is guarded, as
+adapters of plugins are. The result is nanoseconds of a call, the least of the medians of the rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def stand_in(folder: str) -> str:
 
 
 def kernels(path: str) -> dict[str, Callable[..., Any]]:
-    """An addition of three tensors, as its users launch it and with parts left out."""
+    """An addition of tensors with the launcher in C and with the launcher in Python."""
     from cuda_artifacts import artifact
     from tile_cuda.adapter import DriverAdapter
     from tile_cuda.driver import Driver

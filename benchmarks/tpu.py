@@ -1,4 +1,4 @@
-"""How near kernels come to the bounds of the chip on tile-tpu's simulator, by its counters, and what it takes.
+"""Compares the cycles of kernels on tile-tpu's simulator with the bounds of the chip, and times their compilation.
 
     python benchmarks/tpu.py [--only matmul,attention] [--quick] [--out FILE]
 
@@ -92,7 +92,7 @@ class Run:
 
 
 def run(case: Case, compiler: CCompiler, stages: int, configs: dict[str, Any]) -> Run:
-    """Compiled and called once. Seconds count from the call of the function that makes the kernel."""
+    """Compiles and calls a kernel once. The seconds include the function that builds the kernel."""
     c_seconds, start = compiler.seconds, time.process_time()
     kernel = tilecore.compile(case.make(stages), target="tpu", execution_backend="sim", pass_configs=configs)
     seconds = time.process_time() - start

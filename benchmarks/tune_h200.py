@@ -1,4 +1,4 @@
-"""Finds configurations of examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and keeps them as data.
+"""Tunes examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and writes the best configurations to files.
 
     python benchmarks/tune_h200.py [--only gemm,attention,dequant_matmul] [--folder examples]
 

@@ -1,4 +1,4 @@
-"""What the kit says of each mutation: killed, by which case and when, or survived; the rate, by room."""
+"""Judges each mutation: killed, by which case and after what time, or survived; and the rate of killed ones by room."""
 
 from __future__ import annotations
 
