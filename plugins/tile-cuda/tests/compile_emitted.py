@@ -28,7 +28,7 @@ _USED = re.compile(r"Used (\d+) registers")
 
 @dataclass(frozen=True)
 class Emitted:
-    """One source. least: the compute capability it was emitted for."""
+    """A source. least: the compute capability for which it was emitted."""
 
     name: str
     text: str
@@ -58,7 +58,7 @@ class Emitted:
 
 @dataclass
 class Usage:
-    """A kernel's use of registers and of local memory."""
+    """The registers and local memory that a kernel uses."""
 
     file: str
     kernel: str
@@ -81,7 +81,7 @@ class Report:
 
 
 def compile_all(sources: Iterable[Emitted], arches: Sequence[str], batch: int = 40, jobs: int = 2) -> Report:
-    """Compile every source for each architecture that is no older than its own; raises ToolchainError without nvcc."""
+    """Compiles each source for its own and all newer architectures. Raises ToolchainError without nvcc."""
     tool, report = nvcc.load(), Report()
     work = []
     for name in arches:

@@ -1,4 +1,4 @@
-"""Kernels from CUDA C++ by hand, compiled for the GPU that is here and launched as users' kernels are."""
+"""Hand-written CUDA C++ kernels, compiled for the GPU of this machine and launched like compiled tile kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def target_here(**attributes: Any) -> Target:
 
 @functools.lru_cache(maxsize=64)
 def binary_of(source: str, symbols: tuple[str, ...], adapter: str, arch: str) -> bytes:
-    """The cubin; skips the test where its compiler is not here."""
+    """The cubin; skips the test where the compiler is not installed."""
     target = target_here(**({"arch": arch} if arch else {}))
     try:
         binary, _ = toolchain.build(BuildRequest("kernel", source, symbols, target, (), False, adapter))

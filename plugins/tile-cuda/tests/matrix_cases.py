@@ -24,7 +24,7 @@ TYPES: dict[str, tuple[str, Any]] = {  # of the instruction's name: in the sourc
 
 
 def types_of(name: str) -> tuple[str, str, str]:
-    """Of A, B and D."""
+    """The types of A, B and D."""
     _, *kinds = name.split("_")
     return kinds[0], kinds[-2], kinds[-1]
 
@@ -41,7 +41,7 @@ def least_architecture(name: str) -> int:
 
 
 def kernel(name: str) -> str:
-    """``k_<name>``: one instruction of one warp; where each element of a lane lies comes from outside."""
+    """``k_<name>``: one instruction by one warp; arguments tell the place of each element of a lane."""
     a, b, d = (TYPES[kind][0] for kind in types_of(name))
     f = FRAGMENTS[name]
     return f"""extern "C" __global__ void __launch_bounds__(32) k_{name}(
@@ -84,7 +84,7 @@ def exact_result(operands: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def sizes(name: str) -> tuple[int, int, int]:
-    """M, N and K."""
+    """The sizes M, N and K of an instruction."""
     m, n, k = re.findall(r"[mnk](\d+)", name.split("_")[0])
     return int(m), int(n), int(k)
 

@@ -1,4 +1,4 @@
-"""Attention by hand: one warpgroup copies, two others each have rows and fragments of their own."""
+"""Attention with explicit warp roles: one warpgroup copies, two others each compute 64 rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BM, BN, D, STAGES = 64, 64, 64, 2
 
 @T.macro
 def rows(q, k, v, out_, full, empty, ready, bx, group, keys):
-    """What one warpgroup does for its 64 rows."""
+    """The code of a warpgroup for its 64 rows."""
     s, p = T.alloc_fragment((BM, BN), "float32"), T.alloc_fragment((BM, BN), "float16")
     o = T.alloc_fragment((BM, D), "float32")
     most, before = T.alloc_fragment((BM,), "float32"), T.alloc_fragment((BM,), "float32")

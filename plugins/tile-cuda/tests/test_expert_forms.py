@@ -1,4 +1,4 @@
-"""Roles, barriers, tensor copies, products and clusters by hand, on the simulated device; and bugs planted in them."""
+"""Explicit roles, barriers, TMA copies, wgmma and clusters on the simulated device, and bugs planted in them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_blocks_outside_of_the_mask_copy_for_themselves(mask):
 
 
 def test_conditions_on_the_thread_are_roles_too():
-    """``if tx < 128`` says what T.ws(0) says."""
+    """``if tx < 128`` selects the same threads as T.ws(0)."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -94,7 +94,7 @@ def test_conditions_on_the_thread_are_roles_too():
 
 @pytest.mark.parametrize("last", [0, 2, 9])
 def test_what_a_role_wrote_before_a_jump(last):
-    """A step that ends early, and one that leaves the loop: the role waits for itself before it reads the rows."""
+    """A step that ends early, and one that leaves the loop: the role has a barrier before it reads the rows."""
 
     @T.prim_func
     def kernel(X: T.Tensor((4, 256), "float32"), Last: T.Tensor((1,), "int32"), Y: T.Tensor((5, 256), "float32")):
@@ -129,7 +129,7 @@ def test_what_a_role_wrote_before_a_jump(last):
 
 
 def test_roles_reduce_and_wait_among_themselves():
-    """Each role its own fragments, reductions over its threads, barriers of its own; all threads go on together."""
+    """Each role has its own fragments, reductions and barriers; afterwards all threads continue together."""
 
     @T.prim_func
     def kernel(X: T.Tensor((3, 2048), "float32"), Y: T.Tensor((3, 2048), "float32"), Z: T.Tensor((3,), "float32")):

@@ -1,4 +1,4 @@
-"""A product by hand whose blocks take one tile after another: phases go on over tiles, tensor stores take results."""
+"""An explicit persistent GEMM: phases continue over the tiles of a block, and TMA stores write the results."""
 
 from __future__ import annotations
 

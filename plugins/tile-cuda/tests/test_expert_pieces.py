@@ -1,4 +1,4 @@
-"""Each of the expert forms in a small kernel of its own, on the simulated device against numpy."""
+"""Each explicit form in a small kernel, on the simulated device, compared with numpy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check(func, *args, expected, target=TARGET):
 
 
 def test_threads_copy_tiles_for_others_and_arrive():
-    """Copies of threads, which products see after a fence in front of the arrival."""
+    """Threads copy tiles, which wgmma sees after a fence before the arrival."""
 
     @T.prim_func
     def kernel(A: T.Tensor((64, 256), "float16"), B: T.Tensor((256, 64), "float16"), C: T.Tensor((64, 64), "float32")):
@@ -94,7 +94,7 @@ def test_wgmma_groups_in_flight():
 
 
 def test_what_all_threads_wrote_is_there_before_the_roles_begin():
-    """A role waits for the other, which begins with what all threads wrote."""
+    """A role waits for another one, which first reads what all threads wrote."""
 
     @T.prim_func
     def kernel(X: T.Tensor((4, 256), "float32"), Y: T.Tensor((4, 256), "float32")):
@@ -163,7 +163,7 @@ def test_rows_of_one_axis():
 
 
 def test_bytes_by_hand_and_leaders():
-    """expect_tx by hand counts beside that of the copy; one warp of four starts each copy."""
+    """An explicit expect_tx adds to that of the copy; one warp of four starts each copy."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -187,7 +187,7 @@ def test_bytes_by_hand_and_leaders():
 
 @pytest.mark.parametrize("threads", [256, (32, 8), (64, 2, 2)])
 def test_ways_to_name_threads(threads):
-    """Warps and warpgroups by their numbers, in blocks of several axes, one inside of the other."""
+    """Warps and warpgroups by their indices, in blocks of several axes, nested."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -230,7 +230,7 @@ def test_a_barrier_for_asynchronous_copies_of_threads():
 
 @pytest.mark.parametrize("target", ["cuda -arch=sm_80", TARGET])
 def test_roles_without_barriers(target):
-    """T.ws alone is for every architecture: named barriers order each role."""
+    """T.ws without the other forms works on every architecture: named barriers order each role."""
 
     @T.prim_func
     def kernel(X: T.Tensor((256, 128), "float32"), Y: T.Tensor((256,), "float32")):

@@ -1,4 +1,4 @@
-"""kernel.explain() of kernels with threads."""
+"""kernel.explain() of kernels for CUDA."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_our_headers_only():
 
 
 def test_bits_of_16_bit_floats_are_moved_out_of_their_register():
-    """ptxas 13.0 stores a byte of what an f16 or bf16 instruction wrote as if it were to be converted (F2I)."""
+    """ptxas 13.0 stores the low byte of the result of an f16 or bf16 instruction as if it were converted (F2I)."""
     returns_half = re.compile(
         r'asm(?: volatile)?\("[a-z.]+\.(?:rn\.|noftz\.|sat\.)*b?f16(?:\.f32|\.f64)? [^;]*;"\s*:\s*"=h"'
     )

@@ -1,4 +1,4 @@
-"""Moves with hints, votes and matches of lanes, atomics of several elements: what is emitted and what it does."""
+"""Loads and stores with cache hints, votes and matches of lanes, vector atomics: emitted source and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch attributes and tensor maps, against a driver without a GPU: by the built extension and by ctypes."""
+"""Launch attributes and tensor maps with the fake driver, through the compiled extension and through ctypes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HostTensors(DriverAdapter):
 
 @pytest.fixture(params=["built", "plain"])
 def run(request, monkeypatch, fake):
-    """``run(artifact, *arguments)``; the kernel is kept for later calls."""
+    """``run(artifact, *arguments)``; the kernel is cached for later calls."""
     if request.param == "built":
         if not launch.built()[0]:
             pytest.skip(launch.built()[1])
@@ -68,7 +68,7 @@ def test_a_window_that_stays_in_l2(fake, run):
 
 
 def test_a_larger_l2_set_aside_is_left_alone(fake, run):
-    """The stand-in's context has room for 4096 bytes."""
+    """The limit of the fake context is 4096 bytes."""
     run(with_attributes(l2_window=[0, 256, 1.0]), *arrays(), 1.0)
     assert not [line for line in fake.journal() if line.startswith("limit")]
 
@@ -213,7 +213,7 @@ def test_the_maps_of_the_last_four_tensors_are_cached(fake, run):
 
 
 def test_many_tensors_in_turn(fake, run):
-    """More than are kept: each launch has its own map all the same."""
+    """More tensors than are cached: each launch still has its own map."""
     kernel = with_attributes(tensor_maps=[TensorMap(s, "float32", (64,), (), (32,)).to_json() for s in (0, 1)])
     fake.library.fake_maps_of(2)
     tensors = [aligned(64) for _ in range(300)]
@@ -233,7 +233,7 @@ def test_tensor_maps_of_two_kernels_differ(fake, run):
 
 @pytest.mark.parametrize("sizes", [("n",), ("n", 4), (4, "n")])
 def test_a_tensor_without_elements(fake, run, sizes):
-    """The driver takes no axis of 0 elements: the map is of one element that is 0."""
+    """The driver accepts no axis of 0 elements: the map describes one element that is 0."""
     shape = tuple(DimExpr(size) if isinstance(size, str) else size for size in sizes)
     strides = (32,) * (len(sizes) - 1)
     kernel = with_attributes("n", tensor_maps=[TensorMap(0, "float32", shape, strides, (4,) * len(sizes)).to_json()])

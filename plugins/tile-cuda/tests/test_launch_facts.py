@@ -1,4 +1,4 @@
-"""From the language to the launcher: what kernels ask of their launch."""
+"""Launch attributes from the language to the launcher."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_interleaved_tensor_maps_are_not_simulated():
 
 
 def test_without_a_gpu_by_a_setting(monkeypatch):
-    """The kernel names an execution backend that needs a GPU, and runs all the same."""
+    """The kernel names an execution backend that needs a GPU, and still runs on the simulated device."""
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
     kernel = tilecore.compile(hinted, target="cuda -arch=sm_90a", execution_backend="cython")
     assert kernel.execution_backend == "sim"

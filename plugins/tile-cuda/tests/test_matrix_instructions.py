@@ -1,4 +1,4 @@
-"""Every matrix instruction of the header, element by element, on the simulated device against numpy."""
+"""Every mma.sync of the header, element by element, on the simulated device, compared with numpy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_element_is_in_its_place(library, name):
 
 
 def test_all_of_the_header_are_here():
-    """With the names that macros of the header make from others."""
+    """It includes the names that macros of the header form."""
     types = {"INTEGER": "s8 s8_u8 u8_s8 u8".split(), "FP8": "e4m3 e4m3_e5m2 e5m2_e4m3 e5m2".split()}
     header_names = set()
     for name in re.findall(r"tc_mma_(m[\w#]+)[(,]", HEADER.read_text()):

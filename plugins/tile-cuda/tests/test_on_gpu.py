@@ -90,7 +90,7 @@ def test_the_launch_in_python_does_the_same(torch, monkeypatch):
 
 @pytest.mark.parametrize("other", [False, True])
 def test_the_current_stream(torch, other):
-    """Work on the stream before the launch is seen by it, and the call does not wait."""
+    """The launch sees earlier work on the stream, and the call does not wait."""
     run = kernel()
     a, b = pair(torch)
     wrapped = (OnlyDlpack(a), OnlyDlpack(b)) if other else (a, b)
@@ -190,7 +190,7 @@ RANKS = (TensorParam("R", "int32", (16,), access="w", align=4),)
 
 @pytest.mark.parametrize("bounds", ["", "__cluster_dims__(4, 1, 1)"])
 def test_clusters(torch, bounds):
-    """Said by the launch, or by the code."""
+    """The cluster size is defined by the launch, or by the code."""
     needs(torch, (9, 0), "a cluster")
     run = kernel(
         CLUSTER.replace("BOUNDS", bounds), "cluster_kernel", params=RANKS, grid=(16, 1, 1),
@@ -264,7 +264,7 @@ except RuntimeError:
 
 
 def test_a_failed_assertion(torch, tmp_path):
-    """It ends the work of its process on the device, and says which it was."""
+    """It ends the work of its process on the device; the error names the assertion."""
     pytest.importorskip("tvm")
     script = tmp_path / "failing.py"
     script.write_text(FAILING)
@@ -407,7 +407,7 @@ for late in (lambda: run.adapter.synchronize(0), lambda: run(a, b, 1.0)):
     ],
 )
 def test_failures_that_show_late(torch, statement, name):
-    """In another process, as the context does not survive them. The wait tells, and so does the next call."""
+    """In another process, as the context does not survive them. The synchronization and the next call report them."""
     import re
 
     code = DYING.format(tests=os.fspath(Path(__file__).parent), statement=statement)

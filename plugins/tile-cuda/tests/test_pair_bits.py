@@ -1,4 +1,4 @@
-"""Numbers that are cut out of one integer two at a time: which are made as pairs, and that all are right."""
+"""pair_bits: which 16-bit values are extracted in pairs, and that all results are correct."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N = 256
 
 
 def unpacked(kind, source, shift, mask, bits, order="or"):
-    """Y[i, v] = the bits of X[i] from v * shift on, as a number of ``kind``."""
+    """Y[i, v] = the bits of X[i] from v * shift on, as a value of type ``kind``."""
 
     @T.prim_func
     def kernel(X: T.Tensor((N // 2,), source), Y: T.Tensor((N // 2, 2), kind)):

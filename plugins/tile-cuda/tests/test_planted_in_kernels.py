@@ -1,4 +1,4 @@
-"""Compiled kernels with one bug planted in the emitted source: the simulated device names each, at the user's line."""
+"""Compiled kernels with a bug planted in the emitted source: the simulated device reports the user's line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def stencil(X: T.Tensor((1000,), "float32"), Y: T.Tensor((1000,), "float32")):
 
 
 def arguments(name: str) -> tuple[list[np.ndarray], np.ndarray]:
-    """Inputs and an output, and what the output should be."""
+    """Inputs and an output, and the expected output."""
     rng = np.random.default_rng(0)
     if name == "product":
         a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
@@ -94,7 +94,7 @@ def arguments(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 @pytest.fixture
 def kernels(installed, adapter):
-    """By name; compiled once, as the kernel cache keeps them."""
+    """The kernels by name; the kernel cache makes later compilations quick."""
     compiled_kernels = [
         tilecore.compile(f, target=TARGET, execution_backend="sim") for f in (product, softmax, stencil)
     ]
@@ -116,7 +116,7 @@ def run(adapter, kernel, source: str, args: list[np.ndarray]) -> None:
 
 
 def plant(source: str, pattern: str, replacement: str, which: int | None = None) -> str:
-    """``pattern`` replaced everywhere, or the one of that number."""
+    """The source with all matches of ``pattern`` replaced, or the match of index ``which`` only."""
     matches = list(re.finditer(pattern, source))
     assert matches, f"{pattern} is not in\n{source}"
     chosen = matches if which is None else [matches[which]]
@@ -126,7 +126,7 @@ def plant(source: str, pattern: str, replacement: str, which: int | None = None)
 
 
 def user_lines(*marks: str) -> set[str]:
-    """Where this file says so."""
+    """The lines of this file that end with one of these marks."""
     lines = HERE.read_text().splitlines()
     return {f"{HERE.name}:{n}" for n, text in enumerate(lines, 1) for mark in marks if text.endswith(mark)}
 

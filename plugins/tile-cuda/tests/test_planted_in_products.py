@@ -1,4 +1,4 @@
-"""Wrong kernels around products of a warpgroup are caught on the simulated device, by kind and line."""
+"""The simulated device reports wrong kernels with wgmma, with the kind of the error and the line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ WAIT = "    tc_warpgroup_wait<0>();\n"
 
 
 def test_a_wait_that_leaves_a_group():
-    """The slot is given back while the products of it may still go on."""
+    """The slot is released while products may still read it."""
     error = error_of(planted(LOOP, WAIT, "    tc_warpgroup_wait<1>();\n"))
     assert error.kind == "missing_wait"
 
@@ -163,7 +163,7 @@ def test_half_a_warp_waits():
 
 
 def test_a_slot_released_by_too_few_warps():
-    """A wait covers the own warp's part only."""
+    """A wait covers the part of its own warp only."""
     source = planted(LOOP, "tc_transaction_init(&empty[s], 4)", "tc_transaction_init(&empty[s], 1)")
     source = planted(source, "if (tx % 32 == 0)", "if (tx == 0)")
     error = error_of(source, kinds=("missing_wait", "race"))  # as the other warps have waited by then, or not

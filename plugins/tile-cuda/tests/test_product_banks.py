@@ -1,4 +1,4 @@
-"""The banks of shared memory under products: no load of an operand waits for another lane of its warp."""
+"""Bank conflicts of T.gemm: loads of operands have none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def matmul(kinds, ta, tb, depth):
 
 
 def ways(kinds, ta, tb, depth, configs=None):
-    """Of every source line that loads operands: passes of the banks for each that is needed."""
+    """For each source line that loads operands: the passes of the banks divided by the least number of passes."""
     target = "cuda -arch=sm_90"
     kernel = tilecore.compile(
         matmul(kinds, ta, tb, depth), target=target, execution_backend="sim", pass_configs=configs

@@ -30,7 +30,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=False, where=("shared", "shared"), more=0):
-    """One product. where: of A and C, "shared" or "fragment". more: elements around the tiles of A and B."""
+    """A kernel with one T.gemm. where: the memory of A and C, "shared" or "fragment". more: elements around A and B."""
     a_type, b_type, c_type = kinds
 
     @T.prim_func
@@ -65,7 +65,7 @@ def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=Fals
 
 
 def run(func, m, n, k, kinds, ta=False, tb=False, clear=False, arch=90, configs=None):
-    """Run on small whole numbers, which every type holds: results are exact. Returns the source."""
+    """Runs on small integers, so that results are exact in every type. Returns the source."""
     kernel = tilecore.compile(func, target=f"cuda -arch=sm_{arch}", execution_backend="sim", pass_configs=configs)
     rng = np.random.default_rng(m * n + k)
     least = [0 if kind.startswith("uint") else -2 for kind in kinds]
@@ -139,7 +139,7 @@ def test_types_of_c_that_no_instruction_accumulates_in(kinds, place):
 @pytest.mark.parametrize("threads", [32, 64, 96, 128, 256, 1024])
 @pytest.mark.parametrize("policy", [0, 1, 2])
 def test_warps(threads, policy):
-    """More warps than there is work, too: they compute the same, and one of them writes."""
+    """Where there are more warps than parts, several warps compute the same, and one of them writes."""
     kinds = ("float16", "float16", "float32")
     for place in ("shared", "fragment"):
         func = matmul(48, 64, 32, kinds, threads=threads, policy=policy, where=("shared", place))
@@ -206,7 +206,7 @@ def test_clear_decided_at_run_time():
 
 @pytest.mark.parametrize("make", ["make_swizzled_layout", "make_linear_layout"])
 def test_layouts_that_users_write(make):
-    """Pieces of 16 bytes stay together in them: matrix loads take them as they are."""
+    """These layouts keep pieces of 16 bytes contiguous, so ldmatrix can read them."""
 
     @T.prim_func
     def kernel(A: T.Tensor((32, 128), "float16"), B: T.Tensor((128, 64), "float16"), C: T.Tensor((32, 64), "float32")):
@@ -255,7 +255,7 @@ def test_why_there_is_no_instruction():
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])
 def test_emitted_source_compiles(arch, tmp_path):
-    """Every element type of an architecture, in one source each."""
+    """One source for each element type of an architecture."""
     try:
         compiler = nvcc.load()
     except ToolchainError as error:

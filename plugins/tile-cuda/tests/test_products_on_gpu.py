@@ -1,4 +1,4 @@
-"""On an sm_90a GPU: products of a warpgroup in all layouts, as on the simulated device."""
+"""wgmma in all layouts on an sm_90a GPU, with the results of the simulated device."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bytes_of(torch, array: np.ndarray):
 
 
 def test_every_type_and_layout(torch):
-    """In one cubin, which compiles in a second. Tensors travel as bytes."""
+    """All kernels are in one cubin, which compiles in a second. Tensors are passed as bytes."""
     needs(torch, (9, 0), "a product of a warpgroup")
     problems, sources = {}, {}
     for name, (product, of_a, of_b, add, a_in_registers) in cases().items():

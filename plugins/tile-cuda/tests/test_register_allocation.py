@@ -1,4 +1,4 @@
-"""ptxas is asked again, at level 1, where it gave up the allocation of registers."""
+"""Kernels are compiled again at level 1 where the register allocation of ptxas has failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GIVEN_UP = {"registers": 32, "stack_bytes": 4320}
 
 
 def outcome(monkeypatch, first, again, options=()):
-    """(the kernel that is kept, the options of each compilation). first, again: what the two cubins say."""
+    """(the chosen cubin, the options of each compilation). first, again: the resources of the two cubins."""
     binaries = {b"first": {"k": first}, b"again": {"k": again}}
     monkeypatch.setattr(cubin, "describe", lambda binary: binaries[binary])
     compilations = []
@@ -34,7 +34,7 @@ def test_the_second_cubin_is_used_where_it_has_registers(monkeypatch):
 
 
 def test_an_array_with_variable_indices_keeps_the_first_cubin(monkeypatch):
-    """Level 1 does not help it."""
+    """A compilation at level 1 does not reduce its stack."""
     assert outcome(monkeypatch, GIVEN_UP, {"registers": 40, "stack_bytes": 4300})[0] == b"first"
 
 

@@ -1,4 +1,4 @@
-"""Pipelined products on the simulated device against numpy: sizes, stages, steps, and what is emitted."""
+"""Pipelined GEMMs on the simulated device, compared with numpy: sizes, stages, steps, and the emitted source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TARGET = "cuda -arch=sm_90"
 
 
 def matmul(m, n, k, block, stages, threads, ta=False, tb=False, constant_sizes=True):
-    """C = A @ B in tiles ``block``; sizes known when compiling or not."""
+    """C = A @ B in tiles ``block``, with constant or symbolic sizes."""
     bm, bn, bk = block
     M, N, K = (m, n, k) if constant_sizes else T.dynamic("m n k")
 
@@ -57,7 +57,7 @@ def compiled(*args, **options):
 
 
 def rounds_of(source: str) -> str:
-    """The text of the loop over rounds."""
+    """The text of the loop over iterations."""
     lines = source.splitlines()
     start = next(n for n, line in enumerate(lines) if "for (int step = 0;" in line and not line.startswith("    "))
     return "\n".join(lines[start : lines.index("  }", start)])
@@ -84,14 +84,14 @@ def test_fewer_iterations_than_stages(rounds):
 
 
 def test_symbolic_sizes():
-    """No round at all, fewer than stages, many; tails of M, N and K."""
+    """No iteration, fewer iterations than stages, many; partial tiles of M, N and K."""
     kernel = compiled(0, 0, 0, (32, 32, 32), 3, 64, constant_sizes=False)
     for m, n, k in ((32, 32, 32), (64, 32, 160), (40, 56, 72), (33, 8, 200), (1, 1, 1)):
         run(kernel, m, n, k)
 
 
 def test_no_branch_and_no_load_between_barrier_and_mma():
-    """What the speed rests on: one barrier a round, loads a step ahead, copies without branches."""
+    """The schedule has one barrier in an iteration, loads one step ahead, and copies without branches."""
     text = rounds_of(compiled(128, 128, 512, (64, 64, 64), 3, 128).get_kernel_source())
     assert "if (" not in text
     order = [line.strip().split("(")[0] for line in text.splitlines() if line.strip().startswith("tc_")]

@@ -1,4 +1,4 @@
-"""Clusters and registers that warpgroups hand over, on the simulated device: right programs, and planted mistakes."""
+"""Clusters and setmaxnreg on the simulated device: correct programs, and planted bugs."""
 
 from __future__ import annotations
 

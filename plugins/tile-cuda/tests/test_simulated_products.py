@@ -1,4 +1,4 @@
-"""Products of a warpgroup on the simulated device: every type and layout, and what is caught."""
+"""wgmma on the simulated device: every type and layout, and the errors that it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor copies on the simulated device: what lands where, and what is caught."""
+"""TMA copies on the simulated device: their results, and the errors that it reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def text(source: str, dtype: str, rank: int, call: str = "store") -> str:
 
 
 def tile_of(box: np.ndarray, swizzle: str) -> np.ndarray:
-    """Elements as they lie in shared memory: 16-byte pieces exchanged by the bits of their address."""
+    """The elements in the order of shared memory: 16-byte pieces are permuted by bits of their address."""
     raw = np.ascontiguousarray(box).reshape(-1).view(np.uint8).reshape(-1, 16)
     mask = {"none": 0, "32B": 1, "64B": 3, "128B": 7}[swizzle]
     pieces = np.empty_like(raw)
@@ -189,7 +189,7 @@ def test_a_tile_at_a_wrong_address():
 
 @pytest.mark.parametrize("start", ["load", "store"])
 def test_rows_that_begin_off_16_bytes(start):
-    """Hardware takes it for an illegal instruction."""
+    """On hardware it is an illegal instruction."""
     find = load_error if start == "load" else store_error
     error = find(planted(FLOATS if start == "load" else STORED, "at[0], at[1]", "at[0] + 2, at[1]"))
     assert error.kind == "misaligned"
@@ -296,7 +296,7 @@ extern "C" __global__ void rows(const tc_half* A, tc_half* B, const __grid_const
 
 
 def test_maps_come_with_the_launch():
-    """Of a compiled artifact, whose sizes are the call's."""
+    """The maps of a compiled artifact with symbolic sizes."""
     from cuda_artifacts import artifact
     from tile_cuda.launch.tensor_maps import TensorMap
     from tile_cuda.simulated import simulated_adapter

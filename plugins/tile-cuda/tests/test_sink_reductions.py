@@ -1,4 +1,4 @@
-"""Sums over the iterations of a loop: threads reduce theirs behind the loop, where that is the same; nowhere else."""
+"""Sums over the iterations of a loop: reductions across threads sink behind it only where that is equivalent."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ IN_EACH_STEP = [
 
 
 def summing(work, dtype="int32", threads=128, start=0, rows=ROWS, stages=0):
-    """Sums over the steps of a loop of what ``work`` makes of tiles of X."""
+    """Sums over the steps of a loop of the results of ``work`` on tiles of X."""
 
     @T.prim_func
     def kernel(
@@ -215,7 +215,7 @@ def right(func, kernel, args):
 
 
 def reduces_in_the_loop(kernel):
-    """Do threads exchange values in the loop over k?"""
+    """Whether threads exchange values in the loop over k."""
     source = str(kernel.get_kernel_source())
     start = source.index("for (int k")
     indent = source[source.rindex("\n", 0, start) + 1 : start]
@@ -249,7 +249,7 @@ def test_a_sum_that_does_not_begin_with_zero():
 
 
 def test_a_sum_that_goes_on():
-    """The second loop begins with what the first one made."""
+    """The second loop begins with the sum of the first one."""
 
     @T.prim_func
     def kernel(X: T.Tensor((STEPS, ROWS, COLUMNS), "int32"), Y: T.Tensor((ROWS,), "int32")):
@@ -288,7 +288,7 @@ def test_a_loop_in_a_loop():
 
 
 def test_parts_with_different_layouts():
-    """Both are reduced over other threads: the sum is whole in each step."""
+    """The two parts are reduced across different threads, so each step reduces."""
 
     @T.prim_func
     def kernel(X: T.Tensor((STEPS, 16, 16), "int32"), Y: T.Tensor((16,), "int32")):

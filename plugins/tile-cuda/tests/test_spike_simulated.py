@@ -1,4 +1,4 @@
-"""The GEMM by hand of benchmarks/spikes on the simulated device: right at small sizes, caught where a part is gone."""
+"""The hand-written GEMM of benchmarks/spikes on the simulated device: correct, and dropped statements are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spike():
 
 
 def run(source: str, m: int, n: int, k: int, blocks: int) -> tuple[np.ndarray, np.ndarray]:
-    """(what the kernel made of C, what it should)."""
+    """(the result of the kernel, the expected result)."""
     import dataclasses
 
     artifact = dataclasses.replace(
@@ -87,7 +87,7 @@ def test_a_dropped_statement_is_reported(bug):
 
 
 def test_a_swizzle_of_the_stored_tile():
-    """Plain stores with no swizzle into a tile that a swizzling map takes: other numbers, not an error."""
+    """Stores without the swizzle into a tile of a swizzled map give other numbers, not an error."""
     source = planted(SOURCE, "((2 * q + lane / 16) ^ (row & 7)) * 16", "(2 * q + lane / 16) * 16")
     got, expected = run(source, 128, 256, 64, 1)
     assert not np.array_equal(got, expected)

@@ -1,4 +1,4 @@
-"""Barriers of kernels whose atomics may spin look whether their warps are whole (docs/notes/compilers.md)."""
+"""Barriers of kernels whose atomics may spin check that warps have converged (docs/notes/compilers.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_sources_with_atomics_say_so_and_compile(atomic, arch):
 
 
 def test_what_was_read_before_an_acquire_is_not_read_after_it(monkeypatch):
-    """Nor is a condition believed: the other block has written by then."""
+    """A condition that held before the acquire need not hold after it: the other block has written by then."""
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
 
     @T.prim_func

@@ -1,4 +1,4 @@
-"""Compilers: which is chosen, what it is given, and what is said when it refuses or is missing."""
+"""The toolchain: the choice of the compiler, its options, and the errors where it rejects the source or is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def request(source=GOOD, adapter="nvcc", flags=(), **attributes):
 
 
 class Tool:
-    """In place of a compiler: keeps what it was given."""
+    """A fake compiler that records its arguments."""
 
     path, version = "/no/where", "1.2"
 
@@ -187,7 +187,7 @@ def test_homes_are_looked_at_first(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("reason", ["no bindings", "no library"])
 def test_no_run_time_compiler(monkeypatch, reason):
-    """The bindings are missing, or they are here and find no library: either way it is said what to install."""
+    """The bindings are missing, or they find no library: in both cases the error says what to install."""
 
     def version():
         raise RuntimeError('Failure finding "libnvrtc.so"\nlooked in many places')
@@ -240,5 +240,5 @@ assert bytes([32]) == b"\\x20" and b"a b".split(bytes([32])) == [b"a", b"b"], "t
 
 
 def test_an_empty_log_is_written_into_memory_of_its_own():
-    """CPython has one object for each single byte: whoever writes into it changes it for the whole process."""
+    """CPython shares the objects of single bytes: writing to one changes it for the whole process."""
     subprocess.run([sys.executable, "-c", _EMPTY_LOG], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The header's functions for sm_90a compile, to the instructions that their names say."""
+"""The header's functions for sm_90a compile to the instructions that they are named after."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_size_compiles(kind):
 
 
 def ptx_of(source: str, folder) -> str:
-    """What nvcc hands to the assembler."""
+    """The PTX that nvcc generates."""
     path, ptx_path = folder / "kernel.cu", folder / "kernel.ptx"
     path.write_text(source)
     command = [str(compiler(nvcc, "sm_90a").path), "-ptx", "-arch=sm_90a", "-std=c++17", str(path), "-o", str(ptx_path)]
@@ -36,7 +36,7 @@ def ptx_of(source: str, folder) -> str:
 
 
 def test_names_match_the_instruction(tmp_path):
-    """With the number of its registers, and of the values behind them."""
+    """The number of registers and of the operands after them is checked too."""
     products = [Product(n, *kind) for kind in types() for n in (8, 256)]
     text = ptx_of(source_of(products), tmp_path)
     calls = re.findall(r"wgmma\.mma_async\.sync\.aligned\.([\w.]+) \{([^}]*)\}, (.*?);", text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""On a machine without a GPU: what cannot run says so, and what can run instead."""
+"""A machine without a GPU: errors say what cannot run, and what can run instead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
 
 @pytest.fixture(autouse=True)
 def without_gpu(installed):
-    """The backend is loaded anew, as it keeps what its adapters were when it was loaded."""
+    """The backend is loaded again, as it caches its adapters when it is loaded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("TILECORE_SIMULATE", raising=False)
         patch.setattr(DriverAdapter, "available", lambda self, target: Presence(False, FOUND))
@@ -58,7 +58,7 @@ def test_errors_without_a_gpu_name_the_alternatives(name):
 
 
 def a_compiler():
-    """The name of an execution backend whose compiler is here; skips without one."""
+    """The name of an execution backend whose compiler is installed; skips where there is none."""
     for name, module in (("nvcc", nvcc), ("nvrtc", nvrtc)):
         try:
             module.load()

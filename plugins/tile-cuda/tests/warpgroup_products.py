@@ -1,4 +1,4 @@
-"""All matrix products of a warpgroup that the header has, and kernels that use each."""
+"""All wgmma instructions of the header, and kernels that use each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sizes_of(c: str) -> tuple[int, ...]:
 
 
 def compiled_kernel(product: Product) -> str:
-    """Uses both forms in every order of axes that they have."""
+    """The kernel that uses both forms with every storage order that they support."""
     d, a = ELEMENTS[product.c], ELEMENTS[product.a]
     orders = ("false", "true") if SIZES[product.a] == 2 else ("false",)
     calls = [f"tc_wgmma_{product.name}<{x}, {y}>(d, A, B, add);" for x in orders for y in orders]
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(128) u_{product.name}({d}* out, con
 
 @dataclass(frozen=True)
 class Layout:
-    """An operand's tile: swizzle 0 none, 1 of 128 bytes, 2 of 64, 3 of 32; turned: m or n is innermost.
+    """The layout of an operand's tile: swizzle 0 none, 1 of 128 bytes, 2 of 64, 3 of 32; turned: m or n is innermost.
 
     leading, stride: bytes, as the descriptor has them. start: of the tile in its memory.
     """

@@ -1,4 +1,4 @@
-"""Kernels with products of tiles, in many forms."""
+"""Kernels with T.gemm, in many forms."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def product(a: np.ndarray, b: np.ndarray, ta: bool = False, tb: bool = False) ->
 
 
 def multiplied(sizes: Sequence[int], *off: CONFIGS, symbolic: Sequence[Any] | None = None, **options: Any) -> Any:
-    """The kernel of ``matmul`` for these sizes, which has multiplied right."""
+    """The compiled kernel of ``matmul`` for these sizes, after its result has been checked."""
     kinds, ta, tb = (options.get(name, usual) for name, usual in (("kinds", HALF), ("ta", False), ("tb", False)))
     kernel = built(matmul(*(symbolic or sizes), **options), *off, configs=TF32)
     out = element(options.get("out") or kinds[2])

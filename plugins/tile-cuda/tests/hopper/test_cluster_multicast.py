@@ -1,4 +1,4 @@
-"""Blocks in pairs, which load a tile that both need once: results, choices, reasons, and planted bugs."""
+"""Cluster multicast, where two blocks load a common tile once: results, choices, reasons, and planted bugs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reasons(kernel):
 
 
 def axis(kernel):
-    """The axis of the grid along which blocks make pairs."""
+    """The axis of the grid along which blocks form clusters."""
     matches = [re.search(r"pairs along (\w+) side", row["order"]) for row in rows(kernel, "blocks")]
     return matches[0].group(1) if matches and matches[0] else None
 

@@ -1,4 +1,4 @@
-"""Kernels of other forms than one loop and one product: whatever is filled in turn is used in the same turn."""
+"""Kernels with several loops and products: each use of a circular buffer reads the iteration that was loaded for it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_two_loops_over_one_circular_buffer(stages):
 
 @pytest.mark.parametrize("stages", [2, 4])
 def test_a_loop_in_a_loop(stages):
-    """The inner one has another number of steps each time."""
+    """The inner loop has another number of steps each time."""
 
     @T.prim_func
     def nested(A: T.Tensor((256, 256), HALF), B: T.Tensor((256, 64), HALF), C: T.Tensor((3, 256, 64), HALF)):
@@ -172,7 +172,7 @@ def test_one_tile_before_the_loop_and_others_in_it():
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_tile_that_is_loaded_before_the_loop_and_in_it(again):
-    """Nobody's ring: the loop's own and the kernel's turns cannot be counted as one."""
+    """It gets no circular buffer: iterations of the loop and of the kernel cannot be counted together."""
 
     @T.prim_func
     def before(
@@ -249,7 +249,7 @@ def test_sums_that_are_added_to_what_is_there():
 
 @pytest.mark.parametrize("depth", [64, 62])
 def test_persistent_blocks_by_the_user(depth):
-    """What a tensor store still reads is not filled with the next step's tiles."""
+    """Memory that a TMA store still reads is not overwritten by the tiles of the next step."""
 
     @T.prim_func
     def serial(A: T.Tensor((512, depth), HALF), B: T.Tensor((depth, 64), HALF), C: T.Tensor((512, 64), HALF)):
@@ -268,7 +268,7 @@ def test_persistent_blocks_by_the_user(depth):
 
 @pytest.mark.parametrize("off", [(), (CONFIGS.TL_DISABLE_PERSISTENT_BLOCKS,), (CONFIGS.TL_DISABLE_WARP_SPECIALIZED,)])
 def test_a_result_that_is_stored_where_tiles_were(off):
-    """Warps that are done with their products wait for those that still read the tiles."""
+    """Warps whose products have ended wait for the warps that still read the tiles."""
 
     @T.prim_func
     def stored(A: T.Tensor((256, 64), HALF), B: T.Tensor((64, 256), HALF), C: T.Tensor((256, 256), HALF)):
@@ -304,7 +304,7 @@ def test_one_block_whose_circular_buffer_has_many_phases():
 
 
 def test_threads_that_read_a_tile_beside_the_product():
-    """And a row of sums of it, of every element type of the loop."""
+    """The threads also sum the rows of the tile that wgmma reads."""
 
     @T.prim_func
     def both(

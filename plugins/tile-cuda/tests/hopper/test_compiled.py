@@ -1,4 +1,4 @@
-"""What is emitted compiles for sm_90a, with products that run on their own and sums that stay in registers."""
+"""Emitted source compiles for sm_90a, with asynchronous wgmma and accumulators that stay in registers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compiler():
 
 
 def compiled(compiler, kernel) -> str:
-    """What the assembler says of it."""
+    """The messages of ptxas for a kernel."""
     options = ["-gencode=arch=compute_90a,code=sm_90a", "-std=c++17", "-Xptxas", "-v", "-Werror=all-warnings"]
     options += ["-diag-suppress=177,550"]  # names that are defined, and not used
     binary, ptxas_log = compiler.compile(body(kernel), toolchain.INCLUDE, options, "kernel")

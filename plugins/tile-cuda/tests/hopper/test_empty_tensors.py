@@ -1,4 +1,4 @@
-"""Tensors without elements and a grid that is not empty: the bulk copies' maps of them are in nobody's way."""
+"""Empty tensors with a grid that is not empty: their tensor maps do not prevent the launch."""
 
 from __future__ import annotations
 

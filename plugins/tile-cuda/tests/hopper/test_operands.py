@@ -1,4 +1,4 @@
-"""Products of warpgroups: every type of operands, stored in every way, A in registers, and how groups share them."""
+"""wgmma: every operand type, every storage order, A in registers, and the grid of warpgroups."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_width(columns):
     ("columns", "widest"), [(8, 8), (24, 24), (32, 32), (72, 24), (80, 80), (112, 112), (320, 160)]
 )
 def test_widths_of_whole_numbers(columns, widest):
-    """There are instructions of 8, of 24 and of multiples of 16 columns."""
+    """Integer instructions have 8, 24, or a multiple of 16 columns."""
     kernel = multiplied((64, columns, 96), kinds=WHOLE[1], tile=(64, columns, 32), tb=True)
     assert all_by_warpgroups(kernel)
     assert f"tc_wgmma_n{widest}k32_s8_u8_s32" in body(kernel)

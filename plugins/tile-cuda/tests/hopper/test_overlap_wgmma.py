@@ -1,4 +1,4 @@
-"""Products that run on into the next step of their loop: attention in several forms, with and without, is the same."""
+"""Overlapped wgmma: several forms of attention have the same results with and without the overlap."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_attention(name):
 
 
 def test_the_first_step_alone_pays_for_its_mask():
-    """What k == 0 decides is decided in the copy of the first step."""
+    """A condition k == 0 is decided in the peeled first iteration."""
     text = body(built(attention(200)))
     first, loop = text.split("for (int i = 1;", 1)
     assert "< 200" in first.split("tc_wgmma", 1)[1]
@@ -141,7 +141,7 @@ LOOPS = {
 
 
 def loop_of(obstacle):
-    """A loop of two products, the second of which cannot run on into the next step for ``what``."""
+    """A loop of two products, of which the second cannot overlap with the next step because of ``obstacle``."""
     rows_of_b = 60 if obstacle == "copied" else 64
 
     @T.prim_func
@@ -191,7 +191,7 @@ def test_loops_that_stay_as_they_are(reason):
 
 @pytest.mark.parametrize("stages", [0, 1, 2, 3])
 def test_a_circular_buffer_without_a_spare_slot_is_released_in_its_step(stages):
-    """Who fills it would wait for a release that comes after the next step's tile, or load nothing until then."""
+    """The producer would wait for a release that comes after the next step's tile, or load nothing until then."""
 
     @T.prim_func
     def second_loop(

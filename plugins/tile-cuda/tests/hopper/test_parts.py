@@ -1,4 +1,4 @@
-"""Tiles that several copies fill, some rows each: pages of a cache, tensors one below the other."""
+"""Tiles that several copies load, some rows each: pages of a cache, tensors one below the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGES = 12
 
 
 def paged(page, loop, tile=64, columns=64, stages=2):
-    """Sums of products with tiles of pages, whose numbers are in Table."""
+    """Sums of products with tiles of pages, whose indices are in Table."""
 
     @T.prim_func
     def kernel(

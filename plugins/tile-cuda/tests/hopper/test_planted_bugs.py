@@ -1,4 +1,4 @@
-"""One line taken out of (or changed in) what is emitted for sm_90a: the simulated device says what is missing."""
+"""One line of the source emitted for sm_90a is removed or changed: the simulated device reports what is missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def product():
 
 
 def large():
-    """Sums that need more registers than an equal share."""
+    """Accumulators that need more registers than an equal share."""
     a, b = small(HALF, (256, 64), 0, 1), small(HALF, (64, 192), 1, 1)
     return matmul(256, 192, 64, tile=(256, 192, 32), threads=256, out=HALF), [a, b], wide(a) @ wide(b)
 

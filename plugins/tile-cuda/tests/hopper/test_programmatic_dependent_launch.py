@@ -1,4 +1,4 @@
-"""Kernels of one function start while the ones in front of them end, and read nothing before that."""
+"""Programmatic dependent launch: a kernel starts while the one before it ends, and reads nothing before that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N, HALF = 1000, "float16"
 
 
 def steps(count: int):
-    """B = A + count, one kernel for each addition, through memory of the function's own."""
+    """B = A + count, with one kernel for each addition, through global memory that the function allocates."""
 
     @T.prim_func
     def add(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
@@ -56,7 +56,7 @@ def test_each_kernel_waits_for_the_one_before(count):
 
 
 def test_buffers_of_earlier_kernels_are_not_const():
-    """A load of a constant may be moved in front of the wait."""
+    """The compiler may move loads of const memory in front of the wait."""
     sources = kernels_in(built(steps(1)).get_kernel_source())
     for source in sources[1:]:
         head = source[: source.index("{")]
@@ -86,7 +86,7 @@ def test_disabled_or_not_supported():
 
 @pytest.mark.parametrize("threads", [(128, 256), (256, 64), (128, 128)])
 def test_kernels_of_different_numbers_of_threads(threads):
-    """Each product is that of its own kernel's threads, and both kernels' tiles are filled by a warp of its own."""
+    """Each kernel has its own number of consumer threads, and its own producer warp."""
     size = 128
 
     @T.prim_func

@@ -1,4 +1,4 @@
-"""Random kernels of copies, products and work of threads in random order, with rings of random lengths.
+"""Random kernels of copies, products and work of threads in random order, with circular buffers of random lengths.
 
 A program is a list of loops, (steps, stages, what a step does). All values are whole numbers that every type holds, so
 the kernel and the interpreter give the same.
@@ -101,7 +101,7 @@ PLAIN = st.one_of(
 
 
 def used(work):
-    """The tiles that must have been filled."""
+    """The tiles that must have been loaded."""
     match work:
         case ("if", _, inside):
             return [name for part in inside for name in used(part)]
@@ -113,7 +113,7 @@ def used(work):
 
 @st.composite
 def steps_of_loops(draw):
-    """What is filled where: in front of the first use, anywhere; some tiles again in the middle."""
+    """Chooses where each tile is loaded: anywhere before its first use; some tiles again later."""
     conditional = st.tuples(st.just("if"), st.integers(0, 1), st.lists(PLAIN, min_size=1, max_size=2))
     program = draw(st.lists(st.one_of(PLAIN, PLAIN, PLAIN, conditional), min_size=1, max_size=5))
     for name in FILLED:

@@ -1,4 +1,4 @@
-"""Sizes that are no multiples of the tiles, sizes of the call, rows that no tensor map can have, other tensors."""
+"""Sizes that are not multiples of the tiles, symbolic sizes, rows that no tensor map supports, other tensors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_symbolic_sizes(sizes, symbolic):
 
 
 def test_sizes_that_are_known_to_be_multiples():
-    """One kernel for many sizes, none of them known when it is compiled"""
+    """One kernel for many sizes, none of which is a compile-time constant."""
     m, n, k = (T.dynamic(name) for name in "mnk")
 
     @T.prim_func
@@ -98,7 +98,7 @@ def test_sizes_that_are_known_to_be_multiples():
 
 
 def test_no_step_at_all():
-    """The sums are zero then, though the first product would have cleared them."""
+    """The accumulators are zero then, although the first product would have cleared them."""
     m, _k = T.dynamic("m"), T.dynamic("k")
 
     @T.prim_func
@@ -251,7 +251,7 @@ def test_panels_that_users_ask_for(order, panel):
 
 
 def product_from(dtype, first):
-    """The kernel that multiplies columns of A from ``first(n)`` on, n a number of the call."""
+    """The kernel that multiplies columns of A from ``first(n)`` on; n is a parameter."""
     accum = {HALF: "float32", "int8": "int32"}.get(dtype, dtype)
 
     @T.prim_func
@@ -277,7 +277,7 @@ def product_from(dtype, first):
     ("float64", 2, True), ("float64", 1, False),
 ])  # fmt: skip
 def test_rows_that_begin_off_16_bytes(dtype, off, by_map):
-    """A tensor copy from there is an illegal instruction."""
+    """A TMA copy from there is an illegal instruction."""
     kernel = product_from(dtype, lambda n: off)
     assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map
 

@@ -1,4 +1,4 @@
-"""What kernel.explain() says of roles, rings, overlaps and blocks; each part is switched off on its own."""
+"""What kernel.explain() says about roles, circular buffers, overlaps and blocks; options disable each part."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_notes_of_a_kernel():
     ],
 )  # fmt: skip
 def test_setmaxnreg_follows_the_registers_of_the_accumulators(tile, threads, shares):
-    """Where a thread's equal share does not hold its sums, and only if there is more to get."""
+    """It is used where an equal share does not hold the accumulators of a thread, and more registers are available."""
     kernel = multiplied((256, 256, 64), tile=tile, threads=threads, tb=True)
     (roles,) = (row for row in rows(kernel, "warp_roles") if "producer" in row)
     expected = f"{shares[0]} for each producer thread, {shares[1]} for each consumer thread" if shares else None
@@ -229,7 +229,7 @@ def test_tiles_that_threads_load(obstacle):
 
 @pytest.mark.parametrize("tb", [False, True])
 def test_tf32_that_wgmma_cannot_multiply(tb):
-    """They want B along K; single warps do not gain by one that loads."""
+    """wgmma reads tf32 B along K only; mma.sync does not gain from a producer warp."""
     kernel = multiplied((128, 64, 96), tile=(64, 64, 32), kinds=("float32", "float32", "float32"), tb=tb, stages=3)
     assert has_roles(kernel) == tb
     assert refusals(kernel) == (
@@ -258,7 +258,7 @@ def test_a_block_of_too_many_threads():
 
 
 def test_as_many_threads_as_roles_leave():
-    """A block has 1024 threads at most, and a warp more fills its tiles."""
+    """A block has at most 1024 threads, and the producer warp is one of its warps."""
     kernel = multiplied((448, 64, 64), tile=(448, 64, 32), threads=896, tb=True)
     assert has_roles(kernel)
     assert kernel.artifact.entries[0].threads[0] <= 1024

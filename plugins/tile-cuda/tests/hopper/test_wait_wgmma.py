@@ -1,4 +1,4 @@
-"""Where waits, releases, fences and barriers stand around products of warpgroups: each where it must, and none more."""
+"""The places of waits, releases, fences and barriers around wgmma: all that are necessary, and no others."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MARKS = {
 
 
 def users(source: str) -> str:
-    """What the warps do that use the tiles."""
+    """The code of the consumer warps."""
     consumer = re.search(r"if \(tx < \d+\) \{\n(.*?)\n  \} else", source, re.DOTALL)
     return consumer[1] if consumer else source
 
 
 def events(kernel: Any) -> list[str]:
-    """What happens, in the order of the source; neighbours of one sort are one."""
+    """The events in the order of the source; consecutive events of one kind are merged."""
     sequence = []
     for line in users(body(kernel)).splitlines():
         words = [word for pattern, word in MARKS.items() if re.search(pattern, line)]
@@ -44,7 +44,7 @@ def events(kernel: Any) -> list[str]:
 
 
 def test_a_product_runs_while_the_next_tiles_are_awaited():
-    """The slot of a step is released in the next one, when its product is done and the next is on its way."""
+    """The slot of a step is released in the next step, when its product has ended and the next one is running."""
     kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3))
     assert events(kernel) == [
         "loop", "tiles", "products",
@@ -67,7 +67,7 @@ def test_nothing_but_the_store_is_fenced():
 
 
 def test_a_in_registers_is_not_written_while_products_read_it():
-    """The next step's A goes into the same registers."""
+    """A of the next step is written to the same registers."""
     kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), a_in_registers=True), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
     assert events(kernel) == ["loop", "tiles", "writes", "release", "tiles", "products", "done", "release"]
 
@@ -146,7 +146,7 @@ def of_chained(through_memory, *off):
 
 
 def test_chained_products_in_registers():
-    """No barrier, no fence: the sums are a thread's own."""
+    """Neither a barrier nor a fence: each thread reads its own accumulators."""
     off = CONFIGS.TL_DISABLE_PRODUCT_OVERLAP
     assert of_chained(False, off) == [
         "loop", "tiles", "products", "done", "release", "products", "done", "release",
@@ -177,7 +177,7 @@ def test_tiles_that_threads_copy_are_fenced_once_a_step():
 
 
 def test_mma_sync_needs_no_fence():
-    """Products by mma.sync read as threads do."""
+    """mma.sync reads shared memory through the generic proxy."""
     kernel = built(matmul(64, 64, 252, tile=(64, 64, 64)), CONFIGS.TL_DISABLE_WGMMA, CONFIGS.TL_DISABLE_TMA_LOWER)
     assert not {"fence", "products", "done"} & set(events(kernel))
     assert "barrier" in events(kernel)
@@ -186,7 +186,7 @@ def test_mma_sync_needs_no_fence():
 @pytest.mark.parametrize("threads", [128, 256])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_accumulators_that_are_never_read(threads, steps):
-    """They may be out of scope where the last products are awaited: behind the kernel, in a block's next tile."""
+    """They may be out of scope at the wait: at the end of the kernel, or in the next tile of a block."""
     rows = threads // 2
 
     @T.prim_func
@@ -211,7 +211,7 @@ def test_accumulators_that_are_never_read(threads, steps):
 @pytest.mark.parametrize("jump", ["break", "continue"])
 @pytest.mark.parametrize("last", [0, 3])
 def test_a_product_that_runs_where_a_step_is_left(jump, last):
-    """Its sums are stored behind the loop, or its tiles are written there: the wait of the step was not reached."""
+    """Its accumulators are stored after the loop, or its tiles are written there: a jump skips the wait of the step."""
 
     @T.prim_func
     def func(
@@ -247,7 +247,7 @@ def test_a_product_that_runs_where_a_step_is_left(jump, last):
 
 @pytest.mark.parametrize("jump", ["break", "continue"])
 def test_tiles_that_are_written_where_a_step_is_left_are_fenced(jump):
-    """The fence of the step stands behind the jump; the product behind the loop reads what was written before it."""
+    """The fence of the step is after the jump; the product after the loop reads what was written before the jump."""
 
     @T.prim_func
     def func(

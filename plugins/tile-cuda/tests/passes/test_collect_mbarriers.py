@@ -1,4 +1,4 @@
-"""collect_mbarriers: the arrivals of each mbarrier become facts; forms that the architecture lacks are refused."""
+"""collect_mbarriers: collects the arrivals of each mbarrier; refuses forms that the architecture lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""collect_windows: the first tensor that a kernel annotates gets the launch's window of L2."""
+"""collect_windows: the first tensor that a kernel annotates gets the L2 access policy window of its launch."""
 
 from __future__ import annotations
 
