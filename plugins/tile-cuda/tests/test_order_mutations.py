@@ -190,6 +190,5 @@ def test_the_race_check_reports_the_barriers_that_runs_need(name, variant, threa
         reported += bool(conflicts)
         assert ran or conflicts, f"barrier {number} of {count} is needed, and the race check does not report it"
         number += 1
-    print(
-        f"{name} on {target}: {count} barriers and waits, {needed} needed in a run, {reported} reported by the race check"
-    )
+    counts = f"{count} barriers and waits, {needed} needed in a run, {reported} reported by the race check"
+    print(f"{name} on {target}: {counts}")

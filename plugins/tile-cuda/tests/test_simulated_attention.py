@@ -46,13 +46,13 @@ WRONG = {
     "the last fence": ("tc_warpgroup_begin();  // the last\n", "\n", ("missing_fence",)),
     "the commit of the scores": ("tc_warpgroup_commit();  // of the scores\n", "\n", ("missing_wait",)),
     "the commit of the values": ("tc_warpgroup_commit();  // of the values\n", "\n", ("missing_wait",)),
-    "the turn of Q's rows": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)", ("swizzle_mismatch",)),
-    "the parity of a ring": ("ring k(1), v(1);", "ring k(1), v(0);", ("deadlock",)),
-    "the ring's first phase": ("ring k(0), v(0);", "ring k(0), v(1);",
+    "the swizzle of Q's rows": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)", ("swizzle_mismatch",)),
+    "the parity of a circular buffer": ("pipeline_state k(1), v(1);", "pipeline_state k(1), v(0);", ("deadlock",)),
+    "the first phase of a circular buffer": ("pipeline_state k(0), v(0);", "pipeline_state k(0), v(1);",
                               ("missing_wait", "uninitialised", "race", "deadlock")),
     "a slot that is not free": ("tc_transaction_wait(&v_empty[v.slot], v.parity);\n", "\n",
                                 ("missing_wait", "race", "invalid_operation")),
-    "the slot of the scores, given back too early": (
+    "the slot of the scores, released too early": (
         "      tc_warpgroup_wait<1>();  // for the scores\n",
         "      if (lane == 0) tc_transaction_arrive(&k_empty[k.slot]);\n      tc_warpgroup_wait<1>();\n",
         ("missing_wait", "race", "invalid_operation")),
