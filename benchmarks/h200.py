@@ -1,12 +1,13 @@
-"""The kernels of examples/ on one GPU beside torch (cuBLAS, cuDNN), torch.compile and Triton: the same work in one run.
+"""Compares the kernels of examples/ on one GPU with torch (cuBLAS, cuDNN), torch.compile and Triton in the same run.
 
     python benchmarks/h200.py [--only gemm,attention,...] [--match TEXT] [--rounds 25] [--out results.json]
 
 Every configuration is checked against torch. Then rounds go over configurations and peers, each round in another order
-(matrix work on this card is limited by power: a fixed order favours some); times are the device's, between two events,
-medians over the rounds. A line: TB/s or TFLOP/s, microseconds, and the ratio to torch (cuDNN for attention) in this
-run. The clocks are those of h200_measure.py. launch: microseconds of one call on the host, three tensors. compile:
-milliseconds of a GEMM kernel from the decorated function to a kernel that can be called, nothing cached, TVM imported.
+(matrix work on this card is limited by power, so a fixed order favours some); times are measured on the device between
+two events, medians over the rounds. A line: TB/s or TFLOP/s, microseconds, and the ratio to torch (cuDNN for
+attention) in this run. The clocks are those of h200_measure.py. launch: microseconds of one call on the host, three
+tensors. compile: milliseconds of a GEMM kernel from the decorated function to a kernel that can be called, nothing
+cached, TVM imported.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def main() -> int:
 
 
 def write(path: str | None, rows: list[dict[str, Any]]) -> None:
-    """What was measured so far."""
+    """Writes the results so far."""
     facts = {
         "date": str(date.today()),
         "device": torch.cuda.get_device_name(),

@@ -1,4 +1,4 @@
-"""What a call costs on the host, and a compilation."""
+"""Cases of benchmarks/h200.py: the time of a call on the host, and of a compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tilecore
 
 
 def launch() -> list[dict[str, Any]]:
-    """Each turn a hundred calls one after the other, short enough that no queue fills up."""
+    """Each sample has a hundred calls one after the other, which is short enough that no queue fills up."""
     a, b = torch.randn(256, device="cuda"), torch.randn(256, device="cuda")
     c = torch.empty_like(a)
     kernel, plus = tilecore.compile(example("vector_add").vector_add(256, 256, 128), target="cuda"), torch.add
@@ -34,7 +34,7 @@ def launch() -> list[dict[str, Any]]:
             plus(a, b)
 
     works = {"tilecore": ours, "torch.add(out=)": into, "torch.add": fresh}
-    found: dict[str, list[float]] = {name: [] for name in works}
+    samples: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         work()
     for _ in range(200):
@@ -42,15 +42,15 @@ def launch() -> list[dict[str, Any]]:
             torch.cuda.synchronize()
             start = time.perf_counter()
             works[name]()
-            found[name].append((time.perf_counter() - start) * 1e4)
-    rows = [{"case": "launch", "who": name, "us": statistics.median(times)} for name, times in found.items()]
+            samples[name].append((time.perf_counter() - start) * 1e4)
+    rows = [{"case": "launch", "who": name, "us": statistics.median(times)} for name, times in samples.items()]
     for row in rows:
         print(f"{'launch, 3 tensors, host':26} {row['who']:44} {row['us']:8.3f} us", flush=True)
     return rows
 
 
 def compile_gemm() -> list[dict[str, Any]]:
-    module, found = example("gemm"), []
+    module, milliseconds = example("gemm"), []
     for number in range(5):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["TILECORE_CACHE_DIR"] = folder
@@ -59,7 +59,7 @@ def compile_gemm() -> list[dict[str, Any]]:
             kernel = tilecore.compile(
                 module.gemm(size, size, size, block_M=128, block_N=256, stages=4, threads=256), target="cuda"
             )
-            found.append((time.perf_counter() - start) * 1e3)
+            milliseconds.append((time.perf_counter() - start) * 1e3)
             assert kernel is not None
-    print(f"{'compile, GEMM, no cache':26} {'tilecore':44} {statistics.median(found):8.1f} ms", flush=True)
-    return [{"case": "compile", "who": "tilecore", "ms": statistics.median(found), "all_ms": found}]
+    print(f"{'compile, GEMM, no cache':26} {'tilecore':44} {statistics.median(milliseconds):8.1f} ms", flush=True)
+    return [{"case": "compile", "who": "tilecore", "ms": statistics.median(milliseconds), "all_ms": milliseconds}]

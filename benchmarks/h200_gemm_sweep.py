@@ -1,12 +1,12 @@
-"""Tiles, stages and warps of a GEMM on one GPU: which configuration is fastest, beside torch in the same run.
+"""Sweeps tiles, stages and warps of a GEMM on one GPU and compares each configuration with torch in the same run.
 
     python benchmarks/h200_gemm_sweep.py [--sizes 4096,8192] [--dtype float16] [--accum float32] [--only 128x256x64]
         [--configs list.json] [--rounds 15] [--out results.json]
 
 C[M, N] = A[M, K] @ B[K, N], all row-major. All kernels are compiled in parallel, each is checked against torch in
 float32, then rounds go over kernels and torch in random order, several launches back to back between two device
-events. A row: the configuration, its median time and TFLOP/s, torch's, their ratio, registers and spilled bytes where
-the kernel tells them, the largest error relative to the largest value.
+events. A row: the configuration, its median time and TFLOP/s, those of torch, their ratio, registers and spilled bytes
+where the kernel reports them, the largest error relative to the largest value.
 
 --configs: a JSON list of objects with the keys of ``Config``. --only: configurations whose text contains one of these
 words, separated by commas.
@@ -57,7 +57,7 @@ def default_configs(dtype: str) -> list[Config]:
     if dtype == "float32":
         tiles = ((128, 128, 256), (128, 64, 128), (128, 256, 256))
         return [Config(m, n, k, stages, t) for m, n, t in tiles for k in (8, 16, 32) for stages in (2, 3)]
-    found = []
+    configs = []
     for m, n, threads, kinds in (
         (128, 128, 128, ((32, 3), (32, 4), (32, 5), (64, 2), (64, 3))),
         (128, 128, 256, ((32, 3), (32, 4), (64, 3), (64, 4))),
@@ -65,9 +65,9 @@ def default_configs(dtype: str) -> list[Config]:
         (256, 128, 256, ((32, 3), (32, 4), (32, 5), (64, 2), (64, 3), (64, 4))),
     ):
         for k, stages in kinds:
-            found += [Config(m, n, k, stages, threads, swizzle=panel) for panel in (0, 8)]
-    found += [Config(128, 128, 64, 3, 128, policy) for policy in ("rows", "columns")]
-    return found
+            configs += [Config(m, n, k, stages, threads, swizzle=panel) for panel in (0, 8)]
+    configs += [Config(128, 128, 64, 3, 128, policy) for policy in ("rows", "columns")]
+    return configs
 
 
 @tilecore.jit
@@ -118,10 +118,10 @@ def launches(work: Any, count: int) -> float:
 
 
 def facts_of(kernel: Any) -> dict[str, Any]:
-    """Registers and the like, where the kernel knows them."""
-    found = getattr(kernel, "resources", None)
-    found = found() if callable(found) else found
-    return dict(found) if isinstance(found, dict) else {}
+    """The registers and other resources of the kernel, where it reports them."""
+    resources = getattr(kernel, "resources", None)
+    resources = resources() if callable(resources) else resources
+    return dict(resources) if isinstance(resources, dict) else {}
 
 
 def measured(size: int, configs: list[Config], options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -191,8 +191,10 @@ def main() -> int:
     for size in map(int, options.sizes.split(",")):
         for row in measured(size, configs, options):
             rows.append(row)
-            told = row.get("failed") or f"{row['ms']:.3f} ms {row['TFLOP/s']:.0f} TFLOP/s, {row['ratio']:.3f} of torch"
-            print(f"{size} {row['configuration']}: {told}", flush=True)
+            outcome = (
+                row.get("failed") or f"{row['ms']:.3f} ms {row['TFLOP/s']:.0f} TFLOP/s, {row['ratio']:.3f} of torch"
+            )
+            print(f"{size} {row['configuration']}: {outcome}", flush=True)
     facts = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     if options.out:
         with open(options.out, "w", encoding="utf-8") as file:

@@ -1,11 +1,11 @@
-"""What does a launch cost on a GPU, and a compilation? A vector addition through the driver, beside torch and Triton.
+"""Times launches and compilations of a vector addition through the driver on a GPU, compared with torch and Triton.
 
     python benchmarks/h200_launch.py [--rounds 300] [--calls 100] [--out h200_launch.json]
 
 Needs an NVIDIA GPU, torch and the package tile-cuda (from its folder here if it is not installed); TVM is not used. The
-result is printed, and goes to --out. All peers run in one process, in turns; the device is idle before each turn, and
-a turn is short enough that nothing waits for a full queue. Launches are microseconds of one call on the host, medians
-over the rounds.
+result is printed and written to --out. All peers alternate in one process; the device is idle before each sample, and a
+sample is short enough that no call waits for a full queue. Launch times are microseconds of one call on the host,
+medians over the rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) add_kernel(const float* __rest
 
 
 def prepare() -> None:
-    """tilecore and tile-cuda on the path, their extensions built."""
+    """Puts tilecore and tile-cuda on the path and builds their extensions."""
     for folder in (PLUGIN, ROOT):
         if os.fspath(folder) not in sys.path:
             sys.path.insert(0, os.fspath(folder))
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 def offered() -> AbstractContextManager[Any]:
-    """While it is open there is the target "cuda": of the installed package, else of the folder here."""
+    """A context in which the target "cuda" exists: that of the installed package, else of this checkout."""
     import tile_cuda.plugin
 
     from tilecore.plugins import manager
@@ -70,13 +70,13 @@ def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
 
 
 def compilations(target: Any) -> dict[str, Any]:
-    """Milliseconds of a compilation by each compiler: the first, and the median of five more."""
+    """The milliseconds of a compilation by each compiler: the first one, and the median of five more."""
     from tile_cuda import toolchain
 
     from tilecore.contract.records import BuildRequest
     from tilecore.errors import ToolchainError
 
-    made: dict[str, Any] = {"versions": toolchain.version(target)}
+    results: dict[str, Any] = {"versions": toolchain.version(target)}
     for adapter in ("nvrtc", "nvcc"):
         times = []
         try:
@@ -86,10 +86,10 @@ def compilations(target: Any) -> dict[str, Any]:
                 toolchain.build(BuildRequest("add", source, ("add_kernel",), target, (), False, adapter))
                 times.append((time.perf_counter() - start) * 1e3)
         except ToolchainError as error:
-            made[adapter] = error.message
+            results[adapter] = error.message
             continue
-        made[adapter] = {"first": round(times[0], 1), "later": round(statistics.median(times[1:]), 1)}
-    return made
+        results[adapter] = {"first": round(times[0], 1), "later": round(statistics.median(times[1:]), 1)}
+    return results
 
 
 def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
@@ -99,20 +99,20 @@ def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
     from tilecore.jit.kernel import JITKernel
     from tilecore.runtime import launcher_py
 
-    found: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for adapter in ("cython", "tvm_ffi", "dlpack"):
         try:
             request = BuildRequest("add", SOURCE, ("add_kernel",), target, (), False, adapter)
             binary, _ = backend.toolchain.build(request)
-            found[f"tilecore {adapter}"] = JITKernel(artifact_of(target, adapter, binary), backend, target)
+            functions[f"tilecore {adapter}"] = JITKernel(artifact_of(target, adapter, binary), backend, target)
         except TilecoreError as error:
             print(f"{adapter}: {error}", file=sys.stderr)
-    usual: Any = found.get("tilecore cython")
+    usual: Any = functions.get("tilecore cython")
     if usual is not None:
-        found["tilecore, launcher in Python"] = launcher_py.Launcher(
+        functions["tilecore, launcher in Python"] = launcher_py.Launcher(
             usual.artifact, usual.loaded, usual.adapter, usual.device_type
         )
-    return found
+    return functions
 
 
 def triton_add() -> Callable[..., Any] | None:
@@ -131,10 +131,10 @@ def triton_add() -> Callable[..., Any] | None:
 
 
 def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
-    """Right results: on the default stream, on another one, in a captured graph."""
+    """Whether the results are correct on the default stream, on another stream, and in a captured graph."""
     import torch
 
-    made = {}
+    graphs = {}
     for name, function in functions.items():
         a, b = torch.randn(SIZE, device="cuda"), torch.randn(SIZE, device="cuda")
         c, d, e = (torch.zeros(SIZE, device="cuda") for _ in range(3))
@@ -154,14 +154,15 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
         graph.replay()
         torch.cuda.synchronize()
         words = [torch.equal(c, first), torch.allclose(d, a + b / 2), torch.allclose(e, a + b)]
-        made[name] = ", ".join(
-            f"{what}: {'right' if ok else 'WRONG'}" for what, ok in zip(("call", "stream", "graph"), words, strict=True)
+        graphs[name] = ", ".join(
+            f"{launch_kind}: {'right' if ok else 'WRONG'}"
+            for launch_kind, ok in zip(("call", "stream", "graph"), words, strict=True)
         )
-    return made
+    return graphs
 
 
 def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> dict[str, float]:
-    """Microseconds of a call on the host."""
+    """The microseconds of a call on the host, by function."""
     import torch
 
     a, b, c = (torch.zeros(SIZE, device="cuda") for _ in range(3))
@@ -177,7 +178,7 @@ def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> 
                 function(a, b, c)
             samples[name].append((time.perf_counter_ns() - start) / calls / 1e3)
     torch.cuda.synchronize()
-    return {name: round(statistics.median(found), 3) for name, found in samples.items()}
+    return {name: round(statistics.median(times), 3) for name, times in samples.items()}
 
 
 def main() -> None:

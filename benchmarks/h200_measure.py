@@ -1,8 +1,8 @@
-"""What benchmarks/h200.py measures a case with: checks against the right output, rounds in random order, three clocks.
+"""Measures a case of benchmarks/h200.py: checks the output, runs rounds in random order, has three clocks.
 
-clock "cold": single launches with the second-level cache filled with something else before, as triton.testing.do_bench
-does: with zeros that still have to be stored. "row": several launches one after the other. "single": one launch after
-the device has been idle for 8 ms.
+clock "cold": single launches after other data has been written to the L2 cache, as triton.testing.do_bench does: with
+zeros that still have to be stored. "row": several launches one after the other. "single": one launch after the device
+has been idle for 8 ms.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Case:
 
     def _rows(self, clock: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
         scale = self.amount / 1e9  # of milliseconds
-        reached = {name: scale / statistics.median(found) for name, found in times.items()}
+        reached = {name: scale / statistics.median(samples) for name, samples in times.items()}
         rows = []
         for name in sorted(reached, key=lambda n: -reached[n]):
             ratio, us = reached[name] / reached[self.base], statistics.median(times[name]) * 1e3
@@ -94,7 +94,7 @@ class Case:
 
 
 def interleaved(works: dict[str, Callable[[], Any]], rounds: int, clock: str, launches: int) -> dict[str, list[float]]:
-    """Milliseconds of a launch on the device, by name: every round in another order."""
+    """The milliseconds of a launch on the device, by name; each round has another order."""
     cache = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda")
     times: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():

@@ -1,4 +1,4 @@
-"""Cases of benchmarks/h200.py: products in half precision, in fp8, of few rows, of 4-bit weights."""
+"""Cases of benchmarks/h200.py: GEMMs in half precision, in fp8, with few rows, and with 4-bit weights."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def gemm(m: int, n: int, k: int, configs: dict[str, dict[str, Any]], clocks: dic
 def gemm_fp8(m: int, n: int, k: int) -> Case:
     module = example("gemm")
     a, b = (torch.randn(rows, k, device="cuda").to(torch.float8_e4m3fn) for rows in (m, n))
-    c, one = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), torch.tensor(1.0, device="cuda")
+    c, scale = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), torch.tensor(1.0, device="cuda")
     ours = {name: lambda v=v: module.gemm(m, n, k, "float8_e4m3fn", None, "NT", **v) for name, v in LARGE.items()}
 
     def of_torch() -> Any:
-        return torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
+        return torch._scaled_mm(a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
 
     want = a.float() @ b.float().t()
     name, amount = f"gemm fp8 to bf16 {m}x{n}x{k}", 2.0 * m * n * k

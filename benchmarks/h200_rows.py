@@ -1,4 +1,4 @@
-"""Cases of benchmarks/h200.py that memory bounds: softmax, RMSNorm, addition."""
+"""Cases of benchmarks/h200.py that are limited by memory bandwidth: softmax, RMSNorm, addition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product in Triton as a peer of benchmarks/h200.py: blocks by groups of rows, tuned by its autotuner."""
+"""A matrix product in Triton, to compare with in benchmarks/h200.py: grouped block order, tuned by its autotuner."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Everything that hardware must show before a change of the core, the language or a GPU backend counts as done.
+"""Runs everything that must pass on hardware before a change of the core, the language or a GPU backend is complete.
 
     python benchmarks/hardware.py --out FOLDER [--target cuda] [--steps kit,suite,examples,fuzz,memcheck,...]
                                   [--jobs 14] [--kernels 2000] [--minutes 8] [--commit HASH] [--seed N]
 
-Steps, each on its own: a step that breaks, or that the time does not reach, is recorded as such and the others run.
+The steps are independent: a step that fails, or for which no time is left, is recorded as such, and the others run.
 
 kit         `tilecore conform`, all cases; its report becomes FOLDER/kit.json, in the form of docs/support/*.json
 suite       the backend's own tests that need a GPU
@@ -56,7 +56,7 @@ KERNELS_A_PROCESS = 10  # of these, in one process of the checker, whose start c
 
 @dataclass(frozen=True)
 class Run:
-    """What a step needs to know. deadline: on time.monotonic()'s clock."""
+    """The options of a step. deadline: on the clock of time.monotonic()."""
 
     target: str
     out: Path
@@ -138,7 +138,7 @@ def _text(words: list[str]) -> str:
 
 
 def kit(run: Run) -> dict[str, Any]:
-    """The conformance kit, its report kept."""
+    """Runs the conformance kit and stores its report."""
     path = run.out / "kit.json"
     words = [sys.executable, "-m", "tilecore", "conform", "--target", run.target, "--jobs", str(run.jobs)]
     code = logged(run, "kit", [*words, "--out", str(path)])
@@ -147,8 +147,8 @@ def kit(run: Run) -> dict[str, Any]:
     for group in report["groups"].values():
         counts.update(group)
     failed = [case["name"] for case in report["cases"] if case["outcome"] not in ("skipped", "xfailed")]
-    found = {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
-    return {**found, "why": "the time was over"} if report["interrupted"] else found
+    outcome = {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
+    return {**outcome, "why": "the time was over"} if report["interrupted"] else outcome
 
 
 def suite(run: Run) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def examples(run: Run) -> dict[str, Any]:
 
 
 def pytest(run: Run, name: str, files: list[str]) -> dict[str, Any]:
-    """Tests in several processes, counted from pytest's XML."""
+    """Runs tests in several processes, and counts the results in pytest's XML."""
     path = run.out / f"{name}.xml"
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={path}"]
     words += ["-n", str(run.jobs), "--dist", "worksteal"]
@@ -177,7 +177,7 @@ def _has(case: ElementTree.Element, *tags: str) -> bool:
 
 
 def fuzz(run: Run) -> dict[str, Any]:
-    """Random kernels against the interpreter."""
+    """Compares random kernels with the interpreter."""
     path = run.out / "fuzz.json"
     words = [sys.executable, "-m", "tilecore", "fuzz", "--target", run.target, "--jobs", str(run.jobs)]
     words += [
@@ -196,7 +196,7 @@ def fuzz(run: Run) -> dict[str, Any]:
 
 
 def check(run: Run, tool: str) -> dict[str, Any]:
-    """One of the vendor's checkers over examples and random kernels, several processes beside one another."""
+    """Runs one of the vendor's checkers on examples and random kernels, in several processes at once."""
     checker = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
     if checker is None:
         raise FileNotFoundError("compute-sanitizer is not installed")
@@ -217,7 +217,7 @@ def check(run: Run, tool: str) -> dict[str, Any]:
 
 
 def _examples(run: Run) -> dict[str, list[str]]:
-    """Each example's command with the first of its test's sizes."""
+    """The command of each example, with the first sizes of its test."""
     sys.path.insert(0, str(ROOT / "tests"))
     from test_examples import SIZES
 
@@ -229,7 +229,7 @@ def _examples(run: Run) -> dict[str, list[str]]:
 
 
 def _checked(run: Run, checker: str, tool: str, name: str, words: list[str]) -> str:
-    """What is wrong with one program, or nothing."""
+    """The error that the checker reports for one program; empty for none."""
     log = run.out / "logs" / f"{tool}-{re.sub('[^a-z0-9]+', '-', name)}"
     log.parent.mkdir(exist_ok=True)
     options = ["--tool", tool, "--target-processes", "all", "--print-limit", "3", "--log-file", f"{log}-%p.log"]

@@ -1,9 +1,9 @@
-"""What does one call of a kernel cost? Adds two tensors of 64 floats into a third, so that the call is all there is.
+"""Times one call of a kernel. It adds two tensors of 64 floats into a third, so that the call dominates.
 
     python benchmarks/launch.py [--rounds 1000] [--calls 200] [--out launch.json]
 
-All peers run in one process, in turns, so that a busy machine slows all of them; a turn is shorter than a time slice,
-so that most are not interrupted. The numbers are nanoseconds of one call, medians over the rounds.
+All peers alternate in one process, so that a busy machine slows all of them; a sample is shorter than a time slice, so
+that most are not interrupted. The numbers are nanoseconds of one call, medians over the rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add(A: T.Tensor((SIZE,), "float32"), B: T.Tensor((SIZE,), "float32"), C: T.T
 
 
 def empty(a: Any, b: Any, c: Any) -> None:
-    """What Python itself takes for a call with three arguments."""
+    """A call with three arguments that does nothing: the time of Python itself."""
 
 
 def torch_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
@@ -41,7 +41,7 @@ def torch_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
 
 
 def tvm_function() -> Callable[..., Any]:
-    """The same addition, built and launched by TVM itself."""
+    """The same addition, compiled and launched by TVM."""
     import tvm
     from tvm.script import tirx
 
@@ -62,7 +62,7 @@ def peers() -> tuple[dict[str, tuple[Callable[..., Any], str]], dict[str, str]]:
     """(the functions to call, each with the kind of its arguments; the peers that are missing, with the reason)."""
     kernel = tilecore.compile(add, target="cpu")
     plain = launcher_py.Launcher(kernel.artifact, kernel.loaded, kernel.execution, kernel.device_type)
-    found: dict[str, tuple[Callable[..., Any], str]] = {
+    available_peers: dict[str, tuple[Callable[..., Any], str]] = {
         "empty Python function": (empty, "torch"),
         "torch.add(out=)": (torch_add, "torch"),
         "tilecore, launcher in Python": (plain, "torch"),
@@ -70,30 +70,30 @@ def peers() -> tuple[dict[str, tuple[Callable[..., Any], str]], dict[str, str]]:
     missing = {}
     built, reason = launcher.built()
     if built:
-        found["tilecore, built launcher, torch tensors"] = (kernel, "torch")
-        found["tilecore, built launcher, numpy arrays"] = (kernel, "numpy")
+        available_peers["tilecore, built launcher, torch tensors"] = (kernel, "torch")
+        available_peers["tilecore, built launcher, numpy arrays"] = (kernel, "numpy")
     else:
         missing["tilecore, built launcher"] = reason
     try:
         function = tvm_function()
-        found["tvm_ffi function, torch tensors"] = (function, "torch")
+        available_peers["tvm_ffi function, torch tensors"] = (function, "torch")
     except Exception as error:
         missing["tvm_ffi function"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return found, missing
+    return available_peers, missing
 
 
 def measure(rounds: int, calls: int) -> dict[str, Any]:
-    found, missing = peers()
+    functions, missing = peers()
     tensors = [torch.randn(SIZE) for _ in range(3)]
     arguments = {"torch": tensors, "numpy": [tensor.numpy() for tensor in tensors]}
-    samples: dict[str, list[float]] = {name: [] for name in found}
-    for name, (function, kind) in found.items():
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    for name, (function, kind) in functions.items():
         tensors[2].zero_()
         function(*arguments[kind])
         if name != "empty Python function" and not torch.equal(tensors[2], tensors[0] + tensors[1]):
             raise SystemExit(f"{name} gave a wrong sum")
     for _ in range(rounds):
-        for name, (function, kind) in found.items():
+        for name, (function, kind) in functions.items():
             a, b, c = arguments[kind]
             number = calls if name != "tilecore, launcher in Python" else max(1, calls // 20)
             seconds = timeit.timeit("f(a, b, c)", globals={"f": function, "a": a, "b": b, "c": c}, number=number)
@@ -112,7 +112,7 @@ def measure(rounds: int, calls: int) -> dict[str, Any]:
                 "best": round(min(samples[name])),
                 "over an empty call": round(medians[name] - base),
             }
-            for name in found
+            for name in functions
         },
         "missing": missing,
     }
@@ -120,8 +120,8 @@ def measure(rounds: int, calls: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1000, help="how often each peer has its turn")
-    parser.add_argument("--calls", type=int, default=200, help="calls in a turn")
+    parser.add_argument("--rounds", type=int, default=1000, help="samples of each peer")
+    parser.add_argument("--calls", type=int, default=200, help="calls in a sample")
     parser.add_argument("--out", help="write the JSON here instead of to standard output")
     chosen = parser.parse_args()
     text = json.dumps(measure(chosen.rounds, chosen.calls), indent=2)

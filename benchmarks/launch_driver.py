@@ -1,11 +1,11 @@
-"""What does a launch through the GPU driver cost on the host beside the driver's own call? No GPU is needed.
+"""Times what a launch through the GPU driver takes on the host, without the driver's own call. No GPU is needed.
 
     python benchmarks/launch_driver.py [--rounds 200] [--calls 2000] [--out launch_driver.json]
 
-A driver library that does nothing stands in for the vendor's (``plugins/tile-cuda/tests/fake_driver.c``, without its
-journal), and torch's tensors in the host's memory for those on a device. So what is timed is all that tilecore does at
-a call: reading and checking three tensors, asking for the stream, laying out the parameters. The adapter is guarded,
-as users' adapters are. Nanoseconds of a call, the least of the rounds' medians.
+A driver library that does nothing replaces the vendor's (``plugins/tile-cuda/tests/fake_driver.c``, without its
+journal), and torch's tensors in host memory replace those on a device. So the time is that of tilecore's work in a
+call: reading and checking three tensors, asking for the stream, writing the parameters. The adapter is guarded, as
+adapters of plugins are. The result is nanoseconds of a call, the least of the medians of the rounds.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ sys.path[:0] = [os.fspath(ROOT), os.fspath(PLUGIN), os.fspath(PLUGIN / "tests")]
 
 def stand_in(folder: str) -> str:
     """The driver library that does nothing."""
-    made = os.path.join(folder, "libdriver.so")
+    library = os.path.join(folder, "libdriver.so")
     source = os.fspath(PLUGIN / "tests" / "fake_driver.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", "-DNO_JOURNAL", source, "-o", made], check=True)
-    return made
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", "-DNO_JOURNAL", source, "-o", library], check=True)
+    return library
 
 
 def kernels(path: str) -> dict[str, Callable[..., Any]]:
-    """An addition of three tensors, as its users launch it and with parts left out."""
+    """An addition of tensors with the launcher in C and with the launcher in Python."""
     from cuda_artifacts import artifact
     from tile_cuda.adapter import DriverAdapter
     from tile_cuda.driver import Driver
@@ -55,11 +55,11 @@ def kernels(path: str) -> dict[str, Callable[..., Any]]:
         SimpleNamespace(kind="cuda", package="tile-cuda", version="0"), HostTensors("cython", lambda: driver)
     )
     params = tuple(TensorParam(n, "float32", (1024,), access=a, align=4) for n, a in zip("ABC", "rrw", strict=True))
-    made = artifact(params=params)
-    loaded = adapter.load(made)
+    kernel = artifact(params=params)
+    loaded = adapter.load(kernel)
     return {
-        "tilecore": Launcher(made, loaded, adapter, 1),
-        "tilecore, launcher in Python": launcher_py.Launcher(made, loaded, adapter, 1),
+        "tilecore": Launcher(kernel, loaded, adapter, 1),
+        "tilecore, launcher in Python": launcher_py.Launcher(kernel, loaded, adapter, 1),
     }
 
 
@@ -75,7 +75,9 @@ def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> 
             for _ in range(some):
                 function(a, b, c)
             samples[name].append((time.perf_counter_ns() - start) / some)
-    return {name: round(min(statistics.median(found[i::10]) for i in range(10)), 1) for name, found in samples.items()}
+    return {
+        name: round(min(statistics.median(values[i::10]) for i in range(10)), 1) for name, values in samples.items()
+    }
 
 
 def main() -> None:
@@ -94,9 +96,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         functions: dict[str, Callable[..., Any]] = {"empty Python function": lambda a, b, c: None}
         functions |= kernels(stand_in(folder))
-        found = timed(functions, options.rounds, options.calls)
+        times = timed(functions, options.rounds, options.calls)
     result = {
-        "torch": torch.__version__, "launcher": launcher.built()[1], "launch": launch.built()[1], "call_ns": found,
+        "torch": torch.__version__, "launcher": launcher.built()[1], "launch": launch.built()[1], "call_ns": times,
     }  # fmt: skip
     print(json.dumps(result, indent=2))
     if options.out is not None:

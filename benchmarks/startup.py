@@ -1,4 +1,4 @@
-"""How long the first things take, each in a fresh process: imports, commands, a cached kernel, a cold compilation.
+"""Times the startup of fresh processes: imports, commands, a cached kernel, a cold compilation.
 
     python benchmarks/startup.py [--rounds 7] [--out results.json]
 

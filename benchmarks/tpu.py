@@ -1,4 +1,4 @@
-"""How near kernels come to the bounds of the chip on tile-tpu's simulator, by its counters, and what it takes.
+"""Compares the cycles of kernels on tile-tpu's simulator with the bounds of the chip, and times their compilation.
 
     python benchmarks/tpu.py [--only matmul,attention] [--quick] [--out FILE]
 
@@ -80,11 +80,11 @@ class Run:
     c_compiler_s: float
     error: float
 
-    def total(self, what: str) -> float:
-        return sum(getattr(report, what) for report in self.reports)
+    def total(self, counter: str) -> float:
+        return sum(getattr(report, counter) for report in self.reports)
 
-    def of_cores(self, what: str) -> float:
-        return sum(getattr(core, what) for report in self.reports for core in report.cores)
+    def of_cores(self, counter: str) -> float:
+        return sum(getattr(core, counter) for report in self.reports for core in report.cores)
 
     @property
     def bound(self) -> float:
@@ -92,7 +92,7 @@ class Run:
 
 
 def run(case: Case, compiler: CCompiler, stages: int, configs: dict[str, Any]) -> Run:
-    """Compiled and called once. Seconds count from the call of the function that makes the kernel."""
+    """Compiles and calls a kernel once. The seconds include the function that builds the kernel."""
     c_seconds, start = compiler.seconds, time.process_time()
     kernel = tilecore.compile(case.make(stages), target="tpu", execution_backend="sim", pass_configs=configs)
     seconds = time.process_time() - start
@@ -122,25 +122,25 @@ def measured(case: Case, compiler: CCompiler) -> Row:
     )  # fmt: skip
 
 
-def table(found: list[Row]) -> Any:
+def table(rows: list[Row]) -> Any:
     from rich.table import Table
 
-    made = Table("kernel", title="tile-tpu on its simulator, bm1690: cycles of the slowest core, settings by default")
+    result = Table("kernel", title="tile-tpu on its simulator, bm1690: cycles of the slowest core, settings by default")
     heads = ["cycles", "DMA", "matrix", "tensor", "ratio", "bar", "no pipeline", "any bank", "conflicts", "of any bank"]
     for head in [*heads, "compile", "C"]:
-        made.add_column(head, justify="right", no_wrap=True)
-    for row in found:
+        result.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
         bar = "" if row.bar is None else f"{row.bar:g}"
         slow = row.compile_s > COMPILE_BAR
         word = "met" if row.met else f"[bold red]{'compile ' * slow}not met[/]"
         serial = "" if row.no_pipeline is None else f"{row.no_pipeline:,.0f}"
-        made.add_row(
+        result.add_row(
             row.kernel, f"{row.cycles:,.0f}", f"{row.dma_bound:,.0f}", f"{row.matrix_bound:,.0f}",
             f"{row.tensor_bound:,.0f}", f"{row.ratio:.2f}", f"{bar} {word}".strip(), serial, f"{row.any_bank:,.0f}",
             f"{row.bank_conflicts:,}", f"{row.any_bank_conflicts:,}", f"{row.compile_s:.2f} s",
             f"{row.c_compiler_s:.2f} s",
         )  # fmt: skip
-    return made
+    return result
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def main() -> None:
 
     console = Console()
     words = [word for word in options.only.split(",") if word]
-    found: list[Row] = []
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TILECORE_CACHE_DIR"] = cache  # nothing that was compiled before
         compiler = CCompiler()
@@ -164,13 +164,13 @@ def main() -> None:
             if words and not any(word in case.name for word in words):
                 continue
             with console.status(case.name):
-                found.append(measured(case, compiler))
-    Console(width=max(console.width, 190)).print(table(found))
+                rows.append(measured(case, compiler))
+    Console(width=max(console.width, 190)).print(table(rows))
     if options.out:
         command = f"python benchmarks/tpu.py{' --quick' * options.quick}"
         facts = {"date": str(date.today()), "chip": "bm1690, simulated: cycles are estimates", "command": command}
-        options.out.write_text(json.dumps({"facts": facts, "rows": [asdict(row) for row in found]}, indent=1) + "\n")
-    sys.exit(any(not row.met for row in found))
+        options.out.write_text(json.dumps({"facts": facts, "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
+    sys.exit(any(not row.met for row in rows))
 
 
 if __name__ == "__main__":

@@ -101,14 +101,15 @@ def attentions(quick: bool) -> Iterator[Case]:
     heads, length, dim, state = 8, 256 if quick else 512, 64, 64
     x, decay = normal(heads, length, dim), -np.abs(normal(heads, length, dtype="float32")) / 4
     b, c = ((normal(length + i, state)[i:] / state**0.25).astype(np.float16) for i in (1, 2))
-    kept = np.zeros((heads, state, dim))
+    running_state = np.zeros((heads, state, dim))
     for t in range(length):
-        kept = (
-            np.exp(decay[:, t, None, None].astype(np.float64)) * kept + b[t].astype(np.float64)[:, None] * x[:, t, None]
+        running_state = (
+            np.exp(decay[:, t, None, None].astype(np.float64)) * running_state
+            + b[t].astype(np.float64)[:, None] * x[:, t, None]
         )
     yield Case(
         f"chunk scan H{heads} S{length} D{dim}", lambda stages: chunk_scan(length, heads, dim, state, stages=stages),
-        [x, b, c, decay, np.zeros_like(x), np.zeros((heads, state, dim), np.float32)], kept, 1e-2,
+        [x, b, c, decay, np.zeros_like(x), np.zeros((heads, state, dim), np.float32)], running_state, 1e-2,
     )  # fmt: skip
 
 

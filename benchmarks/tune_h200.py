@@ -1,4 +1,4 @@
-"""Finds configurations of examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and keeps them as data.
+"""Tunes examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and writes the best configurations to files.
 
     python benchmarks/tune_h200.py [--only gemm,attention,dequant_matmul] [--folder examples]
 
@@ -32,18 +32,18 @@ def gemm_candidates(m: int) -> list[dict[str, Any]]:
         tiles = ((128, 256, 4, 256), (256, 128, 4, 256), (128, 128, 4, 128), (128, 128, 6, 256), (64, 256, 5, 128))
         return [{"block_M": a, "block_N": b, "stages": s, "threads": t, "split_k": 1} for a, b, s, t in tiles]
     rows = 64 if m <= 64 else 128
-    found = []
+    shapes = []
     for n in (64, 128, 256):
         for split in (1, 2, 4, 8):
             for deep, stages in ((1, 4), (2, 4), (1, 6)):
                 if n * deep * stages <= 1024:
-                    found.append((rows, n, deep, stages, split))
+                    shapes.append((rows, n, deep, stages, split))
     names = ("block_M", "block_N", "block_K", "stages", "split_k")
-    return [{**dict(zip(names, (a, b, 64 * d, s, k), strict=True)), "threads": 128} for a, b, d, s, k in found]
+    return [{**dict(zip(names, (a, b, 64 * d, s, k), strict=True)), "threads": 128} for a, b, d, s, k in shapes]
 
 
 def gemm() -> list[KnownConfig]:
-    module, made = example("gemm"), []
+    module, tuned_configs = example("gemm"), []
     classes = (
         ([1, 16], (16, 8192, 8192)), ([17, 64], (64, 4096, 14336)), ([65, 256], (256, 8192, 8192)),
         ([257, 2048], (1024, 4096, 4096)), ([2049, ANY], (8192, 8192, 8192)),
@@ -51,13 +51,13 @@ def gemm() -> list[KnownConfig]:
     for rows, (m, n, k) in classes:
         a, b = torch.randn(m, k, device="cuda").half(), torch.randn(k, n, device="cuda").half()
         config = search(module.gemm, gemm_candidates(m), (m, n, k), (a, b), lambda a, b: torch.mm(a, b))
-        made.append(KnownConfig(TARGET, {"M": rows, "dtype": "float16"}, config))
-        made.append(KnownConfig(TARGET, {"M": rows, "dtype": "bfloat16"}, config))
-    return made
+        tuned_configs.append(KnownConfig(TARGET, {"M": rows, "dtype": "float16"}, config))
+        tuned_configs.append(KnownConfig(TARGET, {"M": rows, "dtype": "bfloat16"}, config))
+    return tuned_configs
 
 
 def attention() -> list[KnownConfig]:
-    module, made = example("attention"), []
+    module, tuned_configs = example("attention"), []
     classes = (
         (64, (8, 32, 2048), [1, 4096]), (64, (2, 32, 8192), [4097, ANY]), (128, (4, 16, 4096), [1, ANY]),
     )  # fmt: skip
@@ -65,8 +65,8 @@ def attention() -> list[KnownConfig]:
         for causal in (False, True):
             q, k, v = torch.randn(3, batch, length, heads, dim, device="cuda").half()
             candidates = [
-                {"block_M": bm, "block_N": bn, "stages": s, "threads": 2 * bm, "q_in_registers": held}
-                for bm, bn, s, held in (
+                {"block_M": bm, "block_N": bn, "stages": s, "threads": 2 * bm, "q_in_registers": q_in_registers}
+                for bm, bn, s, q_in_registers in (
                     (128, 128, 2, True), (128, 128, 3, True), (128, 128, 2, False), (128, 96, 2, True),
                     (192, 128, 2, False), (128, 64, 3, True),
                 )
@@ -77,14 +77,14 @@ def attention() -> list[KnownConfig]:
                 return module.reference(q, k, v, causal)[0].half()
 
             config = search(module.attention, candidates, arguments, (q, k, v), right)
-            made.append(
+            tuned_configs.append(
                 KnownConfig(TARGET, {"dim": [dim // 2 + 1, dim], "is_causal": causal, "length": lengths}, config)
             )
-    return made
+    return tuned_configs
 
 
 def dequant_matmul() -> list[KnownConfig]:
-    module, made, group = example("dequant_matmul"), [], 64
+    module, tuned_configs, group = example("dequant_matmul"), [], 64
     for rows, (m, n, k) in (
         ([1, 16], (16, 8192, 8192)),
         ([17, 256], (128, 8192, 8192)),
@@ -109,8 +109,8 @@ def dequant_matmul() -> list[KnownConfig]:
             module.dequant_matmul, few if m <= 256 else many, (m, n, k, group), (a, packed, scale, zero),
             lambda a, w, s, z, plain=plain: torch.mm(a, plain),
         )  # fmt: skip
-        made.append(KnownConfig(TARGET, {"M": rows}, config))
-    return made
+        tuned_configs.append(KnownConfig(TARGET, {"M": rows}, config))
+    return tuned_configs
 
 
 def search(

@@ -28,7 +28,7 @@ def attention(
     """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
-    # so many tiles, from the last one down, can hold keys that a query of the block must not see
+    # the number of tiles, counted from the last one, that may have keys which a query of the block must not see
     rows = range(0, math.lcm(block_M, block_N), block_M)
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
     stages = stages or (3 if dim <= 64 else 2)
@@ -148,8 +148,8 @@ def main(words=None):
     if options.block:
         config = {"block_M": options.block, "block_N": options.block}
     else:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        known = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
-        config = known.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
+        configs = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
+        config = configs.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}

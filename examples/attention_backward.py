@@ -6,7 +6,7 @@ The weights are not stored by the forward pass: P = exp(scores - lse) is compute
     dV = P^T dO        dS = P * (dO V^T - D)        dK = dS^T Q / sqrt(dim)        dQ = dS K / sqrt(dim)
 
 Three kernels in one function: the first computes D; in the second a block owns a tile of keys, visits the queries that
-see it and keeps dK and dV, while its share of dQ is added to memory in float32; the third rounds dQ.
+see it and accumulates dK and dV, while its part of dQ is added to memory in float32; the third rounds dQ.
 
     python examples/attention_backward.py --target cpu --heads 4 --kv-heads 2 --length 250 --dim 64 --causal
 """
@@ -159,8 +159,8 @@ def main(words=None):
     wide = [x.float().requires_grad_() for x in (q, k, v)]
     out, lse = reference(*wide, options.causal)
     expected = torch.autograd.grad(out, wide, do.float())
-    found = kernel(q, k, v, out.detach().half().contiguous(), do, lse.detach())
-    for gradient, right in zip(found, expected, strict=True):
+    gradients = kernel(q, k, v, out.detach().half().contiguous(), do, lse.detach())
+    for gradient, right in zip(gradients, expected, strict=True):
         torch.testing.assert_close(gradient.float(), right, rtol=1e-2, atol=1e-2)
     kind = "causal" if options.causal else "plain"
     print(f"attention_backward: {batch}x{length}x{heads}/{kv_heads}x{dim}, {kind}, right on {kernel.target.kind}")

@@ -3,7 +3,7 @@
 Sequence b has the rows starts[b] to starts[b + 1] of the packed tensor. Blocks cover the longest sequence that the
 kernel is made for; those past the end of their own do nothing. Queries and keys have starts of their own: with fewer
 queries than keys the queries are the last ones (a prompt that continues what is in the cache). The total lengths are
-read off the tensors, so one kernel serves every batch of as many sequences.
+read from the tensors, so one kernel serves every batch of as many sequences.
 
     python examples/attention_varlen.py --target cpu --lengths 100 7 250 --heads 4 --kv-heads 2 --causal
 """

@@ -1,4 +1,4 @@
-"""A matmul that finds its own tile sizes: every candidate is compiled, checked and timed, and the fastest is kept.
+"""A matmul that finds its own tile sizes: every candidate is compiled, checked and timed, and the fastest is used.
 
 The result is stored on disk: a second run finds it there.
 

@@ -1,4 +1,4 @@
-"""Convolution as a matrix product that is never laid out (implicit GEMM): NHWC, with stride, padding and dilation.
+"""Convolution as a GEMM whose left matrix is never stored (implicit GEMM): NHWC, with stride, padding and dilation.
 
 A row of the left matrix is an output pixel, its columns are the pixels and channels that its window covers: T.im2col
 gathers a tile of them at a time from the image, zeros for what lies outside. The right matrix is the filters, [kernel,

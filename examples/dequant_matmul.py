@@ -117,9 +117,9 @@ def main(words=None):
     options = parser.parse_args(words)
     M, N, K, group = options.m, options.n, options.k, options.group
 
-    # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-    known = KnownConfigs.load(Path(__file__).with_name("dequant_matmul.tuned.json"))
-    config = known.find(options.target, {"M": M, "N": N, "K": K}) or {}
+    # the configuration that benchmarks/tune_h200.py found for such sizes on this target, if any
+    configs = KnownConfigs.load(Path(__file__).with_name("dequant_matmul.tuned.json"))
+    config = configs.find(options.target, {"M": M, "N": N, "K": K}) or {}
     kernel = tilecore.jit(dequant_matmul, target=options.target, out_idx=-1)(M, N, K, group, **config)
     device = kernel.adapter.torch_device()
     a = torch.randn(M, K, device=device).half()

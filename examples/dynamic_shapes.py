@@ -1,4 +1,4 @@
-"""One compiled kernel for matrices of any height: T.dynamic sizes are read off the tensors at every call.
+"""One compiled kernel for matrices of any height: each call reads the T.dynamic sizes from the tensors.
 
 python examples/dynamic_shapes.py --target cpu --columns 500
 """

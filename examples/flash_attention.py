@@ -1,7 +1,7 @@
 """O = softmax(Q K^T / sqrt(dim)) V without storing the scores: the online softmax of FlashAttention.
 
-A block of queries visits the keys block by block. It keeps the largest score so far, the sum of the weights and the
-weighted sum of the values, and rescales both sums whenever a larger score turns up. This is the small one, to start
+A block of queries visits the keys block by block. It has the largest score so far, the sum of the weights and the
+weighted sum of the values, and rescales both sums when it finds a larger score. This is a short version to start
 with; attention.py is the same for large tiles in half precision.
 
     python examples/flash_attention.py --target cpu --heads 8 --length 1024 --dim 64 --causal

@@ -1,4 +1,4 @@
-"""GELU, element by element, with a macro: a function that is written into the kernel where it is called.
+"""GELU, element by element, with a macro: a function that is inlined into the kernel where it is called.
 
 python examples/gelu.py --target cpu --n 1000000
 """

@@ -1,4 +1,4 @@
-"""C = A @ B for every element type and layout that matrix units have; matmul.py is the small one, to start with.
+"""C = A @ B for every element type and layout that matrix units support; matmul.py is a shorter one to start with.
 
 Products are added up in float32, or int32 for int8. With few rows there are few tiles of C, too few for a large chip:
 --split-k N divides K over N times as many blocks, whose sums a second kernel adds.
@@ -15,7 +15,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.autotuner import KnownConfigs
 
-OUT = {  # what C is made of unless asked otherwise
+OUT = {  # the default element type of C
     "float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "tfloat32": "float32",
     "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16", "int8": "int32",
 }  # fmt: skip
@@ -30,7 +30,7 @@ def gemm(
     block_K: 128 bytes of a row unless given. panel: rows of tiles whose blocks run together, so that they find in the
     second-level cache what their neighbours have read; 0: row after row."""
     if layout not in ("NN", "NT", "TN", "TT"):
-        raise ValueError(f"layout {layout!r} is none of NN, NT, TN, TT")
+        raise ValueError(f"layout is {layout!r}; expected NN, NT, TN or TT")
     if split_k < 1:
         raise ValueError(f"split_k ({split_k}) must be at least 1")
     trans_A, trans_B = (letter == "T" for letter in layout)
@@ -117,20 +117,22 @@ def main(words=None):
     options = parser.parse_args(words)
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
 
-    asked = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
-    asked = {name: value for name, value in asked.items() if value is not None}
+    parameters = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
     if options.block:
-        asked |= {"block_M": options.block[0], "block_N": options.block[1]}
-    if not asked:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        known = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
-        asked = known.find(options.target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
-    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(M, N, K, dtype, options.out_dtype, layout, **asked)
+        parameters |= {"block_M": options.block[0], "block_N": options.block[1]}
+    if not parameters:  # the configuration that benchmarks/tune_h200.py found for such sizes on this target, if any
+        configs = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
+        parameters = configs.find(options.target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
+    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(
+        M, N, K, dtype, options.out_dtype, layout, **parameters
+    )
     device = kernel.adapter.torch_device()
     a = sample(*((K, M) if layout[0] == "T" else (M, K)), dtype, device)
     b = sample(*((N, K) if layout[1] == "T" else (K, N)), dtype, device)
     c = kernel(a, b)
     expected = (a.T if layout[0] == "T" else a).double() @ (b.T if layout[1] == "T" else b).double()
-    # sums of K products of size 1: how far they may be off is their own size times the precision of C, or of tf32
+    # sums of K products of size 1: the tolerance is their size times the precision of C, or of tf32
     precision = {torch.float16: 1e-3, torch.bfloat16: 8e-3}.get(c.dtype, 1e-3 if dtype == "tfloat32" else 1e-5)
     if dtype == "int8":
         torch.testing.assert_close(c, expected.to(c.dtype), rtol=precision if c.is_floating_point() else 0, atol=0)

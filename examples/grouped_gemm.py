@@ -1,8 +1,8 @@
 """Grouped GEMM of a mixture of experts: every token is multiplied by the weights of its own expert.
 
-Tokens are sorted by expert: expert e has the rows starts[e] to starts[e + 1]. How many each has is known only at the
-call, so a block finds its tile itself: it counts the tiles of the experts up to its own. There are never more than one
-partly filled tile an expert, which bounds the grid; blocks behind the last tile do nothing.
+Tokens are sorted by expert: expert e has the rows starts[e] to starts[e + 1]. Only the call knows how many each has,
+so a block finds its tile itself: it counts the tiles of the experts before it. Each expert has at most one partial
+tile, which bounds the grid; blocks after the last tile do nothing.
 
     python examples/grouped_gemm.py --target cpu --sizes 100 0 33 300 --n 256 --k 256
 """
@@ -34,7 +34,7 @@ def grouped_gemm(experts, N, K, block_M=64, block_N=128, block_K=32, stages=2, t
 
             expert = T.alloc_var("int32", init=0)
             row = T.alloc_var("int32", init=0)  # of the tile's first token
-            end = T.alloc_var("int32", init=0)  # behind the expert's last token; 0: there is no tile for this block
+            end = T.alloc_var("int32", init=0)  # the end of the expert's tokens; 0: there is no tile for this block
             tiles_before = T.alloc_var("int32", init=0)
             for e in T.serial(experts):
                 tiles = T.ceildiv(Start[e + 1] - Start[e], block_M)
@@ -44,7 +44,7 @@ def grouped_gemm(experts, N, K, block_M=64, block_N=128, block_K=32, stages=2, t
                     end = Start[e + 1]
                 tiles_before += tiles
 
-            # numbers now, no longer variables: copies of later steps may run ahead of the product
+            # read the variables into values, so that copies of later steps may run ahead of the T.gemm
             which, token = expert, row
             if end > 0:
                 T.clear(Y_local)
@@ -78,7 +78,7 @@ def main(words=None):
     w = (torch.randn(experts, K, N, device=device) / K**0.5).half()
     y = kernel(x, w, torch.tensor(starts, dtype=torch.int32, device=device))
     expected = torch.cat(
-        [x[a:b].float() @ one.float() for (a, b), one in zip(itertools.pairwise(starts), w, strict=True)]
+        [x[a:b].float() @ weight.float() for (a, b), weight in zip(itertools.pairwise(starts), w, strict=True)]
     )
     torch.testing.assert_close(y.float(), expected, rtol=2e-3, atol=2e-3)
     print(f"grouped_gemm: {starts[-1]} tokens, {experts} experts of {K}x{N}, right on {kernel.target.kind}")

@@ -39,7 +39,7 @@ def add_layer_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
             T.reduce_sum(row, mean, dim=1)
             for i in T.Parallel(block_M):
                 mean[i] /= N
-            # the variance from the differences: the mean of squares less the squared mean would lose digits
+            # the variance of the differences: the mean of squares minus the squared mean would lose precision
             for i, j in T.Parallel(block_M, N):
                 row[i, j] -= mean[i]
                 squares[i, j] = row[i, j] * row[i, j]

@@ -1,11 +1,11 @@
 """Linear attention with decay, chunk by chunk: the scan of Mamba-2 (SSD) and of gated linear attention.
 
-A head keeps a state, a matrix that fades and takes up one outer product a step, and the query reads it:
+A head has a state, a matrix. Each step multiplies it by a decay and adds an outer product; the query reads it:
 
     S_t = exp(g_t) S_(t-1) + k_t^T v_t        o_t = q_t S_t
 
-Step by step that is slow. In a chunk of steps it is products of matrices (Dao and Gu, 2024): what came before the chunk
-acts through the state, steps of the same chunk act on each other directly, weighted by the decay between them.
+Step by step that is slow. For a chunk of steps it is matrix products (Dao and Gu, 2024): earlier chunks contribute
+through the state, steps of the same chunk contribute directly, weighted by the decay between them.
 
     python examples/linear_attention.py --target cpu --heads 4 --length 500 --dim-k 64 --dim-v 64
 """
@@ -48,7 +48,7 @@ def linear_attention(
             out = T.alloc_fragment((chunk, block_V), "float32")
             T.clear(state)
             for step in T.Pipelined(T.ceildiv(length, chunk), num_stages=stages):
-                # steps behind the end read as zeros: they neither fade the state nor add to it
+                # steps past the end read as zeros: they neither decay the state nor add to it
                 begin = step * chunk
                 T.copy(Q[b, begin : begin + chunk, h, :], q)
                 T.copy(K[b, begin : begin + chunk, h, :], k)
@@ -56,19 +56,19 @@ def linear_attention(
                 T.copy(G[b, begin : begin + chunk, h], decay)
                 T.cumsum(decay)
 
-                # what the chunks before left, faded up to each step
+                # the contribution of earlier chunks, decayed up to each step
                 T.copy(state, state_shared)
                 T.gemm(q, state_shared, out, clear_accum=True)
                 for i, j in T.Parallel(chunk, block_V):
                     out[i, j] *= T.exp(decay[i])
-                # what the steps up to this one of the same chunk add
+                # the contribution of the steps of the same chunk up to this one
                 T.gemm(q, k, scores, transpose_B=True, clear_accum=True)
                 for i, j in T.Parallel(chunk, chunk):
                     weights[i, j] = T.if_then_else(i >= j, scores[i, j] * T.exp(decay[i] - decay[j]), 0)
                 T.gemm(weights, v, out)
                 T.copy(out, Out[b, begin : begin + chunk, h, bv * block_V : (bv + 1) * block_V])
 
-                # what this chunk leaves: each step fades up to the end of the chunk
+                # the contribution to the next chunks: each step decays up to the end of the chunk
                 for i, j in T.Parallel(chunk, dim_k):
                     k_faded[i, j] = k[i, j] * T.exp(decay[chunk - 1] - decay[i])
                 for i, j in T.Parallel(dim_k, block_V):
@@ -108,8 +108,8 @@ def main(words=None):
     q, k = (torch.randn(2, batch, length, heads, dim_k, device=device) / dim_k**0.25).half()
     v = torch.randn(batch, length, heads, dim_v, device=device).half()
     g = torch.nn.functional.logsigmoid(2 + torch.randn(batch, length, heads, device=device))
-    for found, right in zip(kernel(q, k, v, g), reference(q, k, v, g), strict=True):
-        torch.testing.assert_close(found.float(), right, rtol=1e-2, atol=1e-2)
+    for result, right in zip(kernel(q, k, v, g), reference(q, k, v, g), strict=True):
+        torch.testing.assert_close(result.float(), right, rtol=1e-2, atol=1e-2)
     print(f"linear_attention: {batch}x{length}x{heads}, {dim_k} by {dim_v}, right on {kernel.target.kind}")
 
 

@@ -15,7 +15,7 @@ def matmul(
     M, N, K, block_M=128, block_N=128, block_K=32, stages=2, threads=128, policy=T.GemmWarpPolicy.Square,
     dtype="float32", accum_dtype="float32",
 ):  # fmt: skip
-    """stages: tiles in shared memory at a time; all but one are on their way while one is multiplied."""
+    """stages: tiles in shared memory at a time; all but one are being loaded while one is multiplied."""
 
     @T.prim_func
     def matmul_kernel(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):

@@ -2,8 +2,8 @@
 
 The cache holds, for each token, a latent part that is key and value at once, and a small rotary part that is key only.
 The heads of one sequence are the rows of the products, so the cache is read once for a block of them, and the tile of
-latents in shared memory serves both products. The tokens are divided over ``splits`` blocks, whose results a second
-kernel joins.
+latents in shared memory serves both products. The tokens are partitioned among ``splits`` blocks, whose results a
+second kernel combines.
 
     python examples/mla_decode.py --target cpu --batch 1 --heads 16 --length 300 --latent 512 --rotary 64
 """
@@ -29,7 +29,7 @@ def mla_decode(
     tiles = T.ceildiv(length, block_N)
     splits = min(splits, tiles)
     each = T.ceildiv(tiles, splits)
-    splits = T.ceildiv(tiles, each)  # none of them without tokens
+    splits = T.ceildiv(tiles, each)  # every split has tokens
 
     @T.prim_func
     def mla_decode_kernel(

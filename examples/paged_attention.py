@@ -1,9 +1,9 @@
 """Decoding with a paged cache: one new query a sequence, whose keys and values lie in pages anywhere in memory.
 
 Table[b, p] is the page that holds tokens p * page_size to (p + 1) * page_size - 1 of sequence b. There are few queries
-and many keys, so the keys of a sequence are divided over ``splits`` blocks; each leaves its own softmax, unfinished:
-the weighted sum of values and the log of the sum of weights. A second kernel joins them (as Flash-Decoding does). The
-query heads that share keys are the rows of one product, so that the cache is read once for all of them.
+and many keys, so the keys of a sequence are partitioned among ``splits`` blocks; each stores a partial softmax: the
+weighted sum of values and the log of the sum of weights. A second kernel combines them (as Flash-Decoding does). The
+query heads that share keys are the rows of one matrix product, so that the cache is read once for all of them.
 
     python examples/paged_attention.py --target cpu --lengths 300 33 1 --heads 8 --kv-heads 2 --splits 3
 """
@@ -68,7 +68,7 @@ def paged_attention(
             T.fill(largest, -T.infinity("float32"))
             for k in T.Pipelined(T.max(T.min(each, tiles - first), 0), num_stages=stages):
                 key = (first + k) * block_N
-                for p in [*range(tile_pages)]:  # a list: written out while the kernel is built
+                for p in [*range(tile_pages)]:  # a list: the loop is unrolled while the kernel is built
                     at = key // page_size + p
                     rows = slice(p * page_size, (p + 1) * page_size)
                     T.copy(K[T.if_then_else(at * page_size < length, Table[b, at], 0), :, h_kv, :], K_shared[rows, :])
@@ -121,11 +121,11 @@ def paged_attention(
 def reference(q, k_cache, v_cache, table, lengths):
     """Sequence by sequence, by torch in float32: its pages are gathered first."""
     rows = []
-    for one, pages, length in zip(q.float(), table, lengths, strict=True):
+    for query, pages, length in zip(q.float(), table, lengths, strict=True):
         used = pages[: -(-length // k_cache.shape[1])].long()
         k, v = (cache[used].flatten(0, 1)[:length].float().transpose(0, 1) for cache in (k_cache, v_cache))
         k, v = (x.repeat_interleave(q.shape[1] // k_cache.shape[2], dim=0) for x in (k, v))
-        scores = one[:, None] @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+        scores = query[:, None] @ k.transpose(1, 2) / q.shape[-1] ** 0.5
         rows.append((scores.softmax(dim=-1) @ v)[:, 0])
     return torch.stack(rows)
 

@@ -1,4 +1,4 @@
-"""Column sums of a tall matrix: blocks of rows are summed apart and joined by atomic additions.
+"""Column sums of a tall matrix: blocks of rows are summed separately and combined by atomic additions.
 
 python examples/reduction.py --target cpu --rows 4096 --columns 1000
 """

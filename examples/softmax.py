@@ -12,7 +12,7 @@ import tilecore.language as T
 
 
 def softmax(M, N, block_M=4, threads=128, dtype="float32"):
-    """A block has ``block_M`` rows in its threads' registers: read once, written once."""
+    """A block has ``block_M`` rows in the registers of its threads: each is read once and written once."""
 
     @T.prim_func
     def softmax_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
@@ -33,14 +33,14 @@ def softmax(M, N, block_M=4, threads=128, dtype="float32"):
 
 
 def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
-    """A row is too long for registers: it waits in shared memory, where three passes find it."""
+    """A row is too long for registers: it is stored in shared memory, and three passes read it there."""
     log2_e = 1.4426950408889634
 
     @T.prim_func
     def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(M, threads=threads) as bx:
             row = T.alloc_shared((N,), dtype)
-            # every thread has a largest value and a sum of its own; finalize_reducer joins them
+            # every thread has its own largest value and sum; finalize_reducer combines them
             largest = T.alloc_reducer((1,), "float32", op="max")
             total = T.alloc_reducer((1,), "float32", op="sum")
             T.copy(X[bx, 0:N], row)

@@ -1,4 +1,4 @@
-"""Stream-K GEMM: the work of all tiles of C, laid in one line, is cut into equal pieces, one for each block.
+"""Stream-K GEMM: the steps of all tiles of C, in one sequence, are partitioned into equal pieces, one for each block.
 
 With one block a tile, 140 tiles on 132 cores take as long as 264: most cores wait in the second round. Here as many
 blocks run as there are cores, and each has the same number of steps along K, wherever tiles begin and end (Osama et
@@ -18,14 +18,14 @@ import tilecore.language as T
 def stream_k(
     M, N, K, blocks=132, block_M=128, block_N=128, block_K=64, stages=3, threads=128, dtype="float16"
 ):  # fmt: skip
-    """A [M, K], B [K, N], C [M, N]. blocks: how many run, best as many as fit on the chip at a time."""
+    """A [M, K], B [K, N], C [M, N]. blocks: how many run; best as many as are resident at once."""
     if min(M, N, K, blocks) < 1:
         raise ValueError(f"no work to divide: M {M}, N {N}, K {K}, blocks {blocks}")
     steps, columns = T.ceildiv(K, block_K), T.ceildiv(N, block_N)
     tiles = T.ceildiv(M, block_M) * columns
-    each = T.ceildiv(tiles * steps, blocks)  # steps of a block
-    blocks = T.ceildiv(tiles * steps, each)  # those that have any
-    visits = T.ceildiv(each - 1, steps) + 1  # tiles that a piece may touch
+    each = T.ceildiv(tiles * steps, blocks)  # steps of each block
+    blocks = T.ceildiv(tiles * steps, each)  # the blocks that have work
+    visits = T.ceildiv(each - 1, steps) + 1  # the most tiles that a piece overlaps
 
     @T.prim_func
     def stream_k_kernel(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
@@ -41,7 +41,7 @@ def stream_k(
             end = T.min((b + 1) * each, tiles * steps)
             for visit in T.serial(visits):
                 tile = b * each // steps + visit
-                first = T.max(b * each, tile * steps)  # where the piece and the tile meet
+                first = T.max(b * each, tile * steps)  # where the piece and the tile overlap
                 count = T.min(end, (tile + 1) * steps) - first
                 if count > 0:
                     row, column = tile // columns * block_M, tile % columns * block_N
@@ -69,7 +69,7 @@ def main(words=None):
     parser.add_argument("--m", type=int, default=300)
     parser.add_argument("--n", type=int, default=300)
     parser.add_argument("--k", type=int, default=500)
-    parser.add_argument("--blocks", type=int, default=7, help="as many as run at a time: 132 on an H200")
+    parser.add_argument("--blocks", type=int, default=7, help="as many as are resident at once: 132 on an H200")
     options = parser.parse_args(words)
     M, N, K = options.m, options.n, options.k
 

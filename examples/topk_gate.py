@@ -1,8 +1,8 @@
 """The gate of a mixture of experts: softmax over experts, the k largest of every token, and their weights.
 
-A block keeps the scores of a few tokens in registers and takes the largest k times, each time leaving it out of what
-follows. Of equal scores the expert of the lower number comes first. With --renormalize the k weights of a token add up
-to 1.
+A block has the scores of a few tokens in registers. It selects the largest score k times and each time excludes it from
+the next searches. Of equal scores the expert with the lower index comes first. With --renormalize the k weights of a
+token add up to 1.
 
     python examples/topk_gate.py --target cpu --tokens 1000 --experts 128 --k 8 --renormalize
 """

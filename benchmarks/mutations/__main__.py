@@ -30,12 +30,14 @@ console = Console(soft_wrap=True)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    asked = _arguments(words)
-    results = Results.at(asked.out, mutations())
-    chosen = [m for m in mutations() if not asked.only or any(fnmatch.fnmatchcase(m.name, o) for o in asked.only)]
-    if asked.resume:
+    arguments = _arguments(words)
+    results = Results.at(arguments.out, mutations())
+    chosen = [
+        m for m in mutations() if not arguments.only or any(fnmatch.fnmatchcase(m.name, o) for o in arguments.only)
+    ]
+    if arguments.resume:
         chosen = [mutation for mutation in chosen if not results.is_killed(mutation.name)]
-    if asked.list:
+    if arguments.list:
         for mutation in chosen:
             print(f"{mutation.room:10} {mutation.name:36} {mutation.mistake}")
         return 0
@@ -44,15 +46,15 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     with tempfile.TemporaryDirectory() as scratch:
         sample = write_sample(Path(scratch, "sample"))
-        clean = _clean(sample, chosen if asked.only or asked.quick else None)
+        clean = _clean(sample, chosen if arguments.only or arguments.quick else None)
         if clean.ended != "passed":
             return 2
-        if not asked.only and not asked.quick:
+        if not arguments.only and not arguments.quick:
             results.note_clean(clean)
-        order = [] if asked.quick else sorted(kit.groups(), key=lambda group: clean.groups.get(group, 0.0))
-        for verdict in _judged(chosen, sample, order, asked.jobs):
+        order = [] if arguments.quick else sorted(kit.groups(), key=lambda group: clean.groups.get(group, 0.0))
+        for verdict in _judged(chosen, sample, order, arguments.jobs):
             results.add(verdict)
-    return _report(results.verdicts() if asked.resume else results.verdicts({m.name for m in chosen}))
+    return _report(results.verdicts() if arguments.resume else results.verdicts({m.name for m in chosen}))
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -74,11 +76,11 @@ def _clean(sample: Path, chosen: Sequence[Mutation] | None) -> kit.Outcome:
     cases = list(dict.fromkeys(named)) if chosen is not None else kit.groups()
     runtime_library(find_compiler())
     with console.status("the kit on the sample without mutations"):
-        made = kit.run(sample, cases)
-    console.print(f"without mutations: {made.ended}, {made.cases} cases in {made.seconds:.0f} s")
-    if made.ended != "passed":
-        console.print(f"{made.case}\n{made.reason}", markup=False)
-    return made
+        outcome = kit.run(sample, cases)
+    console.print(f"without mutations: {outcome.ended}, {outcome.cases} cases in {outcome.seconds:.0f} s")
+    if outcome.ended != "passed":
+        console.print(f"{outcome.case}\n{outcome.reason}", markup=False)
+    return outcome
 
 
 def _judged(chosen: Sequence[Mutation], sample: Path, order: Sequence[str], jobs: int) -> Iterator[Verdict]:
@@ -96,7 +98,7 @@ def _judged(chosen: Sequence[Mutation], sample: Path, order: Sequence[str], jobs
 def _line(verdict: Verdict) -> str:
     if not verdict.killed:
         return f"SURVIVED {verdict.room}/{verdict.name} after {verdict.seconds:.0f} s. {verdict.survives}"
-    return f"{verdict.how:8} {verdict.room}/{verdict.name} after {verdict.seconds:.0f} s: {verdict.case}"
+    return f"{verdict.ended:8} {verdict.room}/{verdict.name} after {verdict.seconds:.0f} s: {verdict.case}"
 
 
 def _report(verdicts: Sequence[Verdict]) -> int:

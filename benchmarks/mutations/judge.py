@@ -1,4 +1,4 @@
-"""What the kit says of each mutation: killed, by which case and when, or survived; the rate, by room."""
+"""Judges each mutation: killed, by which case and after what time, or survived; and the rate of killed ones by room."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FLOOR = 0.95  # of mutations that have to be killed
 
 @dataclass(frozen=True)
 class Verdict:
-    """killed: whether the kit noticed. how: "failed", "refused", "crashed", "hung"; "" for a survivor."""
+    """killed: whether the kit noticed. ended: "failed", "refused", "crashed", "hung"; "" for a survivor."""
 
     name: str
     room: str
     killed: bool
-    how: str
+    ended: str
     case: str
     reason: str
     seconds: float
@@ -39,25 +39,25 @@ def judge(mutation: Mutation, sample: Path, order: Sequence[str]) -> Verdict:
         for groups in (first, [group for group in order if group not in first]):
             if not groups:
                 break
-            made = kit.run(folder, groups)
-            seconds += made.seconds
-            if made.ended == "broken":
-                raise RuntimeError(f"{mutation.name}: the kit did not run\n{made.reason}")
-            if made.ended != "passed":
-                how, case, reason = made.ended, made.case, made.reason
-                return Verdict(mutation.name, mutation.room, True, how, case, reason, seconds, mutation.survives)
+            outcome = kit.run(folder, groups)
+            seconds += outcome.seconds
+            if outcome.ended == "broken":
+                raise RuntimeError(f"{mutation.name}: the kit did not run\n{outcome.reason}")
+            if outcome.ended != "passed":
+                ended, case, reason = outcome.ended, outcome.case, outcome.reason
+                return Verdict(mutation.name, mutation.room, True, ended, case, reason, seconds, mutation.survives)
     return Verdict(mutation.name, mutation.room, False, "", "", "", seconds, mutation.survives)
 
 
 def surprises(verdicts: Iterable[Verdict]) -> list[str]:
     """Survivors that no record explains, and those that are explained but were killed."""
-    found = []
+    mismatches = []
     for verdict in verdicts:
         if not verdict.killed and not verdict.survives:
-            found.append(f"{verdict.name} survives, and its record does not say why")
+            mismatches.append(f"{verdict.name} survives, and its record does not say why")
         if verdict.killed and verdict.survives:
-            found.append(f"{verdict.name} is killed by {verdict.case}: its record says that it survives")
-    return found
+            mismatches.append(f"{verdict.name} is killed by {verdict.case}: its record says that it survives")
+    return mismatches
 
 
 def rate(verdicts: Sequence[Verdict]) -> float:
@@ -67,7 +67,11 @@ def rate(verdicts: Sequence[Verdict]) -> float:
 def by_room(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
     """(killed, all) of each room."""
     rooms = {room: [verdict for verdict in verdicts if verdict.room == room] for room in ROOMS}
-    return {room: (sum(v.killed for v in found), len(found)) for room, found in rooms.items() if found}
+    return {
+        room: (sum(v.killed for v in room_verdicts), len(room_verdicts))
+        for room, room_verdicts in rooms.items()
+        if room_verdicts
+    }
 
 
 def data(verdicts: Sequence[Verdict], facts: Mapping[str, Any]) -> dict[str, Any]:

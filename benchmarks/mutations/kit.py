@@ -58,11 +58,11 @@ def run(folder: Path, chosen: Sequence[str], silence: float = SILENCE) -> Outcom
         words += ["--conform-target", NAME, "--conform-level", "2", "--conform-report", str(report)]
         words += [f"--basetemp={scratch}/pytest", *map(_path, chosen)]
         watched = _watched(words, _environment(folder), scratch, silence)
-        found = json.loads(report.read_text())[0] if report.exists() else {"cases": []}
-    made = _outcome(watched.code, watched.texts(), found["cases"])
-    made.seconds, made.groups = round(time.perf_counter() - start, 1), watched.seconds_of_groups()
-    made.cases = sum(" PASSED" in line for line in watched.texts())
-    return made
+        result = json.loads(report.read_text())[0] if report.exists() else {"cases": []}
+    outcome = _outcome(watched.code, watched.texts(), result["cases"])
+    outcome.seconds, outcome.groups = round(time.perf_counter() - start, 1), watched.seconds_of_groups()
+    outcome.cases = sum(" PASSED" in line for line in watched.texts())
+    return outcome
 
 
 def _path(words: str) -> str:
@@ -72,10 +72,10 @@ def _path(words: str) -> str:
 
 def _environment(folder: Path) -> dict[str, str]:
     """Nothing of the user's own settings but the cache, in which the simulated device's runtime is kept."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILECORE_", "PYTEST_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TILECORE_", "PYTEST_"))}
     path = os.pathsep.join([str(folder), str(Path(tilecore.__file__).parents[1])])
-    own = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **own, "TILECORE_CACHE_DIR": settings.cache_dir()}
+    own_settings = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**inherited, **own_settings, "TILECORE_CACHE_DIR": settings.cache_dir()}
 
 
 @dataclass
@@ -89,12 +89,12 @@ class _Watched:
         return [line for _, line in self.lines]
 
     def seconds_of_groups(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+        seconds_by_group: dict[str, float] = {}
         for (before, _), (now, line) in itertools.pairwise(self.lines):
             match = _ENDED.search(line)
             if match is not None:
-                found[match[1]] = found.get(match[1], 0.0) + now - before
-        return {group: round(seconds, 1) for group, seconds in found.items()}
+                seconds_by_group[match[1]] = seconds_by_group.get(match[1], 0.0) + now - before
+        return {group: round(seconds, 1) for group, seconds in seconds_by_group.items()}
 
 
 def _watched(words: list[str], env: dict[str, str], cwd: str, silence: float) -> _Watched:

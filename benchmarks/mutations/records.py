@@ -1,4 +1,4 @@
-"""The mutations, as the files of records/ say: one file a room, each record one mistake of a backend's author."""
+"""Reads the mutations from records/: a file for each room, a record for each mistake of a backend's author."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOMS = ("target", "lowering", "codegen", "toolchain", "adapter")
 
 @dataclass(frozen=True)
 class Mutation:
-    """One mistake: in ``file`` of the sample, ``text``, which stands there once, becomes ``by``.
+    """One mistake: in ``file`` of the sample, ``text``, which occurs there once, is replaced by ``by``.
 
     mistake: what it stands for, in a sentence. first: groups of the kit, or single cases of one ("gemm::test_sizes"),
     that are run before all others. survives: why the kit cannot notice it, where it cannot.
@@ -33,13 +33,13 @@ class Mutation:
 
 
 def mutations(folder: Path = FOLDER) -> list[Mutation]:
-    """All of them, room by room."""
-    found = [_record(room, facts) for room in ROOMS for facts in _facts(folder / f"{room}.toml")]
-    names = [one.name for one in found]
+    """All mutations, room by room."""
+    records = [_record(room, facts) for room in ROOMS for facts in _facts(folder / f"{room}.toml")]
+    names = [mutation.name for mutation in records]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"several mutations have one name: {', '.join(twice)}")
-    return found
+    return records
 
 
 def _facts(path: Path) -> list[dict]:
@@ -47,5 +47,5 @@ def _facts(path: Path) -> list[dict]:
 
 
 def _record(room: str, facts: dict) -> Mutation:
-    known = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
-    return Mutation(room=room, **known)
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    return Mutation(room=room, **fields)

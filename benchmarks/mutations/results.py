@@ -18,28 +18,28 @@ from benchmarks.mutations.records import Mutation
 class Results:
     """Verdicts by name, and the whole kit's run on the sample without mutations."""
 
-    def __init__(self, path: Path | None, known: Sequence[Mutation]) -> None:
-        self.path, self.known = path, known
+    def __init__(self, path: Path | None, mutations: Sequence[Mutation]) -> None:
+        self.path, self.known = path, mutations
         self.clean: dict[str, Any] = {}
         self.found: dict[str, Verdict] = {}
 
     @staticmethod
-    def at(path: Path | None, known: Sequence[Mutation]) -> Results:
+    def at(path: Path | None, mutations: Sequence[Mutation]) -> Results:
         """With what the file says of mutations that there still are."""
-        made = Results(path, known)
+        results = Results(path, mutations)
         if path is not None and path.exists():
             facts = json.loads(path.read_text())
-            made.clean = facts["clean"]
-            made.found = {facts["name"]: Verdict(**facts) for facts in facts["verdicts"]}
-        return made
+            results.clean = facts["clean"]
+            results.found = {facts["name"]: Verdict(**facts) for facts in facts["verdicts"]}
+        return results
 
     def is_killed(self, name: str) -> bool:
         return name in self.found and self.found[name].killed
 
     def verdicts(self, names: Collection[str] | None = None) -> list[Verdict]:
         """Of these mutations, else of all, in the order of the records, with their words on survivors."""
-        wanted = [m for m in self.known if m.name in self.found and (names is None or m.name in names)]
-        return [replace(self.found[m.name], survives=m.survives) for m in wanted]
+        chosen_mutations = [m for m in self.known if m.name in self.found and (names is None or m.name in names)]
+        return [replace(self.found[m.name], survives=m.survives) for m in chosen_mutations]
 
     def note_clean(self, clean: Outcome) -> None:
         self.clean = {"date": time.strftime("%Y-%m-%d"), "cases": clean.cases, "seconds": round(clean.seconds)}

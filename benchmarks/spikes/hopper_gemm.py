@@ -54,12 +54,12 @@ def maps() -> list[dict[str, Any]]:
     m, n, k = DimExpr("m"), DimExpr("n"), DimExpr("k")
     row_of_a, row_of_b, blocks = DimExpr(("*", "k", 2)), DimExpr(("*", "n", 2)), DimExpr(("//", "n", 64))
     common: dict[str, Any] = {"swizzle": "128B", "promotion": "256B"}
-    made = (
+    tensor_maps = (
         TensorMap(0, "float16", (k, m), (row_of_a,), (64, 128), name="A", **common),
         TensorMap(1, "float16", (64, k, blocks), (row_of_b, 128), (64, 64, 4), name="B", **common),
         TensorMap(2, "float16", (n, m), (row_of_b,), (64, 16), name="C", **common),
     )
-    return [tensor_map.to_json() for tensor_map in made]
+    return [tensor_map.to_json() for tensor_map in tensor_maps]
 
 
 def artifact(binary: bytes, blocks: int) -> Any:
@@ -102,31 +102,31 @@ def loaded(binary: bytes) -> Callable[..., Any]:
     from tilecore.runtime.launcher import Launcher
 
     blocks = torch.cuda.get_device_properties(0).multi_processor_count
-    made, adapter = artifact(binary, blocks), DriverAdapter()
-    return Launcher(made, adapter.load(made), adapter, 2)
+    kernel, adapter = artifact(binary, blocks), DriverAdapter()
+    return Launcher(kernel, adapter.load(kernel), adapter, 2)
 
 
 def checked(kernel: Callable[..., Any]) -> dict[str, str]:
     """Relative error of the kernel and of torch.mm against the product in float32, per shape."""
     import torch
 
-    found = {}
+    times = {}
     for m, n, k in CHECKED:
         a, b = (torch.randn(s, device="cuda").half() for s in ((m, k), (k, n)))
         c = torch.full((m + 1, n), 7.0, device="cuda", dtype=torch.float16)
         kernel(a, b, c[:m])
-        wanted = a.float() @ b.float()
-        errors = [((got.float() - wanted).norm() / wanted.norm()).item() for got in (c[:m], torch.mm(a, b))]
+        expected = a.float() @ b.float()
+        errors = [((got.float() - expected).norm() / expected.norm()).item() for got in (c[:m], torch.mm(a, b))]
         right = errors[0] < 1.1 * errors[1] + 1e-6 and bool((c[m] == 7).all())
-        found[f"{m}x{n}x{k}"] = f"{'right' if right else 'WRONG'} {errors[0]:.2e} (torch {errors[1]:.2e})"
-    return found
+        times[f"{m}x{n}x{k}"] = f"{'right' if right else 'WRONG'} {errors[0]:.2e} (torch {errors[1]:.2e})"
+    return times
 
 
 def timed(kernel: Callable[..., Any], rounds: int) -> dict[str, Any]:
     """TFLOP/s back to back, and microseconds of a call on the host."""
     import torch
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for m, n, k in TIMED:
         a, b = (torch.randn(s, device="cuda").half() for s in ((m, k), (k, n)))
         c, d = (torch.empty(m, n, device="cuda", dtype=torch.float16) for _ in range(2))
@@ -147,8 +147,8 @@ def timed(kernel: Callable[..., Any], rounds: int) -> dict[str, Any]:
                 end.synchronize()
                 samples[name].append(start.elapsed_time(end) / launches)
         flops = {name: round(2e-9 * m * n * k / statistics.median(times), 1) for name, times in samples.items()}
-        found[f"{m}x{n}x{k}"] = {**flops, "ratio": round(flops["tilecore"] / flops["torch"], 3)}
-    return found
+        results[f"{m}x{n}x{k}"] = {**flops, "ratio": round(flops["tilecore"] / flops["torch"], 3)}
+    return results
 
 
 def call_us(kernel: Callable[..., Any]) -> float:

@@ -83,17 +83,17 @@ class Launch:
         fixed = len(self.tensors) + len(artifact.workspaces) + len(self.scalars)
         slots = list((ctypes.c_int64 * (fixed + len(artifact.symbols))).from_address(slots_address))
         sizes = {symbol.name: value for symbol, value in zip(artifact.symbols, slots[fixed:], strict=True)}
-        made: list[Any] = list(slots)
+        values: list[Any] = list(slots)
         for number, param in enumerate(self.tensors):
             shape = tuple(evaluate(d, sizes) for d in param.shape)
             strides = None if param.strides is None else tuple(evaluate(d, sizes) for d in param.strides)
             access = "rw" if param.packed > 1 and "w" in param.access else param.access
             address = slots[number] & (2**64 - 1)
-            made[number] = Tensor(param.name, address, param.dtype, shape, access, strides, param.packed)
+            values[number] = Tensor(param.name, address, param.dtype, shape, access, strides, param.packed)
         for number, workspace in enumerate(artifact.workspaces, len(self.tensors)):
             shape = tuple(evaluate(d, sizes) for d in workspace.shape)
-            made[number] = Tensor(workspace.name, slots[number] & (2**64 - 1), workspace.dtype, shape, "rw")
-        return made
+            values[number] = Tensor(workspace.name, slots[number] & (2**64 - 1), workspace.dtype, shape, "rw")
+        return values
 
 
 def adapters() -> list[KernelAdapter]:

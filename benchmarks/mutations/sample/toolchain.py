@@ -38,7 +38,7 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 def version(target: Target) -> str:
     """Goes into cache keys: kernels are built anew when the compiler changes."""
-    return ", ".join(f"{found.name} {found.version}" for found in find() if found.present)
+    return ", ".join(f"{tool.name} {tool.version}" for tool in find() if tool.present)
 
 
 TOOLCHAIN = Toolchain(find=find, build=build, version=version)

@@ -28,7 +28,7 @@ _USED = re.compile(r"Used (\d+) registers")
 
 @dataclass(frozen=True)
 class Emitted:
-    """One source. least: the compute capability it was emitted for."""
+    """A source. least: the compute capability for which it was emitted."""
 
     name: str
     text: str
@@ -57,8 +57,8 @@ class Emitted:
 
 
 @dataclass
-class Kept:
-    """A kernel's use of registers and of local memory."""
+class Usage:
+    """The registers and local memory that a kernel uses."""
 
     file: str
     kernel: str
@@ -74,14 +74,14 @@ class Report:
 
     compiled: int = 0
     refused: list[tuple[str, str, str]] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
 
-    def in_local_memory(self) -> list[Kept]:
-        return [k for k in self.kept if k.stack or k.spills]
+    def in_local_memory(self) -> list[Usage]:
+        return [k for k in self.usages if k.stack or k.spills]
 
 
 def compile_all(sources: Iterable[Emitted], arches: Sequence[str], batch: int = 40, jobs: int = 2) -> Report:
-    """Compile every source for each architecture that is no older than its own; raises ToolchainError without nvcc."""
+    """Compiles each source for its own and all newer architectures. Raises ToolchainError without nvcc."""
     tool, report = nvcc.load(), Report()
     work = []
     for name in arches:
@@ -97,7 +97,7 @@ def compile_all(sources: Iterable[Emitted], arches: Sequence[str], batch: int = 
         for part in pool.map(lambda item: _compile(tool, *item), work):
             report.compiled += part.compiled
             report.refused += part.refused
-            report.kept += part.kept
+            report.usages += part.usages
     return report
 
 
@@ -108,34 +108,34 @@ def _compile(tool: nvcc.Nvcc, name: str, sources: Sequence[Emitted]) -> Report:
     else:
         text = '#include "tilecore_cuda.h"\n' + "".join(s.numbered(i) for i, s in enumerate(sources))
     options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", "-Xptxas=-v", "-w"]
-    binary, said = tool.compile(text, toolchain.INCLUDE, options, "emitted")
+    binary, messages = tool.compile(text, toolchain.INCLUDE, options, "emitted")
     if binary is not None:
         report.compiled = len(sources)
-        report.kept = _kept(said, name, sources)
+        report.usages = _usages_of(messages, name, sources)
     elif len(sources) == 1:
-        words = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
+        words = [line for line in messages.splitlines() if "error" in line.lower()] or messages.splitlines()
         report.refused = [(sources[0].name, name, "\n".join(words[:5]))]
     else:
         for source in sources:
             part = _compile(tool, name, [source])
             report.compiled += part.compiled
             report.refused += part.refused
-            report.kept += part.kept
+            report.usages += part.usages
     return report
 
 
-def _kept(said: str, arch: str, sources: Sequence[Emitted]) -> list[Kept]:
-    found: list[Kept] = []
-    for line in said.splitlines():
+def _usages_of(messages: str, arch: str, sources: Sequence[Emitted]) -> list[Usage]:
+    kernels: list[Usage] = []
+    for line in messages.splitlines():
         if entry := _ENTRY.search(line):
             kernel, _, number = entry[1].rpartition("__")
             file = sources[int(number) if number.isdigit() and kernel else 0].name
-            found.append(Kept(file, kernel or entry[1], arch))
-        elif found and (match := _STACK.search(line)):
-            found[-1].stack, found[-1].spills = int(match[1]), int(match[2]) + int(match[3])
-        elif found and (match := _USED.search(line)):
-            found[-1].registers = int(match[1])
-    return found
+            kernels.append(Usage(file, kernel or entry[1], arch))
+        elif kernels and (match := _STACK.search(line)):
+            kernels[-1].stack, kernels[-1].spills = int(match[1]), int(match[2]) + int(match[3])
+        elif kernels and (match := _USED.search(line)):
+            kernels[-1].registers = int(match[1])
+    return kernels
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -144,12 +144,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--arch", default=",".join(ARCHITECTURES))
     parser.add_argument("--batch", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args(words)
-    sources = [Emitted.read(path) for path in sorted(given.folder.glob("*.cu"))]
+    arguments = parser.parse_args(words)
+    sources = [Emitted.read(path) for path in sorted(arguments.folder.glob("*.cu"))]
     start = time.monotonic()
-    report = compile_all(sources, given.arch.split(","), given.batch, given.jobs)
-    for file, arch, said in report.refused:
-        print(f"REFUSED {file} for {arch}:\n  {said}")
+    report = compile_all(sources, arguments.arch.split(","), arguments.batch, arguments.jobs)
+    for file, arch, messages in report.refused:
+        print(f"REFUSED {file} for {arch}:\n  {messages}")
     for k in sorted(report.in_local_memory(), key=lambda k: (-k.spills, -k.stack))[:60]:
         print(f"{k.arch:8} {k.registers:4} registers {k.stack:6} stack {k.spills:6} spilled  {k.kernel}  {k.file}")
     seconds = time.monotonic() - start

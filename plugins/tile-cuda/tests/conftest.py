@@ -1,4 +1,4 @@
-"""A driver without a GPU, built from fake_driver.c, and artifacts by hand."""
+"""A fake driver that needs no GPU, built from fake_driver.c."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ sys.path.insert(0, os.fspath(HERE))
 
 
 class FakeDriver:
-    """The library, and what it noted."""
+    """The fake driver library and its journal."""
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
@@ -47,12 +47,12 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler to build the driver without a GPU")
-    made = tmp_path_factory.mktemp("driver") / "libfake.so"
+    library = tmp_path_factory.mktemp("driver") / "libfake.so"
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_driver.c"), "-o", os.fspath(made)],
+        [compiler, "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_driver.c"), "-o", os.fspath(library)],
         check=True,
     )
-    return FakeDriver(made)
+    return FakeDriver(library)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def installed() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No kernels but this session's."""
+    """A kernel cache of this session only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path_factory.mktemp("cache")))
         yield

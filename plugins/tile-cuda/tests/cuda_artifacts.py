@@ -1,4 +1,4 @@
-"""Artifacts by hand."""
+"""Artifacts that are written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels in the expert forms of the language, for tests: a product with roles by hand, and one of a cluster."""
+"""Kernels with the explicit forms of the language: a GEMM with explicit warp roles, and one with a cluster."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def compiled(func):
 
 
 def operands(func) -> tuple[list[np.ndarray], np.ndarray]:
-    """Small whole numbers, an output, and what it should be."""
+    """Inputs of small integers, an output, and the expected output."""
     rng = np.random.default_rng(5)
     turned = func.__name__ == "in_cluster" if hasattr(func, "__name__") else False
     shapes = [tuple(int(s) for s in p.shape) for p in func.ir.params]

@@ -1,4 +1,4 @@
-"""Kernels from CUDA C++ by hand, compiled for the GPU that is here and launched as users' kernels are."""
+"""Hand-written CUDA C++ kernels, compiled for the GPU of this machine and launched like compiled tile kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def target_here(**attributes: Any) -> Target:
 
 @functools.lru_cache(maxsize=64)
 def binary_of(source: str, symbols: tuple[str, ...], adapter: str, arch: str) -> bytes:
-    """The cubin; skips the test where its compiler is not here."""
+    """The cubin; skips the test where the compiler is not installed."""
     target = target_here(**({"arch": arch} if arch else {}))
     try:
         binary, _ = toolchain.build(BuildRequest("kernel", source, symbols, target, (), False, adapter))
@@ -64,11 +64,11 @@ def kernel(
         )
     sized = any(not isinstance(d, int) for p in params if isinstance(p, TensorParam) for d in p.shape)
     facts = {"grid": (BLOCKS, 1, 1), "threads": (128, 1, 1), **entry}
-    made = Artifact(
+    artifact = Artifact(
         name=name.removesuffix("_kernel"), target=str(target_here()), backend="tile-cuda", adapter=adapter,
         params=tuple(params), symbols=(Symbol("n", ("shape", 0, 0)),) if sized else (), workspaces=(),
         entries=(Entry(name, **facts),), out_idx=(), source=source, source_format="cu",
         binary=binary_of(source, (name,), adapter, arch), binary_format="cubin",
     )  # fmt: skip
     chosen = DriverAdapter(adapter)
-    return Launcher(made, chosen.load(made), chosen, CUDA)
+    return Launcher(artifact, chosen.load(artifact), chosen, CUDA)

@@ -1,4 +1,4 @@
-"""Matrix instructions as kernels whose fragments are filled by matrix_layouts.py, with operands and wanted results."""
+"""Matrix instructions as kernels whose fragments matrix_layouts.py fills, with operands and exact results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPES: dict[str, tuple[str, Any]] = {  # of the instruction's name: in the sourc
 
 
 def types_of(name: str) -> tuple[str, str, str]:
-    """Of A, B and D."""
+    """The types of A, B and D."""
     _, *kinds = name.split("_")
     return kinds[0], kinds[-2], kinds[-1]
 
@@ -41,7 +41,7 @@ def least_architecture(name: str) -> int:
 
 
 def kernel(name: str) -> str:
-    """``k_<name>``: one instruction of one warp; where each element of a lane lies comes from outside."""
+    """``k_<name>``: one instruction by one warp; arguments tell the place of each element of a lane."""
     a, b, d = (TYPES[kind][0] for kind in types_of(name))
     f = FRAGMENTS[name]
     return f"""extern "C" __global__ void __launch_bounds__(32) k_{name}(
@@ -77,25 +77,25 @@ def arrays(name: str, a: Any = None, b: Any = None) -> dict[str, np.ndarray]:
     }
 
 
-def wanted(given: dict[str, np.ndarray]) -> np.ndarray:
+def exact_result(operands: dict[str, np.ndarray]) -> np.ndarray:
     """``A @ B + C``, which the operands of :func:`arrays` make exact."""
-    exact = given["A"].astype(np.float64) @ given["B"].astype(np.float64) + given["C"].astype(np.float64)
-    return exact.astype(given["C"].dtype)
+    exact = operands["A"].astype(np.float64) @ operands["B"].astype(np.float64) + operands["C"].astype(np.float64)
+    return exact.astype(operands["C"].dtype)
 
 
 def sizes(name: str) -> tuple[int, int, int]:
-    """M, N and K."""
+    """The sizes M, N and K of an instruction."""
     m, n, k = re.findall(r"[mnk](\d+)", name.split("_")[0])
     return int(m), int(n), int(k)
 
 
 def _offsets(name: str, count: int, place: Any, shape: tuple[int, int]) -> np.ndarray:
-    found = np.zeros((32, count), np.int32)
+    offsets = np.zeros((32, count), np.int32)
     for lane in range(32):
         for i in range(count):
             row, column = place(lane, i)
-            found[lane, i] = (problem(lane, name) * shape[0] + row) * shape[1] + column
-    return found
+            offsets[lane, i] = (problem(lane, name) * shape[0] + row) * shape[1] + column
+    return offsets
 
 
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:

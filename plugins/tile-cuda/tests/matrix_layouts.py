@@ -1,4 +1,4 @@
-"""Where each element of a fragment lies, as the PTX ISA states it (9.7.14.5, "Matrix Fragments for mma.<shape>").
+"""The layout of each fragment, as the PTX ISA defines it (9.7.14.5, "Matrix Fragments for mma.<shape>").
 
 Functions of the lane and of the element's number in the fragment give (row, column) in A, B or D. They are written
 from the manual's formulas one by one, not from the rule behind them that headers and lowering use.
@@ -13,7 +13,7 @@ Place = Callable[[int, int], tuple[int, int]]
 
 
 class Fragments(NamedTuple):
-    """Elements of A, B and D that a lane holds, and where they lie."""
+    """The number of elements of A, B and D in a lane, and the place of each."""
 
     a: int
     place_a: Place
@@ -111,5 +111,5 @@ FRAGMENTS: dict[str, Fragments] = {
 
 
 def problem(lane: int, name: str) -> int:
-    """Which of an instruction's products a lane takes part in: m8n8k4 with .f16 computes four."""
+    """The index of the product in which a lane takes part: m8n8k4 with .f16 computes four."""
     return lane % 16 // 4 if name.startswith("m8n8k4_f16") else 0

@@ -8,10 +8,10 @@ constexpr int ROWS = 128, KEYS = 64, WIDE = 64, SLOTS = 2;
 constexpr int Q_BYTES = ROWS * WIDE * 2, KV_BYTES = KEYS * WIDE * 2;
 constexpr int K_AT = Q_BYTES, V_AT = K_AT + SLOTS * KV_BYTES, BARRIERS_AT = V_AT + SLOTS * KV_BYTES;
 
-struct ring {
+struct pipeline_state {
   int slot = 0;
   unsigned parity;
-  TC_FN explicit ring(unsigned start) : parity(start) {}
+  TC_FN explicit pipeline_state(unsigned start) : parity(start) {}
   TC_FN void next() {
     if (++slot == SLOTS) slot = 0, parity ^= 1;
   }
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   if (tx < 128) {  // fills the rings
     tc_registers_release<24>();
     if (tx != 0) return;
-    ring k(1), v(1);
+    pipeline_state k(1), v(1);
     unsigned q_parity = 1;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
       tc_transaction_wait(q_empty, q_parity), q_parity ^= 1;
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
   tc_registers_acquire<240>();
   const int who = tx / 128 - 1, warp = tx / 32 % 4;
-  ring k(0), v(0);
+  pipeline_state k(0), v(0);
   unsigned q_parity = 0;
   if (who == 1) tc_named_barrier_arrive(1, 256);
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

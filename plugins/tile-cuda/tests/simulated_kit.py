@@ -39,12 +39,12 @@ def run(
     shared: int = 0, seed: int = 0, **options: Any,
 ) -> Run:  # fmt: skip
     """arguments: (name, array, access), or a number. maps: of constant sizes, by the slots of the arguments."""
-    given = [Tensor.of(*a) if isinstance(a, tuple) else int(a) for a in arguments]
-    records = [simulated_map(made, given, {}, symbol) for made in maps]
+    simulated_arguments = [Tensor.of(*a) if isinstance(a, tuple) else int(a) for a in arguments]
+    records = [simulated_map(tensor_map, simulated_arguments, {}, symbol) for tensor_map in maps]
     launch = {name: options.pop(name) for name in ("cluster",) if name in options}
     device = SimulatedDevice(**{"seconds": 60.0, "allow_same_value": True, "own_proxy": True, **options})
     library = compiled(source, symbol)
-    return device.run(library, symbol, grid, (threads,), [*given, *records], shared, seed, **launch)
+    return device.run(library, symbol, grid, (threads,), [*simulated_arguments, *records], shared, seed, **launch)
 
 
 def caught(
@@ -56,8 +56,8 @@ def caught(
         with pytest.raises(SimulationError) as info:
             run(source, *arguments, seed=seed, **options)
         errors.append(info.value)
-    found = {error.kind for error in errors}
-    assert found <= set(kinds) if kinds else len(found) == 1, [str(e) for e in errors]
+    found_kinds = {error.kind for error in errors}
+    assert found_kinds <= set(kinds) if kinds else len(found_kinds) == 1, [str(e) for e in errors]
     return errors[-1]
 
 
@@ -69,15 +69,15 @@ def planted(source: str, old: str, new: str = "") -> str:
 def map_of(slot: int, array: np.ndarray, box: Sequence[int], name: str = "", **facts: Any) -> TensorMap:
     """Of a whole array, whose axes the map counts from the innermost, as it does those of ``box``."""
     shape, strides = array.shape[::-1], array.strides[::-1][1:]
-    made = TensorMap(slot, str(array.dtype), shape, strides, tuple(box), name=name or f"slot {slot}", **facts)
-    assert made.fault() is None, made.fault()
-    return made
+    tensor_map = TensorMap(slot, str(array.dtype), shape, strides, tuple(box), name=name or f"slot {slot}", **facts)
+    assert tensor_map.fault() is None, tensor_map.fault()
+    return tensor_map
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
     """The same in memory that a tensor map may start at."""
     memory = np.zeros(array.nbytes + 64, np.uint8)
     start = -memory.ctypes.data % 64
-    made = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy

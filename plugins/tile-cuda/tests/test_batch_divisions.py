@@ -60,7 +60,7 @@ def one_for_all(x, y, d, i):
 
 @pytest.mark.parametrize("statement", [in_place, of_an_expression], ids=["in place", "an expression"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_they_are_one_call(statement, dtype):
+def test_divisions_are_one_call(statement, dtype):
     source = emitted(statement, dtype)
     assert "tc_quotients<" in source
     assert "tc_quotient(" not in source
@@ -71,7 +71,7 @@ def test_they_are_one_call(statement, dtype):
     [(chosen, 1), (two, 2), (by_each, 0), (one_for_all, 1)],
     ids=["chosen", "two", "by each", "for all"],
 )
-def test_others_stay(statement, alone):
+def test_other_divisions_stay(statement, alone):
     source = emitted(statement)
     assert "tc_quotients<" not in source
     assert source.count("tc_quotient(") == alone

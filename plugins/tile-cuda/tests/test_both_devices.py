@@ -47,7 +47,7 @@ class OnGpu:
     def __dlpack_device__(self):
         return GPU, self.index
 
-    def __dlpack__(self, **_asked):
+    def __dlpack__(self, **_options):
         return _capsule(ctypes.addressof(self._managed), b"dltensor", None)
 
 
@@ -74,21 +74,21 @@ def driver(request, monkeypatch, fake):
     return Driver(fake.path)
 
 
-def launcher_of(made, driver):
+def launcher_of(artifact_to_launch, driver):
     adapter = TwoGpus(driver)
-    return Launcher(made, adapter.load(made), adapter, GPU)
+    return Launcher(artifact_to_launch, adapter.load(artifact_to_launch), adapter, GPU)
 
 
 def with_map():
     maps = [TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()]
-    made = artifact(entry={"attributes": {"tensor_maps": maps}})
-    return Artifact.from_json(made.to_json(), made.source, made.binary)
+    kernel = artifact(entry={"attributes": {"tensor_maps": maps}})
+    return Artifact.from_json(kernel.to_json(), kernel.source, kernel.binary)
 
 
-def went(fake, what="tensor"):
+def went(fake, line_start="tensor"):
     """(address, context) of every launch's first tensor, or of its tensor map; and its stream."""
-    lines = [line.split() for line in fake.journal() if line.startswith(what)]
-    if what == "tensor":
+    lines = [line.split() for line in fake.journal() if line.startswith(line_start)]
+    if line_start == "tensor":
         return [(int(w[1], 16), int(w[3], 16) - 0xC000, int(w[5], 16)) for w in lines]
     return [(int(w[2], 16), int(w[4], 16) - 0xC000) for w in lines]
 
@@ -97,22 +97,22 @@ def loads(fake):
     return sorted(line.split()[2].rstrip(":") for line in fake.journal() if line.startswith("load"))
 
 
-def test_tensors_of_both_in_turn(fake, driver):
+def test_alternating_devices(fake, driver):
     kernel = launcher_of(artifact(), driver)
-    wanted = []
+    expected = []
     for index in (0, 1, 1, 0, 1):
         a, b = OnGpu(index), OnGpu(index)
         kernel(a, b, 1.0)
-        wanted.append((a.address, index, STREAMS + index))
-    assert went(fake) == wanted
+        expected.append((a.address, index, STREAMS + index))
+    assert went(fake) == expected
     assert loads(fake) == ["c000", "c001"]
 
 
 def test_an_output_is_on_the_device_of_the_inputs(fake, driver):
     kernel = launcher_of(artifact(out_idx=(1,)), driver)
     for index in (1, 0):
-        made = kernel(OnGpu(index), 1.0)
-        assert (type(made), made.index) == (OnGpu, index)
+        output = kernel(OnGpu(index), 1.0)
+        assert (type(output), output.index) == (OnGpu, index)
 
 
 @pytest.mark.parametrize("current", [None, 0, 1])
@@ -151,7 +151,7 @@ def test_tensor_maps_follow_the_tensors(fake, driver):
     assert fake.library.fake_encoded() == len(pairs), "each is made once"
 
 
-def test_threads_take_both_in_turn(fake, driver):
+def test_threads_alternate_between_devices(fake, driver):
     """The first launches meet: the kernel is loaded once on each device all the same."""
     fake.library.fake_maps_of(1)
     kernel, rounds = launcher_of(with_map(), driver), 25
@@ -159,19 +159,19 @@ def test_threads_take_both_in_turn(fake, driver):
 
     def work(number):
         start.wait(30)
-        wanted = []
+        tensor_pairs = []
         for step in range(rounds):
             a, b = (OnGpu((number + step) % 2) for _ in range(2))
             kernel(a, b, 1.0)
-            wanted.append((a, b))
-        return wanted, driver.current_context(), fake.library.fake_depth()
+            tensor_pairs.append((a, b))
+        return tensor_pairs, driver.current_context(), fake.library.fake_depth()
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(work, range(4), timeout=60))
-    assert [(context, depth) for _, context, depth in found] == [(0, 0)] * 4
-    wanted = sorted((a.address, a.index, STREAMS + a.index) for pairs, _, _ in found for a, _ in pairs)
-    assert sorted(went(fake)) == wanted
-    assert sorted(went(fake, "map of")) == [(address, index) for address, index, _ in wanted]
+        results = list(pool.map(work, range(4), timeout=60))
+    assert [(context, depth) for _, context, depth in results] == [(0, 0)] * 4
+    expected = sorted((a.address, a.index, STREAMS + a.index) for pairs, _, _ in results for a, _ in pairs)
+    assert sorted(went(fake)) == expected
+    assert sorted(went(fake, "map of")) == [(address, index) for address, index, _ in expected]
     assert loads(fake) == ["c000", "c001"]
     assert fake.library.fake_launches() == 4 * rounds
 

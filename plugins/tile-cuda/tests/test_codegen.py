@@ -29,20 +29,20 @@ def emitted(name: str) -> str:
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", MADE)
 def test_kernels_compile_with_nvcc(name, arch):
-    known = architectures.parse(arch)
-    if known.capability < LEAST.get(name, 0):
+    architecture = architectures.parse(arch)
+    if architecture.capability < LEAST.get(name, 0):
         pytest.skip(f"{name} needs sm_{LEAST[name]}")
-    options = [f"-gencode=arch={known.virtual},code={known.name}", "-std=c++17", "-Werror=all-warnings"]
-    binary, said = compiler(nvcc, arch).compile(emitted(name), toolchain.INCLUDE, options, name)
-    assert binary is not None, said[:3000]
+    options = [f"-gencode=arch={architecture.virtual},code={architecture.name}", "-std=c++17", "-Werror=all-warnings"]
+    binary, messages = compiler(nvcc, arch).compile(emitted(name), toolchain.INCLUDE, options, name)
+    assert binary is not None, messages[:3000]
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_kernels_compile_with_nvrtc(name):
     tool = compiler(nvrtc, "sm_90a")
     options = ["--gpu-architecture=sm_90a", "--std=c++17"]
-    binary, said = tool.compile(emitted(name), toolchain.headers(), options)
-    assert binary is not None, said[:3000]
+    binary, messages = tool.compile(emitted(name), toolchain.headers(), options)
+    assert binary is not None, messages[:3000]
 
 
 def test_vector_add_as_it_is():

@@ -27,16 +27,16 @@ REPORT = re.compile(r"entry function '(\w+)'.*?(\d+) bytes stack frame.*?Used (\
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_it_is_what_ptxas_reports(name):
+def test_registers_and_stack_are_those_of_ptxas(name):
     arch = architectures.parse(name)
     options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-Xptxas", "-v"]
-    binary, said = compiler(nvcc, name).compile(SOURCE, (), options, "kernel")
-    reported = {m[1]: {"registers": int(m[3]), "stack_bytes": int(m[2])} for m in REPORT.finditer(said)}
+    binary, messages = compiler(nvcc, name).compile(SOURCE, (), options, "kernel")
+    reported = {m[1]: {"registers": int(m[3]), "stack_bytes": int(m[2])} for m in REPORT.finditer(messages)}
     assert set(reported) == {"plain_kernel", "crowded_kernel"}
     assert cubin.describe(binary) == reported
     assert reported["crowded_kernel"]["stack_bytes"] > 0
 
 
 @pytest.mark.parametrize("binary", [b"", b"\x07cubin", b"\x7fELF", b"\x7fELF" + bytes(100), bytes(300)])
-def test_what_is_no_cubin(binary):
+def test_bytes_that_are_not_a_cubin(binary):
     assert cubin.describe(binary) == {}

@@ -14,9 +14,9 @@ from tilecore.target import Target
 
 @pytest.fixture
 def present(monkeypatch):
-    def put(*found):
-        made = tuple(devices.Device(f"GPU {i}", c) for i, c in enumerate(found))
-        answer = (made, "" if made else "the driver shows no device")
+    def put(*capabilities):
+        visible = tuple(devices.Device(f"GPU {i}", c) for i, c in enumerate(capabilities))
+        answer = (visible, "" if visible else "the driver shows no device")
         monkeypatch.setattr(devices, "visible_devices", lambda: answer)
         monkeypatch.setattr(target, "visible_devices", lambda: answer)
 
@@ -123,5 +123,5 @@ def test_kernels_of_an_edited_backend_are_made_anew(installed):
     from tilecore.jit.request import make_request
 
     is_checkout = not list(Path(tile_cuda.__file__).parents[1].glob("*.dist-info"))
-    known = make_request(target="cuda -arch=sm_80", execution_backend="sim").key_parts()["versions"]["tile-cuda"]
-    assert ("+source." in known) is is_checkout
+    versions = make_request(target="cuda -arch=sm_80", execution_backend="sim").key_parts()["versions"]["tile-cuda"]
+    assert ("+source." in versions) is is_checkout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cuda_artifacts import artifact
-from matrix_cases import arrays, kernel, least_architecture, wanted
+from matrix_cases import arrays, exact_result, kernel, least_architecture
 from matrix_layouts import FRAGMENTS
 from tile_cuda import toolchain
 from tile_cuda.adapter import DriverAdapter
@@ -45,12 +45,12 @@ def run(torch, source: str, symbol: str, grid, threads, shared: int, **arrays: n
         if "no compiler" in error.message:
             pytest.skip(str(error))
         raise
-    made = artifact(
+    kernel = artifact(
         params=tuple(params), entries=(Entry(symbol, grid, threads, shared),), source=source, binary=binary,
         target=str(TARGET),
     )  # fmt: skip
     adapter = DriverAdapter()
-    Launcher(made, adapter.load(made), adapter, 2)(*tensors)
+    Launcher(kernel, adapter.load(kernel), adapter, 2)(*tensors)
     adapter.synchronize(0)
     return {name: t.cpu().to(torch.float64).numpy() for name, t in zip(arrays, tensors, strict=True)}
 
@@ -60,10 +60,10 @@ def test_matrix_instructions(torch, name):
     major, minor = torch.cuda.get_device_capability()
     if 10 * major + minor < least_architecture(name):
         pytest.skip(f"{name} is not on this GPU")
-    given = arrays(name)
+    operands = arrays(name)
     source = '#include "tilecore_cuda.h"\n\n' + kernel(name)
-    found = run(torch, source, f"k_{name}", (1, 1, 1), (32, 1, 1), 0, **given)
-    np.testing.assert_array_equal(found["d_out"], wanted(given).astype(np.float64))
+    results = run(torch, source, f"k_{name}", (1, 1, 1), (32, 1, 1), 0, **operands)
+    np.testing.assert_array_equal(results["d_out"], exact_result(operands).astype(np.float64))
 
 
 @pytest.mark.parametrize("case", ["block_sum", "pipelined_copy", "mma_tile"])
@@ -76,16 +76,16 @@ def test_kernels(torch, case):
     source = codegen.build(getattr(kernels, case)(), str(TARGET))["source"]
     if case == "block_sum":
         a = rng.standard_normal(64 * 1024).astype(np.float32)
-        found = run(torch, source, "sum_kernel", (64, 1, 1), (128, 1, 1), 16, A=a, s=np.zeros(64, np.float32))["s"]
-        np.testing.assert_allclose(found, a.astype(np.float64).reshape(64, -1).sum(1), rtol=1e-4, atol=1e-4)
+        result = run(torch, source, "sum_kernel", (64, 1, 1), (128, 1, 1), 16, A=a, s=np.zeros(64, np.float32))["s"]
+        np.testing.assert_allclose(result, a.astype(np.float64).reshape(64, -1).sum(1), rtol=1e-4, atol=1e-4)
     elif case == "pipelined_copy":
         a = rng.standard_normal(2048).astype(np.float32)
-        found = run(torch, source, "copy_kernel", (1, 1, 1), (64, 1, 1), 2048, A=a, b=np.zeros(2048, np.float32))["b"]
-        np.testing.assert_array_equal(found, 2 * a.astype(np.float64))
+        result = run(torch, source, "copy_kernel", (1, 1, 1), (64, 1, 1), 2048, A=a, b=np.zeros(2048, np.float32))["b"]
+        np.testing.assert_array_equal(result, 2 * a.astype(np.float64))
     else:
         a, b = (rng.standard_normal(n).astype(np.float16) for n in (16 * 64, 64 * 8))
-        found = run(torch, source, "mma_kernel", (1, 1, 1), (32, 1, 1), 3072, A=a, B=b, c=np.zeros(128, np.float32))[
+        result = run(torch, source, "mma_kernel", (1, 1, 1), (32, 1, 1), 3072, A=a, B=b, c=np.zeros(128, np.float32))[
             "c"
         ]
-        wanted = a.reshape(16, 64).astype(np.float64) @ b.reshape(64, 8).astype(np.float64)
-        np.testing.assert_allclose(found.reshape(16, 8), wanted, rtol=1e-3, atol=1e-3)
+        expected = a.reshape(16, 64).astype(np.float64) @ b.reshape(64, 8).astype(np.float64)
+        np.testing.assert_allclose(result.reshape(16, 8), expected, rtol=1e-3, atol=1e-3)

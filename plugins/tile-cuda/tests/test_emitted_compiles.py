@@ -32,24 +32,24 @@ def emitted(name: str, text: str, least: int = 80) -> Emitted:
 
 def test_kernels_of_one_name_share_a_unit():
     """With functions of the user's own that have one name too."""
-    own = "__device__ float twice(float x) { return {} * x; }\n"
+    function = "__device__ float twice(float x) { return {} * x; }\n"
     sources = [
-        emitted(f"{i}.cu", PLAIN.replace("\n\nextern", "\n\n" + own.replace("{} *", f"{i} *") + "extern", 1))
+        emitted(f"{i}.cu", PLAIN.replace("\n\nextern", "\n\n" + function.replace("{} *", f"{i} *") + "extern", 1))
         for i in range(3)
     ]
     report = compile_all([*sources, emitted("plain.cu", PLAIN)], ["sm_80"])
     assert (report.compiled, report.refused) == (4, [])
-    assert sorted((k.file, k.kernel) for k in report.kept) == [(f"{s}.cu", "k") for s in (0, 1, 2, "plain")]
-    assert all(k.registers > 0 and not k.stack for k in report.kept)
+    assert sorted((k.file, k.kernel) for k in report.usages) == [(f"{s}.cu", "k") for s in (0, 1, 2, "plain")]
+    assert all(k.registers > 0 and not k.stack for k in report.usages)
 
 
-def test_what_is_refused_is_named():
+def test_refused_sources_are_reported():
     wrong = emitted("wrong.cu", PLAIN.replace("A[threadIdx.x]", "B[0]"))
     report = compile_all([emitted("fine.cu", PLAIN), wrong], ["sm_80"])
     assert report.compiled == 1
-    ((file, arch, said),) = report.refused
+    ((file, arch, messages),) = report.refused
     assert (file, arch) == ("wrong.cu", "sm_80")
-    assert '"B" is undefined' in said
+    assert '"B" is undefined' in messages
 
 
 def test_a_stack_is_reported():
@@ -59,8 +59,8 @@ def test_a_stack_is_reported():
 """
     text = PLAIN.replace("  A[threadIdx.x] = 1.0f;\n", body)
     report = compile_all([emitted("stack.cu", text)], ["sm_80"])
-    (kept,) = report.in_local_memory()
-    assert kept.stack >= 256
+    (usage,) = report.in_local_memory()
+    assert usage.stack >= 256
 
 
 def test_an_older_architecture_is_left_out(tmp_path, capsys):
@@ -71,7 +71,7 @@ def test_an_older_architecture_is_left_out(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_some_of_every_sort(installed, tool, arch):
+def test_one_kernel_of_each_kind(installed, tool, arch):
     """A pipelined product, a reduction over warps, a stencil: compiled as they are emitted for the architecture."""
     from test_planted_in_kernels import product, softmax, stencil
 

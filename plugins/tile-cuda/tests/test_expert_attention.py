@@ -1,4 +1,4 @@
-"""Attention by hand: one warpgroup copies, two others each have rows and fragments of their own."""
+"""Attention with explicit warp roles: one warpgroup copies, two others each compute 64 rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BM, BN, D, STAGES = 64, 64, 64, 2
 
 @T.macro
 def rows(q, k, v, out_, full, empty, ready, bx, group, keys):
-    """What one warpgroup does for its 64 rows."""
+    """The code of a warpgroup for its 64 rows."""
     s, p = T.alloc_fragment((BM, BN), "float32"), T.alloc_fragment((BM, BN), "float16")
     o = T.alloc_fragment((BM, D), "float32")
     most, before = T.alloc_fragment((BM,), "float32"), T.alloc_fragment((BM,), "float32")
@@ -92,8 +92,8 @@ def test_right(queries, keys):
     kernel(q, k, v, out)
     scores = q.astype(np.float32) @ k.astype(np.float32).T * D**-0.5
     weights = np.exp(scores - scores.max(1, keepdims=True))
-    wanted = weights @ v.astype(np.float32) / weights.sum(1, keepdims=True)
-    np.testing.assert_allclose(out, wanted, rtol=2e-2, atol=2e-3)
+    expected = weights @ v.astype(np.float32) / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(out, expected, rtol=2e-2, atol=2e-3)
     source = kernel.get_kernel_source()
     assert "tc_wgmma_held_" in source
     assert source.count("tc_registers_acquire<240>") == 2

@@ -1,4 +1,4 @@
-"""Expert forms that are wrong: errors say what, where, and what to write instead."""
+"""Wrong uses of the explicit forms: the errors say what is wrong, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def few_bytes(X, Y, tile, sums, bar):
 
 @T.macro
 def product_in_shared(X, Y, tile, sums, bar):
-    there = T.alloc_shared((64, 64), "float32")
+    shared_sums = T.alloc_shared((64, 64), "float32")
     with T.ws(0):
-        T.wgmma_gemm(tile, tile, there)  # here
+        T.wgmma_gemm(tile, tile, shared_sums)  # here
 
 
 @T.macro
@@ -171,7 +171,7 @@ def half_a_warp(X, Y, tile, sums, bar):
 
 @T.macro
 def on_the_other_side(X, Y, tile, sums, bar):
-    """Threads from 48 on are no range of whole warps, whatever the second condition asks."""
+    """Threads from 48 on are not a range of whole warps, whatever the second condition is."""
     tx = T.get_thread_binding()
     if tx < 48:
         Y[0, 1] = 3.0

@@ -1,4 +1,4 @@
-"""Roles, barriers, tensor copies, products and clusters by hand, on the simulated device; and bugs planted in them."""
+"""Explicit roles, barriers, TMA copies, wgmma and clusters on the simulated device, and bugs planted in them."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ CLUSTERS = [(128, 64, 128), (100, 72, 200), (256, 64, 72)]
 
 def run(kernel, args, source=None, seed=0):
     adapter = simulated_adapter()
-    made = kernel.artifact if source is None else dataclasses.replace(kernel.artifact, source=source)
+    artifact = kernel.artifact if source is None else dataclasses.replace(kernel.artifact, source=source)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_SIMULATE_SEED", str(seed))
-        Launcher(made, adapter.load(made), adapter, 1)(*args)
+        Launcher(artifact, adapter.load(artifact), adapter, 1)(*args)
 
 
 @pytest.mark.parametrize("out", ["float32", "float16"])
 @pytest.mark.parametrize(("m", "n", "k"), ROLES)
-def test_roles_by_hand(m, n, k, out):
+def test_explicit_roles(m, n, k, out):
     func = by_roles(m, n, k, out=out)
-    args, wanted = operands(func)
+    args, expected = operands(func)
     run(compiled(func), args)
-    np.testing.assert_array_equal(args[-1].astype(np.float32), wanted)
+    np.testing.assert_array_equal(args[-1].astype(np.float32), expected)
 
 
 @pytest.mark.parametrize("stages", [1, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_of_threads(stages, seed):
     func = by_roles(200, 72, 328, stages=stages)
-    args, wanted = operands(func)
+    args, expected = operands(func)
     run(compiled(func), args, seed=seed)
-    np.testing.assert_array_equal(args[-1], wanted)
+    np.testing.assert_array_equal(args[-1], expected)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("m", "n", "k"), CLUSTERS)
 def test_a_cluster_shares_a_tile(m, n, k, seed):
     func = in_cluster(m, n, k)
-    args, wanted = operands(func)
+    args, expected = operands(func)
     kernel = compiled(func)
     assert "tc_tensor_load_multicast" in kernel.get_kernel_source()
     run(kernel, args, seed=seed)
-    np.testing.assert_array_equal(args[-1], wanted)
+    np.testing.assert_array_equal(args[-1], expected)
 
 
 @pytest.mark.parametrize("mask", [0, 1, 2])
 def test_blocks_outside_of_the_mask_copy_for_themselves(mask):
     func = in_cluster(128, 64, 128, mask=mask)
-    args, wanted = operands(func)
+    args, expected = operands(func)
     run(compiled(func), args)
-    np.testing.assert_array_equal(args[-1], wanted)
+    np.testing.assert_array_equal(args[-1], expected)
 
 
 def test_conditions_on_the_thread_are_roles_too():
-    """``if tx < 128`` says what T.ws(0) says."""
+    """``if tx < 128`` selects the same threads as T.ws(0)."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -94,7 +94,7 @@ def test_conditions_on_the_thread_are_roles_too():
 
 @pytest.mark.parametrize("last", [0, 2, 9])
 def test_what_a_role_wrote_before_a_jump(last):
-    """A step that ends early, and one that leaves the loop: the role waits for itself before it reads the rows."""
+    """A step that ends early, and one that leaves the loop: the role has a barrier before it reads the rows."""
 
     @T.prim_func
     def kernel(X: T.Tensor((4, 256), "float32"), Last: T.Tensor((1,), "int32"), Y: T.Tensor((5, 256), "float32")):
@@ -118,18 +118,18 @@ def test_what_a_role_wrote_before_a_jump(last):
                     Y[4, i] = x[255 - i]
 
     x = np.random.default_rng(0).integers(-9, 9, (4, 256)).astype(np.float32)
-    y, wanted = np.zeros((5, 256), np.float32), np.zeros((5, 256), np.float32)
+    y, expected = np.zeros((5, 256), np.float32), np.zeros((5, 256), np.float32)
     for k in range(4):
         if k != 1 and k < last:
-            wanted[k] = x[k, ::-1]
-    wanted[4] = x[min(last, 3), ::-1]
+            expected[k] = x[k, ::-1]
+    expected[4] = x[min(last, 3), ::-1]
     for seed in range(3):
         run(compiled(kernel), [x, np.array([last], np.int32), y], seed=seed)
-        np.testing.assert_array_equal(y, wanted)
+        np.testing.assert_array_equal(y, expected)
 
 
 def test_roles_reduce_and_wait_among_themselves():
-    """Each role its own fragments, reductions over its threads, barriers of its own; all threads go on together."""
+    """Each role has its own fragments, reductions and barriers; afterwards all threads continue together."""
 
     @T.prim_func
     def kernel(X: T.Tensor((3, 2048), "float32"), Y: T.Tensor((3, 2048), "float32"), Z: T.Tensor((3,), "float32")):
@@ -158,13 +158,13 @@ def test_roles_reduce_and_wait_among_themselves():
 
     x = np.random.default_rng(0).integers(-9, 9, (3, 2048)).astype(np.float32)
     y, z = np.zeros_like(x), np.zeros(3, np.float32)
-    made = compiled(kernel)
+    compiled_kernel = compiled(kernel)
     for seed in range(3):
-        run(made, [x, y, z], seed=seed)
+        run(compiled_kernel, [x, y, z], seed=seed)
         np.testing.assert_array_equal(z, [x[0].sum(), x[1].max(), x[2].max()])
         np.testing.assert_array_equal(y[0], x[0] - x[0].sum())
         np.testing.assert_array_equal(y[1:], x[1:, ::-1] * x[1:].max(1, keepdims=True))
-    source = made.get_kernel_source()
+    source = compiled_kernel.get_kernel_source()
     assert "tc_named_barrier(2, 256)" in source or "tc_named_barrier(1, 256)" in source
     assert len({b for b in source.split() if b.startswith("tc_barrier")}) == 1
 
@@ -221,8 +221,10 @@ def test_the_kernels_compile():
         pytest.skip(error.message)
     for func in (by_roles(200, 136, 200), in_cluster(100, 72, 200), by_roles(200, 136, 200, out="float16")):
         source = compiled(func).get_kernel_source()
-        binary, said = tool.compile(
+        binary, messages = tool.compile(
             source, toolchain.INCLUDE, ["-arch=sm_90a", "-std=c++17", "-Xptxas=-v"], "kernel.cu"
         )
-        assert binary is not None, said[:3000]
-        assert "Performance Loss" not in said, said[:3000]  # products one by one, registers that are not handed over
+        assert binary is not None, messages[:3000]
+        assert "Performance Loss" not in messages, messages[
+            :3000
+        ]  # products one by one, registers that are not handed over

@@ -1,4 +1,4 @@
-"""A product by hand whose blocks take one tile after another: phases go on over tiles, tensor stores take results."""
+"""An explicit persistent GEMM: phases continue over the tiles of a block, and TMA stores write the results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def multiply(C, a, b, o, full, empty, block, group, m, n, k):
     across = T.ceildiv(n, BN)
     tiles = T.ceildiv(m, 2 * BM) * across
     c = T.alloc_fragment((BM, BN), "float32")
-    turn = T.alloc_var("int32", init=0)
+    iteration = T.alloc_var("int32", init=0)
     for wave in T.serial(T.ceildiv(tiles, BLOCKS)):
         tile = wave * BLOCKS + block
         if tile < tiles:
             for i in range(T.ceildiv(k, BK)):
-                s = turn % STAGES
-                T.mbarrier_wait_parity(full[s], turn // STAGES % 2)
+                s = iteration % STAGES
+                T.mbarrier_wait_parity(full[s], iteration // STAGES % 2)
                 T.wgmma_gemm(
                     a[s, group * BM : group * BM + BM, :], b[s, :, :], c, transpose_B=True, clear_accum=i == 0
                 )  # fmt: skip
@@ -33,7 +33,7 @@ def multiply(C, a, b, o, full, empty, block, group, m, n, k):
                 T.sync_threads()
                 if T.shuffle_elect(128):
                     T.mbarrier_arrive(empty[s])
-                turn = turn + 1
+                iteration = iteration + 1
             T.tma_store_wait(0)
             T.sync_threads()
             T.copy(c, o[group, :, :])
@@ -56,19 +56,19 @@ def persistent(m: int, n: int, k: int):
             with T.ws(2):
                 across = T.ceildiv(n, BN)
                 tiles = T.ceildiv(m, 2 * BM) * across
-                turn = T.alloc_var("int32", init=0)
+                iteration = T.alloc_var("int32", init=0)
                 for wave in T.serial(T.ceildiv(tiles, BLOCKS)):
                     tile = wave * BLOCKS + block
                     if tile < tiles:
                         for i in range(T.ceildiv(k, BK)):
-                            s = turn % STAGES
-                            T.mbarrier_wait_parity(empty[s], turn // STAGES % 2 ^ 1)
+                            s = iteration % STAGES
+                            T.mbarrier_wait_parity(empty[s], iteration // STAGES % 2 ^ 1)
                             T.tma_copy(A[tile // across * 2 * BM, i * BK], a[s, :, :], barrier=full[s])
                             T.tma_copy(
                                 B[tile % across * BN, i * BK], b[s, :, :], barrier=full[s],
                                 annotations={"emit_arrive": 1},
                             )  # fmt: skip
-                            turn = turn + 1
+                            iteration = iteration + 1
 
     return persistent
 

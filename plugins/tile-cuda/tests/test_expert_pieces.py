@@ -1,4 +1,4 @@
-"""Each of the expert forms in a small kernel of its own, on the simulated device against numpy."""
+"""Each explicit form in a small kernel, on the simulated device, compared with numpy."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def numbers(shape, dtype="float16", seed=0):
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
 
 
-def check(func, *args, wanted, target=TARGET):
-    out = np.zeros_like(wanted)
+def check(func, *args, expected, target=TARGET):
+    out = np.zeros_like(expected)
     kernel = tilecore.compile(func, target=target, execution_backend="sim")
     for seed in range(2):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TILECORE_SIMULATE_SEED", str(seed))
             kernel(*args, out)
-        np.testing.assert_array_equal(out, wanted)
+        np.testing.assert_array_equal(out, expected)
     return kernel.get_kernel_source()
 
 
-def test_threads_fill_for_others_and_arrive():
-    """Copies of threads, which products see after a fence in front of the arrival."""
+def test_threads_copy_tiles_for_others_and_arrive():
+    """Threads copy tiles, which wgmma sees after a fence before the arrival."""
 
     @T.prim_func
     def kernel(A: T.Tensor((64, 256), "float16"), B: T.Tensor((256, 64), "float16"), C: T.Tensor((64, 64), "float32")):
@@ -53,11 +53,11 @@ def test_threads_fill_for_others_and_arrive():
                 T.copy(c, C)
 
     a, b = numbers((64, 256)), numbers((256, 64), seed=1)
-    source = check(kernel, a, b, wanted=a.astype(np.float32) @ b.astype(np.float32))
+    source = check(kernel, a, b, expected=a.astype(np.float32) @ b.astype(np.float32))
     assert "tc_fence_async();" in source
 
 
-def test_products_in_flight():
+def test_wgmma_groups_in_flight():
     """The wait leaves the newest group running; A in registers; the last wait is for all."""
 
     @T.prim_func
@@ -66,7 +66,7 @@ def test_products_in_flight():
     ):
         with T.Kernel(1, threads=128):
             a, b = T.alloc_shared((4, 64, 64), "float16"), T.alloc_shared((4, 64, 64), "float16")
-            held = T.alloc_fragment((64, 64), "float16")
+            a_fragment = T.alloc_fragment((64, 64), "float16")
             c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
             ready = T.alloc_barrier(1)
             for k in range(4):
@@ -78,10 +78,10 @@ def test_products_in_flight():
             for k in range(4):
                 T.wgmma_gemm(a[k, :, :], b[k, :, :], c, clear_accum=k == 0)
                 T.wait_wgmma(1)
-            T.copy(a[0, :, :], held)
-            T.warpgroup_fence_operand(held)
+            T.copy(a[0, :, :], a_fragment)
+            T.warpgroup_fence_operand(a_fragment)
             T.warpgroup_arrive()
-            T.wgmma_gemm(held, b[0, :, :], d, clear_accum=True)
+            T.wgmma_gemm(a_fragment, b[0, :, :], d, clear_accum=True)
             T.warpgroup_wait(1)
             T.copy(c, C[0, :, :])
             T.wait_wgmma(0)
@@ -89,12 +89,12 @@ def test_products_in_flight():
 
     a, b = numbers((64, 256)), numbers((256, 64), seed=1)
     wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
-    source = check(kernel, a, b, wanted=np.stack([wide_a @ wide_b, wide_a[:, :64] @ wide_b[:64]]))
+    source = check(kernel, a, b, expected=np.stack([wide_a @ wide_b, wide_a[:, :64] @ wide_b[:64]]))
     assert source.count("tc_warpgroup_wait") == 3
 
 
 def test_what_all_threads_wrote_is_there_before_the_roles_begin():
-    """A role waits for the other, which begins with what all threads wrote."""
+    """A role waits for another one, which first reads what all threads wrote."""
 
     @T.prim_func
     def kernel(X: T.Tensor((4, 256), "float32"), Y: T.Tensor((4, 256), "float32")):
@@ -115,7 +115,7 @@ def test_what_all_threads_wrote_is_there_before_the_roles_begin():
                     T.barrier_arrive(empty)
 
     x = numbers((4, 256), "float32")
-    check(kernel, x, wanted=np.ascontiguousarray(x[:, ::-1]))
+    check(kernel, x, expected=np.ascontiguousarray(x[:, ::-1]))
 
 
 @pytest.mark.parametrize("rows", [8, 64])
@@ -140,7 +140,7 @@ def test_stores_and_parts_of_tiles(rows):
             T.tma_store_wait(0)
 
     x = numbers((100, 200), "float32")
-    source = check(kernel, x, wanted=x * 2)
+    source = check(kernel, x, expected=x * 2)
     assert "tc_tensor_store" in source
     assert "tc_fence_async" in source
 
@@ -159,11 +159,11 @@ def test_rows_of_one_axis():
             T.tma_store_wait(read=False)
 
     x = numbers((1000,), "int32")
-    check(kernel, x, wanted=x + np.arange(1000, dtype=np.int32) // 256)
+    check(kernel, x, expected=x + np.arange(1000, dtype=np.int32) // 256)
 
 
 def test_bytes_by_hand_and_leaders():
-    """expect_tx by hand counts beside that of the copy; one warp of four starts each copy."""
+    """An explicit expect_tx adds to that of the copy; one warp of four starts each copy."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -181,13 +181,13 @@ def test_bytes_by_hand_and_leaders():
                 Y[i, j] = x[i, j] + 1.0
 
     x = numbers((64, 64), "float32")
-    source = check(kernel, x, wanted=x + 1)
+    source = check(kernel, x, expected=x + 1)
     assert "if (tx == 32)" in source
 
 
 @pytest.mark.parametrize("threads", [256, (32, 8), (64, 2, 2)])
 def test_ways_to_name_threads(threads):
-    """Warps and warpgroups by their numbers, in blocks of several axes, one inside of the other."""
+    """Warps and warpgroups by their indices, in blocks of several axes, nested."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
@@ -207,7 +207,7 @@ def test_ways_to_name_threads(threads):
                     T.evaluate(0)
 
     x = numbers((64, 64), "float32")
-    check(kernel, x, wanted=np.ascontiguousarray(x.T))
+    check(kernel, x, expected=np.ascontiguousarray(x.T))
 
 
 def test_a_barrier_for_asynchronous_copies_of_threads():
@@ -224,13 +224,13 @@ def test_a_barrier_for_asynchronous_copies_of_threads():
                 Y[i] = x[511 - i]
 
     x = numbers((512,), "float32")
-    source = check(kernel, x, wanted=np.ascontiguousarray(x[::-1]))
+    source = check(kernel, x, expected=np.ascontiguousarray(x[::-1]))
     assert "tc_transaction_arrive_on_copies" in source
 
 
 @pytest.mark.parametrize("target", ["cuda -arch=sm_80", TARGET])
-def test_roles_without_anything_else(target):
-    """T.ws alone is for every architecture: named barriers order each role."""
+def test_roles_without_barriers(target):
+    """T.ws without the other forms works on every architecture: named barriers order each role."""
 
     @T.prim_func
     def kernel(X: T.Tensor((256, 128), "float32"), Y: T.Tensor((256,), "float32")):
@@ -248,19 +248,19 @@ def test_roles_without_anything_else(target):
 
     x = numbers((256, 128), "float32")
     parts = x.reshape(2, 2, 64, 128)
-    wanted = np.stack([parts[:, 0].sum(2), parts[:, 1].max(2)], axis=1).reshape(256)
-    source = check(kernel, x, wanted=wanted.astype(np.float32), target=target)
+    expected = np.stack([parts[:, 0].sum(2), parts[:, 1].max(2)], axis=1).reshape(256)
+    source = check(kernel, x, expected=expected.astype(np.float32), target=target)
     assert "tc_named_barrier(1, 128)" in source
     assert "tc_named_barrier(2, 128)" in source
 
 
 @pytest.mark.parametrize("form", ["one after the other", "in a loop", "nested", "with another between"])
 @pytest.mark.parametrize("target", ["cuda -arch=sm_80", TARGET])
-def test_a_role_that_stands_twice(target, form):
+def test_a_role_that_occurs_twice(target, form):
     """Each time that a warpgroup is named, its threads are numbered anew."""
 
     @T.macro
-    def turn(source, to):
+    def reverse_and_add(source, to):
         for i in T.Parallel(128):
             to[i] = source[127 - i] + 1
 
@@ -270,21 +270,21 @@ def test_a_role_that_stands_twice(target, form):
             s = T.alloc_shared((128,), "int32")
             for _ in T.serial(3) if form == "in a loop" else range(1):
                 with T.ws(1):
-                    turn(X, s)
+                    reverse_and_add(X, s)
                     if form == "nested":
                         with T.ws(1):
-                            turn(s, Y)
+                            reverse_and_add(s, Y)
                 if form == "with another between":
                     T.sync_threads()
                     with T.ws(0):
-                        turn(s, Y)
+                        reverse_and_add(s, Y)
                     T.sync_threads()
                 if form != "nested":
                     with T.ws(1):
-                        turn(s, Y)
+                        reverse_and_add(s, Y)
 
     x = numbers((128,), "int32")
-    check(kernel, x, wanted=x + 2, target=target)
+    check(kernel, x, expected=x + 2, target=target)
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int8"])
@@ -308,7 +308,7 @@ def test_other_types(kind):
 
     dtype = np.int8 if kind == "int8" else getattr(ml_dtypes, kind)
     a, b = numbers((128, 128), np.int32).astype(dtype), numbers((64, 128), np.int32, 1).astype(dtype)
-    check(kernel, a, b, wanted=(a.astype(np.float32) @ b.astype(np.float32).T).astype(out))
+    check(kernel, a, b, expected=(a.astype(np.float32) @ b.astype(np.float32).T).astype(out))
 
 
 def test_the_cluster_meets_in_two_parts():
@@ -326,7 +326,7 @@ def test_the_cluster_meets_in_two_parts():
             if tx == 0:
                 Y[b] = rank * 10 + b
 
-    check(kernel, wanted=np.arange(8, dtype=np.int32) % 4 * 10 + np.arange(8, dtype=np.int32))
+    check(kernel, expected=np.arange(8, dtype=np.int32) % 4 * 10 + np.arange(8, dtype=np.int32))
 
 
 def test_the_page_is_right(tmp_path):

@@ -1,4 +1,4 @@
-"""kernel.explain() of kernels with threads."""
+"""kernel.explain() of kernels for CUDA."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_layouts_as_formulas(explained):
     for i in range(64):
         for j in range(64):
             names = {"i": i, "j": j}
-            places.add(tuple(eval(row[what].replace("/", "//"), names) for what in ("thread", "register")))
+            places.add(tuple(eval(row[column].replace("/", "//"), names) for column in ("thread", "register")))
     assert places == {(t, r) for t in range(128) for r in range(32)}
 
 
@@ -94,7 +94,7 @@ def test_it_is_plain_data(explained):
 )
 def test_what_is_left_unused(arch, words):
     text = str(tilecore.compile(matmul(), target=f"cuda -arch={arch}", execution_backend="sim").explain())
-    assert (f"{arch} goes the way that all architectures share" in text) is (words is not None)
+    assert (f"{arch} is compiled like earlier architectures" in text) is (words is not None)
     assert words is None or words in text
 
 
@@ -108,10 +108,10 @@ def test_registers_of_the_compiled_kernel():
         artifact = build_artifact(matmul().ir, backend, target, "cython", CompileOptions())
     except ToolchainError as error:
         pytest.skip(error.message)
-    made = Explanation(artifact, backend.toolchain.describe)
-    facts = made.functions["kernel_kernel"]
+    explanation = Explanation(artifact, backend.toolchain.describe)
+    facts = explanation.functions["kernel_kernel"]
     assert 40 <= facts["registers"] <= 255
-    assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(made)
+    assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(explanation)
 
 
 @pytest.fixture(scope="module")

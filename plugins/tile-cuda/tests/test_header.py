@@ -42,16 +42,16 @@ def test_everything_compiles_with_nvcc(name, source):
     arch = architectures.parse(name)
     options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", "-Werror=all-warnings"]
     options += ["-diag-suppress=177"]
-    binary, said = compiler(nvcc, name).compile(SOURCES[source], toolchain.INCLUDE, options, source)
-    assert binary is not None, said[:3000]
+    binary, messages = compiler(nvcc, name).compile(SOURCES[source], toolchain.INCLUDE, options, source)
+    assert binary is not None, messages[:3000]
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_everything_compiles_with_nvrtc(name, source):
     options = [f"--gpu-architecture={name}", "--std=c++17"]
-    binary, said = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
-    assert binary is not None, said[:3000]
+    binary, messages = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
+    assert binary is not None, messages[:3000]
 
 
 def test_the_target_has_the_narrow_floats_that_the_header_defines():
@@ -74,7 +74,7 @@ def test_our_headers_only():
 
 
 def test_bits_of_16_bit_floats_are_moved_out_of_their_register():
-    """ptxas 13.0 stores a byte of what an f16 or bf16 instruction wrote as if it were to be converted (F2I)."""
+    """ptxas 13.0 stores the low byte of the result of an f16 or bf16 instruction as if it were converted (F2I)."""
     returns_half = re.compile(
         r'asm(?: volatile)?\("[a-z.]+\.(?:rn\.|noftz\.|sat\.)*b?f16(?:\.f32|\.f64)? [^;]*;"\s*:\s*"=h"'
     )

@@ -1,4 +1,4 @@
-"""Moves with hints, votes and matches of lanes, atomics of several elements: what is emitted and what it does."""
+"""Loads and stores with cache hints, votes and matches of lanes, vector atomics: emitted source and results."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ def compiler():
 
 def run(source: str, symbol: str, threads: int, *tensors: tuple[str, np.ndarray, str]) -> None:
     library = SimulatedDevice().compile(source, [symbol], INCLUDE)
-    SimulatedDevice().run(library, symbol, (1,), (threads,), [Tensor.of(*one) for one in tensors])
+    SimulatedDevice().run(library, symbol, (1,), (threads,), [Tensor.of(*tensor) for tensor in tensors])
 
 
 def hinted_copy(hint: str):
     """B = A by 16 bytes a thread, then C[t] = A[t], with a hint for both."""
     a, b, c = (kernels.buffer(name, 128) for name in "ABC")
-    held, one = kernels.buffer("held", 4, scope="local"), kernels.buffer("one", 1, scope="local")
+    vector, scalar = kernels.buffer("vector", 4, scope="local"), kernels.buffer("scalar", 1, scope="local")
     lanes, place = Ramp(kernels.TX * 4, 1, 4), Ramp(0, 1, 4)
     body = seq([
-        AllocBuffer(held), AllocBuffer(one),
+        AllocBuffer(vector), AllocBuffer(scalar),
         AttrStmt(const(0, "int32"), "simt.move_hint", StringImm(hint), seq([
-            BufferStore(held, BufferLoad(a, [lanes]), [place]),
-            BufferStore(b, BufferLoad(held, [place]), [lanes]),
-            store(one, load(a, [kernels.TX]), [0]),
+            BufferStore(vector, BufferLoad(a, [lanes]), [place]),
+            BufferStore(b, BufferLoad(vector, [place]), [lanes]),
+            store(scalar, load(a, [kernels.TX]), [0]),
         ])),
-        store(c, load(one, [0]), [kernels.TX]),
+        store(c, load(scalar, [0]), [kernels.TX]),
     ])  # fmt: skip
     return kernels.kernel("k", [a, b, c], body, [1], 32, simt_access={"A": "r", "B": "w", "C": "rw"})
 
 
 @pytest.mark.parametrize("hint", HINTS)
-def test_moves_carry_their_hint(hint):
+def test_moves_have_their_cache_hint(hint):
     source = codegen.build(hinted_copy(hint), "cuda")["source"]
-    for text in (f"tc_load_{hint}<16>(held, A + tx * 4)", f"tc_store_{hint}<16>(B + tx * 4, held)",
-                 f"tc_load_{hint}<4>(&one, A + tx)", "C[tx] = one;"):  # fmt: skip
+    for text in (f"tc_load_{hint}<16>(vector, A + tx * 4)", f"tc_store_{hint}<16>(B + tx * 4, vector)",
+                 f"tc_load_{hint}<4>(&scalar, A + tx)", "C[tx] = scalar;"):  # fmt: skip
         assert text in source
     a, b, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32), np.zeros(128, np.float32)
     run(source, "k", 32, ("A", a, "r"), ("B", b, "w"), ("C", c, "rw"))
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(64) k({parameters}) {{
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("int", np.int32), ("long long", np.int64), ("float", np.float32)])
-def test_lanes_that_hold_one_value(kind, dtype):
+def test_reductions_over_lanes_with_equal_values(kind, dtype):
     text = source_of(
         "  M[t] = tc_match_any(X[t]);\n  M[64 + t] = tc_match_all(X[t]);\n  M[128 + t] = tc_active_mask();",
         f"const {kind}* X, unsigned* M",

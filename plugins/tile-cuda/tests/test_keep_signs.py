@@ -1,4 +1,4 @@
-"""Negated int32 that ptxas must not take into the smallest or largest of three."""
+"""Negated int32 values that ptxas must not fuse into a minimum or maximum of three."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading and launching, against a driver without a GPU: by the built extension and by ctypes."""
+"""Loading and launching with the fake driver, through the compiled extension and through ctypes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def adapter(fake, form):
     return HostTensors("cython", lambda: driver)
 
 
-def launcher_of(made, adapter):
+def launcher_of(kernel, adapter):
     from tilecore.runtime.launcher import Launcher
 
-    return Launcher(made, adapter.load(made), adapter, 1)
+    return Launcher(kernel, adapter.load(kernel), adapter, 1)
 
 
 def test_a_launch(fake, adapter):
@@ -64,7 +64,7 @@ def test_a_launch(fake, adapter):
     assert "capture mode 2" in fake.journal()
 
 
-def test_the_capture_that_a_stream_takes_part_in(adapter):
+def test_the_capture_of_a_stream(adapter):
     assert [adapter.capture(0, stream) for stream in (0, 0xCA0005, 2, 1)] == [0, 5, 0, 0]
 
 
@@ -124,7 +124,7 @@ def test_the_kernel_that_failed_is_named(fake, adapter):
     ("code", "name"), [(700, "CUDA_ERROR_ILLEGAL_ADDRESS"), (716, "error 716"), (719, "CUDA_ERROR_LAUNCH_FAILED")]
 )
 def test_failures_of_kernels_before(fake, adapter, code, name):
-    """The device tells of them at the next call, or when it is waited for."""
+    """The device reports them at the next call, or at a synchronization."""
     kernel = launcher_of(artifact(), adapter)
     fake.fail("cuLaunchKernel", code)
     with pytest.raises(LaunchError) as caught:
@@ -216,7 +216,7 @@ def test_a_failed_load_is_told_to_the_thread_that_failed(fake, form):
 
 
 def test_many_parameters(fake, form):
-    """More than fit into the launch's own memory."""
+    """More parameters than fit into the stack memory of the launch."""
     from tilecore.artifact.records import ScalarParam
 
     driver = Driver(fake.path)
@@ -263,7 +263,7 @@ def test_timer_and_synchronize(fake, adapter):
 
 @pytest.mark.parametrize("name", ["nvrtc", "nvcc"])
 def test_a_backend_without_its_compiler(fake, monkeypatch, name):
-    """The others compile with what there is; a kernel of the cache needs no compiler at all."""
+    """The other execution backends use the installed compiler; a kernel from the cache needs none."""
     from tile_cuda import nvcc, nvrtc
 
     from tilecore.errors import ToolchainError
@@ -309,7 +309,7 @@ def test_a_driver_that_does_not_start(fake):
 
 
 def test_names():
-    made = adapters()
-    assert [a.name for a in made][: len(NAMES)] == list(NAMES)
-    assert all(a.binary_formats() == ("cubin",) for a in made[: len(NAMES)])
-    assert made[0].torch_device(2) == "cuda:2"
+    all_adapters = adapters()
+    assert [a.name for a in all_adapters][: len(NAMES)] == list(NAMES)
+    assert all(a.binary_formats() == ("cubin",) for a in all_adapters[: len(NAMES)])
+    assert all_adapters[0].torch_device(2) == "cuda:2"

@@ -1,4 +1,4 @@
-"""Launch attributes and tensor maps, against a driver without a GPU: by the built extension and by ctypes."""
+"""Launch attributes and tensor maps with the fake driver, through the compiled extension and through ctypes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HostTensors(DriverAdapter):
 
 @pytest.fixture(params=["built", "plain"])
 def run(request, monkeypatch, fake):
-    """``run(artifact, *arguments)``; the kernel is kept for later calls."""
+    """``run(artifact, *arguments)``; the kernel is cached for later calls."""
     if request.param == "built":
         if not launch.built()[0]:
             pytest.skip(launch.built()[1])
@@ -37,18 +37,18 @@ def run(request, monkeypatch, fake):
     adapter = HostTensors("cython", lambda: driver)
     kernels: dict[int, Launcher] = {}
 
-    def call(made, *arguments):
-        if id(made) not in kernels:
-            kernels[id(made)] = Launcher(made, adapter.load(made), adapter, 1)
-        fake.library.fake_slots_of(len(made.params) + len(made.symbols))
-        return kernels[id(made)](*arguments)
+    def call(artifact_to_run, *arguments):
+        if id(artifact_to_run) not in kernels:
+            kernels[id(artifact_to_run)] = Launcher(artifact_to_run, adapter.load(artifact_to_run), adapter, 1)
+        fake.library.fake_slots_of(len(artifact_to_run.params) + len(artifact_to_run.symbols))
+        return kernels[id(artifact_to_run)](*arguments)
 
     return call
 
 
 def with_attributes(size=64, **attributes):
-    made = artifact(size=size, entry={"attributes": attributes})
-    return Artifact.from_json(made.to_json(), made.source, made.binary)  # as it comes from the cache
+    kernel = artifact(size=size, entry={"attributes": attributes})
+    return Artifact.from_json(kernel.to_json(), kernel.source, kernel.binary)  # as it comes from the cache
 
 
 def arrays(count=64):
@@ -67,32 +67,32 @@ def test_a_window_that_stays_in_l2(fake, run):
     assert "limit 6 8192" in fake.journal()
 
 
-def test_room_in_l2_is_not_taken_from_others(fake, run):
-    """The stand-in's context has room for 4096 bytes."""
+def test_a_larger_l2_set_aside_is_left_alone(fake, run):
+    """The limit of the fake context is 4096 bytes."""
     run(with_attributes(l2_window=[0, 256, 1.0]), *arrays(), 1.0)
     assert not [line for line in fake.journal() if line.startswith("limit")]
 
 
-def test_a_window_is_no_larger_than_the_device_has(fake, run):
+def test_a_window_is_limited_to_the_device(fake, run):
     a, b = arrays()
     run(with_attributes(l2_window=[0, 10**9, 1.0]), a, b, 1.0)
     assert f"window {a.ctypes.data:x} {1 << 16} 100 2" in fake.journal()
     assert f"limit 6 {1 << 20}" in fake.journal()
 
 
-def test_a_window_of_a_size_of_the_call(fake, run):
-    made = with_attributes("n", l2_window=[0, {"expr": ["*", "n", 4]}, 0.25])
+def test_a_window_of_a_symbolic_size(fake, run):
+    kernel = with_attributes("n", l2_window=[0, {"expr": ["*", "n", 4]}, 0.25])
     for count in (16, 40):
         a, b = arrays(count)
-        run(made, a, b, 1.0)
+        run(kernel, a, b, 1.0)
         assert f"window {a.ctypes.data:x} {4 * count} 25 2" in fake.journal()
     assert f"limit 6 {1 << 20}" in fake.journal()
 
 
 def test_programmatic_and_cooperative_launches(fake, run):
     run(with_attributes(programmatic=True, cooperative=True), *arrays(), 1.0)
-    told = [line for line in fake.journal() if line.endswith("of the launch")]
-    assert told == ["attribute 2 of the launch", "attribute 6 of the launch"]
+    attribute_lines = [line for line in fake.journal() if line.endswith("of the launch")]
+    assert attribute_lines == ["attribute 2 of the launch", "attribute 6 of the launch"]
 
 
 def test_a_carveout(fake, run):
@@ -100,13 +100,13 @@ def test_a_carveout(fake, run):
     assert "attribute 9 = 75" in fake.journal()
 
 
-def test_a_cluster_that_the_code_does_not_say(fake, run):
+def test_a_cluster_that_the_launch_must_pass(fake, run):
     run(with_attributes(cluster=[7, 1, 1]), *arrays(), 1.0)
     assert "cluster 7 1 1" in fake.journal()
     assert "attribute 14 = 1" not in fake.journal()
 
 
-def test_a_cluster_that_the_code_says_already(fake, run):
+def test_a_cluster_that_the_code_defines(fake, run):
     fake.library.fake_cluster(7)
     run(with_attributes(cluster=[7, 1, 1]), *arrays(), 1.0)
     assert not [line for line in fake.journal() if line.startswith("cluster")]
@@ -132,8 +132,8 @@ def test_too_many_blocks_for_a_cooperative_launch(fake, run):
     ({"tensor_maps": [TensorMap(0, "float32", (64,), (), (32,)).to_json()]}, "cuTensorMapEncodeTiled"),
 ])  # fmt: skip
 def test_an_old_driver(fake, run, monkeypatch, attributes, needed):
-    known = Driver.address
-    monkeypatch.setattr(Driver, "address", lambda self, name: 0 if name == needed else known(self, name))
+    original_address = Driver.address
+    monkeypatch.setattr(Driver, "address", lambda self, name: 0 if name == needed else original_address(self, name))
     with pytest.raises(LaunchError, match=f"(?s)scale needs a newer driver.*{needed}"):
         run(with_attributes(**attributes), *arrays(), 1.0)
 
@@ -166,60 +166,60 @@ def test_a_tensor_map_is_a_parameter(fake, run):
     a, b = aligned(64), aligned(64)
     run(with_attributes(tensor_maps=[first.to_json(), second.to_json()]), a, b, 1.0)
     assert fake.library.fake_launches() == 1
-    found = words_of(fake)
-    assert found[0] == a.ctypes.data
-    assert found[1] == DTYPES["float32"] | 2 << 8 | 0 << 16 | 2 << 24 | 3 << 32 | 1 << 40
-    assert found[2:4] == (8, 8)
-    assert found[5] == 32
-    assert found[7:9] == (16 << 32 | 1, 8 << 32 | 2)
-    found = words_of(fake, 1)
-    assert found[0] == b.ctypes.data + 64
-    assert found[1] == DTYPES["bfloat16"] | 1 << 8 | 3 << 24 | 2 << 32
-    assert found[2] == 128
-    assert found[7] == 64 << 32 | 1
+    words = words_of(fake)
+    assert words[0] == a.ctypes.data
+    assert words[1] == DTYPES["float32"] | 2 << 8 | 0 << 16 | 2 << 24 | 3 << 32 | 1 << 40
+    assert words[2:4] == (8, 8)
+    assert words[5] == 32
+    assert words[7:9] == (16 << 32 | 1, 8 << 32 | 2)
+    words = words_of(fake, 1)
+    assert words[0] == b.ctypes.data + 64
+    assert words[1] == DTYPES["bfloat16"] | 1 << 8 | 3 << 24 | 2 << 32
+    assert words[2] == 128
+    assert words[7] == 64 << 32 | 1
     assert fake.slots(2) == [a.ctypes.data, b.ctypes.data]  # the slots are still there
 
 
-def test_a_tensor_map_is_made_once(fake, run):
-    made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (DimExpr("n"),), (), (32,)).to_json()])
+def test_a_tensor_map_is_encoded_once(fake, run):
+    kernel = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (DimExpr("n"),), (), (32,)).to_json()])
     fake.library.fake_maps_of(1)
     a, b, c = aligned(64), aligned(64), aligned(32)
     for _ in range(5):
-        run(made, a, b, 1.0)
+        run(kernel, a, b, 1.0)
         assert words_of(fake)[:1] == (a.ctypes.data,)
         assert words_of(fake)[2] == 64
     assert fake.library.fake_encoded() == 1
-    run(made, c, c.copy(), 1.0)
+    run(kernel, c, c.copy(), 1.0)
     assert words_of(fake)[:1] == (c.ctypes.data,)
     assert words_of(fake)[2] == 32
     assert fake.library.fake_encoded() == 2
-    run(made, a[:32], c, 1.0)  # the address of before, another size
+    run(kernel, a[:32], c, 1.0)  # the address of before, another size
     assert words_of(fake)[:1] == (a.ctypes.data,)
     assert words_of(fake)[2] == 32
     assert fake.library.fake_encoded() == 3
 
 
-def test_the_maps_of_the_last_four_tensors_are_kept(fake, run):
+def test_the_maps_of_the_last_four_tensors_are_cached(fake, run):
     """Wherever they lie."""
-    made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,)).to_json()])
+    kernel = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,)).to_json()])
     fake.library.fake_maps_of(1)
     tensors = [aligned(64) for _ in range(100)]
     for start in range(0, 100, 4):
         before = fake.library.fake_encoded()
         for a in 3 * tensors[start : start + 4]:
-            run(made, a, a, 1.0)
+            run(kernel, a, a, 1.0)
             assert words_of(fake)[:1] == (a.ctypes.data,)
         assert fake.library.fake_encoded() == before + 4
 
 
 def test_many_tensors_in_turn(fake, run):
-    """More than are kept: each launch has its own map all the same."""
-    made = with_attributes(tensor_maps=[TensorMap(s, "float32", (64,), (), (32,)).to_json() for s in (0, 1)])
+    """More tensors than are cached: each launch still has its own map."""
+    kernel = with_attributes(tensor_maps=[TensorMap(s, "float32", (64,), (), (32,)).to_json() for s in (0, 1)])
     fake.library.fake_maps_of(2)
     tensors = [aligned(64) for _ in range(300)]
     for _ in range(2):
         for a, b in zip(tensors, reversed(tensors), strict=True):
-            run(made, a, b, 1.0)
+            run(kernel, a, b, 1.0)
             assert (words_of(fake, 0)[0], words_of(fake, 1)[0]) == (a.ctypes.data, b.ctypes.data)
 
 
@@ -233,64 +233,64 @@ def test_tensor_maps_of_two_kernels_differ(fake, run):
 
 @pytest.mark.parametrize("sizes", [("n",), ("n", 4), (4, "n")])
 def test_a_tensor_without_elements(fake, run, sizes):
-    """The driver takes no axis of 0 elements: the map is of one element that is 0."""
+    """The driver accepts no axis of 0 elements: the map describes one element that is 0."""
     shape = tuple(DimExpr(size) if isinstance(size, str) else size for size in sizes)
     strides = (32,) * (len(sizes) - 1)
-    made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", shape, strides, (4,) * len(sizes)).to_json()])
+    kernel = with_attributes("n", tensor_maps=[TensorMap(0, "float32", shape, strides, (4,) * len(sizes)).to_json()])
     fake.library.fake_maps_of(1)
-    run(made, aligned(64)[:0], aligned(64)[:0], 1.0)
+    run(kernel, aligned(64)[:0], aligned(64)[:0], 1.0)
     assert fake.library.fake_launches() == 1
     words = words_of(fake)
     assert words[0]
     assert ctypes.string_at(words[0], 256) == bytes(256)
     assert words[2 : 2 + len(sizes)] == (1,) * len(sizes)
     full = aligned(64)
-    run(made, full, full, 1.0)
+    run(kernel, full, full, 1.0)
     assert words_of(fake)[0] == full.ctypes.data
 
 
 def test_a_tensor_that_never_has_elements(fake, run):
     fake.library.fake_maps_of(1)
-    made = with_attributes(0, tensor_maps=[TensorMap(0, "float32", (0,), (), (32,)).to_json()])
-    run(made, aligned(64)[:0], aligned(64)[:0], 1.0)
+    kernel = with_attributes(0, tensor_maps=[TensorMap(0, "float32", (0,), (), (32,)).to_json()])
+    run(kernel, aligned(64)[:0], aligned(64)[:0], 1.0)
     assert words_of(fake)[0]
     assert words_of(fake)[2] == 1
 
 
-def test_strides_of_the_call(fake, run):
-    made = with_attributes(
+def test_symbolic_strides(fake, run):
+    kernel = with_attributes(
         "n",
         tensor_maps=[TensorMap(0, "float32", (4, expr("//", "n", 4)), (expr("*", "n", 4),), (4, 1)).to_json()],
     )
     fake.library.fake_maps_of(1)
-    run(made, aligned(48), aligned(48), 1.0)
+    run(kernel, aligned(48), aligned(48), 1.0)
     assert words_of(fake)[2:4] == (4, 12)
     assert words_of(fake)[5] == 192
 
 
 def test_a_misaligned_tensor(fake, run):
-    made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (32,), (), (32,), name="A").to_json()])
+    kernel = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (32,), (), (32,), name="A").to_json()])
     a = aligned(64)[1:33]
     with pytest.raises(LaunchError, match=r"scale_k: no tensor map can describe A: its address is 0x\w+, must be a "
                        "multiple of 16") as caught:  # fmt: skip
-        run(made, a, aligned(32), 1.0)
+        run(kernel, a, aligned(32), 1.0)
     assert "t.clone()" in str(caught.value)
     assert fake.library.fake_launches() == 0
 
 
 def test_a_tensor_map_that_the_driver_refuses(fake, run):
-    made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()])
+    kernel = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()])
     fake.fail("cuTensorMapEncodeTiled", 1)
     with pytest.raises(LaunchError, match=r"can describe A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
-        run(made, aligned(64), aligned(64), 1.0)
+        run(kernel, aligned(64), aligned(64), 1.0)
 
 
 def test_tensor_maps_survive_json():
-    made = TensorMap(
+    tensor_map = TensorMap(
         1, "float16", (64, DimExpr("n"), 3), (DimExpr(("*", "n", 2)), 256), (64, 8, 1), (1, 1, 2), "128B",
         promotion="none", fill="nan", offset=DimExpr("n"), name="B",
     )  # fmt: skip
-    assert TensorMap.from_json(made.to_json()) == made
+    assert TensorMap.from_json(tensor_map.to_json()) == tensor_map
     assert TensorMap.from_json({"slot": 0, "dtype": "int8", "shape": [16], "strides": [], "box": [16]}).steps == (1,)
 
 
@@ -308,7 +308,7 @@ def test_tensor_maps_survive_json():
     ({"strides": (1 << 40,)}, "a stride of 1099511627776 bytes"),
     ({"shape": (64, 2**33)}, "shape .*at most 2.32 elements"),
 ])  # fmt: skip
-def test_tensor_maps_that_no_device_takes(changes, words):
+def test_tensor_maps_that_no_device_accepts(changes, words):
     facts = {"slot": 0, "dtype": "float16", "shape": (64, 64), "strides": (128,), "box": (64, 8), "swizzle": "128B",
              "name": "A"}  # fmt: skip
     with pytest.raises(LaunchError, match=f"(?s)the tensor map of A in gemm_k is wrong.*{words}"):

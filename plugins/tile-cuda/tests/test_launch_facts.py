@@ -1,4 +1,4 @@
-"""From the language to the launcher: what kernels ask of their launch."""
+"""Launch attributes from the language to the launcher."""
 
 from __future__ import annotations
 
@@ -63,27 +63,27 @@ def test_the_window_is_of_the_kernel_that_asks():
 def test_an_architecture_without_windows():
     kernel = built(hinted, "sm_75")
     assert launch_entry(kernel.artifact.entries[0]).is_plain
-    assert "stay in L2: sm_75 has no windows of L2" in str(kernel.explain())
+    assert "stay in L2: sm_75 has no L2 access policy windows" in str(kernel.explain())
 
 
 def test_hints_run_on_the_simulated_device(capsys, monkeypatch):
     monkeypatch.setenv("TILECORE_DEBUG", "1")
 
     @T.prim_func
-    def told(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    def shifted(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
         with T.Kernel(2, threads=32) as bx:
             T.annotate_l2_hit_ratio({X: 0.5})
             for i in T.Parallel(32):
                 Y[bx * 32 + i] = X[bx * 32 + i] + 1
 
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    built(told)(x, y)
+    built(shifted)(x, y)
     np.testing.assert_array_equal(y, x + 1)
     assert "told_kernel: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ratio", [1.5, -0.1])
-def test_a_ratio_that_is_none(ratio):
+def test_ratios_outside_of_0_to_1(ratio):
     def kernel(X: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=32):
             T.annotate_l2_hit_ratio({X: ratio})
@@ -107,15 +107,15 @@ def test_interleaved_tensor_maps_are_not_simulated():
 
     plain = TensorMap(0, "float16", (64,), (), (64,))
     _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [plain.to_json()]}))
-    made = TensorMap(0, "float16", (8, 64, 4), (128, 8192), (8, 64, 1), interleave="16B", name="A")
+    tensor_map = TensorMap(0, "float16", (8, 64, 4), (128, 8192), (8, 64, 1), interleave="16B", name="A")
     with pytest.raises(
         UnsupportedError, match="gemm_k: the simulated device does not support the interleaved tensor map of A"
     ):
-        _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [made.to_json()]}))
+        _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [tensor_map.to_json()]}))
 
 
 def test_without_a_gpu_by_a_setting(monkeypatch):
-    """The kernel names an execution backend that needs a GPU, and runs all the same."""
+    """The kernel names an execution backend that needs a GPU, and still runs on the simulated device."""
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
     kernel = tilecore.compile(hinted, target="cuda -arch=sm_90a", execution_backend="cython")
     assert kernel.execution_backend == "sim"

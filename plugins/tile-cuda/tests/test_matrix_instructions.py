@@ -1,4 +1,4 @@
-"""Every matrix instruction of the header, element by element, on the simulated device against numpy."""
+"""Every mma.sync of the header, element by element, on the simulated device, compared with numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matrix_cases import arrays, kernel, sizes, wanted
+from matrix_cases import arrays, exact_result, kernel, sizes
 from matrix_layouts import FRAGMENTS
 from tile_cuda.headers import INCLUDE
 
@@ -29,29 +29,29 @@ def library():
     return SimulatedDevice().compile(text, [f"k_{name}" for name in FRAGMENTS], INCLUDE)
 
 
-def run(library, name: str, given: dict[str, np.ndarray]) -> np.ndarray:
-    tensors = [Tensor.of(key, array, "r" if key.isupper() else "w") for key, array in given.items()]
+def run(library, name: str, operands: dict[str, np.ndarray]) -> np.ndarray:
+    tensors = [Tensor.of(key, array, "r" if key.isupper() else "w") for key, array in operands.items()]
     SimulatedDevice().run(library, f"k_{name}", (1,), (32,), tensors)
-    return given["d_out"]
+    return operands["d_out"]
 
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_every_element_is_in_its_place(library, name):
-    given = arrays(name)
-    assert sorted(given["AT_D"].ravel()) == list(range(given["C"].size))
+    operands = arrays(name)
+    assert sorted(operands["AT_D"].ravel()) == list(range(operands["C"].size))
     for at, operand in (("AT_A", "A"), ("AT_B", "B")):
-        assert {*given[at].ravel()} == set(range(given[operand].size))
-    np.testing.assert_array_equal(run(library, name, given), wanted(given))
+        assert {*operands[at].ravel()} == set(range(operands[operand].size))
+    np.testing.assert_array_equal(run(library, name, operands), exact_result(operands))
 
 
 def test_all_of_the_header_are_here():
-    """With the names that macros of the header make from others."""
+    """It includes the names that macros of the header form."""
     types = {"INTEGER": "s8 s8_u8 u8_s8 u8".split(), "FP8": "e4m3 e4m3_e5m2 e5m2_e4m3 e5m2".split()}
-    made = set()
+    header_names = set()
     for name in re.findall(r"tc_mma_(m[\w#]+)[(,]", HEADER.read_text()):
         kinds = types["INTEGER" if "s32" in name else "FP8"] if "##" in name else [""]
-        made |= {name.replace("##NAME##", kind) for kind in kinds}
-    assert made == set(FRAGMENTS)
+        header_names |= {name.replace("##NAME##", kind) for kind in kinds}
+    assert header_names == set(FRAGMENTS)
 
 
 def test_tf32_reads_the_upper_bits_of_an_operand(library):
@@ -59,9 +59,9 @@ def test_tf32_reads_the_upper_bits_of_an_operand(library):
     m, n, k = sizes(name)
     a, b = np.zeros((1, m, k), np.float32), np.zeros((1, k, n), np.float32)
     a[0, 3, 2], b[0, 2, 5] = np.float32(1 + 2.0**-10 + 2.0**-12), 1
-    given = arrays(name, a, b)
-    difference = run(library, name, given) - given["C"]
+    operands = arrays(name, a, b)
+    difference = run(library, name, operands) - operands["C"]
     assert np.count_nonzero(difference) == 1
-    given = arrays(name, a, b)
-    given["C"][:] = 0
-    assert run(library, name, given)[0, 3, 5] == np.float32(1 + 2.0**-10)
+    operands = arrays(name, a, b)
+    operands["C"][:] = 0
+    assert run(library, name, operands)[0, 3, 5] == np.float32(1 + 2.0**-10)

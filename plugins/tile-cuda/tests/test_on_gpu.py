@@ -33,9 +33,9 @@ def torch():
     return module
 
 
-def needs(torch, capability: tuple[int, int], what: str) -> None:
+def needs(torch, capability: tuple[int, int], feature: str) -> None:
     if torch.cuda.get_device_capability() < capability:
-        pytest.skip(f"{what} needs compute capability {capability[0]}.{capability[1]}")
+        pytest.skip(f"{feature} needs compute capability {capability[0]}.{capability[1]}")
 
 
 def pair(torch, device="cuda", size=SIZE):
@@ -78,8 +78,8 @@ def test_the_launch_in_python_does_the_same(torch, monkeypatch):
     from tilecore.runtime import launcher_py
 
     monkeypatch.setattr(launch, "_native", None)
-    made = kernel()
-    plain = launcher_py.Launcher(made.artifact, made.loaded, made.adapter, 2)
+    artifact_kernel = kernel()
+    plain = launcher_py.Launcher(artifact_kernel.artifact, artifact_kernel.loaded, artifact_kernel.adapter, 2)
     a, b = pair(torch)
     plain(a, b, 3.0)
     torch.testing.assert_close(b, a + 3)
@@ -90,7 +90,7 @@ def test_the_launch_in_python_does_the_same(torch, monkeypatch):
 
 @pytest.mark.parametrize("other", [False, True])
 def test_the_current_stream(torch, other):
-    """Work on the stream before the launch is seen by it, and the call does not wait."""
+    """The launch sees earlier work on the stream, and the call does not wait."""
     run = kernel()
     a, b = pair(torch)
     wrapped = (OnlyDlpack(a), OnlyDlpack(b)) if other else (a, b)
@@ -190,7 +190,7 @@ RANKS = (TensorParam("R", "int32", (16,), access="w", align=4),)
 
 @pytest.mark.parametrize("bounds", ["", "__cluster_dims__(4, 1, 1)"])
 def test_clusters(torch, bounds):
-    """Said by the launch, or by the code."""
+    """The cluster size is defined by the launch, or by the code."""
     needs(torch, (9, 0), "a cluster")
     run = kernel(
         CLUSTER.replace("BOUNDS", bounds), "cluster_kernel", params=RANKS, grid=(16, 1, 1),
@@ -236,8 +236,8 @@ def test_large_shared_memory(torch):
 
 
 def test_registers_are_known(torch):
-    made = kernel()
-    facts = describe(made.loaded.owner[1], 0)["add_kernel"]
+    launchable = kernel()
+    facts = describe(launchable.loaded.owner[1], 0)["add_kernel"]
     assert 8 <= facts["registers"] <= 32
     assert facts["local_bytes"] == 0
 
@@ -264,15 +264,15 @@ except RuntimeError:
 
 
 def test_a_failed_assertion(torch, tmp_path):
-    """It ends the work of its process on the device, and says which it was."""
+    """It ends the work of its process on the device; the error names the assertion."""
     pytest.importorskip("tvm")
     script = tmp_path / "failing.py"
     script.write_text(FAILING)
-    said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
-    assert "right" in said.stdout, said.stderr
-    assert "failed" in said.stdout
-    assert "device assertion" in said.stdout
-    assert "too large" in said.stdout
+    process = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert "right" in process.stdout, process.stderr
+    assert "failed" in process.stdout
+    assert "device assertion" in process.stdout
+    assert "too large" in process.stdout
 
 
 # -- tensor maps ----------------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ extern "C" __global__ void box_kernel(const float* A, float* B, int x, int y,
 
 
 def box_kernel(rows, columns, swizzle):
-    made = TensorMap(0, "float32", (columns, rows), (4 * columns,), (32, 32), swizzle=swizzle, name="A")
+    tensor_map = TensorMap(0, "float32", (columns, rows), (4 * columns,), (32, 32), swizzle=swizzle, name="A")
     params = (
         TensorParam("A", "float32", (rows, columns), access="r"),
         TensorParam("B", "float32", (32, 32), access="w", align=16),
@@ -308,7 +308,7 @@ def box_kernel(rows, columns, swizzle):
     )
     return kernel(
         BOX, "box_kernel", params=params, grid=(1, 1, 1), shared_bytes=4096 + 16,
-        attributes={"tensor_maps": [made.to_json()]},
+        attributes={"tensor_maps": [tensor_map.to_json()]},
     )  # fmt: skip
 
 
@@ -321,13 +321,13 @@ def test_tensor_maps(torch, swizzle):
         torch.manual_seed(seed)
         a, b = torch.randn(100, 60, device="cuda"), torch.zeros(32, 32, device="cuda")
         run(a, b, x, y)
-        wanted = torch.zeros(32, 32, device="cuda")
+        expected = torch.zeros(32, 32, device="cuda")
         for i in range(32):
             for j in range(32):
                 if 0 <= y + i < 100 and 0 <= x + j < 60:
                     at = ((j // 4) ^ (i % 8 if swizzle == "128B" else 0)) * 4 + j % 4
-                    wanted[i, at] = a[y + i, x + j]
-        assert torch.equal(b, wanted), (x, y)
+                    expected[i, at] = a[y + i, x + j]
+        assert torch.equal(b, expected), (x, y)
 
 
 def test_a_misaligned_tensor_has_no_map(torch):
@@ -407,7 +407,7 @@ for late in (lambda: run.adapter.synchronize(0), lambda: run(a, b, 1.0)):
     ],
 )
 def test_failures_that_show_late(torch, statement, name):
-    """In another process, as the context does not survive them. The wait tells, and so does the next call."""
+    """In another process, as the context does not survive them. The synchronization and the next call report them."""
     import re
 
     code = DYING.format(tests=os.fspath(Path(__file__).parent), statement=statement)
@@ -442,7 +442,7 @@ def test_many_threads_of_python(torch):
     assert not wrong
 
 
-def test_sizes_of_the_call(torch):
+def test_symbolic_sizes(torch):
     run = kernel(grid=(BLOCKS, 1, 1))
     assert N.names() == {"n"}
     for size in (1, 127, 128, 129, 100_000, 0):

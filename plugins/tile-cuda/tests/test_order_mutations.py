@@ -1,5 +1,5 @@
-"""Barriers taken out of compiled kernels one by one: whatever the simulated device shows to be needed, the proof of
-order (tilecore/lowering/order) misses too, without running anything."""
+"""Barriers are removed from compiled kernels one by one: where a run on the simulated device shows that one is needed,
+the race check (tilecore/lowering/race_check) reports it too, without running anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODIES = 9
 
 
 def small(v: int, threads: int) -> Any:
-    """Kernels of shared tiles that are read elsewhere than they are written."""
+    """Kernels whose shared tiles are read by other threads than those that write them."""
 
     @T.prim_func
     def kernel(X: T.Tensor((2, M, M), "int32"), Y: T.Tensor((M, M), "int32")):
@@ -136,27 +136,27 @@ def without(module: IRModule, number: int) -> IRModule:
 
 
 def broken(func: Any, target: str, number: int, patch: pytest.MonkeyPatch) -> tuple[Any, list[Any], int]:
-    """(the kernel without its barrier of this number, what the proof says of it, how many barriers it has)"""
-    lower, said = pipeline.lower, []
+    """(the kernel without the barrier of this index, the conflicts of the race check, the number of barriers)."""
+    lower, results = pipeline.lower, []
 
     def lowered(*args: Any) -> Any:
         module = lower(*args)
-        said.append(orders_in(module))
+        results.append(orders_in(module))
         module = without(module, number)
-        said.append([error for f in module.functions.values() for error in conflicts_in(f)])
+        results.append([error for f in module.functions.values() for error in conflicts_in(f)])
         return module
 
     with patch.context() as patched:
         patched.setattr(pipeline, "lower", lowered)
         request = make_request(target=target)
         kernel = kernel_of(build(func.ir, request), request, lambda: func.ir)
-    return kernel, said[1], said[0]
+    return kernel, results[1], results[0]
 
 
-def runs(kernel: Any, given: list[np.ndarray]) -> bool:
-    """Does it, with nothing that a missing barrier or wait would show?"""
+def runs(kernel: Any, args: list[np.ndarray]) -> bool:
+    """Whether the kernel runs without an error that a missing barrier or wait causes."""
     try:
-        kernel(*given)
+        kernel(*args)
     except SimulationError as error:
         if error.kind in SEEN_BY_RUNS:
             return False
@@ -169,25 +169,26 @@ CASES += [(f"product-{stages}-{threads}", stages, threads) for stages in (1, 2, 
 
 
 @pytest.mark.parametrize("target", ["cuda -arch=sm_80"])  # of sm_90a four kernels have barriers in memory
-@pytest.mark.parametrize(("name", "one", "two"), CASES, ids=[case[0] for case in CASES])
-def test_what_a_run_shows_to_be_needed_is_missed(name, one, two, target, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("name", "variant", "threads"), CASES, ids=[case[0] for case in CASES])
+def test_the_race_check_reports_the_barriers_that_runs_need(name, variant, threads, target, monkeypatch, tmp_path):
     kind = name.split("-")[0]
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
     monkeypatch.setenv("TILECORE_CHECK", "0")
-    number, count, needed, missed = -1, 1, 0, 0
+    number, count, needed, reported = -1, 1, 0, 0
     while number < count:
-        func = (product if kind == "product" else small)(one, two)
+        func = (product if kind == "product" else small)(variant, threads)
         try:
-            kernel, said, count = broken(func, target, number, monkeypatch)
+            kernel, conflicts, count = broken(func, target, number, monkeypatch)
         except TilecoreError as error:
             pytest.skip(f"refused: {error.message}")
         ran = runs(kernel, arguments(kind))
         if number == -1:
             assert ran
-            assert not said
+            assert not conflicts
         needed += not ran
-        missed += bool(said)
-        assert ran or said, f"barrier {number} of {count} is needed, and the proof does not miss it"
+        reported += bool(conflicts)
+        assert ran or conflicts, f"barrier {number} of {count} is needed, and the race check does not report it"
         number += 1
-    print(f"{name} on {target}: {count} barriers and waits, {needed} needed in a run, {missed} missed by the proof")
+    counts = f"{count} barriers and waits, {needed} needed in a run, {reported} reported by the race check"
+    print(f"{name} on {target}: {counts}")

@@ -1,4 +1,4 @@
-"""Numbers that are cut out of one integer two at a time: which are made as pairs, and that all are right."""
+"""pair_bits: which 16-bit values are extracted in pairs, and that all results are correct."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N = 256
 
 
 def unpacked(kind, source, shift, mask, bits, order="or"):
-    """Y[i, v] = the bits of X[i] from v * shift on, as a number of ``kind``."""
+    """Y[i, v] = the bits of X[i] from v * shift on, as a value of type ``kind``."""
 
     @T.prim_func
     def kernel(X: T.Tensor((N // 2,), source), Y: T.Tensor((N // 2, 2), kind)):
@@ -48,8 +48,8 @@ SINGLE = {
 }
 
 
-def run(made, seed=0):
-    kernel = tilecore.compile(made, target="cuda", execution_backend="sim")
+def run(func, seed=0):
+    kernel = tilecore.compile(func, target="cuda", execution_backend="sim")
     params = kernel.artifact.params
     x = np.random.default_rng(seed).integers(0, 256, N // 2).astype(params[0].dtype)
     y = np.zeros((N // 2, 2), np.uint16)
@@ -57,9 +57,9 @@ def run(made, seed=0):
     return kernel.get_kernel_source(), x, y
 
 
-def wanted(x, shift, mask, bits):
-    found = x.astype(np.int32)[:, None] >> (np.arange(2) * shift)
-    return ((found if mask is None else found & mask) | bits).astype(np.uint16)
+def expected_bits(x, shift, mask, bits):
+    shifted = x.astype(np.int32)[:, None] >> (np.arange(2) * shift)
+    return ((shifted if mask is None else shifted & mask) | bits).astype(np.uint16)
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *SINGLE])
@@ -67,11 +67,11 @@ def test_bits_of_neighbours(name):
     kind, source, shift, mask, bits = (PAIRS | SINGLE)[name]
     text, x, y = run(unpacked(kind, source, shift, mask, bits))
     assert ("tc_bit_pair" in text) == (name in PAIRS)
-    np.testing.assert_array_equal(y, wanted(x, shift, mask, bits))
+    np.testing.assert_array_equal(y, expected_bits(x, shift, mask, bits))
 
 
 def test_what_a_condition_guards_stays_single():
     text, x, y = run(unpacked("int16", "uint8", 4, 15, 0, order="guarded"))
     assert "tc_bit_pair" not in text
-    np.testing.assert_array_equal(y[1:], wanted(x, 4, 15, 0)[1:])
+    np.testing.assert_array_equal(y[1:], expected_bits(x, 4, 15, 0)[1:])
     assert y[0].tolist() == [1, 1]

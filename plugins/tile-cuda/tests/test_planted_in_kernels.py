@@ -1,4 +1,4 @@
-"""Compiled kernels with one bug planted in the emitted source: the simulated device names each, at the user's line."""
+"""Compiled kernels with a bug planted in the emitted source: the simulated device reports the user's line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def stencil(X: T.Tensor((1000,), "float32"), Y: T.Tensor((1000,), "float32")):
 
 
 def arguments(name: str) -> tuple[list[np.ndarray], np.ndarray]:
-    """Inputs and an output, and what the output should be."""
+    """Inputs and an output, and the expected output."""
     rng = np.random.default_rng(0)
     if name == "product":
         a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
@@ -94,9 +94,11 @@ def arguments(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 @pytest.fixture
 def kernels(installed, adapter):
-    """By name; compiled once, as the kernel cache keeps them."""
-    made = [tilecore.compile(f, target=TARGET, execution_backend="sim") for f in (product, softmax, stencil)]
-    return {kernel.artifact.name: kernel for kernel in made}
+    """The kernels by name; the kernel cache makes later compilations quick."""
+    compiled_kernels = [
+        tilecore.compile(f, target=TARGET, execution_backend="sim") for f in (product, softmax, stencil)
+    ]
+    return {kernel.artifact.name: kernel for kernel in compiled_kernels}
 
 
 @pytest.fixture(scope="module")
@@ -109,22 +111,22 @@ def adapter():
 
 
 def run(adapter, kernel, source: str, args: list[np.ndarray]) -> None:
-    made = dataclasses.replace(kernel.artifact, source=source)
-    Launcher(made, adapter.load(made), adapter, 1)(*args)
+    planted = dataclasses.replace(kernel.artifact, source=source)
+    Launcher(planted, adapter.load(planted), adapter, 1)(*args)
 
 
 def plant(source: str, pattern: str, replacement: str, which: int | None = None) -> str:
-    """``pattern`` replaced everywhere, or the one of that number."""
-    found = list(re.finditer(pattern, source))
-    assert found, f"{pattern} is not in\n{source}"
-    chosen = found if which is None else [found[which]]
+    """The source with all matches of ``pattern`` replaced, or the match of index ``which`` only."""
+    matches = list(re.finditer(pattern, source))
+    assert matches, f"{pattern} is not in\n{source}"
+    chosen = matches if which is None else [matches[which]]
     for match in reversed(chosen):
         source = source[: match.start()] + match.expand(replacement) + source[match.end() :]
     return source
 
 
 def user_lines(*marks: str) -> set[str]:
-    """Where this file says so."""
+    """The lines of this file that end with one of these marks."""
     lines = HERE.read_text().splitlines()
     return {f"{HERE.name}:{n}" for n, text in enumerate(lines, 1) for mark in marks if text.endswith(mark)}
 
@@ -178,9 +180,9 @@ BUGS = {
 
 @pytest.mark.parametrize("name", ["product", "softmax", "stencil"])
 def test_what_is_emitted_is_right(kernels, adapter, name):
-    args, wanted = arguments(name)
+    args, expected = arguments(name)
     run(adapter, kernels[name], kernels[name].get_kernel_source(), args)
-    np.testing.assert_allclose(args[-1], wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(args[-1], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -202,7 +204,7 @@ def test_a_planted_bug_is_named(kernels, adapter, bug):
 
 
 @pytest.mark.parametrize("order", ["random", "pairs", "wrapped", "one"])
-def test_rows_from_anywhere_are_no_swizzle(installed, adapter, order):
+def test_rows_at_any_offset_are_not_swizzled(installed, adapter, order):
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
     rows = {

@@ -1,4 +1,4 @@
-"""Wrong kernels around products of a warpgroup are caught on the simulated device, by kind and line."""
+"""The simulated device reports wrong kernels with wgmma, with the kind of the error and the line."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ def operands():
     return a, b, np.zeros((64, 64), np.float32)
 
 
-def given(swizzle="128B"):
+def tensors_and_options(swizzle="128B"):
     a, b, c = operands()
     maps = [map_of(0, a, (64, 64), "A", swizzle="128B"), map_of(1, b, (64, 64), "B", swizzle=swizzle)]
     return (("A", a, "r"), ("B", b, "r"), ("C", c, "w")), {"maps": maps, "shared": 32800}
 
 
 def error_of(source: str, threads: int = 160, kinds=(), **facts):
-    tensors, options = given(**facts)
+    tensors, options = tensors_and_options(**facts)
     return caught(source, "loop", threads, *tensors, kinds=kinds, **options)
 
 
 def line_of(source: str, text: str) -> int:
-    (found,) = [n for n, line in enumerate(source.splitlines(), 2) if text in line]
-    return found
+    (line_number,) = [n for n, line in enumerate(source.splitlines(), 2) if text in line]
+    return line_number
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_loop_is_right(seed):
-    tensors, options = given()
+    tensors, options = tensors_and_options()
     run(LOOP, "loop", 160, *tensors, seed=seed, **options)
     (_, a, _), (_, b, _), (_, c, _) = tensors
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
@@ -87,7 +87,7 @@ WAIT = "    tc_warpgroup_wait<0>();\n"
 
 
 def test_a_wait_that_leaves_a_group():
-    """The slot is given back while the products of it may still go on."""
+    """The slot is released while products may still read it."""
     error = error_of(planted(LOOP, WAIT, "    tc_warpgroup_wait<1>();\n"))
     assert error.kind == "missing_wait"
 
@@ -108,7 +108,7 @@ def test_no_commit():
     assert "has not been committed" in str(error_of(source))
 
 
-def test_sums_touched_before_the_wait():
+def test_accumulators_accessed_before_the_wait():
     source = planted(LOOP, WAIT, "    sums[5] *= 2.0f;  // early\n" + WAIT)
     error = error_of(source)
     assert error.kind == "missing_wait"
@@ -120,7 +120,7 @@ def test_no_fence_before_the_first_product():
     assert error.kind == "missing_fence"
 
 
-def test_sums_touched_after_the_fence():
+def test_accumulators_accessed_after_the_fence():
     error = error_of(planted(LOOP, "    tc_warpgroup_begin();\n",
                              "    tc_warpgroup_begin();\n    if (step == 2) sums[5] *= 2.0f;\n"))  # fmt: skip
     assert error.kind == "missing_fence"
@@ -163,7 +163,7 @@ def test_half_a_warp_waits():
 
 
 def test_a_slot_released_by_too_few_warps():
-    """A wait covers the own warp's part only."""
+    """A wait covers the part of its own warp only."""
     source = planted(LOOP, "tc_transaction_init(&empty[s], 4)", "tc_transaction_init(&empty[s], 1)")
     source = planted(source, "if (tx % 32 == 0)", "if (tx == 0)")
     error = error_of(source, kinds=("missing_wait", "race"))  # as the other warps have waited by then, or not
@@ -198,8 +198,8 @@ def test_an_operand_beyond_shared_memory():
     assert error_of(source).kind == "out_of_bounds"
 
 
-HELD = """TC_WGMMA(8, 16, f16, f16, f32)
-extern "C" __global__ void held(const tc_half* A, float* C) {
+RS_LOOP = """TC_WGMMA(8, 16, f16, f16, f32)
+extern "C" __global__ void registers(const tc_half* A, float* C) {
   TC_SHARED(shared);
   const int tx = threadIdx.x;
   tc_half* tile = (tc_half*)shared;
@@ -220,29 +220,32 @@ extern "C" __global__ void held(const tc_half* A, float* C) {
 """
 
 
-def test_held_registers():
+def test_a_in_registers():
     a, c = np.arange(128, dtype=np.float16) % 5, np.zeros(512, np.float32)
     tensors = ("A", a, "r"), ("C", c, "w")
-    run(HELD, "held", 128, *tensors, shared=256)
-    early = planted(HELD, "    tc_warpgroup_commit();\n", "    tc_warpgroup_commit();\n    a[1] = a[2];\n")
-    error = caught(early, "held", 128, *tensors, shared=256)
+    run(RS_LOOP, "registers", 128, *tensors, shared=256)
+    early = planted(RS_LOOP, "    tc_warpgroup_commit();\n", "    tc_warpgroup_commit();\n    a[1] = a[2];\n")
+    error = caught(early, "registers", 128, *tensors, shared=256)
     assert error.kind == "missing_wait"
     assert "still reads" in str(error)
-    read = planted(HELD, "    tc_warpgroup_commit();\n", "    tc_warpgroup_commit();\n    C[tx * 4] = float(a[2]);\n")
-    run(read, "held", 128, *tensors, shared=256)
-    unfenced = planted(HELD, "  tc_warpgroup_begin();\n", "  tc_warpgroup_begin();\n  a[0] = a[1];\n")
-    run(unfenced, "held", 128, *tensors, shared=256)  # the device does not see what was touched before it is used
+    read = planted(
+        RS_LOOP, "    tc_warpgroup_commit();\n", "    tc_warpgroup_commit();\n    C[tx * 4] = float(a[2]);\n"
+    )
+    run(read, "registers", 128, *tensors, shared=256)
+    unfenced = planted(RS_LOOP, "  tc_warpgroup_begin();\n", "  tc_warpgroup_begin();\n  a[0] = a[1];\n")
+    run(unfenced, "registers", 128, *tensors, shared=256)  # the device does not see what was touched before it is used
     start = "  for (int step = 0; step < 2; ++step) {\n"
-    again = planted(HELD, start, start + "    tc_warpgroup_wait<0>();\n    a[3] = a[step];\n")
-    assert caught(again, "held", 128, *tensors, shared=256).kind == "missing_fence"
+    again = planted(RS_LOOP, start, start + "    tc_warpgroup_wait<0>();\n    a[3] = a[step];\n")
+    assert caught(again, "registers", 128, *tensors, shared=256).kind == "missing_fence"
 
 
 def test_work_that_outlives_its_thread():
     source = planted(
-        HELD, "  tc_warpgroup_wait<0>();\n  for (int i = 0; i < 4; ++i) C[tx * 4 + i] = sums[i] + float(a[0]);\n"
+        RS_LOOP,
+        "  tc_warpgroup_wait<0>();\n  for (int i = 0; i < 4; ++i) C[tx * 4 + i] = sums[i] + float(a[0]);\n",
     )
     tensors = ("A", np.zeros(128, np.float16), "r"), ("C", np.zeros(512, np.float32), "w")
-    error = caught(source, "held", 128, *tensors, shared=256)
+    error = caught(source, "registers", 128, *tensors, shared=256)
     assert error.kind == "missing_wait"
     assert "the thread ends before" in str(error)
 

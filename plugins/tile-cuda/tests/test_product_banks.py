@@ -1,4 +1,4 @@
-"""The banks of shared memory under products: no load of an operand waits for another lane of its warp."""
+"""Bank conflicts of T.gemm: loads of operands have none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def matmul(kinds, ta, tb, depth):
 
 
 def ways(kinds, ta, tb, depth, configs=None):
-    """Of every source line that loads operands: passes of the banks for each that is needed."""
+    """For each source line that loads operands: the passes of the banks divided by the least number of passes."""
     target = "cuda -arch=sm_90"
     kernel = tilecore.compile(
         matmul(kinds, ta, tb, depth), target=target, execution_backend="sim", pass_configs=configs
@@ -53,14 +53,14 @@ def ways(kinds, ta, tb, depth, configs=None):
     ]
     ran = device.run(library, entry.symbol, (1, 1, 1), entry.threads, arguments, entry.shared_bytes)
     lines = source.splitlines()
-    found = {}
+    pass_ratios = {}
     for conflict in ran.banks:
         text = lines[(conflict.line or 1) - 1].strip()
         moves = text.startswith("tc_move<") and not any(from_tensor in text for from_tensor in (", A + ", ", B + "))
         if "ldmatrix" in text or moves or text.startswith(("a[", "b[", "a_1[", "b_1[")):
-            found[text] = conflict.passes / conflict.least_passes
-    assert found
-    return found
+            pass_ratios[text] = conflict.passes / conflict.least_passes
+    assert pass_ratios
+    return pass_ratios
 
 
 HALF, SINGLE = ("float16", "float32"), ("float32", "float32")

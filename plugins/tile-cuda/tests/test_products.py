@@ -30,7 +30,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=False, where=("shared", "shared"), more=0):
-    """One product. where: of A and C, "shared" or "fragment". more: elements around the tiles of A and B."""
+    """A kernel with one T.gemm. where: the memory of A and C, "shared" or "fragment". more: elements around A and B."""
     a_type, b_type, c_type = kinds
 
     @T.prim_func
@@ -49,9 +49,9 @@ def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=Fals
             high, wide = (k, m) if ta else (m, k)
             options = {"transpose_A": ta, "transpose_B": tb, "clear_accum": clear, "policy": T.GemmWarpPolicy(policy)}
             if where[0] == "fragment":
-                held = T.alloc_fragment((high, wide), a_type)
-                T.copy(A, held)
-                T.gemm(held, b[more : more + rows, more : more + columns], c, **options)
+                a_fragment = T.alloc_fragment((high, wide), a_type)
+                T.copy(A, a_fragment)
+                T.gemm(a_fragment, b[more : more + rows, more : more + columns], c, **options)
             else:
                 a = T.alloc_shared((2, high + more, wide + more), a_type)
                 T.copy(A, a[1, more : more + high, more : more + wide])
@@ -65,7 +65,7 @@ def matmul(m, n, k, kinds, ta=False, tb=False, threads=128, policy=0, clear=Fals
 
 
 def run(func, m, n, k, kinds, ta=False, tb=False, clear=False, arch=90, configs=None):
-    """Run on small whole numbers, which every type holds: results are exact. Returns the source."""
+    """Runs on small integers, so that results are exact in every type. Returns the source."""
     kernel = tilecore.compile(func, target=f"cuda -arch=sm_{arch}", execution_backend="sim", pass_configs=configs)
     rng = np.random.default_rng(m * n + k)
     least = [0 if kind.startswith("uint") else -2 for kind in kinds]
@@ -130,7 +130,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("kinds", OTHERS, ids="-".join)
 @pytest.mark.parametrize("place", ["shared", "fragment"])
-def test_types_of_c_that_no_instruction_sums_in(kinds, place):
+def test_types_of_c_that_no_instruction_accumulates_in(kinds, place):
     assert kinds[2] in SUMS
     func = matmul(32, 24, 64, kinds, tb=True, where=("shared", place))
     assert "tc_mma_" in run(func, 32, 24, 64, kinds, tb=True)
@@ -139,7 +139,7 @@ def test_types_of_c_that_no_instruction_sums_in(kinds, place):
 @pytest.mark.parametrize("threads", [32, 64, 96, 128, 256, 1024])
 @pytest.mark.parametrize("policy", [0, 1, 2])
 def test_warps(threads, policy):
-    """More warps than there is work, too: they compute the same, and one of them writes."""
+    """Where there are more warps than parts, several warps compute the same, and one of them writes."""
     kinds = ("float16", "float16", "float32")
     for place in ("shared", "fragment"):
         func = matmul(48, 64, 32, kinds, threads=threads, policy=policy, where=("shared", place))
@@ -206,7 +206,7 @@ def test_clear_decided_at_run_time():
 
 @pytest.mark.parametrize("make", ["make_swizzled_layout", "make_linear_layout"])
 def test_layouts_that_users_write(make):
-    """Pieces of 16 bytes stay together in them: matrix loads take them as they are."""
+    """These layouts keep pieces of 16 bytes contiguous, so ldmatrix can read them."""
 
     @T.prim_func
     def kernel(A: T.Tensor((32, 128), "float16"), B: T.Tensor((128, 64), "float16"), C: T.Tensor((32, 64), "float32")):
@@ -250,12 +250,12 @@ def test_float32_is_rounded_only_where_that_is_allowed():
 def test_why_there_is_no_instruction():
     func = matmul(32, 32, 32, ("float16", "float16", "float32"), threads=48)
     kernel = tilecore.compile(func, target="cuda -arch=sm_90", execution_backend="sim")
-    assert "48 threads are no whole number of warps" in str(kernel.explain())
+    assert "48 threads are not a multiple of a warp's 32" in str(kernel.explain())
 
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])
-def test_compilers_take_what_is_emitted(arch, tmp_path):
-    """Every element type of an architecture, in one source each."""
+def test_emitted_source_compiles(arch, tmp_path):
+    """One source for each element type of an architecture."""
     try:
         compiler = nvcc.load()
     except ToolchainError as error:
@@ -263,12 +263,12 @@ def test_compilers_take_what_is_emitted(arch, tmp_path):
     if arch not in compiler.architectures():
         pytest.skip(f"nvcc {compiler.version} does not know sm_{arch}")
     options = [f"-gencode=arch=compute_{arch},code=sm_{arch}", "-std=c++17"]
-    taken = {shape_of(s.a, s.b, s.c, s.depth, arch) for s in SHAPES if s.least <= arch} - {None}
-    for shape in sorted(taken, key=lambda s: s.name)[:: 1 if arch == 75 else 4]:
+    shapes = {shape_of(s.a, s.b, s.c, s.depth, arch) for s in SHAPES if s.least <= arch} - {None}
+    for shape in sorted(shapes, key=lambda s: s.name)[:: 1 if arch == 75 else 4]:
         kinds = (shape.a, shape.b, shape.c)
         func = matmul(40, 32, 3 * shape.depth, kinds, tb=True, where=("shared", "fragment"))
         kernel = tilecore.compile(func, target=f"cuda -arch=sm_{arch}", execution_backend="sim", pass_configs=TF32)
         source = kernel.get_kernel_source()
         assert f"tc_mma_{shape.name}(" in source
-        made, said = compiler.compile(source, INCLUDE, options, shape.name)
-        assert made is not None, said
+        binary, messages = compiler.compile(source, INCLUDE, options, shape.name)
+        assert binary is not None, messages

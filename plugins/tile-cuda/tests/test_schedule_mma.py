@@ -1,4 +1,4 @@
-"""Pipelined products on the simulated device against numpy: sizes, stages, steps, and what is emitted."""
+"""Pipelined GEMMs on the simulated device, compared with numpy: sizes, stages, steps, and the emitted source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import tilecore.language as T
 TARGET = "cuda -arch=sm_90"
 
 
-def matmul(m, n, k, block, stages, threads, ta=False, tb=False, known=True):
-    """C = A @ B in tiles ``block``; sizes known when compiling or not."""
+def matmul(m, n, k, block, stages, threads, ta=False, tb=False, constant_sizes=True):
+    """C = A @ B in tiles ``block``, with constant or symbolic sizes."""
     bm, bn, bk = block
-    M, N, K = (m, n, k) if known else T.dynamic("m n k")
+    M, N, K = (m, n, k) if constant_sizes else T.dynamic("m n k")
 
     @T.prim_func
     def kernel(
@@ -57,7 +57,7 @@ def compiled(*args, **options):
 
 
 def rounds_of(source: str) -> str:
-    """The text of the loop over rounds."""
+    """The text of the loop over iterations."""
     lines = source.splitlines()
     start = next(n for n, line in enumerate(lines) if "for (int step = 0;" in line and not line.startswith("    "))
     return "\n".join(lines[start : lines.index("  }", start)])
@@ -72,26 +72,26 @@ def test_transposes_and_stages(stages, ta, tb):
 
 
 @pytest.mark.parametrize("depth", [16, 32, 48, 64, 96, 128])
-def test_steps_of_a_round(depth):
+def test_steps_of_an_iteration(depth):
     """One step, an odd number and even ones."""
     kernel = compiled(32, 32, 384, (32, 32, depth), 3, 32)
     run(kernel, 32, 32, 384)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
-def test_fewer_rounds_than_stages(rounds):
+def test_fewer_iterations_than_stages(rounds):
     run(compiled(16, 32, 32 * rounds, (16, 32, 32), 4, 32), 16, 32, 32 * rounds)
 
 
-def test_sizes_of_the_call():
-    """No round at all, fewer than stages, many; tails of M, N and K."""
-    kernel = compiled(0, 0, 0, (32, 32, 32), 3, 64, known=False)
+def test_symbolic_sizes():
+    """No iteration, fewer iterations than stages, many; partial tiles of M, N and K."""
+    kernel = compiled(0, 0, 0, (32, 32, 32), 3, 64, constant_sizes=False)
     for m, n, k in ((32, 32, 32), (64, 32, 160), (40, 56, 72), (33, 8, 200), (1, 1, 1)):
         run(kernel, m, n, k)
 
 
-def test_no_branch_and_no_load_between_barrier_and_products():
-    """What the speed rests on: one barrier a round, loads a step ahead, copies without branches."""
+def test_no_branch_and_no_load_between_barrier_and_mma():
+    """The schedule has one barrier in an iteration, loads one step ahead, and copies without branches."""
     text = rounds_of(compiled(128, 128, 512, (64, 64, 64), 3, 128).get_kernel_source())
     assert "if (" not in text
     order = [line.strip().split("(")[0] for line in text.splitlines() if line.strip().startswith("tc_")]
@@ -100,7 +100,7 @@ def test_no_branch_and_no_load_between_barrier_and_products():
     assert kinds == [*step, *step, *step, "commit", "wait", "barrier", "ldmatrix", "ldmatrix", "mma"]
 
 
-def test_a_product_of_its_own_loads_a_step_ahead():
+def test_a_gemm_outside_of_pipelines_loads_a_step_ahead():
     @T.prim_func
     def kernel(A: T.Tensor((32, 64), "float16"), B: T.Tensor((64, 32), "float16"), C: T.Tensor((32, 32), "float32")):
         with T.Kernel(1, threads=32):

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def adapter():
-    made = simulated_adapter()
-    present = made.available(Target("cuda", {}))
+    backend = simulated_adapter()
+    present = backend.available(Target("cuda", {}))
     if not present.present:
         pytest.skip(present.detail)
-    return made
+    return backend
 
 
 def run(adapter, source: str, symbol: str, grid, threads, shared: int, **arrays) -> None:
@@ -35,11 +35,11 @@ def run(adapter, source: str, symbol: str, grid, threads, shared: int, **arrays)
     params = tuple(
         TensorParam(name, str(a.dtype), a.shape, access="r" if name.isupper() else "w") for name, a in arrays.items()
     )
-    made = artifact(
+    kernel = artifact(
         params=params, entries=(Entry(symbol, grid, threads, shared),), source=source, binary=b"",
         binary_format="simulation", adapter="sim",
     )  # fmt: skip
-    Launcher(made, adapter.load(made), adapter, 1)(*arrays.values())
+    Launcher(kernel, adapter.load(kernel), adapter, 1)(*arrays.values())
 
 
 def source_of(module) -> str:
@@ -64,15 +64,15 @@ def test_pipelined_copy(adapter):
     ("dropped", "kind"),
     [("    tc_barrier();\n    B[", "race|missing_wait|uninitialised"), ("    tc_wait_async<1>();\n", "missing_wait")],
 )
-def test_what_is_dropped_is_missed(adapter, dropped, kind):
+def test_a_dropped_barrier_or_wait_is_reported(adapter, dropped, kind):
     from tilecore.simulate.errors import SimulationError
 
     text = source_of(kernels.pipelined_copy())
-    kept = "    B[" if dropped.endswith("B[") else ""
+    replacement = "    B[" if dropped.endswith("B[") else ""
     assert dropped in text
     a, b = np.zeros(2048, np.float32), np.zeros(2048, np.float32)
     with pytest.raises(SimulationError) as caught:
-        run(adapter, text.replace(dropped, kept), "copy_kernel", (1, 1, 1), (64, 1, 1), 2048, A=a, b=b)
+        run(adapter, text.replace(dropped, replacement), "copy_kernel", (1, 1, 1), (64, 1, 1), 2048, A=a, b=b)
     assert caught.value.kind in kind.split("|")
 
 
@@ -81,8 +81,8 @@ def test_ldmatrix_and_mma(adapter):
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in (16 * 64, 64 * 8))
     c = np.zeros(128, np.float32)
     run(adapter, source_of(kernels.mma_tile()), "mma_kernel", (1, 1, 1), (32, 1, 1), 3072, A=a, B=b, c=c)
-    wanted = a.reshape(16, 64).astype(np.float32) @ b.reshape(64, 8).astype(np.float32)
-    np.testing.assert_allclose(c.reshape(16, 8), wanted, rtol=1e-3, atol=1e-3)
+    expected = a.reshape(16, 64).astype(np.float32) @ b.reshape(64, 8).astype(np.float32)
+    np.testing.assert_allclose(c.reshape(16, 8), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_every_function_has_a_simulated_form(adapter):

@@ -1,4 +1,4 @@
-"""Attention by hand, with what sm_90a has for it, on the simulated device: right, and caught where a part is gone."""
+"""Hand-written attention for sm_90a on the simulated device: correct, and each planted bug is reported."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def attention(source: str, call=run, rows: int = 128, keys: int = 256, blocks: i
     boxes = ((q, (64, 128)), (k, (64, 64)), (v, (64, 64)))
     maps = [map_of(slot, tensor, box, swizzle="128B") for slot, (tensor, box) in enumerate(boxes)]
     bits = int.from_bytes(struct.pack("<f", scale), "little")
-    given = (("Q", q, "r"), ("K", k, "r"), ("V", v, "r"), ("O", o, "w"), keys, rows // 128, bits)
-    found = call(source, "attention", 384, *given, maps=maps, grid=(blocks,), shared=BYTES, **options)
+    arguments = (("Q", q, "r"), ("K", k, "r"), ("V", v, "r"), ("O", o, "w"), keys, rows // 128, bits)
+    result = call(source, "attention", 384, *arguments, maps=maps, grid=(blocks,), shared=BYTES, **options)
     if call is not run:
-        return found
+        return result
     scores = q.astype(np.float64) @ k.astype(np.float64).T / 8
     weights = np.exp(scores - scores.max(1, keepdims=True))
     return o, weights / weights.sum(1, keepdims=True) @ v.astype(np.float64)
@@ -34,8 +34,8 @@ def attention(source: str, call=run, rows: int = 128, keys: int = 256, blocks: i
 @pytest.mark.parametrize(("rows", "keys", "blocks"), [(128, 64, 1), (128, 128, 1), (128, 320, 1), (384, 192, 2)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_right(rows, keys, blocks, seed):
-    got, wanted = attention(SOURCE, rows=rows, keys=keys, blocks=blocks, seed=seed)
-    np.testing.assert_allclose(got, wanted, rtol=2e-3, atol=2e-3)
+    got, expected = attention(SOURCE, rows=rows, keys=keys, blocks=blocks, seed=seed)
+    np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)
 
 
 WRONG = {
@@ -46,13 +46,14 @@ WRONG = {
     "the last fence": ("tc_warpgroup_begin();  // the last\n", "\n", ("missing_fence",)),
     "the commit of the scores": ("tc_warpgroup_commit();  // of the scores\n", "\n", ("missing_wait",)),
     "the commit of the values": ("tc_warpgroup_commit();  // of the values\n", "\n", ("missing_wait",)),
-    "the turn of Q's rows": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)", ("swizzle_mismatch",)),
-    "the parity of a ring": ("ring k(1), v(1);", "ring k(1), v(0);", ("deadlock",)),
-    "the ring's first phase": ("ring k(0), v(0);", "ring k(0), v(1);",
+    "the swizzle of Q's rows": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)",
+                                ("swizzle_mismatch",)),
+    "the parity of a circular buffer": ("pipeline_state k(1), v(1);", "pipeline_state k(1), v(0);", ("deadlock",)),
+    "the first phase of a circular buffer": ("pipeline_state k(0), v(0);", "pipeline_state k(0), v(1);",
                               ("missing_wait", "uninitialised", "race", "deadlock")),
     "a slot that is not free": ("tc_transaction_wait(&v_empty[v.slot], v.parity);\n", "\n",
                                 ("missing_wait", "race", "invalid_operation")),
-    "the slot of the scores, given back too early": (
+    "the slot of the scores, released too early": (
         "      tc_warpgroup_wait<1>();  // for the scores\n",
         "      if (lane == 0) tc_transaction_arrive(&k_empty[k.slot]);\n      tc_warpgroup_wait<1>();\n",
         ("missing_wait", "race", "invalid_operation")),
@@ -70,7 +71,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_caught(what):
-    old, new, kinds = WRONG[what]
+@pytest.mark.parametrize("bug", WRONG)
+def test_a_planted_bug_is_reported(bug):
+    old, new, kinds = WRONG[bug]
     attention(planted(SOURCE, old, new), caught, keys=320, seeds=(0, 1), kinds=kinds)

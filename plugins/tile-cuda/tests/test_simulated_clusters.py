@@ -1,4 +1,4 @@
-"""Clusters and registers that warpgroups hand over, on the simulated device: right programs, and planted mistakes."""
+"""Clusters and setmaxnreg on the simulated device: correct programs, and planted bugs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def pairs(source: str, call=run, blocks: int = 4, **options):
     a = aligned(np.random.default_rng(0).integers(-5, 6, (96, 32)).astype(np.float32))
     b = np.zeros((blocks, 32), np.float32)
     facts = {"maps": [map_of(0, a, (32, 16))], "shared": 4112, "grid": (blocks,), "cluster": (2, 1, 1), **options}
-    found = call(source, "pairs", 32, ("A", a, "r"), ("B", b, "w"), 3, **facts)
-    return (a, b) if call is run else found
+    result = call(source, "pairs", 32, ("A", a, "r"), ("B", b, "w"), 3, **facts)
+    return (a, b) if call is run else result
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -78,7 +78,7 @@ def test_a_multicast_that_leaves_a_block_out():
     assert pairs(planted(SHARED_LOADS, "full, 3, 0", "full, 1, 0"), caught).kind == "deadlock"
 
 
-def test_a_block_that_the_cluster_has_not():
+def test_a_rank_beyond_the_cluster():
     error = pairs(planted(SHARED_LOADS, "full, 3, 0", "full, 7, 0"), caught)
     assert error.kind == "invalid_operation"
     assert "rank 2" in str(error)
@@ -120,8 +120,8 @@ extern "C" __global__ void __cluster_dims__(2, 2, 1) remote(int* B) {
 
 def remote(source: str, call=run, **options):
     b = np.zeros((16, 64), np.int32)
-    found = call(source, "remote", 64, ("B", b, "w"), grid=(4, 4), cluster=(2, 2, 1), shared=512, **options)
-    return b if call is run else found
+    result = call(source, "remote", 64, ("B", b, "w"), grid=(4, 4), cluster=(2, 2, 1), shared=512, **options)
+    return b if call is run else result
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -129,8 +129,8 @@ def test_remote_shared_memory(seed):
     got = remote(REMOTE, seed=seed)
     blocks = np.arange(16).reshape(4, 4)
     diagonal = np.block([[np.fliplr(np.flipud(blocks[y : y + 2, x : x + 2])) for x in (0, 2)] for y in (0, 2)])
-    wanted = diagonal[:, [1, 0, 3, 2]].ravel()  # by the neighbour along x, from its diagonal
-    np.testing.assert_array_equal(got, wanted[:, None] * 1000 + np.arange(64))
+    expected = diagonal[:, [1, 0, 3, 2]].ravel()  # by the neighbour along x, from its diagonal
+    np.testing.assert_array_equal(got, expected[:, None] * 1000 + np.arange(64))
 
 
 @pytest.mark.parametrize(("line", "kinds"), [
@@ -171,16 +171,16 @@ extern "C" __global__ void registers(int* B) {
 
 def registers(source: str, call=run, threads: int = 384, **options):
     b = np.zeros(threads, np.int32)
-    found = call(source, "registers", threads, ("B", b, "w"), **options)
-    return b if call is run else found
+    result = call(source, "registers", threads, ("B", b, "w"), **options)
+    return b if call is run else result
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_registers_are_handed_over(seed):
+def test_setmaxnreg_moves_registers(seed):
     np.testing.assert_array_equal(registers(REGISTERS, seed=seed), np.arange(384))
 
 
-def test_more_registers_than_there_are():
+def test_more_registers_than_the_block_has():
     error = registers(planted(REGISTERS, "release<40>", "release<48>"), caught)
     assert error.kind == "deadlock"
     registers(planted(REGISTERS, "tc_registers_release<40>();"), caught)
@@ -193,8 +193,8 @@ def test_a_release_that_grows_and_an_acquire_that_shrinks():
     assert registers(planted(REGISTERS, "acquire<232>", "acquire<160>"), caught).kind == "invalid_operation"
 
 
-def test_registers_of_some_warps():
+def test_setmaxnreg_by_some_warps():
     source = REGISTERS.replace("tx < 128", "tx < 96")
     assert registers(source, caught).kind == "mismatched_collective"
-    one = REGISTERS.replace("tx < 128", "true")
-    assert registers(one, caught, threads=64).kind == "mismatched_collective"
+    for_all_threads = REGISTERS.replace("tx < 128", "true")
+    assert registers(for_all_threads, caught, threads=64).kind == "mismatched_collective"

@@ -1,4 +1,4 @@
-"""Products of a warpgroup on the simulated device: every type and layout, and what is caught."""
+"""wgmma on the simulated device: every type and layout, and the errors that it reports."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ pytestmark = needs_compiler
 PLAIN = Layout(1, False, 16, 1024)
 
 
-def computed(product: Product, of_a: Layout, of_b: Layout, add: bool = True, held: bool = False, seed: int = 0):
-    symbol, source = value_kernel(product, of_a.turned, of_b.turned, held)
-    given, wanted = problem(product, of_a, of_b, add)
-    names = zip("ABHCl", given, ("r", "r", "r", "rw", "r"), strict=True)
+def computed(
+    product: Product, of_a: Layout, of_b: Layout, add: bool = True, a_in_registers: bool = False, seed: int = 0
+):
+    symbol, source = value_kernel(product, of_a.turned, of_b.turned, a_in_registers)
+    arguments, expected = problem(product, of_a, of_b, add)
+    names = zip("ABHCl", arguments, ("r", "r", "r", "rw", "r"), strict=True)
     run(source, symbol, 128, *names, shared=2 * TILE_BYTES, seed=seed)
-    return given[3], wanted
+    return arguments[3], expected
 
 
-@pytest.mark.parametrize("held", [False, True], ids=["tiles", "held"])
+@pytest.mark.parametrize("a_in_registers", [False, True], ids=["tiles", "registers"])
 @pytest.mark.parametrize("kind", [*types()], ids="_".join)
-def test_every_type(kind, held):
+def test_every_type(kind, a_in_registers):
     for n, add in ((8, True), (80, False)):
-        got, wanted = computed(Product(n, *kind), PLAIN, PLAIN, add, held)
-        np.testing.assert_array_equal(got, wanted)
+        got, expected = computed(Product(n, *kind), PLAIN, PLAIN, add, a_in_registers)
+        np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["by k", "turned"])
@@ -42,5 +44,7 @@ def test_every_layout(kind, turned):
 
 @pytest.mark.parametrize("n", [16, 24, 192, 256])
 def test_sizes(n):
-    for held in (False, True):
-        np.testing.assert_array_equal(*computed(Product(n, "f16", "f16", "f32"), PLAIN, PLAIN, True, held, seed=n))
+    for a_in_registers in (False, True):
+        np.testing.assert_array_equal(
+            *computed(Product(n, "f16", "f16", "f32"), PLAIN, PLAIN, True, a_in_registers, seed=n)
+        )

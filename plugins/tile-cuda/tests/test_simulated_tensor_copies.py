@@ -1,4 +1,4 @@
-"""Tensor copies on the simulated device: what lands where, and what is caught."""
+"""TMA copies on the simulated device: their results, and the errors that it reports."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ def text(source: str, dtype: str, rank: int, call: str = "store") -> str:
 
 
 def tile_of(box: np.ndarray, swizzle: str) -> np.ndarray:
-    """Elements as they lie in shared memory: 16-byte pieces exchanged by the bits of their address."""
+    """The elements in the order of shared memory: 16-byte pieces are permuted by bits of their address."""
     raw = np.ascontiguousarray(box).reshape(-1).view(np.uint8).reshape(-1, 16)
     mask = {"none": 0, "32B": 1, "64B": 3, "128B": 7}[swizzle]
-    made = np.empty_like(raw)
+    pieces = np.empty_like(raw)
     for number, piece in enumerate(raw):
-        made[number ^ (number >> 3 & mask)] = piece
-    return made.reshape(-1).view(box.dtype)
+        pieces[number ^ (number >> 3 & mask)] = piece
+    return pieces.reshape(-1).view(box.dtype)
 
 
 def box_of(array: np.ndarray, at, box, steps, filled=0):
     """The elements from ``at`` on (axes counted from the innermost), and their indices where they are inside."""
     counts = [-(-b // s) for b, s in zip(box, steps, strict=True)]
-    made = np.full(counts[::-1], filled, array.dtype)
+    elements = np.full(counts[::-1], filled, array.dtype)
     inside = {}
     for index in itertools.product(*map(range, counts)):
         place = tuple(a + i * s for a, i, s in zip(at, index, steps, strict=True))[::-1]
         if all(0 <= p < n for p, n in zip(place, array.shape, strict=True)):
-            made[index[::-1]] = array[place]
+            elements[index[::-1]] = array[place]
             inside[index[::-1]] = place
-    return made, inside
+    return elements, inside
 
 
 CASES = [  # dtype, shape (outermost first), box (innermost first), steps, swizzle, place
@@ -98,22 +98,22 @@ def data(dtype: str, shape, seed: int = 1) -> np.ndarray:
 def test_boxes_land_swizzled_and_filled(case):
     dtype, shape, box, steps, swizzle, at = case
     a = data(dtype, shape)
-    wanted, _ = box_of(a, at, box, steps)
-    b = np.zeros(wanted.size, dtype)
+    expected, _ = box_of(a, at, box, steps)
+    b = np.zeros(expected.size, dtype)
     places = np.array(at, np.int32)
-    made = map_of(0, a, box, element_strides=steps, swizzle=swizzle)
+    tensor_map = map_of(0, a, box, element_strides=steps, swizzle=swizzle)
     for seed in range(2):
-        given = ("A", a, "r"), ("B", b, "w"), ("at", places, "r"), wanted.size
-        run(text(LOAD, dtype, len(shape)), "load", 64, *given, maps=[made], shared=32776, seed=seed)
-        np.testing.assert_array_equal(b, tile_of(wanted, swizzle))
+        arguments = ("A", a, "r"), ("B", b, "w"), ("at", places, "r"), expected.size
+        run(text(LOAD, dtype, len(shape)), "load", 64, *arguments, maps=[tensor_map], shared=32776, seed=seed)
+        np.testing.assert_array_equal(b, tile_of(expected, swizzle))
 
 
-def test_outside_may_be_no_number():
+def test_elements_outside_may_be_nan():
     a = data("float16", (4, 16))
     b = np.zeros(16 * 8, np.float16)
-    made = map_of(0, a, (16, 8), fill="nan")
-    given = ("A", a, "r"), ("B", b, "w"), ("at", np.array([0, 0], np.int32), "r"), b.size
-    run(text(LOAD, "float16", 2), "load", 64, *given, maps=[made], shared=32776)
+    tensor_map = map_of(0, a, (16, 8), fill="nan")
+    arguments = ("A", a, "r"), ("B", b, "w"), ("at", np.array([0, 0], np.int32), "r"), b.size
+    run(text(LOAD, "float16", 2), "load", 64, *arguments, maps=[tensor_map], shared=32776)
     np.testing.assert_array_equal(b[:64].reshape(4, 16), a)
     assert np.isnan(b[64:]).all()
 
@@ -127,23 +127,23 @@ def test_boxes_are_stored_and_added(case, call):
     b = data(dtype, shape)
     some, inside = box_of(b, at, box, steps)
     tile = data(dtype, some.shape, 2)
-    wanted = b.copy()
+    expected = b.copy()
     for index, place in inside.items():
-        wanted[place] = tile[index] + (b[place] if call == "add" else 0)
-    made = map_of(1, b, box, element_strides=steps, swizzle=swizzle)
+        expected[place] = tile[index] + (b[place] if call == "add" else 0)
+    tensor_map = map_of(1, b, box, element_strides=steps, swizzle=swizzle)
     places = np.array(at, np.int32)
-    given = ("A", tile_of(tile, swizzle), "r"), ("B", b, "rw"), ("at", places, "r"), tile.size
-    run(text(STORE, dtype, len(shape), call), "store", 64, *given, maps=[made], shared=32768)
-    np.testing.assert_array_equal(b, wanted)
+    arguments = ("A", tile_of(tile, swizzle), "r"), ("B", b, "rw"), ("at", places, "r"), tile.size
+    run(text(STORE, dtype, len(shape), call), "store", 64, *arguments, maps=[tensor_map], shared=32768)
+    np.testing.assert_array_equal(b, expected)
 
 
 def test_blocks_add_to_one_box():
     b = aligned(np.zeros((8, 8), np.int32))
-    a, made = np.arange(64, dtype=np.int32), map_of(1, b, (8, 8))
-    given = ("A", a, "r"), ("B", b, "rw"), ("at", np.zeros(2, np.int32), "r"), 64
-    run(text(STORE, "int32", 2, "add"), "store", 64, *given, maps=[made], shared=32768, grid=(5,))
+    a, tensor_map = np.arange(64, dtype=np.int32), map_of(1, b, (8, 8))
+    arguments = ("A", a, "r"), ("B", b, "rw"), ("at", np.zeros(2, np.int32), "r"), 64
+    run(text(STORE, "int32", 2, "add"), "store", 64, *arguments, maps=[tensor_map], shared=32768, grid=(5,))
     np.testing.assert_array_equal(b.ravel(), 5 * a)
-    error = caught(text(STORE, "int32", 2), "store", 64, *given, maps=[made], shared=32768, grid=(5,))
+    error = caught(text(STORE, "int32", 2), "store", 64, *arguments, maps=[tensor_map], shared=32768, grid=(5,))
     assert error.kind == "race"
 
 
@@ -152,14 +152,14 @@ def test_blocks_add_to_one_box():
 
 def load_error(source: str, swizzle: str = "128B", box=(32, 32), **options):
     a, b = data("float32", (100, 60)), np.zeros(1024, np.float32)
-    given = ("A", a, "r"), ("B", b, "w"), ("at", np.array([16, 40], np.int32), "r"), 1024
-    return caught(source, "load", 64, *given, maps=[map_of(0, a, box, swizzle=swizzle)], shared=32776, **options)
+    arguments = ("A", a, "r"), ("B", b, "w"), ("at", np.array([16, 40], np.int32), "r"), 1024
+    return caught(source, "load", 64, *arguments, maps=[map_of(0, a, box, swizzle=swizzle)], shared=32776, **options)
 
 
 def store_error(source: str, shared: int = 32768):
     b, a = data("float32", (100, 60)), np.zeros(1024, np.float32)
-    given = ("A", a, "r"), ("B", b, "rw"), ("at", np.array([0, 0], np.int32), "r"), 1024
-    return caught(source, "store", 64, *given, maps=[map_of(1, b, (32, 32))], shared=shared)
+    arguments = ("A", a, "r"), ("B", b, "rw"), ("at", np.array([0, 0], np.int32), "r"), 1024
+    return caught(source, "store", 64, *arguments, maps=[map_of(1, b, (32, 32))], shared=shared)
 
 
 FLOATS = text(LOAD, "float32", 2)
@@ -172,7 +172,7 @@ def test_no_wait_for_a_box():
     assert error.tensor == "shared memory"
 
 
-def test_more_bytes_expected_than_come():
+def test_more_bytes_expected_than_copied():
     assert load_error(planted(FLOATS, "count * sizeof(float)", "count * sizeof(float) + 16")).kind == "deadlock"
 
 
@@ -189,7 +189,7 @@ def test_a_tile_at_a_wrong_address():
 
 @pytest.mark.parametrize("start", ["load", "store"])
 def test_rows_that_begin_off_16_bytes(start):
-    """Hardware takes it for an illegal instruction."""
+    """On hardware it is an illegal instruction."""
     find = load_error if start == "load" else store_error
     error = find(planted(FLOATS if start == "load" else STORED, "at[0], at[1]", "at[0] + 2, at[1]"))
     assert error.kind == "misaligned"
@@ -212,7 +212,7 @@ def test_a_barrier_that_is_not_initialised():
     assert error.kind == "uninitialised_barrier"
 
 
-def test_a_store_that_nobody_waits_for():
+def test_a_store_without_a_wait():
     assert store_error(planted(STORED, "    tc_wait_stores<0>();\n")).kind == "missing_wait"
     error = store_error(planted(STORED, "    tc_commit_stores();\n"))
     assert error.kind == "missing_wait"
@@ -224,9 +224,14 @@ def test_a_source_overwritten_before_it_is_read():
     assert error.kind == "missing_wait"
     read = "tc_commit_stores();\n    tc_wait_stores_read<0>();\n    ((float*)shared)[0] = 1.0f;\n"
     b, a = data("float32", (100, 60)), np.ones(1024, np.float32) * 3
-    given = ("A", a, "r"), ("B", b, "rw"), ("at", np.array([0, 0], np.int32), "r"), 1024
+    arguments = ("A", a, "r"), ("B", b, "rw"), ("at", np.array([0, 0], np.int32), "r"), 1024
     run(
-        planted(STORED, "tc_commit_stores();\n", read), "store", 64, *given, maps=[map_of(1, b, (32, 32))], shared=32768
+        planted(STORED, "tc_commit_stores();\n", read),
+        "store",
+        64,
+        *arguments,
+        maps=[map_of(1, b, (32, 32))],
+        shared=32768,
     )
     assert (b[:32, :32] == 3).all()
 
@@ -248,7 +253,7 @@ extern "C" __global__ void both(const float* A, float* B, const __grid_constant_
 }
 """
     a, b = data("float32", (32, 32)), aligned(np.zeros((32, 32), np.float32))
-    given = ("A", a, "r"), ("B", b, "w")
+    arguments = ("A", a, "r"), ("B", b, "w")
     for first, second in itertools.product(("none", "64B", "128B"), repeat=2):
         if {first, second} == {"64B", "128B"}:  # no box suits both
             continue
@@ -256,10 +261,10 @@ extern "C" __global__ void both(const float* A, float* B, const __grid_constant_
         maps = [map_of(0, a, box, swizzle=first), map_of(1, b, box, swizzle=second)]
         source_here = source.replace("4096);\n  tc_tensor", f"{box[0] * 128});\n  tc_tensor")
         if first == second:
-            run(source_here, "both", 1, *given, maps=maps, shared=4104)
+            run(source_here, "both", 1, *arguments, maps=maps, shared=4104)
             np.testing.assert_array_equal(b[:, : box[0]], a[:, : box[0]])
         else:
-            assert caught(source_here, "both", 1, *given, maps=maps, shared=4104).kind == "swizzle_mismatch"
+            assert caught(source_here, "both", 1, *arguments, maps=maps, shared=4104).kind == "swizzle_mismatch"
 
 
 def test_matrix_rows_read_without_the_swizzle_of_the_map():
@@ -282,16 +287,16 @@ extern "C" __global__ void rows(const tc_half* A, tc_half* B, const __grid_const
 }
 """
     a, b = data("float16", (16, 64)), np.zeros(256, np.float16)
-    made = map_of(0, a, (64, 16), swizzle="128B")
-    given = ("A", a, "r"), ("B", b, "w")
-    run(source, "rows", 32, *given, maps=[made], shared=2056)
+    tensor_map = map_of(0, a, (64, 16), swizzle="128B")
+    arguments = ("A", a, "r"), ("B", b, "w")
+    run(source, "rows", 32, *arguments, maps=[tensor_map], shared=2056)
     assert b[2 * 8] == a[0, 4]
     plain = planted(source, "((lane / 16) ^ (lane & 7))", "(lane / 16)")
-    assert caught(plain, "rows", 32, *given, maps=[made], shared=2056).kind == "swizzle_mismatch"
+    assert caught(plain, "rows", 32, *arguments, maps=[tensor_map], shared=2056).kind == "swizzle_mismatch"
 
 
 def test_maps_come_with_the_launch():
-    """Of a compiled artifact, whose sizes are the call's."""
+    """The maps of a compiled artifact with symbolic sizes."""
     from cuda_artifacts import artifact
     from tile_cuda.launch.tensor_maps import TensorMap
     from tile_cuda.simulated import simulated_adapter
@@ -301,14 +306,16 @@ def test_maps_come_with_the_launch():
     from tilecore.runtime.launcher import Launcher
 
     m, n = DimExpr("m"), DimExpr("n")
-    made = TensorMap(0, "float32", (n, m), (DimExpr(("*", "n", 4)),), (32, 32), offset=DimExpr(("*", "n", 8)), name="A")
+    tensor_map = TensorMap(
+        0, "float32", (n, m), (DimExpr(("*", "n", 4)),), (32, 32), offset=DimExpr(("*", "n", 8)), name="A"
+    )
     params = (
         TensorParam("A", "float32", (m, n), access="r"), TensorParam("B", "float32", (1024,), access="w"),
         ScalarParam("x", "int32"), ScalarParam("y", "int32"),
     )  # fmt: skip
     source = '#include "tilecore_cuda.h"\n' + text(LOAD, "float32", 2).replace("at[0]", "x").replace("at[1]", "y")
     source = source.replace("const int* at, int count,", "int x, int y, int m, int n,").replace("count", "1024")
-    entry = Entry("load", (1, 1, 1), (64, 1, 1), 32776, attributes={"tensor_maps": [made.to_json()]})
+    entry = Entry("load", (1, 1, 1), (64, 1, 1), 32776, attributes={"tensor_maps": [tensor_map.to_json()]})
     symbols = (Symbol("m", ("shape", 0, 0)), Symbol("n", ("shape", 0, 1)))
     kernel = artifact(
         params=params, symbols=symbols, entries=(entry,), source=source, binary=b"", binary_format="simulation",
@@ -327,7 +334,7 @@ def test_maps_come_with_the_launch():
 def test_what_the_driver_would_refuse():
     a = aligned(np.zeros((100, 64), np.float32))
     shifted = aligned(np.zeros(6401, np.float32))[1:].reshape(100, 64)
-    made = map_of(0, a, (32, 32))
-    given = ("B", np.zeros(1024, np.float32), "w"), ("at", np.zeros(2, np.int32), "r"), 1024
+    tensor_map = map_of(0, a, (32, 32))
+    arguments = ("B", np.zeros(1024, np.float32), "w"), ("at", np.zeros(2, np.int32), "r"), 1024
     with pytest.raises(LaunchError, match=r"load: no tensor map can describe slot 0: its address is 0x\w+4"):
-        run(FLOATS, "load", 64, ("A", shifted, "r"), *given, maps=[made], shared=32776)
+        run(FLOATS, "load", 64, ("A", shifted, "r"), *arguments, maps=[tensor_map], shared=32776)

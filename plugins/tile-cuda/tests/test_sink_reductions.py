@@ -1,4 +1,4 @@
-"""Sums over the iterations of a loop: threads reduce theirs behind the loop, where that is the same; nowhere else."""
+"""Sums over the iterations of a loop: reductions across threads sink behind it only where that is equivalent."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ IN_EACH_STEP = [
 
 
 def summing(work, dtype="int32", threads=128, start=0, rows=ROWS, stages=0):
-    """Sums over the steps of a loop of what ``work`` makes of tiles of X."""
+    """Sums over the steps of a loop of the results of ``work`` on tiles of X."""
 
     @T.prim_func
     def kernel(
@@ -179,10 +179,10 @@ def summing(work, dtype="int32", threads=128, start=0, rows=ROWS, stages=0):
             tile = T.alloc_fragment((ROWS, COLUMNS), dtype)
             total, part = T.alloc_fragment((ROWS,), dtype), T.alloc_fragment((ROWS,), dtype)
             scale, other = T.alloc_fragment((ROWS,), dtype), T.alloc_fragment((ROWS,), dtype)
-            kept = T.alloc_shared((ROWS,), dtype)
-            T.copy(S, kept)
+            shared_scale = T.alloc_shared((ROWS,), dtype)
+            T.copy(S, shared_scale)
             for i in T.Parallel(ROWS):
-                scale[i] = kept[i]
+                scale[i] = shared_scale[i]
             T.clear(other)
             T.fill(total, start)
             for k in T.Pipelined(STEPS, num_stages=stages):
@@ -207,15 +207,15 @@ def arguments(dtype="int32", seed=0):
 
 
 def right(func, kernel, args):
-    got, wanted = ([a.copy() for a in args] for _ in range(2))
+    got, expected = ([a.copy() for a in args] for _ in range(2))
     kernel(*got)
-    interpret(func.ir, *wanted)
-    for mine, other in zip(got, wanted, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, other)
 
 
 def reduces_in_the_loop(kernel):
-    """Do threads exchange values in the loop over k?"""
+    """Whether threads exchange values in the loop over k."""
     source = str(kernel.get_kernel_source())
     start = source.index("for (int k")
     indent = source[source.rindex("\n", 0, start) + 1 : start]
@@ -249,7 +249,7 @@ def test_a_sum_that_does_not_begin_with_zero():
 
 
 def test_a_sum_that_goes_on():
-    """The second loop begins with what the first one made."""
+    """The second loop begins with the sum of the first one."""
 
     @T.prim_func
     def kernel(X: T.Tensor((STEPS, ROWS, COLUMNS), "int32"), Y: T.Tensor((ROWS,), "int32")):
@@ -264,10 +264,10 @@ def test_a_sum_that_goes_on():
                 T.reduce_sum(tile, total, dim=1, clear=False)
             T.copy(total, Y)
 
-    made = compiled(kernel)
-    assert not reduces_in_the_loop(made)  # the first one
+    compiled_kernel = compiled(kernel)
+    assert not reduces_in_the_loop(compiled_kernel)  # the first one
     x, _, y, _ = arguments()
-    right(kernel, made, [x, y])
+    right(kernel, compiled_kernel, [x, y])
 
 
 def test_a_loop_in_a_loop():
@@ -282,13 +282,13 @@ def test_a_loop_in_a_loop():
                     T.reduce_sum(tile, total, dim=1, clear=False)
                 T.copy(total, Y[n, :])
 
-    made = compiled(kernel)
-    assert not reduces_in_the_loop(made)
-    right(kernel, made, [arguments()[0], np.zeros((3, ROWS), np.int32)])
+    compiled_kernel = compiled(kernel)
+    assert not reduces_in_the_loop(compiled_kernel)
+    right(kernel, compiled_kernel, [arguments()[0], np.zeros((3, ROWS), np.int32)])
 
 
-def test_parts_that_lie_differently():
-    """Both are reduced over other threads: the sum is whole in each step."""
+def test_parts_with_different_layouts():
+    """The two parts are reduced across different threads, so each step reduces."""
 
     @T.prim_func
     def kernel(X: T.Tensor((STEPS, 16, 16), "int32"), Y: T.Tensor((16,), "int32")):
@@ -325,7 +325,7 @@ def test_a_sum_in_shared_memory():
     threads=st.sampled_from([32, 64, 128, 256]), stages=st.sampled_from([0, 0, 2]),
     arch=st.sampled_from(["sm_80", "sm_90a"]), seed=st.integers(0, 99),
 )  # fmt: skip
-def test_any_of_them(works, threads, stages, arch, seed):
+def test_random_reductions(works, threads, stages, arch, seed):
     @T.macro
     def all_of_them(tile, total, part, scale, other, k):
         for work in works:

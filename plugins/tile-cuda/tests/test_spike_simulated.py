@@ -1,4 +1,4 @@
-"""The GEMM by hand of benchmarks/spikes on the simulated device: right at small sizes, caught where a part is gone."""
+"""The hand-written GEMM of benchmarks/spikes on the simulated device: correct, and dropped statements are reported."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ def spike():
 
 
 def run(source: str, m: int, n: int, k: int, blocks: int) -> tuple[np.ndarray, np.ndarray]:
-    """(what the kernel made of C, what it should)."""
+    """(the result of the kernel, the expected result)."""
     import dataclasses
 
-    made = dataclasses.replace(spike().artifact(b"", blocks), source=source, binary_format="simulation", adapter="sim")
+    artifact = dataclasses.replace(
+        spike().artifact(b"", blocks), source=source, binary_format="simulation", adapter="sim"
+    )
     adapter = simulated_adapter()
     rng = np.random.default_rng(m + n + k)
     a, b = (aligned(rng.integers(-2, 3, shape).astype(np.float16)) for shape in ((m, k), (k, n)))
     c = aligned(np.zeros((m, n), np.float16))
-    Launcher(made, adapter.load(made), adapter, 1)(a, b, c)
+    Launcher(artifact, adapter.load(artifact), adapter, 1)(a, b, c)
     return c, (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
 
 
@@ -76,16 +78,16 @@ DROPPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DROPPED)
-def test_what_is_dropped_is_caught(what):
-    old, new, kinds = DROPPED[what]
+@pytest.mark.parametrize("bug", DROPPED)
+def test_a_dropped_statement_is_reported(bug):
+    old, new, kinds = DROPPED[bug]
     with pytest.raises(SimulationError) as info:
         run(planted(SOURCE, old, new), 256, 256, 384, 1)
     assert info.value.kind in kinds.split("|"), str(info.value)
 
 
 def test_a_swizzle_of_the_stored_tile():
-    """Plain stores with no swizzle into a tile that a swizzling map takes: other numbers, not an error."""
+    """Stores without the swizzle into a tile of a swizzled map give other numbers, not an error."""
     source = planted(SOURCE, "((2 * q + lane / 16) ^ (row & 7)) * 16", "(2 * q + lane / 16) * 16")
-    got, wanted = run(source, 128, 256, 64, 1)
-    assert not np.array_equal(got, wanted)
+    got, expected = run(source, 128, 256, 64, 1)
+    assert not np.array_equal(got, expected)

@@ -1,4 +1,4 @@
-"""Barriers of kernels whose atomics may spin look whether their warps are whole (docs/notes/compilers.md)."""
+"""Barriers of kernels whose atomics may spin check that warps have converged (docs/notes/compilers.md)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_sources_with_atomics_say_so_and_compile(atomic, arch):
         compiler = nvcc.load()
     except ToolchainError as error:
         pytest.skip(str(error))
-    binary, said = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
-    assert binary, said
+    binary, messages = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
+    assert binary, messages
 
 
 def test_what_was_read_before_an_acquire_is_not_read_after_it(monkeypatch):
-    """Nor is a condition believed: the other block has written by then."""
+    """A condition that held before the acquire need not hold after it: the other block has written by then."""
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
 
     @T.prim_func

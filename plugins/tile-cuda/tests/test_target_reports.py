@@ -1,4 +1,4 @@
-"""What ``tilecore explain --targets`` says of kernels on these targets: compiled as far as their source, no device."""
+"""Target reports (``tilecore explain --targets``) for CUDA: kernels are compiled to source, without a device."""
 
 from __future__ import annotations
 

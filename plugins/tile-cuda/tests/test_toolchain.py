@@ -1,4 +1,4 @@
-"""Compilers: which is chosen, what it is given, and what is said when it refuses or is missing."""
+"""The toolchain: the choice of the compiler, its options, and the errors where it rejects the source or is missing."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def request(source=GOOD, adapter="nvcc", flags=(), **attributes):
 
 
 class Tool:
-    """In place of a compiler: keeps what it was given."""
+    """A fake compiler that records its arguments."""
 
     path, version = "/no/where", "1.2"
 
-    def __init__(self, known=(80, 90), answer=(b"cubin", "")):
-        self.known, self.answer, self.given = known, answer, None
+    def __init__(self, supported=(80, 90), answer=(b"cubin", "")):
+        self.supported, self.answer, self.arguments = supported, answer, None
 
     def architectures(self):
-        return frozenset(self.known)
+        return frozenset(self.supported)
 
     def compile(self, *args):
-        self.given = args
+        self.arguments = args
         return self.answer
 
 
@@ -59,23 +59,23 @@ def installed(monkeypatch, rtc=None, cc=None):
 EXACT = ["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"]
 
 
-def test_the_run_time_compiler_comes_first(monkeypatch):
+def test_nvrtc_is_preferred(monkeypatch):
     rtc, cc = Tool(), Tool()
     installed(monkeypatch, rtc, cc)
     assert toolchain.build(request(adapter="cython")) == (b"cubin", "cubin")
-    assert rtc.given is not None
-    assert cc.given is None
-    _, headers, options = rtc.given
+    assert rtc.arguments is not None
+    assert cc.arguments is None
+    _, headers, options = rtc.arguments
     assert options == ["--gpu-architecture=sm_90a", "--std=c++17", *EXACT]
     assert {"tilecore_cuda.h", "tilecore_c.h", "tilecore_cuda/matrix.h"} <= set(headers)
 
 
-def test_the_other_where_it_does_not_know_the_architecture(monkeypatch):
-    rtc, cc = Tool(known=(80,)), Tool()
+def test_nvcc_where_nvrtc_does_not_support_the_architecture(monkeypatch):
+    rtc, cc = Tool(supported=(80,)), Tool()
     installed(monkeypatch, rtc, cc)
     toolchain.build(request(adapter="cython", flags=["-O3", "--use_fast_math"], max_registers=128))
-    assert rtc.given is None
-    options = cc.given[2]
+    assert rtc.arguments is None
+    options = cc.arguments[2]
     assert options == [
         "-gencode=arch=compute_90a,code=sm_90a",
         "-std=c++17",
@@ -89,10 +89,10 @@ def test_the_other_where_it_does_not_know_the_architecture(monkeypatch):
 def test_quick_functions(monkeypatch, on):
     rtc = Tool()
     installed(monkeypatch, rtc)
-    asked = request(adapter="nvrtc")
+    build_request = request(adapter="nvrtc")
     key = str(tilecore.PassConfigKey.TL_ENABLE_FAST_MATH)
-    toolchain.build(dataclasses.replace(asked, config={key: on}))
-    assert rtc.given[2][2:] == (["--use_fast_math", "--fmad=false"] if on else EXACT)
+    toolchain.build(dataclasses.replace(build_request, config={key: on}))
+    assert rtc.arguments[2][2:] == (["--use_fast_math", "--fmad=false"] if on else EXACT)
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ def test_quick_functions(monkeypatch, on):
         (["-use_fast_math"], []),
     ],
 )
-def test_what_the_flags_of_the_user_say_stands(monkeypatch, flags, rest):
+def test_flags_of_the_user_override(monkeypatch, flags, rest):
     rtc = Tool()
     installed(monkeypatch, rtc)
     toolchain.build(request(adapter="nvrtc", flags=flags))
-    assert rtc.given[2][2:] == [*rest, *flags]
+    assert rtc.arguments[2][2:] == [*rest, *flags]
 
 
 def test_flags_that_the_run_time_compiler_does_not_take(monkeypatch):
     rtc = Tool()
     installed(monkeypatch, rtc)
     toolchain.build(request(adapter="nvrtc", flags=["-O3", "-lineinfo"]))
-    assert rtc.given[2][2:] == [*EXACT, "-lineinfo"]
+    assert rtc.arguments[2][2:] == [*EXACT, "-lineinfo"]
 
 
 def test_no_compiler(monkeypatch):
@@ -123,7 +123,7 @@ def test_no_compiler(monkeypatch):
         toolchain.build(request(adapter="cython"))
     assert "NVRTC was not found; nvcc was not found" in str(caught.value)
     assert "install NVRTC" in str(caught.value)
-    installed(monkeypatch, cc=Tool(known=(80,)))
+    installed(monkeypatch, cc=Tool(supported=(80,)))
     with pytest.raises(ToolchainError, match="does not support sm_90a"):
         toolchain.build(request(adapter="nvcc"))
 
@@ -163,11 +163,11 @@ def test_wrong_flags_are_named():
         toolchain.build(request(flags=["--no-such-flag"]))
 
 
-def test_everything_looked_for_is_reported():
-    found = {f.name: f for f in toolchain.find()}
-    assert set(found) == {"NVRTC", "nvcc", "CUDA driver"}
-    assert all(f.present or f.fix for f in found.values())
-    assert found["nvcc"].allows == "compile"
+def test_every_tool_is_reported():
+    tools = {f.name: f for f in toolchain.find()}
+    assert set(tools) == {"NVRTC", "nvcc", "CUDA driver"}
+    assert all(f.present or f.fix for f in tools.values())
+    assert tools["nvcc"].allows == "compile"
 
 
 def test_versions_are_the_same_when_asked_again():
@@ -187,7 +187,7 @@ def test_homes_are_looked_at_first(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("reason", ["no bindings", "no library"])
 def test_no_run_time_compiler(monkeypatch, reason):
-    """The bindings are missing, or they are here and find no library: either way it is said what to install."""
+    """The bindings are missing, or they find no library: in both cases the error says what to install."""
 
     def version():
         raise RuntimeError('Failure finding "libnvrtc.so"\nlooked in many places')
@@ -240,5 +240,5 @@ assert bytes([32]) == b"\\x20" and b"a b".split(bytes([32])) == [b"a", b"b"], "t
 
 
 def test_an_empty_log_is_written_into_memory_of_its_own():
-    """CPython has one object for each single byte: whoever writes into it changes it for the whole process."""
+    """CPython shares the objects of single bytes: writing to one changes it for the whole process."""
     subprocess.run([sys.executable, "-c", _EMPTY_LOG], check=True, timeout=60)

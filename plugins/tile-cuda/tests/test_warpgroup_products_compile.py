@@ -1,4 +1,4 @@
-"""The header's functions for sm_90a compile, to the instructions that their names say."""
+"""The header's functions for sm_90a compile to the instructions that they are named after."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ def source_of(products: list[Product]) -> str:
 def test_every_size_compiles(kind):
     a, b, c = kind
     products = [Product(n, a, b, c) for n in sizes_of(c)]
-    binary, said = compiler(nvrtc, "sm_90a").compile(
+    binary, messages = compiler(nvrtc, "sm_90a").compile(
         source_of(products), toolchain.headers(), ["--gpu-architecture=sm_90a", "--std=c++17"]
     )
-    assert binary is not None, said[:3000]
+    assert binary is not None, messages[:3000]
 
 
 def ptx_of(source: str, folder) -> str:
-    """What nvcc hands to the assembler."""
-    path, made = folder / "kernel.cu", folder / "kernel.ptx"
+    """The PTX that nvcc generates."""
+    path, ptx_path = folder / "kernel.cu", folder / "kernel.ptx"
     path.write_text(source)
-    command = [str(compiler(nvcc, "sm_90a").path), "-ptx", "-arch=sm_90a", "-std=c++17", str(path), "-o", str(made)]
+    command = [str(compiler(nvcc, "sm_90a").path), "-ptx", "-arch=sm_90a", "-std=c++17", str(path), "-o", str(ptx_path)]
     ended = subprocess.run([*command, *(f"-I{p}" for p in toolchain.INCLUDE)], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[:3000]
-    return made.read_text()
+    return ptx_path.read_text()
 
 
-def test_names_say_the_instruction(tmp_path):
-    """With the number of its registers, and of the values behind them."""
+def test_names_match_the_instruction(tmp_path):
+    """The number of registers and of the operands after them is checked too."""
     products = [Product(n, *kind) for kind in types() for n in (8, 256)]
     text = ptx_of(source_of(products), tmp_path)
-    found = re.findall(r"wgmma\.mma_async\.sync\.aligned\.([\w.]+) \{([^}]*)\}, (.*?);", text, re.DOTALL)
-    assert {shape for shape, _, _ in found} == {f"m64n{p.n}k{p.k}.{p.c}.{p.a}.{p.b}" for p in products}
-    for name, sums, rest in found:
+    calls = re.findall(r"wgmma\.mma_async\.sync\.aligned\.([\w.]+) \{([^}]*)\}, (.*?);", text, re.DOTALL)
+    assert {shape for shape, _, _ in calls} == {f"m64n{p.n}k{p.k}.{p.c}.{p.a}.{p.b}" for p in products}
+    for name, sums, rest in calls:
         shape, c, a, _ = name.split(".")
-        n, held = int(re.findall(r"\d+", shape)[1]), rest.startswith("{")
+        n, a_in_registers = int(re.findall(r"\d+", shape)[1]), rest.startswith("{")
         assert sums.count("%") == n // (4 if c == "f16" else 2)
-        assert not held or rest.partition("}")[0].count("%") == 4
-        turned = (1 if held else 2) if a in ("f16", "bf16") else 0
+        assert not a_in_registers or rest.partition("}")[0].count("%") == 4
+        turned = (1 if a_in_registers else 2) if a in ("f16", "bf16") else 0
         scales = 0 if a in ("s8", "u8") else 2
         assert rest.rpartition(" p")[2].count(",") == scales + turned, (name, rest)
 
@@ -89,11 +89,11 @@ extern "C" __global__ void __launch_bounds__(128) loop(float* out, int steps) {
 }
 """
     options = ["-gencode=arch=compute_90a,code=sm_90a", "-std=c++17", "-Xptxas", "-v"]
-    binary, said = compiler(nvcc, "sm_90a").compile(text, toolchain.INCLUDE, options, "loop")
-    assert binary is not None, said[:3000]
-    assert "C75" not in said, said
-    assert "serialized" not in said
-    assert re.search(r"0 bytes spill stores", said) or "spill" not in said
+    binary, messages = compiler(nvcc, "sm_90a").compile(text, toolchain.INCLUDE, options, "loop")
+    assert binary is not None, messages[:3000]
+    assert "C75" not in messages, messages
+    assert "serialized" not in messages
+    assert re.search(r"0 bytes spill stores", messages) or "spill" not in messages
 
 
 @pytest.mark.parametrize("call", ["tc_wgmma_n8k32_e4m3_e4m3_f32<true, false>(d, 0, 0, true)",
@@ -104,6 +104,6 @@ TC_WGMMA(8, 32, e4m3, e4m3, f32)
 extern "C" __global__ void k(float* d) {{ {call}; }}
 """
     tool = compiler(nvrtc, "sm_90a")
-    binary, said = tool.compile(text, toolchain.headers(), ["--gpu-architecture=sm_90a", "--std=c++17"])
+    binary, messages = tool.compile(text, toolchain.headers(), ["--gpu-architecture=sm_90a", "--std=c++17"])
     assert binary is None
-    assert "16-bit elements" in said
+    assert "16-bit elements" in messages

@@ -1,4 +1,4 @@
-"""On a machine without a GPU: what cannot run says so, and what can run instead."""
+"""A machine without a GPU: errors say what cannot run, and what can run instead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
 
 @pytest.fixture(autouse=True)
 def without_gpu(installed):
-    """The backend is loaded anew, as it keeps what its adapters were when it was loaded."""
+    """The backend is loaded again, as it caches its adapters when it is loaded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("TILECORE_SIMULATE", raising=False)
         patch.setattr(DriverAdapter, "available", lambda self, target: Presence(False, FOUND))
@@ -41,7 +41,7 @@ def without_gpu(installed):
 
 
 @pytest.mark.parametrize("name", ["cython", "nvrtc", "nvcc"])
-def test_what_needs_a_gpu_names_what_does_not(name):
+def test_errors_without_a_gpu_name_the_alternatives(name):
     if name != "cython":
         try:
             (nvcc if name == "nvcc" else nvrtc).load()
@@ -58,7 +58,7 @@ def test_what_needs_a_gpu_names_what_does_not(name):
 
 
 def a_compiler():
-    """The name of an execution backend whose compiler is here; skips without one."""
+    """The name of an execution backend whose compiler is installed; skips where there is none."""
     for name, module in (("nvcc", nvcc), ("nvrtc", nvrtc)):
         try:
             module.load()
@@ -80,7 +80,7 @@ def test_a_kernel_for_another_machine_is_compiled_and_exported(tmp_path):
         tilecore.load_kernel(tmp_path / "twice.tck")
 
 
-def test_a_simulation_that_nobody_asked_for_is_said_aloud_once(monkeypatch):
+def test_an_implicit_simulation_warns_once(monkeypatch):
     pytest.importorskip("tilecore.simulate")
     monkeypatch.setattr(simulation, "_warned", set())
     with pytest.warns(SimulationWarning, match=r"run on a simulated device.*TILECORE_SIMULATE=1") as caught:
@@ -93,16 +93,18 @@ def test_a_simulation_that_nobody_asked_for_is_said_aloud_once(monkeypatch):
     assert 'execution_backend="cython" compiles for the device' in str(caught[0].message)
 
 
-@pytest.mark.parametrize("way", ["argument", "variable", "setting"])
-def test_a_simulation_that_was_asked_for_is_not(way, monkeypatch):
+@pytest.mark.parametrize("request_by", ["argument", "variable", "setting"])
+def test_an_explicit_simulation_does_not_warn(request_by, monkeypatch):
     pytest.importorskip("tilecore.simulate")
     monkeypatch.setattr(simulation, "_warned", set())
-    if way != "argument":
-        variable = "TILECORE_SIMULATE" if way == "variable" else "TILECORE_EXECUTION_BACKEND"
-        monkeypatch.setenv(variable, "1" if way == "variable" else "sim")
+    if request_by != "argument":
+        variable = "TILECORE_SIMULATE" if request_by == "variable" else "TILECORE_EXECUTION_BACKEND"
+        monkeypatch.setenv(variable, "1" if request_by == "variable" else "sim")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tilecore.compile(twice, target="cuda -arch=sm_90a", execution_backend="sim" if way == "argument" else None)
+        tilecore.compile(
+            twice, target="cuda -arch=sm_90a", execution_backend="sim" if request_by == "argument" else None
+        )
 
 
 def test_a_simulation_is_no_deployment(tmp_path):
@@ -122,12 +124,12 @@ def test_a_simulation_is_no_deployment(tmp_path):
     np.testing.assert_array_equal(y, 2 * x)
 
 
-@pytest.mark.parametrize("way", ["argument", "variable"])
-def test_what_the_error_advises_runs(way, monkeypatch):
+@pytest.mark.parametrize("request_by", ["argument", "variable"])
+def test_what_the_error_advises_runs(request_by, monkeypatch):
     pytest.importorskip("tilecore.simulate")
-    if way == "variable":
+    if request_by == "variable":
         monkeypatch.setenv("TILECORE_SIMULATE", "1")
-    name = "sim" if way == "argument" else "nvcc"
+    name = "sim" if request_by == "argument" else "nvcc"
     kernel = tilecore.compile(twice, target="cuda -arch=sm_80", execution_backend=name)
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     kernel(x, y)

@@ -1,4 +1,4 @@
-"""Kernels in thread IR, by hand: what the lowering will make."""
+"""Kernels in thread IR that are written by hand."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def block_sum(size: int = 1024, threads: int = 128) -> IRModule:
 
 
 def pipelined_copy(tiles: int = 8, threads: int = 64) -> IRModule:
-    """B = 2 * A, tile by tile through shared memory, the next tile on its way while one is used."""
+    """B = 2 * A, tile by tile through shared memory; the next tile is loaded while one is used."""
     size = threads * 4
     a, b = buffer("A", tiles * size), buffer("B", tiles * size)
     s = buffer("tile", 2 * size, scope="shared")
@@ -185,7 +185,7 @@ def mma_tile(k: int = 64) -> IRModule:
 
 
 def expressions(dtypes: Sequence[str]) -> IRModule:
-    """One of each conversion and a sum for each type: what the header must overload."""
+    """One of each conversion and a sum for each type, for which the header must have overloads."""
     buffers = [buffer(f"X{i}", 64, dtype) for i, dtype in enumerate(dtypes)]
     lines = []
     for x, kind in zip(buffers, dtypes, strict=True):

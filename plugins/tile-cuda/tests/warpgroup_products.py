@@ -1,4 +1,4 @@
-"""All matrix products of a warpgroup that the header has, and kernels that use each."""
+"""All wgmma instructions of the header, and kernels that use each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sizes_of(c: str) -> tuple[int, ...]:
 
 
 def compiled_kernel(product: Product) -> str:
-    """Uses both forms in every order of axes that they have."""
+    """The kernel that uses both forms with every storage order that they support."""
     d, a = ELEMENTS[product.c], ELEMENTS[product.a]
     orders = ("false", "true") if SIZES[product.a] == 2 else ("false",)
     calls = [f"tc_wgmma_{product.name}<{x}, {y}>(d, A, B, add);" for x in orders for y in orders]
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(128) u_{product.name}({d}* out, con
 
 @dataclass(frozen=True)
 class Layout:
-    """An operand's tile: swizzle 0 none, 1 of 128 bytes, 2 of 64, 3 of 32; turned: m or n is innermost.
+    """The layout of an operand's tile: swizzle 0 none, 1 of 128 bytes, 2 of 64, 3 of 32; turned: m or n is innermost.
 
     leading, stride: bytes, as the descriptor has them. start: of the tile in its memory.
     """
@@ -119,25 +119,25 @@ def layouts(rows: int, size: int, turned: bool) -> list[Layout]:
                 dense += [Layout(swizzle, True, 16 * span, 8 * span)]
                 dense += [Layout(swizzle, True, 8 * span, 8 * span * (rows * size // span))]
         return dense
-    found = [Layout(0, False, 128, 256), Layout(0, False, 16 * rows + 256, 128)]
-    found += [Layout(3, False, 16, 256), Layout(2, False, 16, 512), Layout(1, False, 16, 1024)]
-    found += [Layout(2, False, 16, 512, 32), Layout(1, False, 16, 1024, 32), Layout(1, False, 16, 1024, 96)]
-    return [*found, Layout(1, False, 16, 2048, 64)]
+    row_major = [Layout(0, False, 128, 256), Layout(0, False, 16 * rows + 256, 128)]
+    row_major += [Layout(3, False, 16, 256), Layout(2, False, 16, 512), Layout(1, False, 16, 1024)]
+    row_major += [Layout(2, False, 16, 512, 32), Layout(1, False, 16, 1024, 32), Layout(1, False, 16, 1024, 96)]
+    return [*row_major, Layout(1, False, 16, 2048, 64)]
 
 
 TILE_BYTES = 34 * 1024  # of memory for one operand
 
 
-def value_kernel(product: Product, turned_a: bool, turned_b: bool, held: bool) -> tuple[str, str]:
+def value_kernel(product: Product, turned_a: bool, turned_b: bool, a_in_registers: bool) -> tuple[str, str]:
     """(symbol, source) of a kernel of 128 threads: C += A B, with tiles that come as they lie in shared memory.
 
     layout: leading, stride, swizzle and start of A, the same of B, and whether to add.
     """
     d, a = ELEMENTS[product.c], ELEMENTS[product.a]
-    symbol = f"v_{product.name}_{turned_a:d}{turned_b:d}{held:d}"
+    symbol = f"v_{product.name}_{turned_a:d}{turned_b:d}{a_in_registers:d}"
     words = [str(bool(x)).lower() for x in (turned_a, turned_b)]
     call = f"tc_wgmma_{product.name}<{words[0]}, {words[1]}>(d, A_tile, B_tile, layout[8] != 0);"
-    if held:
+    if a_in_registers:
         call = f"tc_wgmma_held_{product.name}<{words[1]}>(d, held, B_tile, layout[8] != 0);"
     per, count = 4 // SIZES[product.a], 16 // SIZES[product.a]
     return (

@@ -8,7 +8,7 @@ class CudaStatementAttr:
 
     GEMM = "cuda.gemm"  # a GEMM: inside are allocations, clears and the loop over its steps
     OPERANDS = "cuda.operands"  # in that loop: the loads of a step's operands
-    WGMMA_GROUP = "cuda.products"  # one wgmma group, where it is issued; the value: EXPLICIT_WAIT of wgmma.py, or 1
+    WGMMA_GROUP = "cuda.wgmma_group"  # one wgmma group, where it is issued; the value: EXPLICIT_WAIT of wgmma.py, or 1
     ROLES = "cuda.roles"  # the code of all roles of a kernel; the value: the number of producer threads
     ROLE = "cuda.role"  # the code of one role; the value: "init", "producer" or "consumer"
 

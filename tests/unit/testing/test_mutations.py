@@ -56,16 +56,16 @@ def test_what_is_replaced_stands_there_once(sample, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "case"),
+    ("name", "ended", "case"),
     [
         ("detect-says-nothing", "failed", "test_registration.py::test_is_a_device_here[acme]"),
         ("source-with-a-number-of-its-own", "failed", "test_compiles.py::test_the_same_source_each_time[acme]"),
         ("another-contract", "refused", "the plugin is loaded"),
     ],
 )
-def test_cheap_ones_are_killed(sample, name, how, case):
+def test_cheap_ones_are_killed(sample, name, ended, case):
     verdict = judged(BY_NAME[name], sample, [])
-    assert (verdict.killed, verdict.how, verdict.case) == (True, how, case), verdict.reason
+    assert (verdict.killed, verdict.ended, verdict.case) == (True, ended, case), verdict.reason
 
 
 def test_what_changes_nothing_survives(sample):

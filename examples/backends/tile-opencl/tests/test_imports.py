@@ -35,15 +35,15 @@ LATE = {"pyopencl": {"devices.py", "launch.py", "adapter.py"}, "numpy": {"launch
 def imports(path: Path) -> list[tuple[str, bool]]:
     """The modules that a file imports, and whether it does so when it is imported itself."""
     tree = ast.parse(path.read_text())
-    made = []
+    imported_names = []
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [str(node.module)]
-        made += [(name, node in tree.body) for name in names]
-    return made
+        imported_names += [(name, node in tree.body) for name in names]
+    return imported_names
 
 
 def test_only_what_is_documented_is_imported():
@@ -80,11 +80,11 @@ def test_it_is_small():
 
 def lines_of_code(text: str) -> set[int]:
     blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    found: set[int] = set()
+    code_lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in blank:
-            found.update(range(token.start[0], token.end[0] + 1))
+            code_lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            found.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return found
+            code_lines.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return code_lines

@@ -60,14 +60,14 @@ def test_threads_wait_for_each_other():
     @T.prim_func
     def func(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
         with T.Kernel(1, threads=64):
-            one, other = T.alloc_shared((64,), "int32"), T.alloc_shared((64,), "int32")
-            T.copy(X, one)
+            first, other = T.alloc_shared((64,), "int32"), T.alloc_shared((64,), "int32")
+            T.copy(X, first)
             for step in T.serial(9):
                 for i in T.Parallel(64):
-                    other[i] = one[(i + step) % 64] + 1
+                    other[i] = first[(i + step) % 64] + 1
                 for i in T.Parallel(64):
-                    one[63 - i] = other[i]
-            T.copy(one, Y)
+                    first[63 - i] = other[i]
+            T.copy(first, Y)
 
     check(func, np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
 

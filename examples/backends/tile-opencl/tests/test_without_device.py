@@ -38,13 +38,13 @@ def without(monkeypatch):
 @pytest.mark.usefixtures("without")
 def test_every_report_says_why_and_what_to_do():
     presence = OpenCLAdapter().available(Target.parse("opencl"))
-    (found,) = toolchain.find()
-    for there, words in (
+    (tool,) = toolchain.find()
+    for has_driver, words in (
         (target.detect().present, target.detect().detail),
         (presence.present, presence.detail),
-        (found.present, f"{found.where} {found.fix}"),
+        (tool.present, f"{tool.where} {tool.fix}"),
     ):
-        assert not there
+        assert not has_driver
         assert WHY in words
         assert "pip install pyopencl" in words
 
@@ -57,7 +57,7 @@ def test_a_driver_that_compiles_nothing_counts_as_none(monkeypatch):
 
     devices.working.cache_clear()
     monkeypatch.setattr(devices, "device", lambda place: None)
-    monkeypatch.setattr(devices, "words", lambda one: "an old driver")
+    monkeypatch.setattr(devices, "words", lambda device: "an old driver")
     monkeypatch.setattr(devices, "queue", fails)
     with pytest.raises(devices.NoDevice, match=r"an old driver cannot compile a kernel .*'generic'"):
         devices.working("0:0")

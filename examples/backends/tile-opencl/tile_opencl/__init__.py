@@ -1,1 +1,1 @@
-"""tilecore's backend for OpenCL devices, written from the documented contract alone."""
+"""A backend of tilecore for OpenCL devices, written from the documented contract alone."""

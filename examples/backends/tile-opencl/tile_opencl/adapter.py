@@ -1,4 +1,4 @@
-"""The execution backend ``opencl``: kernels on tensors of the host, through pyopencl."""
+"""The execution backend ``opencl``: runs kernels on tensors of the host, through pyopencl."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenCLAdapter(KernelAdapter):
         return (FORMAT,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Compiles the program with the device's driver. Raises LaunchError with what the driver says."""
+        """Compiles the program with the device's driver. Raises LaunchError with the driver's message."""
         import pyopencl as cl
 
         from tile_opencl.launch import Launch
@@ -37,9 +37,9 @@ class OpenCLAdapter(KernelAdapter):
         commands = queue(str(Target.parse(artifact.target).get("device")))
         try:
             program = json.loads(artifact.binary)
-            # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
+            # a driver for CPUs turns the threads into loops; with unrolled loops in them it compiles for minutes
             source = re.sub("#pragma unroll.*" if on_cpu(commands.device) else "$^", "", program["source"])
-            options = [*_exact(commands.device), *_right(commands.device), *program["options"]]
+            options = [*_rounding_options(commands.device), *_workarounds(commands.device), *program["options"]]
             built = cl.Program(commands.context, source).build(options=options)
         except (ValueError, cl.RuntimeError) as error:
             raise LaunchError(f"the driver does not compile {artifact.name}", found=str(error)) from None
@@ -47,14 +47,14 @@ class OpenCLAdapter(KernelAdapter):
         return LoadedKernel(launch, error=launch.words, owner=launch)
 
 
-def _exact(device: Any) -> list[str]:
-    """The option by which divisions and square roots are rounded once, where the device has it."""
+def _rounding_options(device: Any) -> list[str]:
+    """The option for correctly rounded divisions and square roots, where the device supports it."""
     import pyopencl as cl
 
-    has = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return ["-cl-fp32-correctly-rounded-divide-sqrt"] if has else []
+    supported = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return ["-cl-fp32-correctly-rounded-divide-sqrt"] if supported else []
 
 
-def _right(device: Any) -> list[str]:
-    """PoCL 3 compiles without optimization, because its optimizer writes past private memory around some barriers."""
+def _workarounds(device: Any) -> list[str]:
+    """No optimization for PoCL 3, whose optimized kernels write past private memory around some barriers."""
     return ["-cl-opt-disable"] if "Portable Computing Language, 3." in words(device) else []

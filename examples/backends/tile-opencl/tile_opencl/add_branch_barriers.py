@@ -1,6 +1,6 @@
-"""Adds a barrier at the end of each branch that holds one: PoCL 3 miscompiles the code behind such a branch.
+"""Adds a barrier at the end of each branch that contains one: PoCL 3 miscompiles the code after such a branch.
 
-All threads of the block take a branch that holds a barrier, so another barrier in it is allowed.
+All threads of the block take a branch that contains a barrier, so another barrier in it is allowed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def barriers(body: Stmt) -> list[Evaluate]:
 
 
 def _with_final_barrier(body: Stmt) -> Stmt:
-    """One side of a branch, with a barrier at its end where it holds one."""
+    """One side of a branch; where it contains a barrier, it also ends with one."""
     inside = barriers(body)
     if not inside:
         return body

@@ -1,4 +1,4 @@
-"""OpenCL C from thread IR, registered with TVM as ``target.build.tilecore_opencl``."""
+"""Emits OpenCL C from thread IR; registered with TVM as ``target.build.tilecore_opencl``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESERVED = frozenset(
     "dot cross length normalize distance mix clamp step sign radians degrees select shuffle half".split()
 ) | {f"{name}{lanes}" for name in NAMES for lanes in ("", 2, 3, 4, 8, 16)}
 TYPES = {
-    "bool": "uchar",  # pointers to bool are no parameters of kernels
+    "bool": "uchar",  # OpenCL C allows no pointers to bool as parameters of kernels
     "int8": "char", "uint8": "uchar", "int4": "char", "uint4": "uchar", "uint16": "ushort", "uint32": "uint",
     "int64": "long", "uint64": "ulong",
 }  # fmt: skip
@@ -34,7 +34,7 @@ def register() -> None:
 
 
 def build(module: Any, target: str) -> dict[str, str]:
-    """The module's source, and facts of its kernels as JSON."""
+    """The module's source, and the description of its kernels as JSON."""
     from tilecore.codegen.c_source import emit_module
 
     emitted = emit_module(module, dialect("cl_khr_fp64" in target))
@@ -42,7 +42,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 
 
 def dialect(has_double: bool) -> Dialect:
-    """OpenCL C as the emitter writes it."""
+    """The dialect of C that the emitter writes for OpenCL."""
     from tilecore.codegen.dialect import C_MATH, C_TYPES, Dialect
     from tilecore.codegen.forms import C
 
@@ -65,33 +65,33 @@ def dialect(has_double: bool) -> Dialect:
         thread_index=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
         types=types,
         math=C_MATH,
-        values=dict.fromkeys(warps, without_warps),
-        statements={**dict.fromkeys(warps, without_warps), **dict.fromkeys(waits, landed)},
+        values=dict.fromkeys(warps, refuse_warps),
+        statements={**dict.fromkeys(warps, refuse_warps), **dict.fromkeys(waits, emit_no_wait)},
         restrict="restrict",
         reserved=RESERVED,
         forms=replace(C, suffixes={"uint32": "u", "int64": "l", "uint64": "ul"}, printed=printed),
         spaces={"global": "global", "shared": "local"},
         aliased=lambda kind: f"tc_any_{kind}" if kind in NAMES[2:] else kind,
-        calls_narrow_abs=True,  # NVIDIA's compiler computes some of them wrong where it finds them in a choice
+        calls_narrow_abs=True,  # NVIDIA's compiler miscompiles some of them inside of selects
     )
 
 
 def head(kernel: KernelHead) -> str:
-    """The kernel's head. The last two parameters are the launcher's: the failed assertion's index, memory for votes."""
+    """The kernel's signature. The launcher adds two parameters: the index of a failed assertion, memory for votes."""
     size = ", ".join(map(str, kernel.threads))
-    own = [("global int*", "tc_failed"), ("local int*", "tc_votes")]
-    parameters = ", ".join(f"{kind} {name}" for kind, name in [*kernel.parameters, *own])
+    launcher_parameters = [("global int*", "tc_failed"), ("local int*", "tc_votes")]
+    parameters = ", ".join(f"{kind} {name}" for kind, name in [*kernel.parameters, *launcher_parameters])
     return f"kernel __attribute__((reqd_work_group_size({size}))) void {kernel.symbol}({parameters})"
 
 
-def without_warps(emit: Any, node: Any) -> Any:
+def refuse_warps(emit: Any, node: Any) -> Any:
     from tilecore.codegen.refusal import refuse
 
     return refuse(node, "opencl", "OpenCL C 1.2 has no warps in a work-group: use T.sync_threads")
 
 
-def landed(emit: Any, node: Any) -> None:
-    """Copies are done when they are written: nothing is waited for."""
+def emit_no_wait(emit: Any, node: Any) -> None:
+    """Emits nothing for a wait: copies are not asynchronous here."""
 
 
 CODEGEN = Codegen(function=FUNCTION, emits="cl", register=register)

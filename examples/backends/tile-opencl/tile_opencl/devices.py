@@ -1,4 +1,4 @@
-"""The OpenCL devices of this machine. pyopencl is imported when one is asked for."""
+"""The OpenCL devices of this machine. pyopencl is imported when a device is asked for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ INSTALL = "pip install pyopencl, and a driver; PoCL runs kernels on the CPU: apt
 
 
 class NoDevice(Exception):
-    """There is no usable OpenCL device; the message says why, and what to do."""
+    """There is no usable OpenCL device. The message says why, and what to do."""
 
 
 @functools.cache
 def device(place: str) -> Any:
-    """pyopencl's device at ``platform:device``, both counted from 0. Raises NoDevice."""
+    """The device of pyopencl with the indices ``platform:device``, both from 0. Raises NoDevice."""
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -23,9 +23,13 @@ def device(place: str) -> Any:
         platforms = cl.get_platforms()
     except cl.Error as error:
         raise NoDevice(f"there is no OpenCL platform ({error}); {INSTALL}") from None
-    devices = {f"{p}:{d}": one for p, platform in enumerate(platforms) for d, one in enumerate(platform.get_devices())}
+    devices = {
+        f"{p}:{d}": cl_device
+        for p, platform in enumerate(platforms)
+        for d, cl_device in enumerate(platform.get_devices())
+    }
     if place not in devices:
-        available = ", ".join(f"{where} {one.name.strip()}" for where, one in devices.items()) or "none"
+        available = ", ".join(f"{where} {cl_device.name.strip()}" for where, cl_device in devices.items()) or "none"
         raise NoDevice(f"there is no OpenCL device {place} (there are: {available}); {INSTALL}")
     return devices[place]
 
@@ -33,33 +37,34 @@ def device(place: str) -> Any:
 @functools.cache
 def working(place: str) -> Any:
     """The device, after its driver has compiled a kernel. Raises NoDevice."""
-    one = device(place)
+    cl_device = device(place)
     import pyopencl as cl
 
     try:
         cl.Program(queue(place).context, "kernel void nothing(global int* x) { x[0] = 1; }").build()
     except cl.Error as error:
-        said = " ".join(str(error).split())[:300]
+        driver_message = " ".join(str(error).split())[:300]
         raise NoDevice(
-            f"the driver of {words(one)} cannot compile a kernel ({said}); try another driver: {INSTALL}"
+            f"the driver of {words(cl_device)} cannot compile a kernel ({driver_message}); "
+            f"try another driver: {INSTALL}"
         ) from None
-    return one
+    return cl_device
 
 
-def words(one: Any) -> str:
-    """The device in words: its name, platform, driver and language."""
-    parts = (one.name, one.platform.name, one.driver_version, one.opencl_c_version)
+def words(cl_device: Any) -> str:
+    """A description of the device: its name, platform, driver and language."""
+    parts = (cl_device.name, cl_device.platform.name, cl_device.driver_version, cl_device.opencl_c_version)
     return ", ".join(part.strip() for part in parts)
 
 
-def on_cpu(one: Any) -> bool:
+def on_cpu(cl_device: Any) -> bool:
     """Whether the device is the host's processor."""
-    return bool(one.type & 2)  # CL_DEVICE_TYPE_CPU
+    return bool(cl_device.type & 2)  # CL_DEVICE_TYPE_CPU
 
 
 @functools.cache
 def queue(place: str) -> Any:
-    """The queue of a device, in a context of its own."""
+    """The command queue of a device, in a context of its own."""
     import pyopencl as cl
 
     return cl.CommandQueue(cl.Context([device(place)]))

@@ -1,6 +1,6 @@
-"""Launches kernels: wraps the memory of tensors as OpenCL buffers, and reads back the ones that kernels write.
+"""Launches kernels: wraps the memory of tensors in OpenCL buffers, and reads back the buffers that kernels write.
 
-A buffer is made with ``CL_MEM_USE_HOST_PTR``: a device that shares the host's memory works in it, another copies.
+Buffers are created with ``CL_MEM_USE_HOST_PTR``: devices that share the host's memory use it in place, others copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLAGS = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
 
 
 class Launch:
-    """A function of the addresses of slots and grids, as ``LoadedKernel`` says. Calls take turns."""
+    """The launch function of a ``LoadedKernel``, of the addresses of slots and grids. A lock serializes calls."""
 
     def __init__(self, artifact: Artifact, commands: Any, program: Any) -> None:
         self.queue, self.read, self.lock = commands, CallReader(artifact), threading.Lock()
@@ -52,7 +52,7 @@ class Launch:
         return 0
 
     def _buffers(self, tensors: Sequence[TensorSlot]) -> list[Any]:
-        """A buffer for each tensor; tensors at one address have one; None for those without elements."""
+        """The buffer of each tensor. Tensors at one address share a buffer; empty tensors have None."""
         largest: dict[int, int] = {}
         for tensor in tensors:
             largest[tensor.address] = max(tensor.nbytes, largest.get(tensor.address, 0))

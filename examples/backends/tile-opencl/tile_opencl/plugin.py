@@ -1,4 +1,4 @@
-"""The hooks of tile-opencl. Its modules are light: pyopencl and TVM are imported when a kernel needs them."""
+"""The hook implementations of tile-opencl. Importing them is cheap: pyopencl and TVM are imported when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target ``opencl``: its attributes and capabilities, from the device."""
+"""The target ``opencl``: its attributes and capabilities, which are read from the device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
 
 FIRST = "0:0"
-# what every OpenCL 1.2 device of the full profile has at least; where there is none, kernels are compiled for that
+# the minimum of OpenCL 1.2's full profile, for which kernels are compiled where there is no device
 LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
 # the element types that the headers define
 DTYPES = (
@@ -19,31 +19,37 @@ EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
 
 
 def resolve(target: Target) -> Target:
-    """The target with the device's limits where the user has given none."""
+    """The target with the limits of the device where the user has set none."""
     try:
-        one = device(str(target.get("device")))
-        has = ",".join(name for name in one.extensions.split() if name in EXTENSIONS)
-        limits = {"threads": one.max_work_group_size, "local_bytes": one.local_mem_size, "extensions": has}
+        cl_device = device(str(target.get("device")))
+        extensions = ",".join(name for name in cl_device.extensions.split() if name in EXTENSIONS)
+        limits = {
+            "threads": cl_device.max_work_group_size,
+            "local_bytes": cl_device.local_mem_size,
+            "extensions": extensions,
+        }
     except NoDevice:
         limits = LEAST
     return target.with_attributes(**{name: v for name, v in limits.items() if target.get(name) is None})
 
 
-def has(target: Target, extension: str) -> bool:
+def has_extension(target: Target, extension: str) -> bool:
     return extension in str(target.get("extensions")).split(",")
 
 
 def detect() -> Presence:
-    """The device. One on the host's processor counts as absent, so that "auto" does not choose it before cpu."""
+    """The device. A device that is the host's processor counts as absent, so that "auto" prefers the target cpu."""
     try:
-        one = device(FIRST)
-        return Presence(not on_cpu(one), words(one) + " (this processor, which cpu drives too)" * on_cpu(one))
+        cl_device = device(FIRST)
+        return Presence(
+            not on_cpu(cl_device), words(cl_device) + " (this processor, which cpu drives too)" * on_cpu(cl_device)
+        )
     except NoDevice as error:
         return Presence(False, f"{error}; kernels can still be compiled to source")
 
 
 def capabilities(target: Target) -> Capabilities:
-    missing = set() if has(target, "cl_khr_fp64") else {"float64"}
+    missing = set() if has_extension(target, "cl_khr_fp64") else {"float64"}
     return Capabilities(
         dtypes=frozenset(DTYPES) - missing,
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),

@@ -1,4 +1,4 @@
-"""Puts the headers into the source, so that a compiled or exported kernel needs no file of this package."""
+"""Inlines the headers into the source, so that a compiled or exported kernel needs no file of this package."""
 
 from __future__ import annotations
 

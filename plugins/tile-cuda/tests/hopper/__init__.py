@@ -1,1 +1,1 @@
-"""How kernels are lowered for sm_90a, on the simulated device."""
+"""Tests of the lowering for sm_90a, on the simulated device."""

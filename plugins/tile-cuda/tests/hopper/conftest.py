@@ -1,4 +1,4 @@
-"""All of these need the target and, to run what is emitted, a compiler of the host's."""
+"""All of these tests need the target and, to run the emitted source, a C++ compiler of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels with products of tiles, in many forms."""
+"""Kernels with T.gemm, in many forms."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ TF32 = {CONFIGS.TL_ALLOW_TF32: True}
 def matmul(
     m: Any, n: Any, k: Any, tile: tuple[int, int, int] = (128, 64, 64), kinds: Kinds = HALF, out: str | None = None,
     ta: bool = False, tb: bool = False, threads: int = 128, stages: int = 2, policy: Any = T.GemmWarpPolicy.Square,
-    held: bool = False, disable_tma: bool = False, cleared: bool = True,
+    a_in_registers: bool = False, disable_tma: bool = False, cleared: bool = True,
 ) -> Any:  # fmt: skip
-    """C [m, n] = A B: A [m, k], or [k, m] with ``ta``; B [k, n], or [n, k] with ``tb``. Sizes may be symbolic. out: the
-    type of C (that of the sums). held: A goes through a fragment. cleared: by T.clear in front of the loop, rather than
-    by the first product."""
+    """C [m, n] = A B: A [m, k], or [k, m] with ``ta``; B [k, n], or [n, k] with ``tb``. Sizes may be symbolic.
+
+    out: the type of C (by default that of the accumulator). a_in_registers: A goes through a fragment. cleared: T.clear
+    in front of the loop clears the accumulator, rather than the first T.gemm.
+    """
     rows, columns, depth = tile
     a_kind, b_kind, c_kind = kinds
     out = out or c_kind
@@ -36,7 +38,7 @@ def matmul(
         with T.Kernel(T.ceildiv(n, columns), T.ceildiv(m, rows), threads=threads) as (bx, by):
             a = T.alloc_shared((depth, rows) if ta else (rows, depth), a_kind)
             b = T.alloc_shared((columns, depth) if tb else (depth, columns), b_kind)
-            left = T.alloc_fragment((depth, rows) if ta else (rows, depth), a_kind) if held else a
+            left = T.alloc_fragment((depth, rows) if ta else (rows, depth), a_kind) if a_in_registers else a
             c = T.alloc_fragment((rows, columns), c_kind)
             if cleared:
                 T.clear(c)
@@ -49,7 +51,7 @@ def matmul(
                     T.copy(B[bx * columns, step * depth], b)
                 else:
                     T.copy(B[step * depth, bx * columns], b)
-                if held:
+                if a_in_registers:
                     T.copy(a, left)
                 clears = False if cleared else step == 0
                 T.gemm(left, b, c, transpose_A=ta, transpose_B=tb, policy=policy, clear_accum=clears)
@@ -70,7 +72,7 @@ def product(a: np.ndarray, b: np.ndarray, ta: bool = False, tb: bool = False) ->
 
 
 def multiplied(sizes: Sequence[int], *off: CONFIGS, symbolic: Sequence[Any] | None = None, **options: Any) -> Any:
-    """The kernel of ``matmul`` for these sizes, which has multiplied right."""
+    """The compiled kernel of ``matmul`` for these sizes, after its result has been checked."""
     kinds, ta, tb = (options.get(name, usual) for name, usual in (("kinds", HALF), ("ta", False), ("tb", False)))
     kernel = built(matmul(*(symbolic or sizes), **options), *off, configs=TF32)
     out = element(options.get("out") or kinds[2])

@@ -1,4 +1,4 @@
-"""Kernels for sm_90a on the simulated device: compiled, run and looked into."""
+"""Helpers that compile, run and inspect kernels for sm_90a on the simulated device."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Kinds = tuple[str, str, str]
 
 def built(func: Any, *off: CONFIGS, target: str = TARGET, configs: dict[CONFIGS, Any] | None = None) -> Any:
     """The kernel; ``off``: pass configurations to set."""
-    wanted = {**(configs or {}), **dict.fromkeys(off, True)}
-    return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=wanted)
+    settings = {**(configs or {}), **dict.fromkeys(off, True)}
+    return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=settings)
 
 
 def element(dtype: str) -> np.dtype:
@@ -28,7 +28,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def small(dtype: str, shape: Sequence[int], seed: int = 0, most: int = 3) -> np.ndarray:
-    """Whole numbers within +-most, whose products and sums every type holds exactly."""
+    """Integers within +-most, whose products and sums are exact in every type."""
     least = 0 if dtype.startswith("uint") else -most
     return np.random.default_rng(seed).integers(least, most + 1, shape).astype(element(dtype))
 
@@ -37,22 +37,22 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def equal(got: np.ndarray, wanted: np.ndarray) -> None:
-    np.testing.assert_array_equal(wide(got), wide(wanted))
+def equal(got: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(wide(got), wide(expected))
 
 
 def as_interpreted(func: Any, kernel: Any, *args: Any, rtol: float = 0, atol: float = 0) -> None:
-    """The kernel writes what the interpreter does."""
-    got, wanted = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    """Checks that the kernel writes the same as the interpreter."""
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     kernel(*got)
-    interpret(func.ir, *wanted)
-    for mine, other in zip(got, wanted, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_allclose(wide(mine), wide(other), rtol=rtol, atol=atol)
 
 
 def rows(kernel: Any, topic: str) -> list[dict[str, Any]]:
-    """What the compiler noted of a topic."""
+    """The notes of the compiler on a topic."""
     return [dict(row) for row in kernel.explain().data.get(topic, ())]
 
 
@@ -62,13 +62,13 @@ def chosen(kernel: Any, op: str) -> list[str]:
 
 
 def declined(kernel: Any, op: str, implementation: str) -> set[str]:
-    """Why operations of this sort were not done so."""
-    found = [why for row in rows(kernel, "tile_ops") if row["op"] == op for why in row["declined"]]
-    return {reason for name, reason in found if name == implementation}
+    """The reasons why this implementation was not chosen for a tile operation."""
+    names_and_reasons = [why for row in rows(kernel, "tile_ops") if row["op"] == op for why in row["declined"]]
+    return {reason for name, reason in names_and_reasons if name == implementation}
 
 
 def refusals(kernel: Any) -> set[str]:
-    """Why warps have no roles, or threads fill tiles."""
+    """The reasons why warps have no roles, or why threads load tiles."""
     return {row["declined"] for row in rows(kernel, "warp_roles") if "declined" in row}
 
 

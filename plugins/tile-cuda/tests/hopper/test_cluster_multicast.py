@@ -1,4 +1,4 @@
-"""Blocks in pairs, which load a tile that both need once: results, choices, reasons, and planted bugs."""
+"""Cluster multicast, where two blocks load a common tile once: results, choices, reasons, and planted bugs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def reasons(kernel):
 
 
 def axis(kernel):
-    """The axis of the grid along which blocks make pairs."""
-    found = [re.search(r"pairs along (\w+) side", row["order"]) for row in rows(kernel, "blocks")]
-    return found[0].group(1) if found and found[0] else None
+    """The axis of the grid along which blocks form clusters."""
+    matches = [re.search(r"pairs along (\w+) side", row["order"]) for row in rows(kernel, "blocks")]
+    return matches[0].group(1) if matches and matches[0] else None
 
 
 def checked(sizes, *, pairs=None, target=FOUR, **options):
@@ -50,7 +50,7 @@ def checked(sizes, *, pairs=None, target=FOUR, **options):
 # -- where they are made ---------------------------------------------------------------------------------------------
 
 
-def test_rows_in_the_middle_of_sectors_make_pairs():
+def test_rows_inside_of_sectors_use_multicast():
     kernel = checked((256, 136, 200), **TILE)  # rows of 400 and 272 bytes; four tiles by three
     assert axis(kernel) == "by"
     assert "b for both blocks of a cluster" in str(kernel.explain())
@@ -59,7 +59,7 @@ def test_rows_in_the_middle_of_sectors_make_pairs():
 
 
 @pytest.mark.parametrize("sizes", [(256, 136, 208), (256, 144, 200), (256, 128, 256)])
-def test_rows_of_whole_sectors_make_none(sizes):
+def test_rows_of_whole_sectors_use_no_multicast(sizes):
     kernel = checked(sizes, **TILE)
     assert axis(kernel) is None
     (reason,) = reasons(kernel)
@@ -68,7 +68,7 @@ def test_rows_of_whole_sectors_make_none(sizes):
     assert f"blocks form no clusters: {reason}" in str(kernel.explain())
 
 
-def test_sizes_of_the_call_make_none():
+def test_symbolic_sizes_use_no_multicast():
     m = T.dynamic("m")
     kernel = built(matmul(m, 136, 200, **TILE), target=FOUR)
     assert axis(kernel) is None  # three tiles along the other axis
@@ -88,7 +88,7 @@ def test_an_odd_number_of_blocks():
     assert reasons(kernel) == {"no axis of the grid is known to have an even number of blocks"}
 
 
-def test_they_are_asked_for_and_refused():
+def test_multicast_that_is_asked_for_and_refused():
     assert axis(checked((256, 128, 256), pairs=True, **TILE)) is not None
     kernel = checked((256, 136, 200), pairs=False, **TILE)
     assert reasons(kernel) == {"TL_BLOCK_PAIRS is False"}
@@ -96,7 +96,7 @@ def test_they_are_asked_for_and_refused():
 
 def test_one_multiprocessor():
     kernel = checked((256, 136, 200), target="cuda -arch=sm_90a -multiprocessors=1", tile=(64, 64, 64), stages=6)
-    assert axis(kernel) is not None or reasons(kernel) == {"the kernel is laid out for 1 multiprocessor"}
+    assert axis(kernel) is not None or reasons(kernel) == {"the kernel is compiled for 1 multiprocessor"}
 
 
 def test_without_persistent_blocks():
@@ -113,7 +113,7 @@ FORMS = [
     {"tile": (128, 64, 32)},
     {"ta": True, "tile": (128, 64, 64)},
     {"threads": 256, "tile": (128, 64, 64)},
-    {"held": True},
+    {"a_in_registers": True},
     {"stages": 4},
     {"out": "float32"},
     {"kinds": ("float8_e4m3fn", "float8_e4m3fn", "float32"), "tb": True, "out": "float32", "tile": (64, 64, 64)},
@@ -229,10 +229,10 @@ def adapter():
 def run(adapter, change=lambda source: source):
     sizes = (256, 136, 328)
     kernel = built(matmul(*sizes, **TILE), target=FOUR)
-    made = dataclasses.replace(kernel.artifact, source=change(kernel.artifact.source))
+    artifact = dataclasses.replace(kernel.artifact, source=change(kernel.artifact.source))
     a, b = operands(sizes, (HALF, HALF, "float32"), most=1)
     c = np.zeros(sizes[:2], np.float16)
-    Launcher(made, adapter.load(made), adapter, 1)(a, b, c)
+    Launcher(artifact, adapter.load(artifact), adapter, 1)(a, b, c)
     return wide(c), product(a, b)
 
 
@@ -245,9 +245,9 @@ def test_a_planted_bug_is_named(bug, adapter):
     pattern, replacement, kinds = BUGS[bug]
 
     def change(source):
-        made, count = re.subn(pattern, replacement, source)
+        changed_source, count = re.subn(pattern, replacement, source)
         assert count, f"{pattern} is not in\n{source}"
-        return made
+        return changed_source
 
     with pytest.raises(SimulationError) as caught:
         run(adapter, change)

@@ -1,4 +1,4 @@
-"""Kernels of other forms than one loop and one product: whatever is filled in turn is used in the same turn."""
+"""Kernels with several loops and products: each use of a circular buffer reads the iteration that was loaded for it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_two_products_of_one_tile(stages, threads):
 
 
 @pytest.mark.parametrize("through", ["registers", "memory", "both"])
-def test_a_product_of_a_product(through):
+def test_chained_products(through):
     @T.prim_func
     def chained(
         A: T.Tensor((256, 192), HALF), B: T.Tensor((192, 64), HALF), D: T.Tensor((64, 128), HALF),
@@ -60,19 +60,19 @@ def test_a_product_of_a_product(through):
         with T.Kernel(2, threads=256) as by:
             a, b, d = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 128), HALF)
             c, e = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 128), "float32")
-            held, kept = T.alloc_fragment((128, 64), HALF), T.alloc_shared((128, 64), HALF)
+            cast_fragment, cast_tile = T.alloc_fragment((128, 64), HALF), T.alloc_shared((128, 64), HALF)
             T.clear(e)
             for k in T.Pipelined(3, num_stages=2):
                 T.copy(A[by * 128, k * 64], a)
                 T.copy(B[k * 64, 0], b)
                 T.gemm(a, b, c, transpose_B=True, clear_accum=True)
-                T.copy(c, held)
+                T.copy(c, cast_fragment)
                 T.copy(D, d)
                 if through != "registers":
-                    T.copy(held, kept)
-                    T.gemm(kept, d, e)
+                    T.copy(cast_fragment, cast_tile)
+                    T.gemm(cast_tile, d, e)
                 if through != "memory":
-                    T.gemm(held, d, e)
+                    T.gemm(cast_fragment, d, e)
             T.copy(e, E[by * 128, 0])
 
     args = [small(HALF, (256, 192), 0, 1), small(HALF, (192, 64), 1, 1), small(HALF, (64, 128), 2, 1)]
@@ -82,7 +82,7 @@ def test_a_product_of_a_product(through):
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_two_loops_over_one_ring(stages):
+def test_two_loops_over_one_circular_buffer(stages):
     @T.prim_func
     def twice(
         A: T.Tensor((256, 192), HALF), B: T.Tensor((192, 64), HALF), D: T.Tensor((256, 128), HALF),
@@ -110,7 +110,7 @@ def test_two_loops_over_one_ring(stages):
 
 @pytest.mark.parametrize("stages", [2, 4])
 def test_a_loop_in_a_loop(stages):
-    """The inner one has another number of steps each time."""
+    """The inner loop has another number of steps each time."""
 
     @T.prim_func
     def nested(A: T.Tensor((256, 256), HALF), B: T.Tensor((256, 64), HALF), C: T.Tensor((3, 256, 64), HALF)):
@@ -128,7 +128,7 @@ def test_a_loop_in_a_loop(stages):
     same(nested, small(HALF, (256, 256), 0, 1), small(HALF, (256, 64), 1), zeros(3, 256, 64))
 
 
-def test_a_ring_that_is_filled_in_an_if():
+def test_a_circular_buffer_that_is_loaded_in_an_if():
     @T.prim_func
     def chosen_tile(
         A: T.Tensor((256, 256), HALF), B: T.Tensor((256, 64), HALF), F: T.Tensor((4,), "int32"),
@@ -171,8 +171,8 @@ def test_one_tile_before_the_loop_and_others_in_it():
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_tile_that_is_filled_before_the_loop_and_in_it(again):
-    """Nobody's ring: the loop's own and the kernel's turns cannot be counted as one."""
+def test_a_tile_that_is_loaded_before_the_loop_and_in_it(again):
+    """It gets no circular buffer: iterations of the loop and of the kernel cannot be counted together."""
 
     @T.prim_func
     def before(
@@ -248,8 +248,8 @@ def test_sums_that_are_added_to_what_is_there():
 
 
 @pytest.mark.parametrize("depth", [64, 62])
-def test_tiles_in_turn_by_the_user(depth):
-    """What a tensor store still reads is not filled with the next step's tiles."""
+def test_persistent_blocks_by_the_user(depth):
+    """Memory that a TMA store still reads is not overwritten by the tiles of the next step."""
 
     @T.prim_func
     def serial(A: T.Tensor((512, depth), HALF), B: T.Tensor((depth, 64), HALF), C: T.Tensor((512, 64), HALF)):
@@ -268,7 +268,7 @@ def test_tiles_in_turn_by_the_user(depth):
 
 @pytest.mark.parametrize("off", [(), (CONFIGS.TL_DISABLE_PERSISTENT_BLOCKS,), (CONFIGS.TL_DISABLE_WARP_SPECIALIZED,)])
 def test_a_result_that_is_stored_where_tiles_were(off):
-    """Warps that are done with their products wait for those that still read the tiles."""
+    """Warps whose products have ended wait for the warps that still read the tiles."""
 
     @T.prim_func
     def stored(A: T.Tensor((256, 64), HALF), B: T.Tensor((64, 256), HALF), C: T.Tensor((256, 256), HALF)):
@@ -288,7 +288,7 @@ def test_a_result_that_is_stored_where_tiles_were(off):
     as_interpreted(stored, kernel, *args)
 
 
-def test_one_block_whose_ring_goes_round_many_times():
+def test_one_block_whose_circular_buffer_has_many_phases():
     @T.prim_func
     def long(A: T.Tensor((64, 32 * 41), HALF), C: T.Tensor((64, 64), "float32")):
         with T.Kernel(1, threads=128):
@@ -304,7 +304,7 @@ def test_one_block_whose_ring_goes_round_many_times():
 
 
 def test_threads_that_read_a_tile_beside_the_product():
-    """And a row of sums of it, of every element type of the loop."""
+    """The threads also sum the rows of the tile that wgmma reads."""
 
     @T.prim_func
     def both(

@@ -1,4 +1,4 @@
-"""What is emitted compiles for sm_90a, with products that run on their own and sums that stay in registers."""
+"""Emitted source compiles for sm_90a, with asynchronous wgmma and accumulators that stay in registers."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def compiler():
 
 
 def compiled(compiler, kernel) -> str:
-    """What the assembler says of it."""
+    """The messages of ptxas for a kernel."""
     options = ["-gencode=arch=compute_90a,code=sm_90a", "-std=c++17", "-Xptxas", "-v", "-Werror=all-warnings"]
     options += ["-diag-suppress=177,550"]  # names that are defined, and not used
-    binary, said = compiler.compile(body(kernel), toolchain.INCLUDE, options, "kernel")
-    assert binary is not None, said[:3000]
-    return said
+    binary, ptxas_log = compiler.compile(body(kernel), toolchain.INCLUDE, options, "kernel")
+    assert binary is not None, ptxas_log[:3000]
+    return ptxas_log
 
 
-def runs_free(said: str) -> None:
-    assert "C75" not in said, "the compiler runs products one after another\n" + said
-    spilled = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", said)
+def runs_free(ptxas_log: str) -> None:
+    assert "C75" not in ptxas_log, "the compiler runs products one after another\n" + ptxas_log
+    spilled = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", ptxas_log)
     assert spilled
-    assert {number for row in spilled for number in row} == {"0"}, said
+    assert {number for row in spilled for number in row} == {"0"}, ptxas_log
 
 
 PRODUCTS = {
@@ -60,7 +60,7 @@ PRODUCTS = {
     "half sums": {**WIDE, "kinds": ("float16",) * 3},
     "A turned": {**WIDE, "ta": True},
     "both turned": {**WIDE, "ta": True, "tb": True},
-    "A in registers": {"tile": (128, 128, 64), "threads": 256, "held": True},
+    "A in registers": {"tile": (128, 128, 64), "threads": 256, "a_in_registers": True},
     "fp8": {**WIDE, "tb": True, "kinds": (E4M3, E5M2, "float32"), "out": BF16, "tile": (128, 256, 128)},
     "whole numbers": {**WIDE, "tb": True, "kinds": ("int8", "uint8", "int32"), "tile": (128, 256, 128)},
     "tf32": {**WIDE, "tb": True, "kinds": ("float32",) * 3, "tile": (128, 256, 32)},
@@ -89,7 +89,7 @@ def test_products_with_a_part_off(compiler, key):
 
 
 @pytest.mark.xfail(strict=True, reason="K may be 0: ptxas puts the zeros of the sums between the products (C7515)")
-def test_sizes_of_the_call(compiler):
+def test_symbolic_sizes(compiler):
     runs_free(compiled(compiler, built(matmul(*SYMBOLS, **WIDE))))
 
 
@@ -129,5 +129,5 @@ def test_attention(compiler, dim, mask):
 
 
 @pytest.mark.parametrize("through_memory", [False, True])
-def test_a_product_of_a_product(compiler, through_memory):
+def test_chained_products(compiler, through_memory):
     runs_free(compiled(compiler, built(chained(through_memory))))

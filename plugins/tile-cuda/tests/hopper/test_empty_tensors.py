@@ -1,4 +1,4 @@
-"""Tensors without elements and a grid that is not empty: the bulk copies' maps of them are in nobody's way."""
+"""Empty tensors with a grid that is not empty: their tensor maps do not prevent the launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def product(depth):
 
 
 @pytest.mark.parametrize("depth", [0, K], ids=["of the kernel", "of the call"])
-def test_a_product_over_nothing(depth):
+def test_a_gemm_with_empty_k(depth):
     kernel = tilecore.compile(product(depth), target=TARGET)
     if depth is K:
         assert "tensor_load" in kernel.artifact.source

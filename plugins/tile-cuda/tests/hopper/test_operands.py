@@ -1,4 +1,4 @@
-"""Products of warpgroups: every type of operands, stored in every way, A in registers, and how groups share them."""
+"""wgmma: every operand type, every storage order, A in registers, and the grid of warpgroups."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ def test_halves_in_every_order(kinds, ta, tb):
     assert all_by_warpgroups(multiplied((192, 136, 96), kinds=kinds, ta=ta, tb=tb, tile=(64, 128, 32)))
 
 
-@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("a_in_registers", [False, True])
 @pytest.mark.parametrize("kinds", [*EIGHTS, *WHOLE, SINGLE], ids="-".join)
-def test_other_types_along_k(kinds, held):
-    kernel = multiplied((128, 80, 192), kinds=kinds, tb=True, tile=(64, 48, 64), held=held, stages=3)
+def test_other_types_along_k(kinds, a_in_registers):
+    kernel = multiplied(
+        (128, 80, 192), kinds=kinds, tb=True, tile=(64, 48, 64), a_in_registers=a_in_registers, stages=3
+    )
     assert all_by_warpgroups(kernel)
     words = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8", "uint8": "u8", "float32": "tf32"}
     assert f"_{words[kinds[0]]}_{words[kinds[1]]}_" in body(kernel)
-    assert ("tc_wgmma_held_" in body(kernel)) == held
+    assert ("tc_wgmma_held_" in body(kernel)) == a_in_registers
 
 
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (True, True)])
 @pytest.mark.parametrize("kinds", [EIGHTS[0], WHOLE[0], SINGLE], ids="-".join)
-def test_other_types_across_k_go_by_warps(kinds, ta, tb):
+def test_other_types_across_k_use_mma_sync(kinds, ta, tb):
     kernel = multiplied((64, 64, 64), kinds=kinds, ta=ta, tb=tb, tile=(64, 64, 32))
     assert set(chosen(kernel, "gemm")) == {"mma.sync"}
     name = "A" if ta else "B"
@@ -53,7 +55,7 @@ def test_other_types_across_k_go_by_warps(kinds, ta, tb):
 @pytest.mark.parametrize("threads", [128, 256])
 @pytest.mark.parametrize("tb", [False, True])
 def test_a_in_registers(kinds, threads, tb):
-    kernel = multiplied((256, 64, 128), kinds=kinds, tile=(128, 64, 64), threads=threads, tb=tb, held=True)
+    kernel = multiplied((256, 64, 128), kinds=kinds, tile=(128, 64, 64), threads=threads, tb=tb, a_in_registers=True)
     assert all_by_warpgroups(kernel)
     assert count(kernel, "tc_wgmma_held_") >= 4
 
@@ -61,7 +63,7 @@ def test_a_in_registers(kinds, threads, tb):
 @pytest.mark.parametrize("rows", [64, 128, 192, 256])
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("policy", [POLICIES.Square, POLICIES.FullRow, POLICIES.FullCol], ids=str)
-def test_how_warpgroups_share_a_product(rows, groups, policy):
+def test_the_grid_of_warpgroups(rows, groups, policy):
     kernel = multiplied((rows, 192, 64), tile=(rows, 96, 32), threads=128 * groups, policy=policy, tb=True)
     assert all_by_warpgroups(kernel)
 
@@ -77,7 +79,7 @@ def test_every_width(columns):
     ("columns", "widest"), [(8, 8), (24, 24), (32, 32), (72, 24), (80, 80), (112, 112), (320, 160)]
 )
 def test_widths_of_whole_numbers(columns, widest):
-    """There are instructions of 8, of 24 and of multiples of 16 columns."""
+    """Integer instructions have 8, 24, or a multiple of 16 columns."""
     kernel = multiplied((64, columns, 96), kinds=WHOLE[1], tile=(64, columns, 32), tb=True)
     assert all_by_warpgroups(kernel)
     assert f"tc_wgmma_n{widest}k32_s8_u8_s32" in body(kernel)
@@ -118,7 +120,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_warpgroups_cannot_multiply(name):
+def test_operands_that_wgmma_cannot_read(name):
     options, reason = REFUSED[name]
     kernel = multiplied((128, 96, 128), **options)
     assert declined(kernel, "gemm", "wgmma") == {reason}

@@ -1,4 +1,4 @@
-"""Products that run on into the next step of their loop: attention in several forms, with and without, is the same."""
+"""Overlapped wgmma: several forms of attention have the same results with and without the overlap."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_attention(name):
     length, dim, mask = options["length"], options["dim"], options["mask"]
     q, k, v = inputs(length, dim)
     tiles = -(-length // options.get("keys", 64))
-    wanted = reference(q, k, v, mask, mask == "odd" and tiles % 2 == 0)
+    expected = reference(q, k, v, mask, mask == "odd" and tiles % 2 == 0)
     results = []
     for off in ((), (CONFIGS.TL_DISABLE_PRODUCT_OVERLAP,)):
         kernel = built(func, *off)
@@ -118,13 +118,13 @@ def test_attention(name):
         assert [row["products"] for row in rows(kernel, "overlaps")] == ([] if off else [2])
         out = np.zeros((length, dim), np.float16)
         kernel(q, k, v, out)
-        np.testing.assert_allclose(wide(out), wanted, atol=2e-3)
+        np.testing.assert_allclose(wide(out), expected, atol=2e-3)
         results.append(out)
     np.testing.assert_array_equal(*results)
 
 
 def test_the_first_step_alone_pays_for_its_mask():
-    """What k == 0 decides is decided in the copy of the first step."""
+    """A condition k == 0 is decided in the peeled first iteration."""
     text = body(built(attention(200)))
     first, loop = text.split("for (int i = 1;", 1)
     assert "< 200" in first.split("tc_wgmma", 1)[1]
@@ -133,16 +133,16 @@ def test_the_first_step_alone_pays_for_its_mask():
 
 LOOPS = {
     "other statements follow its last matrix product": "after",
-    "threads load tiles in it": "copied",
+    "threads, not the producer warp, load tiles in it": "copied",
     "its iterations allocate buffers or bind values": "own",
     "both its first statements and its last matrix product use s": "same sums",
     "it has no wgmma": "conditional",
 }
 
 
-def loop_of(what):
-    """A loop of two products, the second of which cannot run on into the next step for ``what``."""
-    rows_of_b = 60 if what == "copied" else 64
+def loop_of(obstacle):
+    """A loop of two products, of which the second cannot overlap with the next step because of ``obstacle``."""
+    rows_of_b = 60 if obstacle == "copied" else 64
 
     @T.prim_func
     def declines(A: T.Tensor((128, 192), HALF), B: T.Tensor((192, rows_of_b), HALF), C: T.Tensor((128, 64), "float32")):
@@ -154,22 +154,22 @@ def loop_of(what):
             for i in T.Pipelined(3, num_stages=2):
                 T.copy(A[by * 64, i * 64], a)
                 T.copy(B[i * 64, 0], b)
-                if what == "own":
+                if obstacle == "own":
                     mine = T.alloc_fragment((64, 64), "float32")
                     T.gemm(a, b, mine, clear_accum=True)
                     for x, y in T.Parallel(64, 64):
                         o[x, y] += mine[x, y]
-                elif what == "same sums":
+                elif obstacle == "same sums":
                     T.gemm(a, b, s, clear_accum=i > 1)
                     for x, y in T.Parallel(64, 64):
                         o[x, y] += s[x, y]
                     T.gemm(a, b, s)
-                elif what == "conditional":
+                elif obstacle == "conditional":
                     if i > 0:
                         T.gemm(a, b, o)
                 else:
                     T.gemm(a, b, o)
-                if what == "after":
+                if obstacle == "after":
                     for x, y in T.Parallel(64, 64):
                         o[x, y] *= 0.5
             for x, y in T.Parallel(64, 64):
@@ -190,8 +190,8 @@ def test_loops_that_stay_as_they_are(reason):
 
 
 @pytest.mark.parametrize("stages", [0, 1, 2, 3])
-def test_a_ring_without_a_slot_to_spare_is_released_in_its_own_step(stages):
-    """Who fills it would wait for a release that comes after the next step's tile, or load nothing until then."""
+def test_a_circular_buffer_without_a_spare_slot_is_released_in_its_step(stages):
+    """The producer would wait for a release that comes after the next step's tile, or load nothing until then."""
 
     @T.prim_func
     def second_loop(
@@ -219,14 +219,14 @@ def test_a_ring_without_a_slot_to_spare_is_released_in_its_own_step(stages):
 
     kernel = built(second_loop)
     assert has_roles(kernel)
-    said = {row["loop"]: row.get("declined") for row in rows(kernel, "overlaps")}
-    assert said == {"k": None, "i": f"other would need 3 stages and has {max(stages, 1)}" if stages < 3 else None}
+    reasons = {row["loop"]: row.get("declined") for row in rows(kernel, "overlaps")}
+    assert reasons == {"k": None, "i": f"other would need 3 stages and has {max(stages, 1)}" if stages < 3 else None}
     sums = [np.zeros((256, 64), np.float32), np.zeros((256, 128), np.float32)]
     as_interpreted(second_loop, kernel, small(HALF, (256, 192)), small(HALF, (192, 64), 1), *sums)
 
 
 @pytest.mark.parametrize("stages", [2, 3])
-def test_a_ring_that_is_filled_twice_in_a_step(stages):
+def test_a_circular_buffer_that_is_loaded_twice_in_a_step(stages):
     @T.prim_func
     def twice(A: T.Tensor((256, 384), HALF), B: T.Tensor((64, 64), HALF), C: T.Tensor((256, 64), "float32")):
         with T.Kernel(2, threads=128) as by:

@@ -1,4 +1,4 @@
-"""Tiles that several copies fill, some rows each: pages of a cache, tensors one below the other."""
+"""Tiles that several copies load, some rows each: pages of a cache, tensors one below the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGES = 12
 
 
 def paged(page, loop, tile=64, columns=64, stages=2):
-    """Sums of products with tiles of pages, whose numbers are in Table."""
+    """Sums of products with tiles of pages, whose indices are in Table."""
 
     @T.prim_func
     def kernel(
@@ -61,7 +61,7 @@ def test_pages_of_one_row_pattern_and_many_stages(off):
     as_interpreted(func, built(func, *off), *args, np.zeros((64, 64), np.float32))
 
 
-def test_pages_that_begin_within_a_pattern_are_filled_by_threads():
+def test_pages_that_begin_within_a_pattern_are_loaded_by_threads():
     func = paged(4, lambda n: [*range(n)])
     kernel = built(func)
     assert "threads load it: a copy loads only a part of it" in str(kernel.explain())
@@ -147,7 +147,7 @@ def test_tensors_one_below_the_other(work):
 
 
 @pytest.mark.parametrize("work", [other_order, only_a_part, used_in_between, rows_twice], ids=lambda w: w.__name__)
-def test_other_ways_to_fill_a_tile_are_threads_work(work):
+def test_other_writes_of_a_tile_are_done_by_threads(work):
     check(work, filled=False)
 
 

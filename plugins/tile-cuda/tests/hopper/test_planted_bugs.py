@@ -1,4 +1,4 @@
-"""One line taken out of (or changed in) what is emitted for sm_90a: the simulated device says what is missing."""
+"""One line of the source emitted for sm_90a is removed or changed: the simulated device reports what is missing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ONE = "cuda -arch=sm_90a -multiprocessors=1"  # one block takes all tiles
 
 def product():
     a, b = small(HALF, (256, 160), 0, 1), small(HALF, (160, 128), 1, 1)
-    wanted = wide(a) @ wide(b)
-    return matmul(256, 128, 160, tile=(128, 64, 32), threads=256, out=HALF, stages=3), [a, b], wanted
+    expected = wide(a) @ wide(b)
+    return matmul(256, 128, 160, tile=(128, 64, 32), threads=256, out=HALF, stages=3), [a, b], expected
 
 
 def large():
-    """Sums that need more registers than an equal share."""
+    """Accumulators that need more registers than an equal share."""
     a, b = small(HALF, (256, 64), 0, 1), small(HALF, (64, 192), 1, 1)
     return matmul(256, 192, 64, tile=(256, 192, 32), threads=256, out=HALF), [a, b], wide(a) @ wide(b)
 
@@ -42,7 +42,7 @@ def chained():
     ):  # fmt: skip
         with T.Kernel(8, threads=256) as by:
             a, b, w = T.alloc_shared((128, 32), HALF), T.alloc_shared((32, 64), HALF), T.alloc_shared((64, 128), HALF)
-            kept = T.alloc_shared((128, 64), HALF)
+            cast_tile = T.alloc_shared((128, 64), HALF)
             c, d = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 128), "float32")
             T.copy(W, w)
             T.clear(d)
@@ -50,8 +50,8 @@ def chained():
                 T.copy(A[by * 128, k * 32], a)
                 T.copy(B[k * 32, 0], b)
                 T.gemm(a, b, c, clear_accum=True)
-                T.copy(c, kept)
-                T.gemm(kept, w, d, policy=T.GemmWarpPolicy.FullCol)
+                T.copy(c, cast_tile)
+                T.gemm(cast_tile, w, d, policy=T.GemmWarpPolicy.FullCol)
             T.copy(d, C[by * 128, 0])
 
     a, b, w = small(HALF, (1024, 96), 0, 1), small(HALF, (96, 64), 1, 1), small(HALF, (64, 128), 2, 1)
@@ -72,21 +72,21 @@ def kernels():
 
 
 def run(name, kernels, adapter, change=lambda source: source):
-    func, args, wanted = KERNELS[name]()
+    func, args, expected = KERNELS[name]()
     if name not in kernels:
         kernels[name] = built(func, target=ONE)
     artifact = kernels[name].artifact
-    made = dataclasses.replace(artifact, source=change(artifact.source))
-    out = np.zeros(wanted.shape, np.float16)
-    Launcher(made, adapter.load(made), adapter, 1)(*args, out)
-    return out, wanted
+    planted = dataclasses.replace(artifact, source=change(artifact.source))
+    out = np.zeros(expected.shape, np.float16)
+    Launcher(planted, adapter.load(planted), adapter, 1)(*args, out)
+    return out, expected
 
 
 def plant(pattern, replacement, which):
     def change(source):
-        found = list(re.finditer(pattern, source))
-        assert found, f"{pattern} is not in\n{source}"
-        for match in reversed(found if which is None else [found[which]]):
+        matches = list(re.finditer(pattern, source))
+        assert matches, f"{pattern} is not in\n{source}"
+        for match in reversed(matches if which is None else [matches[which]]):
             source = source[: match.start()] + match.expand(replacement) + source[match.end() :]
         return source
 
@@ -157,8 +157,8 @@ BUGS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_is_emitted_is_right(name, kernels, adapter):
-    out, wanted = run(name, kernels, adapter)
-    np.testing.assert_array_equal(wide(out), wanted)
+    out, expected = run(name, kernels, adapter)
+    np.testing.assert_array_equal(wide(out), expected)
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -1,4 +1,4 @@
-"""Kernels of one function start while the ones in front of them end, and read nothing before that."""
+"""Programmatic dependent launch: a kernel starts while the one before it ends, and reads nothing before that."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ N, HALF = 1000, "float16"
 
 
 def steps(count: int):
-    """B = A + count, one kernel for each addition, through memory of the function's own."""
+    """B = A + count, with one kernel for each addition, through global memory that the function allocates."""
 
     @T.prim_func
     def add(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
-        Kept = T.alloc_global((count + 1, N), "float32")
+        Chain = T.alloc_global((count + 1, N), "float32")
         with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
             for i in T.Parallel(128):
-                Kept[0, b * 128 + i] = A[b * 128 + i]
+                Chain[0, b * 128 + i] = A[b * 128 + i]
         for step in list(range(count)):
             with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
                 for i in T.Parallel(128):
-                    Kept[step + 1, b * 128 + i] = Kept[step, b * 128 + i] + 1
+                    Chain[step + 1, b * 128 + i] = Chain[step, b * 128 + i] + 1
         with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
             for i in T.Parallel(128):
-                B[b * 128 + i] = Kept[count, b * 128 + i]
+                B[b * 128 + i] = Chain[count, b * 128 + i]
 
     return add
 
@@ -39,7 +39,7 @@ def kernels_in(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_each_waits_for_the_one_in_front(count):
+def test_each_kernel_waits_for_the_one_before(count):
     kernel = built(steps(count))
     a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
     kernel(a, b)
@@ -55,16 +55,16 @@ def test_each_waits_for_the_one_in_front(count):
         assert not re.search(r"\bKept\b|\bA\b", body)
 
 
-def test_what_was_written_before_is_no_constant():
-    """A load of a constant may be moved in front of the wait."""
+def test_buffers_of_earlier_kernels_are_not_const():
+    """The compiler may move loads of const memory in front of the wait."""
     sources = kernels_in(built(steps(1)).get_kernel_source())
     for source in sources[1:]:
         head = source[: source.index("{")]
-        assert re.search(r"[,(] ?float\* Kept", head), head
+        assert re.search(r"[,(] ?float\* Chain", head), head
     assert "const float* __restrict__ A" in sources[0]
 
 
-def test_one_kernel_waits_for_nobody():
+def test_a_single_kernel_does_not_wait():
     @T.prim_func
     def copy(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
         with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
@@ -76,7 +76,7 @@ def test_one_kernel_waits_for_nobody():
     assert not kernel.artifact.entries[0].attributes.get("programmatic")
 
 
-def test_switched_off_or_not_there():
+def test_disabled_or_not_supported():
     for kernel in (built(steps(1), CONFIGS.TL_DISABLE_KERNEL_OVERLAP), built(steps(1), target="cuda -arch=sm_80")):
         assert "tc_grid" not in kernel.get_kernel_source()
         a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
@@ -86,7 +86,7 @@ def test_switched_off_or_not_there():
 
 @pytest.mark.parametrize("threads", [(128, 256), (256, 64), (128, 128)])
 def test_kernels_of_different_numbers_of_threads(threads):
-    """Each product is that of its own kernel's threads, and both kernels' tiles are filled by a warp of its own."""
+    """Each kernel has its own number of consumer threads, and its own producer warp."""
     size = 128
 
     @T.prim_func

@@ -1,4 +1,4 @@
-"""Random kernels of copies, products and work of threads in random order, with rings of random lengths.
+"""Random kernels of copies, products and work of threads in random order, with circular buffers of random lengths.
 
 A program is a list of loops, (steps, stages, what a step does). All values are whole numbers that every type holds, so
 the kernel and the interpreter give the same.
@@ -33,13 +33,13 @@ def fill(name, shift, step, k):
 
 @T.macro
 def run(program, step, k):
-    for what in program:
-        match what:
+    for operation in program:
+        match operation:
             case ("fill", name, shift):
                 fill(name, shift, step, k)
             case ("product", sums, a, b, clears):
                 T.gemm(k[a], k[b], k[sums], clear_accum=step == 0 if clears == "first" else clears)
-            case ("held product", sums, a, b):
+            case ("product with A in registers", sums, a, b):
                 T.copy(k[a], k["part"])
                 T.gemm(k["part"], k[b], k[sums])
             case ("chained", source, to):
@@ -69,12 +69,13 @@ def kernel_of(loops, threads):
         with T.Kernel(BLOCKS, threads=threads) as by:
             a0, a1 = T.alloc_shared((ROWS, DEPTH), HALF), T.alloc_shared((ROWS, DEPTH), HALF)
             b0, b1 = T.alloc_shared((DEPTH, WIDTH), HALF), T.alloc_shared((DEPTH, WIDTH), HALF)
-            w, kept = T.alloc_shared((WIDTH, WIDTH), HALF), T.alloc_shared((ROWS, WIDTH), HALF)
-            held, part = T.alloc_fragment((ROWS, WIDTH), HALF), T.alloc_fragment((ROWS, DEPTH), HALF)
+            w, cast_tile = T.alloc_shared((WIDTH, WIDTH), HALF), T.alloc_shared((ROWS, WIDTH), HALF)
+            cast_fragment, part = T.alloc_fragment((ROWS, WIDTH), HALF), T.alloc_fragment((ROWS, DEPTH), HALF)
             c, d = T.alloc_fragment((ROWS, WIDTH), "float32"), T.alloc_fragment((ROWS, WIDTH), "float32")
             most, seen = T.alloc_fragment((ROWS,), "float32"), T.alloc_fragment((ROWS, DEPTH), HALF)
-            k = {"A": A, "B": B, "row": by * ROWS, "a0": a0, "a1": a1, "b0": b0, "b1": b1, "w": w, "kept": kept,
-                 "held": held, "part": part, "c": c, "d": d, "most": most, "seen": seen}  # fmt: skip
+            k = {"A": A, "B": B, "row": by * ROWS, "a0": a0, "a1": a1, "b0": b0, "b1": b1, "w": w,
+                 "cast_tile": cast_tile, "cast_fragment": cast_fragment, "part": part, "c": c, "d": d, "most": most,
+                 "seen": seen}  # fmt: skip
             for name in ("c", "d", "most", "seen"):
                 T.clear(k[name])
             for count, stages, program in loops:
@@ -91,8 +92,8 @@ def kernel_of(loops, threads):
 A_TILES, B_TILES, SUMS = st.sampled_from(["a0", "a1"]), st.sampled_from(["b0", "b1"]), st.sampled_from(["c", "d"])
 PLAIN = st.one_of(
     st.tuples(st.just("product"), SUMS, A_TILES, B_TILES, st.sampled_from([False, False, True, "first"])),
-    st.tuples(st.just("held product"), SUMS, A_TILES, B_TILES),
-    st.tuples(st.just("chained"), SUMS, st.sampled_from(["held", "kept"])),
+    st.tuples(st.just("product with A in registers"), SUMS, A_TILES, B_TILES),
+    st.tuples(st.just("chained"), SUMS, st.sampled_from(["cast_fragment", "cast_tile"])),
     st.tuples(st.just("add"), SUMS, st.integers(1, 3)),
     st.tuples(st.just("rows"), SUMS),
     st.tuples(st.just("look"), A_TILES),
@@ -100,7 +101,7 @@ PLAIN = st.one_of(
 
 
 def used(work):
-    """The tiles that must have been filled."""
+    """The tiles that must have been loaded."""
     match work:
         case ("if", _, inside):
             return [name for part in inside for name in used(part)]
@@ -112,7 +113,7 @@ def used(work):
 
 @st.composite
 def steps_of_loops(draw):
-    """What is filled where: in front of the first use, anywhere; some tiles again in the middle."""
+    """Chooses where each tile is loaded: anywhere before its first use; some tiles again later."""
     conditional = st.tuples(st.just("if"), st.integers(0, 1), st.lists(PLAIN, min_size=1, max_size=2))
     program = draw(st.lists(st.one_of(PLAIN, PLAIN, PLAIN, conditional), min_size=1, max_size=5))
     for name in FILLED:

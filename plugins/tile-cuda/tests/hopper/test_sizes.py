@@ -1,4 +1,4 @@
-"""Sizes that are no multiples of the tiles, sizes of the call, rows that no tensor map can have, other tensors."""
+"""Sizes that are not multiples of the tiles, symbolic sizes, rows that no tensor map supports, other tensors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_ragged_sizes_in_every_order(sizes, ta, tb):
 @pytest.mark.parametrize("stages", [1, 3])
 def test_rows_that_are_no_multiple_of_16_bytes(sizes, bad, stages):
     kernel = multiplied(sizes, tile=(64, 64, 32), stages=stages, out=HALF)
-    found = {STRIDE.format(name) for name in bad}
-    assert {f"threads load it: {reason}" for reason in found} <= refusals(kernel)
+    reasons = {STRIDE.format(name) for name in bad}
+    assert {f"threads load it: {reason}" for reason in reasons} <= refusals(kernel)
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
     assert has_roles(kernel) == (bad != "AB" and stages > 1)
     if bad == "AB" or stages == 1:
@@ -63,14 +63,14 @@ def symbolic(request):
 
 
 @pytest.mark.parametrize("sizes", SYMBOLIC)
-def test_sizes_of_the_call(sizes, symbolic):
+def test_symbolic_sizes(sizes, symbolic):
     kernel = multiplied(sizes, symbolic=[symbolic.get(n, s) for n, s in zip("mnk", sizes, strict=True)], out=HALF)
     assert {f"threads load it: {STRIDE.format('A')}" in refusals(kernel)} == {"k" in symbolic}
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
 
 
 def test_sizes_that_are_known_to_be_multiples():
-    """One kernel for many sizes, none of them known when it is compiled"""
+    """One kernel for many sizes, none of which is a compile-time constant."""
     m, n, k = (T.dynamic(name) for name in "mnk")
 
     @T.prim_func
@@ -98,7 +98,7 @@ def test_sizes_that_are_known_to_be_multiples():
 
 
 def test_no_step_at_all():
-    """The sums are zero then, though the first product would have cleared them."""
+    """The accumulators are zero then, although the first product would have cleared them."""
     m, _k = T.dynamic("m"), T.dynamic("k")
 
     @T.prim_func
@@ -251,7 +251,7 @@ def test_panels_that_users_ask_for(order, panel):
 
 
 def product_from(dtype, first):
-    """The kernel that multiplies columns of A from ``first(n)`` on, n a number of the call."""
+    """The kernel that multiplies columns of A from ``first(n)`` on; n is a parameter."""
     accum = {HALF: "float32", "int8": "int32"}.get(dtype, dtype)
 
     @T.prim_func
@@ -277,12 +277,12 @@ def product_from(dtype, first):
     ("float64", 2, True), ("float64", 1, False),
 ])  # fmt: skip
 def test_rows_that_begin_off_16_bytes(dtype, off, by_map):
-    """A tensor copy from there is an illegal instruction."""
+    """A TMA copy from there is an illegal instruction."""
     kernel = product_from(dtype, lambda n: off)
     assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map
 
 
 @pytest.mark.parametrize(("times", "by_map"), [(8, True), (16, True), (4, False), (1, False)])
-def test_where_rows_begin_is_a_number_of_the_call(times, by_map):
+def test_rows_that_begin_at_a_parameter(times, by_map):
     kernel = product_from(HALF, lambda n: n * times)
     assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map

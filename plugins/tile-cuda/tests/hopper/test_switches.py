@@ -1,4 +1,4 @@
-"""What kernel.explain() says of roles, rings, overlaps and blocks; each part is switched off on its own."""
+"""What kernel.explain() says about roles, circular buffers, overlaps and blocks; options disable each part."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_why_results_are_stored_by_threads(key):
     assert f"{key.name} is set" in declined(built(matmul(*SIZES, **USUAL), key), "copy", "tensor store")
 
 
-def test_why_products_are_done_by_warps():
+def test_why_gemms_use_mma_sync():
     kernel = built(matmul(*SIZES, **USUAL), CONFIGS.TL_DISABLE_WGMMA)
     assert declined(kernel, "gemm", "wgmma") == {"TL_DISABLE_WGMMA is set"}
     assert has_roles(kernel), "a warp fills the tiles all the same"
@@ -104,7 +104,7 @@ def test_one_store_without_a_tensor_map():
     np.testing.assert_array_equal(wide(c), wide(a) @ wide(a))
 
 
-def test_what_is_said_of_a_kernel():
+def test_notes_of_a_kernel():
     kernel = built(matmul(512, 512, 512, tile=(128, 256, 64), threads=256, out=HALF, stages=3))
     text = str(kernel.explain())
     assert "  a, b: 3 stages" in text
@@ -125,8 +125,8 @@ def test_what_is_said_of_a_kernel():
         ((128, 128, 64), 256, None),
     ],
 )  # fmt: skip
-def test_registers_move_to_who_needs_them(tile, threads, shares):
-    """Where a thread's equal share does not hold its sums, and only if there is more to get."""
+def test_setmaxnreg_follows_the_registers_of_the_accumulators(tile, threads, shares):
+    """It is used where an equal share does not hold the accumulators of a thread, and more registers are available."""
     kernel = multiplied((256, 256, 64), tile=tile, threads=threads, tb=True)
     (roles,) = (row for row in rows(kernel, "warp_roles") if "producer" in row)
     expected = f"{shares[0]} for each producer thread, {shares[1]} for each consumer thread" if shares else None
@@ -137,8 +137,8 @@ def test_registers_move_to_who_needs_them(tile, threads, shares):
 # -- why a kernel has no roles -----------------------------------------------------------------------------------------
 
 
-def kernel_that(what):
-    threads = {"many threads": 1024, "odd threads": 48, "axes": (64, 2)}.get(what, 128)
+def kernel_that(obstacle):
+    threads = {"many threads": 1024, "odd threads": 48, "axes": (64, 2)}.get(obstacle, 128)
 
     @T.prim_func
     def declines(A: T.Tensor((256, 64), HALF), C: T.Tensor((256, 64), "float32")):
@@ -148,11 +148,11 @@ def kernel_that(what):
             T.clear(c)
             for k in T.Pipelined(3, num_stages=2):
                 T.copy(A[by * 128, 0], a)
-                if what == "breaks" and A[k, 0] > 5:
+                if obstacle == "breaks" and A[k, 0] > 5:
                     break
-                if what == "thread" and T.get_thread_binding() == 0:
+                if obstacle == "thread" and T.get_thread_binding() == 0:
                     b[0, 0] = 1
-                if what == "product":
+                if obstacle == "product":
                     for i, j in T.Parallel(128, 64):
                         c[i, j] += a[i, j]
                 else:
@@ -172,14 +172,14 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("what", REASONS)
-def test_kernels_that_stay_whole(what):
-    kernel = built(kernel_that(what))
-    assert refusals(kernel) == {REASONS[what]}
-    assert f"  none: {REASONS[what]}" in str(kernel.explain())
+@pytest.mark.parametrize("obstacle", REASONS)
+def test_kernels_without_roles(obstacle):
+    kernel = built(kernel_that(obstacle))
+    assert refusals(kernel) == {REASONS[obstacle]}
+    assert f"  none: {REASONS[obstacle]}" in str(kernel.explain())
 
 
-def tile_that(what):
+def tile_that(obstacle):
     @T.prim_func
     def fills(A: T.Tensor((256, 256), HALF), F: T.Tensor((256, 64), "float32"), C: T.Tensor((256, 64), HALF)):
         with T.Kernel(2, threads=128) as by:
@@ -189,21 +189,21 @@ def tile_that(what):
             for k in T.Pipelined(4, num_stages=2):
                 T.copy(A[by * 128, k * 64], a)
                 T.copy(A[0, k * 64], b)
-                if what == "part":
+                if obstacle == "part":
                     T.copy(A[0, k * 64], d[:, 0:32])
                     T.copy(A[0, k * 64 + 32], d[:, 32:64])
-                elif what == "type":
+                elif obstacle == "type":
                     T.copy(F[0, 0], d)
-                elif what == "written":
+                elif obstacle == "written":
                     T.copy(C[0, 0], d)
-                elif what == "too":
+                elif obstacle == "too":
                     T.copy(A[0, k * 64], d)
                     for i, j in T.Parallel(64, 64):
                         d[i, j] = d[i, j] * 2
                 else:
                     T.copy(A[0, k * 64], d)
                 T.gemm(a, b, c)
-                if what != "unused":
+                if obstacle != "unused":
                     T.gemm(a, d, c)
             T.copy(c, C[by * 128, 0])
 
@@ -219,28 +219,28 @@ TILES = {
 }
 
 
-@pytest.mark.parametrize("what", TILES)
-def test_tiles_that_threads_fill(what):
-    kernel = built(tile_that(what))
+@pytest.mark.parametrize("obstacle", TILES)
+def test_tiles_that_threads_load(obstacle):
+    kernel = built(tile_that(obstacle))
     assert has_roles(kernel)
-    assert refusals(kernel) == {f"threads load it: {TILES[what]}"}
-    assert f"  d: threads load it: {TILES[what]}" in str(kernel.explain())
+    assert refusals(kernel) == {f"threads load it: {TILES[obstacle]}"}
+    assert f"  d: threads load it: {TILES[obstacle]}" in str(kernel.explain())
 
 
 @pytest.mark.parametrize("tb", [False, True])
-def test_tf32_that_warpgroups_do_not_take(tb):
-    """They want B along K; single warps do not gain by one that loads."""
+def test_tf32_that_wgmma_cannot_multiply(tb):
+    """wgmma reads tf32 B along K only; mma.sync does not gain from a producer warp."""
     kernel = multiplied((128, 64, 96), tile=(64, 64, 32), kinds=("float32", "float32", "float32"), tb=tb, stages=3)
     assert has_roles(kernel) == tb
     assert refusals(kernel) == (
-        set() if tb else {"its tf32 products use mma.sync, which does not gain from a producer warp"}
+        set() if tb else {"its tf32 matrix products use mma.sync, which does not gain from a producer warp"}
     )
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-def test_rings_that_do_not_fit():
+def test_circular_buffers_that_do_not_fit():
     with pytest.raises(UnsupportedError) as caught:
         built(matmul(512, 512, 512, tile=(128, 256, 64), threads=256, stages=6))
     text = str(caught.value)
@@ -258,7 +258,7 @@ def test_a_block_of_too_many_threads():
 
 
 def test_as_many_threads_as_roles_leave():
-    """A block has 1024 threads at most, and a warp more fills its tiles."""
+    """A block has at most 1024 threads, and the producer warp is one of its warps."""
     kernel = multiplied((448, 64, 64), tile=(448, 64, 32), threads=896, tb=True)
     assert has_roles(kernel)
     assert kernel.artifact.entries[0].threads[0] <= 1024

@@ -1,4 +1,4 @@
-"""Where waits, releases, fences and barriers stand around products of warpgroups: each where it must, and none more."""
+"""The places of waits, releases, fences and barriers around wgmma: all that are necessary, and no others."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ MARKS = {
     r"tc_warpgroup_wait<[1-9]>": "all but the last",
     r"tc_(?:named_)?barrier\(": "barrier",
     r"tc_fence_async": "fence",
-    r"tc_move<\d+>\((?:left|kept)": "writes",
+    r"tc_move<\d+>\((?:left|cast_tile)": "writes",
 }
 
 
 def users(source: str) -> str:
-    """What the warps do that use the tiles."""
-    found = re.search(r"if \(tx < \d+\) \{\n(.*?)\n  \} else", source, re.DOTALL)
-    return found[1] if found else source
+    """The code of the consumer warps."""
+    consumer = re.search(r"if \(tx < \d+\) \{\n(.*?)\n  \} else", source, re.DOTALL)
+    return consumer[1] if consumer else source
 
 
 def events(kernel: Any) -> list[str]:
-    """What happens, in the order of the source; neighbours of one sort are one."""
-    found = []
+    """The events in the order of the source; consecutive events of one kind are merged."""
+    sequence = []
     for line in users(body(kernel)).splitlines():
         words = [word for pattern, word in MARKS.items() if re.search(pattern, line)]
-        if words and found[-1:] != words[:1]:
-            found += words[:1]
-    return found
+        if words and sequence[-1:] != words[:1]:
+            sequence += words[:1]
+    return sequence
 
 
 def test_a_product_runs_while_the_next_tiles_are_awaited():
-    """The slot of a step is released in the next one, when its product is done and the next is on its way."""
+    """The slot of a step is released in the next step, when its product has ended and the next one is running."""
     kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3))
     assert events(kernel) == [
         "loop", "tiles", "products",
@@ -67,14 +67,14 @@ def test_nothing_but_the_store_is_fenced():
 
 
 def test_a_in_registers_is_not_written_while_products_read_it():
-    """The next step's A goes into the same registers."""
-    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), held=True), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
+    """A of the next step is written to the same registers."""
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), a_in_registers=True), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
     assert events(kernel) == ["loop", "tiles", "writes", "release", "tiles", "products", "done", "release"]
 
 
 def test_a_in_registers_is_written_when_the_product_of_the_step_before_is_done():
     """A's own slot is free as soon as it is in registers."""
-    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), held=True))
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), a_in_registers=True))
     step = events(kernel)[events(kernel).index("loop", 1) :]
     assert step[:6] == ["loop", "tiles", "done", "writes", "release", "tiles"]
 
@@ -83,12 +83,12 @@ def two_sums(order):
     @T.prim_func
     def two(A: T.Tensor((128, 64), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((2, 64, 64), "float32")):
         with T.Kernel(1, threads=128):
-            one, other = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            left, other = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
             c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
-            T.copy(A[0:64, :], one)
+            T.copy(A[0:64, :], left)
             T.copy(B[0:64, :], other)
-            T.gemm(other, one, c, clear_accum=True)
-            T.gemm(one, other, d, clear_accum=True)
+            T.gemm(other, left, c, clear_accum=True)
+            T.gemm(left, other, d, clear_accum=True)
             if order == "first":
                 T.copy(c, C[0, :, :])
                 T.copy(d, C[1, :, :])
@@ -119,7 +119,7 @@ def chained(through_memory):
     def chained_kernel(A: T.Tensor((128, 128), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((128, 64), "float32")):
         with T.Kernel(1, threads=128):
             a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
-            kept, held = T.alloc_shared((128, 64), HALF), T.alloc_fragment((128, 64), HALF)
+            cast_tile, cast_fragment = T.alloc_shared((128, 64), HALF), T.alloc_fragment((128, 64), HALF)
             c, d = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 64), "float32")
             T.clear(d)
             for k in T.Pipelined(2, num_stages=2):
@@ -127,11 +127,11 @@ def chained(through_memory):
                 T.copy(B[k * 64, 0], b)
                 T.gemm(a, b, c, clear_accum=True)
                 if through_memory:
-                    T.copy(c, kept)
-                    T.gemm(kept, b, d)
+                    T.copy(c, cast_tile)
+                    T.gemm(cast_tile, b, d)
                 else:
-                    T.copy(c, held)
-                    T.gemm(held, b, d)
+                    T.copy(c, cast_fragment)
+                    T.gemm(cast_fragment, b, d)
             T.copy(d, C)
 
     return chained_kernel
@@ -145,8 +145,8 @@ def of_chained(through_memory, *off):
     return events(kernel)
 
 
-def test_a_product_of_a_product_in_registers():
-    """No barrier, no fence: the sums are a thread's own."""
+def test_chained_products_in_registers():
+    """Neither a barrier nor a fence: each thread reads its own accumulators."""
     off = CONFIGS.TL_DISABLE_PRODUCT_OVERLAP
     assert of_chained(False, off) == [
         "loop", "tiles", "products", "done", "release", "products", "done", "release",
@@ -154,12 +154,12 @@ def test_a_product_of_a_product_in_registers():
 
 
 def test_in_the_overlapped_loop_the_late_product_runs_beside_the_next():
-    found = of_chained(False)
-    step = found[found.index("loop", 1) :]
+    sequence = of_chained(False)
+    step = sequence[sequence.index("loop", 1) :]
     assert step[:6] == ["loop", "tiles", "products", "all but the last", "release", "done"]
 
 
-def test_a_product_of_a_product_in_memory():
+def test_chained_products_in_memory():
     """A barrier before the tile is written, as others may still multiply it; a fence and a barrier after that."""
     off = CONFIGS.TL_DISABLE_PRODUCT_OVERLAP
     assert of_chained(True, off) == [
@@ -176,8 +176,8 @@ def test_tiles_that_threads_copy_are_fenced_once_a_step():
         assert events(kernel).count("barrier") == 1
 
 
-def test_warps_that_multiply_need_no_fence():
-    """Products by mma.sync read as threads do."""
+def test_mma_sync_needs_no_fence():
+    """mma.sync reads shared memory through the generic proxy."""
     kernel = built(matmul(64, 64, 252, tile=(64, 64, 64)), CONFIGS.TL_DISABLE_WGMMA, CONFIGS.TL_DISABLE_TMA_LOWER)
     assert not {"fence", "products", "done"} & set(events(kernel))
     assert "barrier" in events(kernel)
@@ -185,8 +185,8 @@ def test_warps_that_multiply_need_no_fence():
 
 @pytest.mark.parametrize("threads", [128, 256])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_sums_that_nobody_reads(threads, steps):
-    """They may be out of scope where the last products are awaited: behind the kernel, in a block's next tile."""
+def test_accumulators_that_are_never_read(threads, steps):
+    """They may be out of scope at the wait: at the end of the kernel, or in the next tile of a block."""
     rows = threads // 2
 
     @T.prim_func
@@ -211,7 +211,7 @@ def test_sums_that_nobody_reads(threads, steps):
 @pytest.mark.parametrize("jump", ["break", "continue"])
 @pytest.mark.parametrize("last", [0, 3])
 def test_a_product_that_runs_where_a_step_is_left(jump, last):
-    """Its sums are stored behind the loop, or its tiles are written there: the wait of the step was not reached."""
+    """Its accumulators are stored after the loop, or its tiles are written there: a jump skips the wait of the step."""
 
     @T.prim_func
     def func(
@@ -247,7 +247,7 @@ def test_a_product_that_runs_where_a_step_is_left(jump, last):
 
 @pytest.mark.parametrize("jump", ["break", "continue"])
 def test_tiles_that_are_written_where_a_step_is_left_are_fenced(jump):
-    """The fence of the step stands behind the jump; the product behind the loop reads what was written before it."""
+    """The fence of the step is after the jump; the product after the loop reads what was written before the jump."""
 
     @T.prim_func
     def func(

@@ -1,4 +1,4 @@
-"""The wait for a product that runs beside exponentials stands among them, where nothing forbids it."""
+"""The wait for a product that runs beside exponentials is moved among them, where that is allowed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ HALF = "float16"
 DEPTH, STEPS = 64, 3
 
 
-def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", teams: int = 1) -> Any:
-    """As attention: weights of scores, and products of weights, whose sums are scaled in every step. between: what
-    stands between the exponentials and the scaling works on. teams: warpgroups, 64 rows each."""
-    rows = 64 * teams
+def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", warpgroups: int = 1) -> Any:
+    """As attention: weights of scores, and products of weights, whose accumulators are scaled in every step.
+
+    between: the memory that code between the exponentials and the scaling accesses. warpgroups: their number, 64 rows
+    each.
+    """
+    rows = 64 * warpgroups
 
     @T.prim_func
     def weighted_kernel(
@@ -28,9 +31,9 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", team
         V: T.Tensor((STEPS * columns, DEPTH), HALF),
         Out: T.Tensor((rows, DEPTH), "float32"),
     ):
-        with T.Kernel(1, threads=128 * teams):
+        with T.Kernel(1, threads=128 * warpgroups):
             q, k = T.alloc_shared((rows, DEPTH), HALF), T.alloc_shared((columns, DEPTH), HALF)
-            v, kept = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((rows,), "float32")
+            v, shared_total = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((rows,), "float32")
             scores, weights = T.alloc_fragment((rows, columns), "float32"), T.alloc_fragment((rows, columns), HALF)
             out, total = T.alloc_fragment((rows, DEPTH), "float32"), T.alloc_fragment((rows,), "float32")
             T.copy(Q, q)
@@ -42,8 +45,8 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", team
                     scores[i, j] = apply(scores[i, j] * 0.125)
                 T.reduce_sum(scores, total, dim=1)
                 if between == "shared memory":
-                    T.copy(total, kept)
-                    T.copy(kept, total)
+                    T.copy(total, shared_total)
+                    T.copy(shared_total, total)
                 for i, j in T.Parallel(rows, DEPTH):
                     out[i, j] = out[i, j] / total[i]
                 T.copy(scores, weights)
@@ -56,7 +59,7 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", team
 
 def ran(columns: int, **options: Any) -> str:
     """The loop of the kernel, which computes what the interpreter does."""
-    func, height = weighted(columns, **options), 64 * options.get("teams", 1)
+    func, height = weighted(columns, **options), 64 * options.get("warpgroups", 1)
     kernel = built(func)
     random = np.random.default_rng(columns)
     tensors = [random.uniform(-1, 1, (length, DEPTH)).astype(HALF) for length in (height, *(STEPS * columns,) * 2)]
@@ -66,7 +69,7 @@ def ran(columns: int, **options: Any) -> str:
 
 
 def exponentials(source: str) -> list[int]:
-    """Of how many steps each loop of exponentials is."""
+    """The number of steps of each loop of exponentials."""
     return [int(n) for n in re.findall(r"s0 < (\d+);[^;]*\n(?:(?!s0 <).*\n){0,6}?.*tc_exp", source)]
 
 
@@ -93,6 +96,6 @@ def test_other_functions_are_left_together():
     assert "tc_scheduling_fence" not in ran(64, apply=T.abs)
 
 
-@pytest.mark.parametrize(("teams", "fences"), [(1, 1), (2, 1), (3, 0)])
-def test_three_warpgroups_leave_it_to_the_assembler(teams, fences):
-    assert ran(64, teams=teams).count("tc_scheduling_fence") == fences
+@pytest.mark.parametrize(("warpgroups", "fences"), [(1, 1), (2, 1), (3, 0)])
+def test_three_warpgroups_leave_it_to_the_assembler(warpgroups, fences):
+    assert ran(64, warpgroups=warpgroups).count("tc_scheduling_fence") == fences

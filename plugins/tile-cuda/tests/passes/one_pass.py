@@ -32,7 +32,7 @@ def around_pass(
 
 
 def notes(env: PassEnv, topic: str = "notes") -> list[dict[str, Any]]:
-    """What the passes told ``kernel.explain()`` of a topic."""
+    """The notes of the passes on a topic for ``kernel.explain()``."""
     return [dict(row) for row in env.report.get(topic, ())]
 
 

@@ -1,4 +1,4 @@
-"""collect_mbarriers: the arrivals of each mbarrier become facts; forms that the architecture lacks are refused."""
+"""collect_mbarriers: collects the arrivals of each mbarrier; refuses forms that the architecture lacks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_mbarriers_of_kernels_with_clusters_are_noted():
             meet(remote, 1)
             X[0] = 1.0
         with T.Kernel(1, threads=32):
-            own = T.alloc_barrier([32])
-            meet(own)
+            local = T.alloc_barrier([32])
+            meet(local)
             X[1] = 1.0
 
     _, _, env = around_pass(two_kernels, PASS)

@@ -1,4 +1,4 @@
-"""collect_windows: the first tensor that a kernel annotates gets the launch's window of L2."""
+"""collect_windows: the first tensor that a kernel annotates gets the L2 access policy window of its launch."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def test_windows_are_listed_by_the_number_of_their_kernel():
 def test_memory_of_the_kernel_has_no_window():
     @T.prim_func
     def kernel(X: T.Tensor((64,), "float32")):
-        kept = T.alloc_global((64,), "float32")
+        scratch = T.alloc_global((64,), "float32")
         with T.Kernel(1, threads=32):
-            T.annotate_l2_hit_ratio({kept: 0.5})
-            kept[0] = X[0]
-            X[1] = kept[0]
+            T.annotate_l2_hit_ratio({scratch: 0.5})
+            scratch[0] = X[0]
+            X[1] = scratch[0]
 
     _, _, env = around_pass(kernel, PASS)
     assert env.state(L2Windows).by_kernel == {}
-    assert notes(env)[0]["text"].endswith("stay in L2: only parameters are kept in L2")
+    assert notes(env)[0]["text"].endswith("stay in L2: the window must be a parameter")
 
 
 def test_architectures_without_windows():
     _, _, env = around_pass(annotated(), PASS, "cuda -arch=sm_75")
     assert env.state(L2Windows).by_kernel == {}
-    assert notes(env)[0]["text"].endswith("sm_75 has no windows of L2")
+    assert notes(env)[0]["text"].endswith("sm_75 has no L2 access policy windows")
 
 
 def test_kernels_without_annotations_have_none():

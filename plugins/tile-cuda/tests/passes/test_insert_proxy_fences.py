@@ -42,7 +42,7 @@ def test_writes_at_the_end_of_an_iteration_are_fenced_in_the_next():
     """The first barrier of an iteration follows writes of the one before it."""
 
     @T.prim_func
-    def carried(A: T.Tensor((4, 64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+    def written_for_next_iteration(A: T.Tensor((4, 64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
         with T.Kernel(1, threads=128):
             a = T.alloc_shared((64, 64), "float16")
             c = T.alloc_fragment((64, 64), "float32")
@@ -54,7 +54,7 @@ def test_writes_at_the_end_of_an_iteration_are_fenced_in_the_next():
                 T.copy(A[k + 1, :, :], a)
             T.copy(c, C)
 
-    _, after, _ = around_pass(carried, PASS)
+    _, after, _ = around_pass(written_for_next_iteration, PASS)
     loop = statements(after)
     loop = loop[next(number for number, line in enumerate(loop) if line.startswith("for k in ")) :]
     first, second = (number for number, line in enumerate(loop) if line == BARRIER)

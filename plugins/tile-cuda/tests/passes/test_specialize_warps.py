@@ -68,7 +68,7 @@ def test_slots_and_arrivals_follow_stages_and_warps(stages, threads):
     assert f'T.cuda.mbarrier("wait", a_b_empty[k % {stages}], (k // {stages} + 1) % 2)' in code
 
 
-def test_persistent_blocks_process_the_grid_in_turn():
+def test_persistent_blocks_process_the_grid():
     _, after, env = around_pass(pipelined(), PASS, "cuda -arch=sm_90a -multiprocessors=1")
     assert "T.launch_thread(" in after.script()
     (row,) = notes(env, "blocks")

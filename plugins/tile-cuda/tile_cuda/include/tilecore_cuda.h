@@ -1,5 +1,5 @@
-// What emitted kernels call: element types, functions, what threads do together, atomics, asynchronous copies and
-// matrix instructions. Needs no other header of the vendor's; TC_SIMULATE chooses the form that runs on a host.
+// The functions that emitted kernels call: element types, mathematics, operations of threads, atomics, asynchronous
+// copies and matrix instructions. It needs no header of the vendor; TC_SIMULATE selects the form that runs on a host.
 #pragma once
 #ifdef TC_SIMULATE
 #include "tilecore_cuda/simulated.h"

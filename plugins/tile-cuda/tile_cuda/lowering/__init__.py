@@ -1,4 +1,4 @@
-"""How the ``cuda`` target lowers: the SIMT family, with the matrix instructions of the hardware."""
+"""The lowering of the ``cuda`` target: the pipeline of the SIMT family, with passes and tile operations of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tilecore.contract.records import Lowering
 
 
 def lowering() -> Lowering:
+    """The family, the implementations of tile operations and the passes that this target adds."""
     from tile_cuda.lowering.batch_divisions import BATCH_DIVISIONS
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH

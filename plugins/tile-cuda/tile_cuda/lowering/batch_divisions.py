@@ -1,8 +1,8 @@
-"""Divisions of an unrolled loop by one number: whether the quick way is right is asked once for all of them.
+"""Batches the divisions of an unrolled loop by one divisor, so that one test chooses the fast path for all of them.
 
-A loop whose one statement stores a value with ``a(i) / b`` in it becomes: all ``a(i)`` to an array of registers, the
-array divided by ``b`` (``tc_quotients``), and the loop with the array's elements in place of the divisions. For that
-the dividends may not depend on what the loop stores. What it costs otherwise: docs/notes/gpu.md.
+A loop whose only statement stores a value that contains ``a(i) / b`` is split: a loop that writes all ``a(i)`` to an
+array of registers, the division of that array by ``b`` (``tc_quotients``), and the loop with the elements of the array
+in place of the divisions. The dividends must not depend on what the loop stores. docs/notes/gpu.md has the gain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tilecore.ir.thread_calls import QUOTIENT
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable, substitute
 
-_MOST = 64  # elements: an array of more would not stay in registers
+_MOST = 64  # elements: a larger array would not stay in registers
 
 
 def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -47,19 +47,19 @@ def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
         size = constant(changed.extent)
         if changed.kind != ForKind.UNROLLED or constant(changed.min) != 0 or size is None or not 1 < size <= _MOST:
             return changed
-        return _grouped(changed, size, analyzer, roots)
+        return _split_loop(changed, size, analyzer, roots)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _grouped(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var]) -> Stmt:
+def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var]) -> Stmt:
     body = node.body
     if not isinstance(body, BufferStore):
         return node
     calls = list(collect(body.value, Call))
     quotients = [call for call in calls if op_name(call) == QUOTIENT]
     if len(quotients) != 1 or any(op_name(call) == "if_then_else" for call in calls):
-        return node  # a dividend may be read where its condition does not hold
+        return node  # the dividends would be read without the condition that guards them
     dividend, divisor = quotients[0].args
     if not reads_variable(dividend, node.loop_var) or effect_in(body.value):
         return node
@@ -78,8 +78,10 @@ def _grouped(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var])
 
 
 def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
-    """Does the dividend read nothing that an earlier iteration has stored? It may read the element that its own
-    iteration stores, where each iteration has one of its own."""
+    """Whether the dividend reads no element that an earlier iteration stores.
+
+    It may read the element that its own iteration stores, where each iteration stores another element.
+    """
     memory = roots.get(body.buffer, body.buffer)
     reads = [read for read in collect(dividend, TensorLoad) if roots.get(read.source, read.source) == memory]
     if not reads:

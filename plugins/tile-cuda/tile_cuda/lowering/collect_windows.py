@@ -1,7 +1,7 @@
-"""Collects ``T.annotate_l2_hit_ratio``: which tensor each kernel wants to keep in L2, for the launch to ask for.
+"""Collects the L2 access policy window of each kernel from ``T.annotate_l2_hit_ratio``, for the launch.
 
-A launch has one window of addresses (CUDA driver API, CUaccessPolicyWindow), so the first annotation of a kernel holds;
-the others are noted.
+A launch has one window of addresses (CUDA driver API, CUaccessPolicyWindow). So the first annotation of a kernel
+applies; the others are noted as declined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilecore.lowering.analysis.kernels import kernels_of
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
     kernels = enumerate(kernels_of(func.body))
-    windows = {number: window for number, kernel in kernels if (window := _window(func, kernel, env))}
+    windows = {index: window for index, kernel in kernels if (window := _window(func, kernel, env))}
     env.publish(L2Windows(windows))
     return func
 
@@ -42,12 +42,12 @@ def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float
 
 
 def _refusal(func: PrimFunc, buffer: Var, env: PassEnv, window: Any) -> str | None:
-    """Why the tensor is not kept in L2, or None."""
+    """Why the launch cannot have a window for the tensor; None where it can. window: the kernel's window so far."""
     arch = architecture_of(env.target)
     if "l2_policies" not in arch.features():
-        return f"{arch.name} has no windows of L2"
+        return f"{arch.name} has no L2 access policy windows"
     if not any(buffer.same_as(param) for param in func.params):
-        return "only parameters are kept in L2"
+        return "the window must be a parameter"
     return f"a launch has one window, which {window[0]} has" if window is not None else None
 
 

@@ -1,4 +1,8 @@
-"""Puts what each kernel's launch needs into its attribute ``simt.launch`` (docs/simt.md); keys: launch/entries.py."""
+"""Writes the launch attributes of each kernel to its attribute ``simt.launch`` (docs/simt.md); keys: launch/entries.py.
+
+They are the L2 access policy window and the tensor maps. A tensor that TMA stores write becomes writable in
+``simt.access``.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +17,24 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.visit import collect
 
-_BY_MAP = (instructions.TMA_LOAD, instructions.TMA_STORE)
+_TMA_COPIES = (instructions.TMA_LOAD, instructions.TMA_STORE)
 
 
 def describe_launch(module: IRModule, env: PassEnv) -> IRModule:
     windows = env.state(L2Windows).by_kernel
     functions = {}
-    for number, (var, func) in enumerate(module.functions.items()):
-        functions[str(var.name_hint)] = _with_facts(func, windows.get(number), env)
+    for index, (var, func) in enumerate(module.functions.items()):
+        functions[str(var.name_hint)] = _with_launch_attributes(func, windows.get(index), env)
     return IRModule(functions)
 
 
-def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: PassEnv) -> PrimFunc:
+def _with_launch_attributes(func: PrimFunc, window: tuple[str, Any, float] | None, env: PassEnv) -> PrimFunc:
     facts = json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}"))
     if window is not None:
         name, size, ratio = window
         slot = [str(param.name) for param in func.params].index(name)
         facts["l2_window"] = [slot, size, ratio]
-    names = dict.fromkeys(str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _BY_MAP)
+    names = dict.fromkeys(str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _TMA_COPIES)
     if names:
         params = [str(param.name) for param in func.params]
         tensor_maps = env.state(TensorMaps).by_name

@@ -1,9 +1,9 @@
-"""Keeps ptxas from dropping the sign of a negated int32 in the largest or the smallest of three numbers.
+"""Keeps ptxas from dropping the sign of a negated int32 in a minimum or maximum of three values.
 
-From sm_90 on ``min(x, min(y, -z))`` is one instruction, VIMNMX3, for which ptxas 13.0 takes ``z`` as it is: so it does
-with max, with all ways to write ``-z``, and where the three are taken in statements of their own. Unsigned
-numbers and floats are right. In a kernel with both, negations are calls of ``tc_negative``, which it sees through
-less well (docs/notes/gpu.md).
+From sm_90 on ``min(x, min(y, -z))`` is one instruction, VIMNMX3. ptxas 13.0 emits it with ``z`` instead of ``-z``; it
+does so for max too, for all spellings of ``-z``, and where the two minima are separate statements. Unsigned integers
+and floats are right. In a kernel that has both negations and minima or maxima of int32, this pass replaces each
+negation by a call of ``tc_negative``, which ptxas does not fuse (docs/notes/gpu.md).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def keep_signs(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _negated(node: Any) -> Any:
-    """What the expression is the negative of; None if it is none."""
+    """The value x where the expression is -x; None where it is no negation."""
     if isinstance(node, Sub):
         return node.b if constant(node.a) == 0 else None
     if constant(node.b) == -1:

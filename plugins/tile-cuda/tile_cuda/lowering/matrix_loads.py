@@ -1,8 +1,8 @@
-"""Operands by ``ldmatrix``: pieces of 8 rows of 16 bytes, of which lane l gets the word l % 4 of row l / 4.
+"""Loads operands of mma.sync by ``ldmatrix``: matrices of 8 rows of 16 bytes, lane l receives word l % 4 of row l / 4.
 
-PTX ISA, "Warp-level matrix load instruction: ldmatrix": lane l names row l % 8 of piece l / 8. These are the words of A
-and B where rows run along K, whatever the element type. Where rows run across K the pieces are turned (``.trans``),
-which there is for elements of 16 bits.
+PTX ISA, "Warp-level matrix load instruction: ldmatrix": lane l has the address of row l % 8 of matrix l / 8. These are
+the words of the A and B fragments where rows are stored along K, for every element type. Where rows are stored across
+K, ``.trans`` transposes the matrices; it supports elements of 16 bits only.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, loop, seq
 from tilecore.ir.nodes import ForKind, Stmt, tirx
 
-MOST = 4  # pieces of one instruction
+MOST = 4  # matrices of one instruction
 
 
 def fits(operand: Operand, arch: int) -> bool:
-    """Can whole steps of the operand be loaded so?"""
+    """Whether ``ldmatrix`` can load the operand of a whole step."""
     bits = DType(operand.dtype).bits
     if arch < 75 or bits > 32:
         return False
@@ -34,54 +34,53 @@ def fits(operand: Operand, arch: int) -> bool:
 
 
 def loads(operand: Operand, step: Any) -> Stmt:
-    """All of the operand's part of a step. Rows past the end are read again from the last one: what is made of them is
-    kept nowhere."""
-    together = max(1, MOST // operand.words)  # tiles of one instruction
-    whole, rest = divmod(operand.tiles, together)
-    instructions_of_step = []
+    """Loads the operand of one step. Rows past the end are replaced by the last row; their results are not stored."""
+    tiles_per_instruction = max(1, MOST // operand.words)
+    whole, rest = divmod(operand.tiles, tiles_per_instruction)
+    statements = []
     if whole:
-        instructions_of_step.append(
+        statements.append(
             loop(
                 const(whole, "int32"),
-                lambda n: _tiles(operand, step, n * together, together),
+                lambda n: _tiles(operand, step, n * tiles_per_instruction, tiles_per_instruction),
                 name="i" if operand.name == "a" else "j",
                 kind=ForKind.UNROLLED,
             )
         )
-    done = whole * together
-    while rest:  # 3 of 4: two, then one
+    next_tile = whole * tiles_per_instruction
+    while rest:  # of 3 remaining tiles: two by one instruction, then one
         count = 2 if rest >= 2 else 1
-        instructions_of_step.append(_tiles(operand, step, const(done, "int32"), count))
-        done, rest = done + count, rest - count
-    return seq(instructions_of_step)
+        statements.append(_tiles(operand, step, const(next_tile, "int32"), count))
+        next_tile, rest = next_tile + count, rest - count
+    return seq(statements)
 
 
 def _tiles(operand: Operand, step: Any, tile: Any, count: int) -> Stmt:
-    """``count`` tiles from number ``tile`` on, by one instruction: of each the pieces across K, then along it."""
-    pieces = operand.words * count
-    number, row = operand.lane // 8, operand.lane % 8
-    across_pieces = operand.across // 8
-    if pieces == 1:
-        number = const(0, "int32")
-    elif pieces == 2:
-        number = number % 2
-    in_tile = number % operand.words if count > 1 else number
-    across = operand.start + tile * operand.across + in_tile % across_pieces * 8
+    """Loads ``count`` tiles from index ``tile`` on by one instruction: of each the matrices across K, then along K."""
+    matrices = operand.words * count
+    matrix, row = operand.lane // 8, operand.lane % 8
+    matrices_across = operand.across // 8
+    if matrices == 1:
+        matrix = const(0, "int32")
+    elif matrices == 2:
+        matrix = matrix % 2
+    in_tile = matrix % operand.words if count > 1 else matrix
+    across = operand.start + tile * operand.across + in_tile % matrices_across * 8
     if count > 1:
-        across = across + number // operand.words * operand.across
+        across = across + matrix // operand.words * operand.across
     along = step * operand.depth
-    if operand.words > across_pieces:
-        along = along + in_tile // across_pieces * (operand.depth * across_pieces // operand.words)
+    if operand.words > matrices_across:
+        along = along + in_tile // matrices_across * (operand.depth * matrices_across // operand.words)
     if operand.along_k:
-        across = _inside(operand, across + row, 1)
+        across = _clamped(operand, across + row, 1)
     else:
-        across, along = _inside(operand, across, 8), along + row
-    element = load(operand.region.source, operand.place(across, along), operand.span)
-    return instructions.ldmatrix(operand.register(step, tile), element, pieces, not operand.along_k, operand.span)
+        across, along = _clamped(operand, across, 8), along + row
+    element = load(operand.region.source, operand.indices(across, along), operand.span)
+    return instructions.ldmatrix(operand.register(step, tile), element, matrices, not operand.along_k, operand.span)
 
 
-def _inside(operand: Operand, across: Any, count: int) -> Any:
-    """``across``, or the last place of ``count`` elements where it lies past the end."""
+def _clamped(operand: Operand, across: Any, count: int) -> Any:
+    """The index ``across``, clamped so that ``count`` elements from it on lie in the operand."""
     if not operand.across_overshoots:
         return across
     return tirx.min(across, const(operand.size - count, "int32"))

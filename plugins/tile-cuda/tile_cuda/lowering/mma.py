@@ -1,6 +1,7 @@
-"""gemm by ``mma.sync``: every warp multiplies its part of C, operands step by step along K in registers.
+"""Implements T.gemm by ``mma.sync``: each warp computes its part of C, one step along K after the other.
 
-What is emitted is the loop over steps, marked; ``schedule_mma`` decides when each step's operands are loaded.
+It emits the loop over the steps inside of attributes that mark its parts. ``schedule_mma`` then chooses when the
+operands of each step are loaded to registers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering import matrix_loads, word_loads
-from tile_cuda.lowering.mma_config import MmaConfig, a_is_held, mma_config_of
+from tile_cuda.lowering.mma_config import MmaConfig, mma_config_of, reads_a_from_registers
 from tile_cuda.lowering.operands import Operand, operand_a, operand_b
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
@@ -41,7 +42,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    """Shared operands without bank conflicts."""
+    """Layouts of the shared operands that avoid bank conflicts."""
     layouts_by_buffer = {}
     for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
         bits = DType(dtype_of(region.source)).bits
@@ -53,17 +54,17 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    """Layouts of A and C as the instructions have them; what these cannot take must be in shared memory."""
+    """The fragment layouts of A and C that the instructions define; other operands must be in shared memory."""
     p = mma_config_of(call, env, threads)
     assert isinstance(p, MmaConfig)
     layouts_by_buffer: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_whole_fragment(call.c):
         layouts_by_buffer[call.c.source] = layout_of_c(p, threads)
-    if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
+    if reads_a_from_registers(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
         layouts_by_buffer[call.a.source] = resized(
             tiled(p.shape.operand_a, along, (p.m, p.k)), threads
-        )  # copies along N
+        )  # warps along N hold copies
     return layouts_by_buffer
 
 
@@ -87,10 +88,14 @@ class _Lowering:
         row = warp % p.along_m * (p.m_tiles * p.shape.rows)
         column = (warp // p.along_m % p.along_n if p.copies > 1 else warp // p.along_m) * (p.n_tiles * p.shape.columns)
         shared_layouts = env.state(BufferLayouts).by_buffer
-        self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, shared_layouts.get(call.a.source))
+        self.a = (
+            None
+            if reads_a_from_registers(call, p)
+            else operand_a(call, p, lane, row, shared_layouts.get(call.a.source))
+        )
         self.b = operand_b(call, p, lane, column, shared_layouts.get(call.b.source))
         accumulator_registers = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
-        self.sums = Accumulator(
+        self.accumulator = Accumulator(
             call, layout_of_c(p, self.binding.threads), self.binding.thread, accumulator_registers, p.shape.c
         )
 
@@ -103,7 +108,7 @@ class _Lowering:
         )
         steps: Stmt = For(step, const(0, "int32"), const(self.p.steps, "int32"), ForKind.UNROLLED, body)
         registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
-        gemm = seq([*self.sums.before(), *registers, steps, *self.sums.after()])
+        gemm = seq([*self.accumulator.before(), *registers, steps, *self.accumulator.after()])
         return AttrStmt(const(0, "int32"), CudaStatementAttr.GEMM, const(1, "int32"), gemm, span=self.call.span)
 
     def _loads(self, operand: Operand, step: Var) -> Stmt:
@@ -117,8 +122,8 @@ class _Lowering:
 
     def _multiply(self, step: Var) -> Stmt:
         def multiply_tile(i: Any, j: Any) -> Stmt:
-            c = load(self.sums.registers, [(i * self.p.n_tiles + j) * self.p.shape.accumulator.registers])
-            a, b = self._place_of_a(step, i), self.b.register(step, j)
+            c = load(self.accumulator.registers, [(i * self.p.n_tiles + j) * self.p.shape.accumulator.registers])
+            a, b = self._register_of_a(step, i), self.b.register(step, j)
             return instructions.mma(self.p.shape.name, c, a, b, self.call.span)
 
         def row(i: Any) -> Stmt:
@@ -126,7 +131,7 @@ class _Lowering:
 
         return loop(const(self.p.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
 
-    def _place_of_a(self, step: Var, i: Any) -> Expr:
+    def _register_of_a(self, step: Var, i: Any) -> Expr:
         if self.a is not None:
             return self.a.register(step, i)
         registers = self.binding.registers[self.call.a.source]

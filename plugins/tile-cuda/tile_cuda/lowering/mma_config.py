@@ -1,4 +1,4 @@
-"""What one gemm asks of the matrix instructions: the instruction, the sizes, the warps' grid; or why it cannot be."""
+"""Chooses how ``mma.sync`` does one T.gemm: the instruction and the grid of warps; or says why it cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 
-# C's element types that the instructions do not have: what is summed in registers before it is added to C
+# element type of C -> the types of a temporary accumulator in registers, which is added to C at the end
 SUMS = {
     "bfloat16": ("float32",),
     "float16": ("float32",),
@@ -28,7 +28,11 @@ SUMS = {
 
 
 class MmaConfig(NamedTuple):
-    """m, n, k: the sizes of the block's product. along_m, along_n: warps along them; copies: warps that do the same."""
+    """How mma.sync does a block's matrix product.
+
+    m, n, k: the sizes of the product. along_m, along_n: the number of warps along M and N. copies: how many warps
+    compute the same part. shape: the instruction.
+    """
 
     m: int
     n: int
@@ -40,7 +44,7 @@ class MmaConfig(NamedTuple):
 
     @property
     def m_tiles(self) -> int:
-        """Instructions of a warp along M."""
+        """The number of instructions of a warp along M."""
         return -(-self.m // (self.along_m * self.shape.rows))
 
     @property
@@ -49,12 +53,12 @@ class MmaConfig(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Instructions along K; the last may reach past its end."""
+        """The number of instructions along K; the last one may reach past the end of K."""
         return -(-self.k // self.shape.depth)
 
     @property
     def m_overshoots(self) -> bool:
-        """Do the warps' parts reach past the last row?"""
+        """Whether the parts of the warps reach past the last row."""
         return self.along_m * self.m_tiles * self.shape.rows > self.m
 
     @property
@@ -67,7 +71,7 @@ class MmaConfig(NamedTuple):
 
 
 def mma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> MmaConfig | str:
-    """The product, or why it cannot be done so."""
+    """The configuration for a gemm, or the reason why mma.sync cannot do it. threads: of the block; None: not known."""
     if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
     m, n, k = gemm_sizes(call)
@@ -76,7 +80,7 @@ def mma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> MmaConfi
         return shape
     warps, rest = divmod(WARP if threads is None else threads, WARP)
     if rest:
-        return f"{threads} threads are no whole number of warps"
+        return f"{threads} threads are not a multiple of a warp's {WARP}"
     tiles = -(-m // shape.rows), -(-n // shape.columns)
     along_m, along_n = warp_grid(*tiles, warps, int(call.policy), (shape.rows, shape.columns))
     return MmaConfig(m, n, k, along_m, along_n, warps // (along_m * along_n), shape)
@@ -95,10 +99,10 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
 
 
 def allows_tf32(call: TileCall, env: PassEnv) -> bool:
-    """May this product round its float32 operands to 10 bits of mantissa?"""
+    """Whether the gemm may round its float32 operands to tf32 (10 bits of mantissa)."""
     return bool(call.hints.get(CallAttr.ALLOW_TF32, ALLOW_TF32.value_in(env.config)))
 
 
-def a_is_held(call: TileCall, product: MmaConfig) -> bool:
-    """Does A lie in registers as the instructions want it?"""
-    return is_whole_fragment(call.a) and not call.transpose_a and not product.k_overshoots
+def reads_a_from_registers(call: TileCall, config: MmaConfig) -> bool:
+    """Whether A is a fragment whose registers are the operands of the instructions."""
+    return is_whole_fragment(call.a) and not call.transpose_a and not config.k_overshoots

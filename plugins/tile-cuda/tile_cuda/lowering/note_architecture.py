@@ -1,4 +1,4 @@
-"""Tells ``kernel.explain()`` what of an architecture's own is left unused."""
+"""Notes for ``kernel.explain()`` the features of an architecture that are not used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tile_cuda.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import PrimFunc
 
-_OWN = {
+_UNUSED_FEATURES = {
     100: "its matrix instructions tcgen05 and tensor memory are not used",
     103: "its matrix instructions tcgen05 and tensor memory are not used",
     110: "its matrix instructions tcgen05 and tensor memory are not used",
@@ -17,9 +17,9 @@ _OWN = {
 
 def note_architecture(func: PrimFunc, env: PassEnv) -> PrimFunc:
     arch = architecture_of(env.target)
-    unused_features = _OWN.get(arch.capability)
+    unused_features = _UNUSED_FEATURES.get(arch.capability)
     if unused_features is not None:
-        env.note("notes", {"text": f"{arch.name} goes the way that all architectures share; {unused_features}"})
+        env.note("notes", {"text": f"{arch.name} is compiled like earlier architectures; {unused_features}"})
     return func
 
 

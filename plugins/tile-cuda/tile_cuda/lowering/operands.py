@@ -1,7 +1,7 @@
-"""The registers of a warp's operands, and how a step's part of them comes from shared memory.
+"""The operands of mma.sync: their registers, and where each element of a step lies in shared memory.
 
-By ``ldmatrix`` (matrix_loads.py) where the tile allows it, else element by element (word_loads.py). Two sets of
-registers take turns, so that one step's operands may be loaded while the step before is multiplied.
+``ldmatrix`` loads them where the tile allows it (matrix_loads.py); else threads load them element by element
+(word_loads.py). Registers are double-buffered, so that the operands of the next step can be loaded during a step.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Expr, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 
-SETS = 2
+SETS = 2  # of registers, for double buffering
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A or B of a product, as one warp sees it.
+    """A or B of a gemm, as one warp reads it.
 
-    region: the tile. held: an instruction's part as (across, along K). along_k: do its rows run along K? size: its
-    extent across K (M or N); start: where the warp's part begins there; tiles: instructions of the warp across K.
-    across_overshoots: the warps' parts reach past ``size``; k_overshoots: the last step does past ``k``. layout: of the
-    buffer in shared memory.
+    region: the tile. fragment: the layout of an instruction's part, as (across K, along K). words: words of 32 bits of
+    that part in a lane. word: elements of a word. along_k: whether rows are stored along K. size: the extent across K
+    (M or N). start: where the warp's part begins across K. tiles: instructions of the warp across K. across, depth: the
+    size of an instruction's part across and along K. k: the extent along K. sets: of registers. across_overshoots:
+    whether the warps' parts reach past ``size``. k_overshoots: whether the last step reaches past ``k``. layout: of the
+    buffer in shared memory; None: row by row.
     """
 
     name: str
     region: TensorRegion
-    held: FragmentLayout
+    fragment: FragmentLayout
     words: int
     word: int
     along_k: bool
@@ -51,16 +53,16 @@ class Operand:
 
     @property
     def elements(self) -> int:
-        """Elements of one instruction's part in a lane."""
-        return self.held.registers
+        """The number of elements of an instruction's part in a lane."""
+        return self.fragment.registers
 
     def register(self, step: Any, tile: Any, element: Any = 0) -> Expr:
-        """A lane's element of a tile of a step."""
+        """The register of an element of a tile in a step."""
         register_set = step % self.sets if self.sets > 1 else const(0, "int32")
         return load(self.registers, [(register_set * self.tiles + tile) * self.elements + element])
 
-    def place(self, across: Any, along: Any) -> list[Any]:
-        """Indices in the buffer of the element at these places of the tile."""
+    def indices(self, across: Any, along: Any) -> list[Any]:
+        """The indices in the buffer of the element that is ``across`` across and ``along`` along K in the tile."""
         return element_indices(self.region, *((across, along) if self.along_k else (along, across)))
 
     @property
@@ -71,7 +73,7 @@ class Operand:
 def operand_a(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
     shape = p.shape
     return Operand(
-        name="a", region=call.a, held=shape.operand_a, words=shape.a_words, word=shape.word,
+        name="a", region=call.a, fragment=shape.operand_a, words=shape.a_words, word=shape.word,
         along_k=not call.transpose_a, size=p.m, start=start, tiles=p.m_tiles, across=shape.rows, depth=shape.depth,
         k=p.k, sets=min(SETS, p.steps), across_overshoots=p.m_overshoots, k_overshoots=p.k_overshoots, layout=layout,
         registers=_registers("a", shape.a, min(SETS, p.steps) * p.m_tiles * shape.operand_a.registers), lane=lane,
@@ -83,9 +85,10 @@ def operand_b(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLay
     shape = p.shape
     fragment = shape.operand_b.project([1, 0])
     return Operand(
-        name="b", region=call.b, held=fragment, words=shape.b_words, word=shape.word, along_k=bool(call.transpose_b),
-        size=p.n, start=start, tiles=p.n_tiles, across=shape.columns, depth=shape.depth, k=p.k,
-        sets=min(SETS, p.steps), across_overshoots=p.n_overshoots, k_overshoots=p.k_overshoots, layout=layout,
+        name="b", region=call.b, fragment=fragment, words=shape.b_words, word=shape.word,
+        along_k=bool(call.transpose_b), size=p.n, start=start, tiles=p.n_tiles, across=shape.columns,
+        depth=shape.depth, k=p.k, sets=min(SETS, p.steps), across_overshoots=p.n_overshoots,
+        k_overshoots=p.k_overshoots, layout=layout,
         registers=_registers("b", shape.b, min(SETS, p.steps) * p.n_tiles * fragment.registers), lane=lane,
         span=call.span,
     )  # fmt: skip

@@ -1,9 +1,9 @@
-"""Two numbers of 16 bits that are cut out of one integer are made together, as halves of a word.
+"""Computes two neighbouring 16-bit values that are extracted from one integer together, as the halves of a word.
 
-So are packed 4-bit weights unpacked: of neighbours v = 0, 1 the bits are ``(x >> v * shift) & mask | bits``, where x
-is the same for both and below 2^(16 - shift). ``x * (1 + 2^(16 - shift))`` has x in the low half and ``x >> shift`` in
-the high one; one logical instruction takes the mask and sets the bits of both. Arithmetic on the two halves is then
-done in pairs too, without moves that put pairs together.
+Packed 4-bit weights are unpacked so: the bits of value v = 0, 1 are ``(x >> v * shift) & mask | bits``, where x is the
+same for both and below 2^(16 - shift). ``x * (1 + 2^(16 - shift))`` has x in the low half and ``x >> shift`` in the
+high half; one logical instruction then masks and sets the bits of both. Later arithmetic works on both halves at once
+too, without moves that pack them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _HALVES = ("float16", "bfloat16", "int16", "uint16")
 
 
 @dataclass(frozen=True)
-class _Bits:
-    """``(x >> v * shift) & mask | bits`` for v = 0, 1."""
+class _Extract:
+    """The expression ``(x >> v * shift) & mask | bits`` for v = 0, 1."""
 
     x: Expr
     shift: int
@@ -57,16 +57,16 @@ def pair_bits(func: PrimFunc, env: PassEnv) -> PrimFunc:
         changed = mutator.default_mutate(node)
         if changed.kind != ForKind.UNROLLED or constant(changed.min) != 0 or constant(changed.extent) != 2:
             return changed
-        return _paired(changed, memory)
+        return _with_pairs(changed, memory)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _paired(node: For, memory: Memory) -> Any:
-    """The loop, and in front of it the pairs whose halves it uses."""
+def _with_pairs(node: For, memory: Memory) -> Any:
+    """The loop, after definitions of the pairs whose halves it uses."""
     parts = statements_of(node.body)
     if not all(isinstance(part, Bind | BufferStore) for part in parts):
-        return node  # what is read may depend on a condition
+        return node  # a condition may guard what it reads
     values: dict[Var, Any] = {}
     for part in parts:
         if isinstance(part, Bind):
@@ -77,10 +77,10 @@ def _paired(node: For, memory: Memory) -> Any:
     def half(call: Call) -> Any:
         if op_name(call) != "reinterpret" or dtype_of(call) not in _HALVES:
             return call
-        bits_expression = _bits(substitute(call.args[0], values), node.loop_var)
-        if bits_expression is None or any(memory.may_change(writes, load.source) for load in loads(bits_expression.x)):
+        extract = _extract_of(substitute(call.args[0], values), node.loop_var)
+        if extract is None or any(memory.may_change(writes, load.source) for load in loads(extract.x)):
             return call
-        pairs.append(Bind(Var("pair", "uint32"), bits_expression.pair()))
+        pairs.append(Bind(Var("pair", "uint32"), extract.pair()))
         bits = instructions.half_of_pair(pairs[-1].var, node.loop_var)
         return tirx.reinterpret(dtype_of(call), bits)
 
@@ -93,7 +93,7 @@ def _is_conditional(part: Any) -> bool:
 
 
 def _used(parts: list[Any]) -> list[Any]:
-    """Without names that nothing reads any more."""
+    """The statements without the definitions of variables that no later statement reads."""
     used_parts: list[Any] = []
     for part in reversed(parts):
         if not isinstance(part, Bind) or any(part.var in variables(later) for later in used_parts):
@@ -101,9 +101,9 @@ def _used(parts: list[Any]) -> list[Any]:
     return used_parts
 
 
-def _bits(value: Any, var: Var) -> _Bits | None:
-    """``value`` (of 16 bits) in the form above."""
-    value = _uncast(value)
+def _extract_of(value: Any, var: Var) -> _Extract | None:
+    """The form :class:`_Extract` of a 16-bit value, with v = ``var``; None where it has another form."""
+    value = _without_casts(value)
     bits, mask = 0, (1 << _HALF) - 1
     if isinstance(value, tirx.BitwiseOr) and constant(value.b) is not None:
         bits, value = int(constant(value.b) or 0), value.a
@@ -121,11 +121,11 @@ def _bits(value: Any, var: Var) -> _Bits | None:
     bounds = Analyzer().const_int_bound(x)
     if bounds.min_value < 0 or bounds.max_value >= largest:
         return None
-    return _Bits(x, shift, mask & (largest - 1), bits)
+    return _Extract(x, shift, mask & (largest - 1), bits)
 
 
-def _uncast(value: Any) -> Any:
-    """What a number of 16 bits is cut from."""
+def _without_casts(value: Any) -> Any:
+    """The value without casts between integers of 16 and 32 bits, which keep its low 16 bits."""
     while isinstance(value, Cast) and dtype_of(value) in ("int16", "uint16", "int32", "uint32"):
         if dtype_of(value.value) not in ("int16", "uint16", "int32", "uint32"):
             break

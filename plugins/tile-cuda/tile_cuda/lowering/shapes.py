@@ -1,15 +1,16 @@
-"""The matrix instructions ``mma.sync``: element types, sizes, architectures, and who holds which element.
+"""The instructions ``mma.sync``: their element types, sizes, first architectures and fragment layouts.
 
-PTX ISA, "Matrix multiply-accumulate operation using mma instruction": the figures of "Matrix Fragments for mma.m8n8k4
-with .f64" to "mma.m16n8k32" are one and the same when counted in words of 32 bits. With g = lane / 4, t = lane % 4, E
-elements in a word (one, of 64 bits, for float64) and H = rows / 8:
+PTX ISA, "Matrix multiply-accumulate operation using mma instruction": the fragments from "mma.m8n8k4 with .f64" to
+"mma.m16n8k32" have one layout when they are counted in words of 32 bits. With g = lane / 4, t = lane % 4, E elements
+in a word (one of 64 bits for float64) and H = rows / 8:
 
     A, word w, element e: row g + 8 (w % H), column 4 E (w / H) + E t + e
     B, word w, element e: row 4 E w + E t + e, column g
-    C, number i:          row g + 8 (i / 2), column 2 t + i % 2
+    C, register i:        row g + 8 (i / 2), column 2 t + i % 2
 
-"Matrix Fragments for mma.m8n8k4 with .f16" (made for sm_70) is four products side by side, one of each quarter of the
-lanes' bits 2 and 3: as 16 x 16 results here, bit 2 for the second 8 rows, bit 3 for the second 8 columns.
+"Matrix Fragments for mma.m8n8k4 with .f16" (the instruction of sm_70) does four products at once, one for each value of
+the lane's bits 2 and 3. Here it is one product with a 16 x 16 result: bit 2 selects the second 8 rows, bit 3 the second
+8 columns.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tile_cuda.architectures import WARP
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 
-# as the header spells element types
+# element type -> its name in the header's functions
 SHORT = {
     "float16": "f16",
     "bfloat16": "bf16",
@@ -40,7 +41,7 @@ SHORT = {
 class Shape:
     """One instruction: C of ``rows`` x ``columns`` += A of ``rows`` x ``depth`` times B of ``depth`` x ``columns``.
 
-    a, b, c: element types (float32 operands are read as tf32). least: the first architecture that has it.
+    a, b, c: element types (float32 operands are read as tf32). least: the first architecture with the instruction.
     """
 
     rows: int
@@ -53,19 +54,19 @@ class Shape:
 
     @cached_property
     def name(self) -> str:
-        """As the header calls it: m16n8k16_f16_f32."""
+        """The name in the header, such as m16n8k16_f16_f32."""
         shape = "m8n8k4" if self.is_quartered else f"m{self.rows}n{self.columns}k{self.depth}"
         operands = dict.fromkeys("tf32" if kind == "float32" else SHORT[kind] for kind in (self.a, self.b))
         return "_".join([shape, *operands, SHORT[self.c]])
 
     @property
     def is_quartered(self) -> bool:
-        """The instruction of sm_70."""
+        """Whether it is the instruction of sm_70, which does four products at once."""
         return self.columns == 16
 
     @cached_property
     def word(self) -> int:
-        """E: elements of A or B that lie side by side along K in one lane."""
+        """E: the number of elements of A or B that are contiguous along K in a lane."""
         return self.depth if self.is_quartered else max(1, 32 // DType(self.a).bits)
 
     @cached_property
@@ -95,7 +96,7 @@ class Shape:
 
     @property
     def a_words(self) -> int:
-        """Words of A that a lane holds."""
+        """The number of words of A in a lane."""
         return self.operand_a.registers // self.word
 
     @property
@@ -116,7 +117,7 @@ def _along_k(axis: int, word: int, depth: int, halves: int) -> list[Digit]:
 
 
 def _eight_of_four_lanes(axis: int) -> list[Digit]:
-    """Eight rows or columns: lanes 0 to 3, and 16 to 19 the second four."""
+    """Eight rows or columns: lanes 0 to 3 hold the first four, lanes 16 to 19 the second four."""
     return [Digit(axis, 1, 4, THREAD, 1), Digit(axis, 4, 2, THREAD, 16)]
 
 
@@ -134,7 +135,7 @@ _QUARTERED_HALF = [*_eight_of_four_lanes(0), Digit(1, 1, 8, REGISTER, 1), *_QUAR
 
 
 def _all_shapes() -> Iterator[Shape]:
-    """The deepest of each combination of types first."""
+    """All instructions; of each combination of types, the deepest (largest K) comes first."""
     for c in ("float32", "float16"):
         yield Shape(16, 8, 16, "float16", "float16", c, 80)
         yield Shape(16, 8, 8, "float16", "float16", c, 75)
@@ -162,7 +163,10 @@ SHAPES = tuple(_all_shapes())
 
 
 def shape_of(a: str, b: str, c: str, k: int, arch: int) -> Shape | None:
-    """The instruction for these element types on an architecture: the deepest that divides K, else the least deep."""
+    """The instruction for these element types on an architecture; None for none.
+
+    It is the one with the largest depth that divides ``k``; if no depth does, the one with the smallest depth.
+    """
     fits = [s for s in SHAPES if (s.a, s.b, s.c) == (a, b, c) and s.least <= arch]
     if arch >= 75:
         fits = [s for s in fits if not s.is_quartered]  # emulated from sm_75 on

@@ -1,5 +1,4 @@
-"""What the target's own calls do to shared memory, for the proof that barriers order it
-(tilecore/lowering/race_check)."""
+"""Describes the effects of the calls ``cuda.*`` on shared memory, for the race check (tilecore/lowering/race_check)."""
 
 from __future__ import annotations
 
@@ -32,15 +31,15 @@ from tilecore.lowering.race_check.effects import (
 )
 from tilecore.lowering.race_check.values import UNKNOWN, Compute, Expressions, Names, Value
 
-ROW = 16  # bytes that a lane names in a load or store of matrices
-ROWS = 64  # of A in one product of a warpgroup
-PATTERN = 8  # rows
-SPANS = {1: 128, 2: 64, 3: 32}  # bytes of a row of an operand, by the code of its swizzle
-PRODUCTS, STORES = "products", "stores"  # channels
+ROW = 16  # bytes of a matrix row, whose address a lane passes to ldmatrix or stmatrix
+ROWS = 64  # of A in one wgmma instruction
+PATTERN = 8  # rows after which the swizzle pattern repeats
+SPANS = {1: 128, 2: 64, 3: 32}  # the code of a swizzle mode in a matrix descriptor -> bytes of a row
+WGMMA_GROUPS, STORES = "products", "stores"  # the kinds of asynchronous groups that have commits and waits
 
 
 def describe() -> None:
-    """Tell the core. Calls of registers, prefetches and arrivals touch nothing that others wait for here."""
+    """Registers the effects. Calls on registers, prefetches and arrivals do not access shared memory by themselves."""
     register_only = (
         instructions.MMA,
         instructions.REGISTER_FENCE,
@@ -60,29 +59,31 @@ def describe() -> None:
         {
             instructions.LDMATRIX: lambda call, func: [_rows(call, 3, False)],
             instructions.STMATRIX: lambda call, func: [_rows(call, 2, True)],
-            instructions.MBARRIER: _transaction,
+            instructions.MBARRIER: _mbarrier,
             instructions.BULK_COPY: _bulk_copy,
-            instructions.TMA_LOAD: _tensor_load,
-            instructions.TMA_STORE: _tensor_store,
-            instructions.TMA_STORE_GROUP: _stores,
+            instructions.TMA_LOAD: _tma_load,
+            instructions.TMA_STORE: _tma_store,
+            instructions.TMA_STORE_GROUP: _tma_store_group,
             instructions.CLUSTER: _cluster,
             instructions.WARPGROUP: _warpgroup,
-            instructions.WGMMA: _product,
-            instructions.WGMMA_RS: _product,
+            instructions.WGMMA: _wgmma,
+            instructions.WGMMA_RS: _wgmma,
         }
     )
-    VALUES.update(
-        {instructions.DESCRIPTOR: _operand, instructions.DESCRIPTOR_AT: _operand_at, instructions.UNIFORM: _same}
-    )
-    VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: lambda names: 0  # the blocks of a cluster do the same
+    VALUES[instructions.DESCRIPTOR] = _descriptor_value
+    VALUES[instructions.DESCRIPTOR_AT] = _descriptor_at_value
+    VALUES[instructions.UNIFORM] = _uniform_value
+    VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: (
+        lambda names: 0
+    )  # every block of a cluster does the same
 
 
-def _rows(call: Call, at: int, writes: bool) -> Access:
-    """A load or store of matrices: each lane names a row, of as many tiles of 8 as there are."""
-    return Access(call.args[at], ROW, writes, lanes=PATTERN * int(constant(call.args[0]) or 0))
+def _rows(call: Call, operand_index: int, writes: bool) -> Access:
+    """The access of ldmatrix or stmatrix: eight lanes for each matrix, each at the address of a row."""
+    return Access(call.args[operand_index], ROW, writes, lanes=PATTERN * int(constant(call.args[0]) or 0))
 
 
-def _transaction(call: Call, func: PrimFunc) -> list[Effect]:
+def _mbarrier(call: Call, func: PrimFunc) -> list[Effect]:
     return [MemoryBarrierWait(call.args[1])] if str(call.args[0].value) == "wait" else []
 
 
@@ -95,25 +96,25 @@ def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
     return [AsyncAccess(to, bytes_of(to, extent) if size_in_bytes is None else size_in_bytes, True, None, barrier)]
 
 
-def _box(name: str, func: PrimFunc) -> int:
-    """Bytes of a tensor map's box."""
-    for each in json.loads(str(func.attrs[FunctionAttr.LAUNCH]))["tensor_maps"]:
-        if name in (each["parameter"], each["name"]):
-            count = int(np.prod(each["box"]))
-            return -(-count * DType(each["dtype"]).bits // 8)
+def _box_bytes(name: str, func: PrimFunc) -> int:
+    """The size of the box of a tensor map in bytes."""
+    for tensor_map in json.loads(str(func.attrs[FunctionAttr.LAUNCH]))["tensor_maps"]:
+        if name in (tensor_map["parameter"], tensor_map["name"]):
+            count = int(np.prod(tensor_map["box"]))
+            return -(-count * DType(tensor_map["dtype"]).bits // 8)
     raise ValueError(f"the kernel has no tensor map {name}")
 
 
-def _tensor_load(call: Call, func: PrimFunc) -> list[Effect]:
+def _tma_load(call: Call, func: PrimFunc) -> list[Effect]:
     name, to, barrier = str(call.args[0].value), call.args[1], call.args[2]
-    return [AsyncAccess(to, _box(name, func), True, None, barrier)]
+    return [AsyncAccess(to, _box_bytes(name, func), True, None, barrier)]
 
 
-def _tensor_store(call: Call, func: PrimFunc) -> list[Effect]:
-    return [AsyncAccess(call.args[1], _box(str(call.args[0].value), func), False, STORES)]
+def _tma_store(call: Call, func: PrimFunc) -> list[Effect]:
+    return [AsyncAccess(call.args[1], _box_bytes(str(call.args[0].value), func), False, STORES)]
 
 
-def _stores(call: Call, func: PrimFunc) -> list[Effect]:
+def _tma_store_group(call: Call, func: PrimFunc) -> list[Effect]:
     if str(call.args[0].value) == "commit_stores":
         return [Commit(STORES)]
     return [Wait(STORES, call.args[1])] if len(call.args) > 1 and not isinstance(call.args[1], TensorLoad) else []
@@ -126,73 +127,76 @@ def _cluster(call: Call, func: PrimFunc) -> list[Effect]:
 def _warpgroup(call: Call, func: PrimFunc) -> list[Effect]:
     name = str(call.args[0].value)
     if name == "commit":
-        return [Commit(PRODUCTS)]
-    return [Wait(PRODUCTS, call.args[1])] if name == "wait" else []
+        return [Commit(WGMMA_GROUPS)]
+    return [Wait(WGMMA_GROUPS, call.args[1])] if name == "wait" else []
 
 
-# -- operands of products ---------------------------------------------------------------------------------------------
+# -- operands of wgmma ------------------------------------------------------------------------------------------------
 
-_described: tuple[Any, dict[Var, Call]] = (None, {})
-
-
-def _descriptions(func: PrimFunc) -> dict[Var, Call]:
-    """The names of descriptions of operands, each with the call that makes it."""
-    global _described
-    if _described[0] is None or not func.same_as(_described[0]):
-        calls = [n for n in collect(func.body, Bind) if op_name(n.value) == instructions.DESCRIPTOR]
-        _described = func, {bind.var: bind.value for bind in calls}
-    return _described[1]
+_last_descriptors: tuple[Any, dict[Var, Call]] = (None, {})  # a function, and its descriptors
 
 
-def _product(call: Call, func: PrimFunc) -> list[Effect]:
+def _descriptors(func: PrimFunc) -> dict[Var, Call]:
+    """The variables that hold matrix descriptors, each with the call that builds its descriptor."""
+    global _last_descriptors
+    if _last_descriptors[0] is None or not func.same_as(_last_descriptors[0]):
+        binds = [n for n in collect(func.body, Bind) if op_name(n.value) == instructions.DESCRIPTOR]
+        _last_descriptors = func, {bind.var: bind.value for bind in binds}
+    return _last_descriptors[1]
+
+
+def _wgmma(call: Call, func: PrimFunc) -> list[Effect]:
     has_a_in_registers = op_name(call) == instructions.WGMMA_RS
     match = re.match(r"n(\d+)k(\d+)_", str(call.args[0].value))
     if match is None:
-        raise ValueError(f"{call.args[0].value} is no product of a warpgroup")
+        raise ValueError(f"{call.args[0].value} is not the name of a wgmma instruction")
     columns, depth = map(int, match.groups())
     flags = [bool(constant(flag)) for flag in call.args[1 : 2 if has_a_in_registers else 3]]
     a, b = call.args[-3], call.args[-2]
-    described = _descriptions(func)
-    effects: list[Effect] = [] if has_a_in_registers else [_read(a, flags[0], ROWS, depth, described)]
-    return [*effects, _read(b, flags[-1], columns, depth, described)]
+    descriptors = _descriptors(func)
+    effects: list[Effect] = [] if has_a_in_registers else [_read(a, flags[0], ROWS, depth, descriptors)]
+    return [*effects, _read(b, flags[-1], columns, depth, descriptors)]
 
 
-def _read(value: Any, across: bool, size: int, depth: int, described: dict[Var, Call]) -> AsyncAccess:
-    """What a product reads of an operand. across: does memory go along M or N? size: elements along it."""
+def _read(value: Any, across: bool, size: int, depth: int, descriptors: dict[Var, Call]) -> AsyncAccess:
+    """The part of an operand that an instruction reads.
+
+    across: whether the operand is stored along M or N, not along K. size: its elements along M or N.
+    """
     var = value.args[0] if op_name(value) == instructions.DESCRIPTOR_AT else value
-    element, *numbers = described[var].args
-    leading, stride, code = (int(constant(number) or 0) for number in numbers)
+    element, *fields = descriptors[var].args
+    leading, stride, code = (int(constant(field) or 0) for field in fields)
     span = SPANS[code]
     if across:
         block = span // bytes_of(element)
-        pieces = tuple((number * leading, depth * span) for number in range(-(-size // block)))
+        pieces = tuple((index * leading, depth * span) for index in range(-(-size // block)))
     else:
-        pieces = tuple((number * stride, PATTERN * span) for number in range(-(-size // PATTERN)))
-    return AsyncAccess(element, 0, False, PRODUCTS, at=value, pieces=pieces, align=PATTERN * span)
+        pieces = tuple((index * stride, PATTERN * span) for index in range(-(-size // PATTERN)))
+    return AsyncAccess(element, 0, False, WGMMA_GROUPS, at=value, pieces=pieces, align=PATTERN * span)
 
 
-def _operand(call: Call, expressions: Expressions) -> Compute:
-    """The first byte of what is described."""
+def _descriptor_value(call: Call, expressions: Expressions) -> Compute:
+    """Computes the value of a matrix descriptor as the address of the first byte of its tile."""
     element = call.args[0]
     index = expressions.compute(element.indices[0])
     start = expressions.start_of(element.source) if is_shared(element.source) else None
 
     def compute(names: Names) -> Value:
-        at = index(names)
-        return UNKNOWN if at is UNKNOWN or start is None else start + at * bytes_of(element)
+        element_index = index(names)
+        return UNKNOWN if element_index is UNKNOWN or start is None else start + element_index * bytes_of(element)
 
     return compute
 
 
-def _operand_at(call: Call, expressions: Expressions) -> Compute:
-    tile, pieces = (expressions.compute(arg) for arg in call.args)
+def _descriptor_at_value(call: Call, expressions: Expressions) -> Compute:
+    descriptor, pieces = (expressions.compute(arg) for arg in call.args)
 
     def compute(names: Names) -> Value:
-        at, further = tile(names), pieces(names)
-        return UNKNOWN if at is UNKNOWN or further is UNKNOWN else at + further * ROW
+        address, piece_count = descriptor(names), pieces(names)
+        return UNKNOWN if address is UNKNOWN or piece_count is UNKNOWN else address + piece_count * ROW
 
     return compute
 
 
-def _same(call: Call, expressions: Expressions) -> Callable[[Names], Value]:
+def _uniform_value(call: Call, expressions: Expressions) -> Callable[[Names], Value]:
     return expressions.compute(call.args[0])

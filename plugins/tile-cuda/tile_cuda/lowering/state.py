@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class L2Windows(PassState, by="collect_windows", former={"l2_windows": "by_kernel"}):
-    """The tensor that each kernel wants to keep in L2: by the kernel's number, (name, bytes as JSON, ratio).
+    """The L2 access policy windows: by the kernel's index, (name of the tensor, bytes as JSON, hit ratio).
 
     Published by collect_windows; describe_launch reads it.
     """
@@ -38,7 +38,7 @@ class ExplicitBarriers(PassState, by="collect_mbarriers"):
 
 @dataclass
 class WarpSpecialization(PassState, by="specialize_warps"):
-    """What the producer warps load, and how.
+    """The tiles that producer warps load, and the tensors that they can load from.
 
     Published by specialize_warps; the implementations of copies by tensor maps read it. circular_buffers: by the buffer
     of a tile's slots. tensors: the buffers that a launch can make tensor maps of.

@@ -1,9 +1,9 @@
 """Layouts of shared tiles that warps read without bank conflicts.
 
-Rows are read in pieces of 16 bytes: by ``ldmatrix`` eight rows at one column, word by word four rows at two
-neighbouring pieces. In a plain layout these lie in the same banks; the piece's number is exclusive-ored with the row's,
-or with twice the row's, so that they lie in different ones. Rows that are no power of two long are made an odd number
-of pieces long.
+Warps read rows in pieces of 16 bytes: ``ldmatrix`` reads eight rows at one column, loads of words read four rows at two
+neighbouring pieces. In a row-major layout these lie in the same banks. A swizzle puts them into different ones: the
+index of the piece is exclusive-ored with the index of the row, or with twice that. Rows whose length is not a power of
+two are padded to an odd number of pieces instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ LINE = 128  # bytes: all 32 banks once
 
 
 def swizzled(buffer: Var, by_words: bool = False) -> BufferLayout | None:
-    """The layout of a tile [..., rows, columns]; None where it is best as it is."""
+    """The layout of a tile [..., rows, columns] without bank conflicts; None where row-major order has none.
+
+    by_words: threads read words, not by ``ldmatrix``.
+    """
     shape = tuple(int(s) for s in buffer.shape)
     bits = DType(dtype_of(buffer)).bits
     if len(shape) < 2 or bits % 8 or shape[-2] == 1:
@@ -33,11 +36,11 @@ def swizzled(buffer: Var, by_words: bool = False) -> BufferLayout | None:
         return padded_rows(shape, pieces * each) if pieces * each > shape[-1] else None
     if row_bytes == PIECE:
         return None
-    return _turned(shape, row_bytes, each, 2 if by_words else 1)
+    return _swizzled_rows(shape, row_bytes, each, 2 if by_words else 1)
 
 
-def _turned(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> BufferLayout:
-    period = min(row_bytes, LINE) // PIECE  # pieces that change places
+def _swizzled_rows(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> BufferLayout:
+    period = min(row_bytes, LINE) // PIECE  # pieces that are permuted
     rows_of_line = max(1, LINE // row_bytes)
 
     def place(indices: Sequence[Any]) -> list[Any]:
@@ -46,12 +49,12 @@ def _turned(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> Buf
         permutation = (permutation * step if step > 1 else permutation) % period
         return [*indices[:-2], row, tirx.BitwiseXor(column // each, permutation) * each + column % each]
 
-    turned = "the row" if step == 1 else "twice the row"
-    return BufferLayout(f"pieces of {PIECE} bytes exclusive-ored with {turned}, period {period}", shape, place)
+    factor = "the row" if step == 1 else "twice the row"
+    return BufferLayout(f"pieces of {PIECE} bytes exclusive-ored with {factor}, period {period}", shape, place)
 
 
 def keeps_pieces(buffer: Var, layout: BufferLayout | None) -> bool:
-    """Do pieces of 16 bytes of a row lie together, at multiples of 16 bytes? layout: the buffer's, None for none."""
+    """Whether aligned pieces of 16 bytes of a row are contiguous. layout: of the buffer; None: row-major."""
     if layout is not None and layout in (swizzled(buffer), swizzled(buffer, by_words=True)):
         return True
     shape = [int(s) for s in buffer.shape]

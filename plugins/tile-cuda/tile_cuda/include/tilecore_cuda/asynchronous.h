@@ -1,7 +1,7 @@
-// Copies that land later: by groups of each thread (sm_80), and on transaction barriers (sm_90).
+// Asynchronous copies: in groups of each thread (sm_80), and with completion on mbarriers (sm_90).
 #pragma once
 
-// Starts a copy of 4, 8 or 16 bytes from global to shared memory; valid: else zeros are written.
+// Starts a copy of 4, 8 or 16 bytes from global to shared memory. It writes zeros where valid is false.
 template <int Bytes>
 TC_FN void tc_copy_async(void* to, const void* from, bool valid = true) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an asynchronous copy moves 4, 8 or 16 bytes");
@@ -27,7 +27,7 @@ TC_FN void tc_commit_async() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// This thread's groups but the last N have landed.
+// Waits until all groups of this thread but the last N have landed.
 template <int N>
 TC_FN void tc_wait_async() {
 #if TC_ARCH >= 800
@@ -35,7 +35,7 @@ TC_FN void tc_wait_async() {
 #endif
 }
 
-// -- transaction barriers: 8 bytes of shared memory each -------------------------------------------------------------
+// -- mbarriers (tc_transaction_*): 8 bytes of shared memory each -----------------------------------------------------
 
 #if TC_ARCH >= 800
 TC_FN void tc_transaction_init(void* barrier, unsigned count) {
@@ -48,7 +48,7 @@ TC_FN void tc_transaction_arrive(void* barrier) {
   asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(tc_shared_address(barrier))
                : "memory");
 }
-// Arrives when this thread's tc_copy_async so far have landed; counted: among the arrivals of tc_transaction_init.
+// Arrives when the earlier tc_copy_async of this thread have landed; counted: as one arrival of tc_transaction_init.
 TC_FN void tc_transaction_arrive_on_copies(void* barrier, bool counted) {
   if (counted) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(tc_shared_address(barrier)) : "memory");
@@ -68,7 +68,7 @@ TC_FN void tc_transaction_expect(void* barrier, unsigned bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tc_shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-// Has the phase of this parity ended? A barrier starts in phase 0, so parity 1 is at once true.
+// Whether the phase of this parity has ended. A barrier starts in phase 0, so this is true at once for parity 1.
 TC_FN bool tc_transaction_try_wait(void* barrier, unsigned parity) {
   unsigned done;
   asm volatile(
@@ -78,15 +78,15 @@ TC_FN bool tc_transaction_try_wait(void* barrier, unsigned parity) {
       : "memory");
   return done != 0;
 }
-// The kernel in front of this one has ended, and what it wrote is seen.
+// Waits until the kernel before this one has ended; its writes are then visible (programmatic dependent launch).
 TC_FN void tc_grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-// As far as this thread goes, the kernel behind may be started.
+// This thread allows the next kernel to start (programmatic dependent launch).
 TC_FN void tc_grid_release() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-// Barriers that were just made are seen by the copy engine and, with a cluster, by other blocks.
+// Makes initialized mbarriers visible to the copy engine and, in a cluster, to other blocks.
 TC_FN void tc_transaction_fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-// What this thread wrote to shared memory is seen by the copy engine and the matrix units.
+// Makes the writes of this thread to shared memory visible to the copy engine and to wgmma (a proxy fence).
 TC_FN void tc_fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// A copy from global to shared memory, of a multiple of 16 bytes, that completes on a barrier.
+// A copy of a multiple of 16 bytes from global to shared memory, which completes on an mbarrier.
 TC_FN void tc_bulk_copy_async(void* to, const void* from, unsigned bytes, void* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(

@@ -1,4 +1,4 @@
-// Atomics on an element of shared or global memory; each returns the value before. Relaxed unless an order is given.
+// Atomics on an element of shared or global memory. Each returns the old value; the default order is relaxed.
 #pragma once
 
 enum tc_order { tc_relaxed, tc_consume, tc_acquire, tc_release, tc_acq_rel, tc_seq_cst };
@@ -16,7 +16,7 @@ struct tc_same {
   using type = T;
 };
 
-// Replaces an element that holds `expected`; returns what it held. Elements of a byte go through the word around them.
+// Replaces an element that equals `expected`; returns the old value. Bytes are replaced through the word around them.
 TC_FN unsigned tc_compare_exchange(unsigned* p, unsigned expected, unsigned desired) {
   return atomicCAS(p, expected, desired);
 }
@@ -42,7 +42,7 @@ TC_FN unsigned char tc_compare_exchange(unsigned char* p, unsigned char expected
   return (unsigned char)(seen >> shift);
 }
 
-// change: the new value from the old one; tried until nobody came between.
+// change: computes the new value from the old one; repeated until no other thread has written in between.
 template <class T, class Change>
 TC_FN T tc_update(T* p, Change change) {
   using word = typename tc_word<int(sizeof(T))>::type;
@@ -154,7 +154,7 @@ TC_FN void tc_atomic_store(T* p, typename tc_same<T>::type v, tc_order order = t
   *(volatile word*)p = tc_bits<word>(v);
 }
 
-// -- several neighbouring elements at once; nothing is returned -----------------------------------------------------
+// -- several contiguous elements at once, without a result -----------------------------------------------------------
 
 template <int Count, class T>
 TC_FN void tc_add_each(T* p, const T* v) {

@@ -1,9 +1,9 @@
-// What the blocks of a cluster do together (sm_90). All lanes of a warp take part in its barrier. PTX ISA 8.7, sections
+// Operations of the blocks of a cluster (sm_90). All lanes of a warp take part in the barrier. PTX ISA 8.7, sections
 // "barrier.cluster", "mapa" and "mbarrier.arrive".
 #pragma once
 
 #if TC_ARCH >= 900
-// The barrier of all threads of the cluster's blocks, in two parts and whole: memory written before is seen after.
+// The barrier of all threads of the cluster, in two parts and whole: earlier writes to memory are visible after it.
 TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release" TC_ALIGNED ";" ::: "memory"); }
 TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire" TC_ALIGNED ";" ::: "memory"); }
 TC_FN void tc_cluster_barrier() {
@@ -15,20 +15,20 @@ TC_FN unsigned tc_cluster_rank() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// The address of another block's shared memory, as the instructions on shared::cluster take it.
+// The address of another block's shared memory, in the form of instructions on shared::cluster.
 TC_FN unsigned tc_cluster_address(const void* own, unsigned rank) {
   unsigned address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(tc_shared_address(own)), "r"(rank));
   return address;
 }
-// The same place in the shared memory of the block of this rank, for plain loads and stores.
+// The same offset in the shared memory of the block of this rank, for plain loads and stores.
 template <class T>
 TC_FN T* tc_remote_shared(T* own, unsigned rank) {
   unsigned long long address;
   asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(own), "r"(rank));
   return reinterpret_cast<T*>(address);
 }
-// Arrives at the transaction barrier that lies at this place in the block of this rank. It orders no plain memory
+// Arrives at the mbarrier at this offset in the block of this rank. It orders no plain memory accesses
 // beyond the block: with .release.cluster it would, and each would cost a fence of the whole device.
 TC_FN void tc_transaction_arrive_remote(void* barrier, unsigned rank) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(tc_cluster_address(barrier, rank)) : "memory");

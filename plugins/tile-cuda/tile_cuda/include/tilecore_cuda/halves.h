@@ -1,4 +1,4 @@
-// Two numbers of 16 bits in a word.
+// Two 16-bit values in a word.
 #pragma once
 
 // x & Mask | Bits in the low half, (x >> Shift) & Mask | Bits in the high one. x is below 2^(16 - Shift), so is Mask.
@@ -9,7 +9,7 @@ TC_FN unsigned tc_bit_pair(unsigned x) {
   return (both & Mask * 0x10001u) | Bits * 0x10001u;
 #else
   if (Bits == 0) return both & Mask * 0x10001u;
-  unsigned kept, pair;  // one instruction takes one constant of its own; the other has a register
+  unsigned kept, pair;  // an instruction has room for one constant; the other one is in a register
   asm("mov.b32 %0, %1;" : "=r"(kept) : "n"(Bits * 0x10001u));
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(pair) : "r"(both), "n"(Mask * 0x10001u), "r"(kept));
   return pair;
@@ -20,7 +20,7 @@ TC_FN unsigned short tc_half_of_pair(unsigned pair, int number) {
 #ifdef TC_SIMULATE
   return (unsigned short)(pair >> (16 * number));
 #else
-  unsigned short low, high;  // by name, so that arithmetic on both stays arithmetic on pairs
+  unsigned short low, high;  // as named variables, so that ptxas keeps packed arithmetic on both
   asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(pair));
   return number ? high : low;
 #endif

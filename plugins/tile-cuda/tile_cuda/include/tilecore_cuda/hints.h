@@ -1,4 +1,4 @@
-// Moves with a hint: what is used once passes through the caches, or is kept in L2 longer or shorter than others.
+// Loads and stores with a cache hint: data that is used once, or that L2 should evict later or earlier than other data.
 #pragma once
 
 // LOAD and STORE: the instructions without their type; MORE(i): their last operand, the POLICY, if it is the i-th.
@@ -70,7 +70,7 @@ TC_HINTED(tc_hinted_evict_last, "ld.global.L1::evict_last", "st.global.L1::evict
 #undef TC_NO_MORE
 #undef TC_POLICY_OPERAND
 
-// As tc_move; what is loaded, or stored, is in global memory.
+// As tc_move, where the source (of a load) or the destination (of a store) is in global memory.
 #define TC_HINTED_MOVES(HINT)                                                                             \
   template <int Bytes>                                                                                    \
   TC_FN void tc_load_##HINT(void* to, const void* from) {                                                 \

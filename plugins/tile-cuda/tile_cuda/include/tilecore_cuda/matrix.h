@@ -1,4 +1,4 @@
-// Matrix instructions of a warp: d += a * b. Operands are a thread's registers, in the layouts of the PTX ISA ("Matrix
+// Warp-level matrix instructions: d += a * b. Operands are registers of a thread, in the layouts of the PTX ISA ("Matrix
 // multiply-accumulate operation using mma instruction", the sections "Matrix Fragments for mma.<shape>"); a and b hold
 // packed elements and are at multiples of 4 bytes. A name: the shape, the type of a and of b (once if they are equal),
 // the type of d.
@@ -42,7 +42,7 @@
                  : TC_A(0), TC_A(1), TC_A(2), TC_A(3), TC_B(0), TC_B(1));                                 \
   }
 
-// Four products at once, one by each of the lanes 4 q to 4 q + 3 with 4 q + 16 to 4 q + 19 (made for sm_70).
+// Four products at once, one by each of the lanes 4 q to 4 q + 3 with 4 q + 16 to 4 q + 19 (the instruction of sm_70).
 TC_FN void tc_mma_m8n8k4_f16_f32(float* d, const void* a, const void* b) {
   asm volatile(TC_MMA("m8n8k4", "f32.f16.f16.f32")
                " {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9}, {%10, %11}, {%0, %1, %2, %3, %4, %5, %6, %7};"
@@ -132,7 +132,7 @@ TC_FN void tc_mma_m16n8k16_f64_f64(double* d, const double* a, const double* b) 
 #undef TC_MMA_4_4_2
 
 // -- 8 x 8 tiles of 16-bit elements between shared memory and registers ----------------------------------------------
-// Lane i gives the address of row i % 8 of tile i / 8: 16 bytes, at a multiple of 16. A register holds two neighbours.
+// Lane i passes the address of row i % 8 of tile i / 8: 16 aligned bytes. A register holds two neighbouring elements.
 
 #if TC_ARCH >= 750
 #define TC_LDMATRIX(SUFFIX, FLAG)                                                                         \

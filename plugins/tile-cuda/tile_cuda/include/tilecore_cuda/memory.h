@@ -3,7 +3,7 @@
 
 TC_FN unsigned tc_shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
 
-// The arena of the block that the launch provides: a pointer to bytes.
+// The dynamic shared memory of the block: a pointer to bytes.
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1302
 #define TC_SHARED(NAME) extern __shared__ __align__(1024) unsigned char NAME[]
 #else
@@ -51,7 +51,7 @@ struct tc_vector<16> {
   using type = uint4;
 };
 
-// Moves neighbouring elements at once: both addresses are multiples of the bytes.
+// Moves contiguous elements by one instruction: both addresses are multiples of the size.
 template <int Bytes>
 TC_FN void tc_move(void* to, const void* from) {
   using vector = typename tc_vector<Bytes>::type;
@@ -63,7 +63,7 @@ TC_FN void tc_fence_device() { __threadfence(); }
 
 TC_FN void tc_prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// -- L2 residence (sm_80) ------------------------------------------------------------------------------------------
+// -- L2 eviction policies (sm_80) ----------------------------------------------------------------------------------
 
 #if TC_ARCH >= 800
 TC_FN unsigned long long tc_evict_first() {
@@ -76,7 +76,7 @@ TC_FN unsigned long long tc_evict_last() {
   asm("createpolicy.fractional.L2::evict_last.b64 %0;" : "=l"(policy));
   return policy;
 }
-// 16 bytes from global memory, kept in L2 as the policy says.
+// 16 bytes from global memory, with an L2 eviction policy.
 TC_FN void tc_load_with_policy(void* to, const void* from, unsigned long long policy) {
   uint4 value;
   asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"

@@ -1,8 +1,8 @@
-// Divisions of several numbers by one.
+// Divisions of several values by one divisor.
 #pragma once
 
-// values[i] / b for i < N, each rounded as by itself. Whether the quick way of tc_quotient is right is asked once for all
-// of them: a branch for each costs more than the divisions.
+// values[i] / b for i < N, each correctly rounded. One test chooses the fast path of tc_quotient for all of them: a
+// branch for each would cost more than the divisions.
 template <int N>
 TC_FN void tc_quotients(float* values, float b) {
 #ifdef TC_SIMULATE

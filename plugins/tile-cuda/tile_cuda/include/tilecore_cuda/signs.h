@@ -1,7 +1,7 @@
-// Negation that the compiler keeps.
+// A negation that ptxas does not drop.
 #pragma once
 
-// -x, wrapping. From sm_90 on ptxas 13.0 forgets a negation in front of the smallest or largest of three (VIMNMX3).
+// -x, wrapping. From sm_90 on ptxas 13.0 drops a negation in a minimum or maximum of three values (VIMNMX3).
 TC_FN int tc_negative(int x) {
 #ifdef TC_SIMULATE
   return (int)(0u - (unsigned)x);

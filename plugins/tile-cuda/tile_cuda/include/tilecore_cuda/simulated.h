@@ -1,4 +1,4 @@
-// The header on tilecore's simulated device: CUDA's own words, and what the neutral runtime does not have.
+// The header on tilecore's simulated device: the keywords of CUDA, and the functions that the neutral runtime lacks.
 #pragma once
 #include "tilecore_sim.h"
 
@@ -25,7 +25,7 @@
     if (!(CONDITION)) tc_sim_fail("assumption", "an assumption does not hold: " #CONDITION, __LINE__); \
   } while (0)
 
-// -- hints and fences that order nothing more here -------------------------------------------------------------------
+// -- hints and fences without an effect on the simulated device ------------------------------------------------------
 
 TC_FN void tc_prefetch_l2(const void*) {}
 TC_FN unsigned long long tc_evict_first() { return 0; }

@@ -1,4 +1,4 @@
-// Matrix instructions on the simulated device: a warp's operands are brought together and multiplied in plain C++.
+// Matrix instructions on the simulated device: the operands of a warp are gathered and multiplied in plain C++.
 #pragma once
 
 // -- matrix instructions: d += a * b by the 32 lanes of a warp ---------------------------------------------------------

@@ -2,7 +2,7 @@
 // the driver's "Tensor Map Object Management".
 #pragma once
 
-// The words that simulated_maps.py makes: sizes in elements, strides in bytes, the driver's numbers of dtype, swizzle
+// The fields that simulated_maps.py writes: sizes in elements, strides in bytes, the driver's codes of dtype, swizzle
 // and fill.
 struct alignas(64) tc_tensor_map {
   unsigned char* address;
@@ -16,7 +16,7 @@ struct tc_called_at {
 
 TC_FN void tc_tensor_prefetch(const tc_tensor_map*) {}
 
-// Where a 16-byte piece of a tile goes: hardware exchanges them by the bits of the address. span: bytes of a row.
+// The swizzled address of a 16-byte piece of a tile, which depends on bits of the address. span: bytes of a row.
 TC_FN unsigned char* tc_swizzled(unsigned char* address, unsigned span) {
   const uintptr_t bits = reinterpret_cast<uintptr_t>(address);
   return reinterpret_cast<unsigned char*>(bits ^ ((bits >> 3) & (span - 16) & 0x70));
@@ -81,7 +81,7 @@ inline tc_box tc_box_of(const tc_tensor_map* map, const void* tile, int rank, co
   return box;
 }
 
-// -- what the copies do when they land: their reads and writes have been checked -------------------------------------
+// -- the effects of copies when they land: their reads and writes have been checked before ---------------------------
 
 inline __attribute__((no_sanitize_thread)) void tc_land_piece(const tc_box& box, long long row,
                                                               const unsigned char* from, long long byte) {

@@ -1,4 +1,4 @@
-// Products of a warpgroup on the simulated device: operands by their descriptors, as PTX ISA 8.7 lays them out in
+// wgmma on the simulated device: operands by their matrix descriptors, in the layouts that PTX ISA 8.7 defines in
 // "Asynchronous Warpgroup Level Matrix Shared Memory Layout".
 #pragma once
 
@@ -48,7 +48,7 @@ struct tc_operand_tile {
   TC_FN unsigned arrangement() const { return span == 16 ? 1 : span == 32 ? 2 : span == 64 ? 3 : 4; }
 };
 
-// Warp `warp` of the team reads the rows from first to last of the tile.
+// Warp `warp` of the warpgroup reads the rows from first to last of the tile.
 inline void tc_read_rows(void* work, unsigned warp, const tc_operand_tile& tile, unsigned first, unsigned last) {
   if (tile.turned) {
     for (unsigned k = 0; k < 16; ++k)
@@ -71,7 +71,7 @@ inline void tc_check_arrangement(const tc_operand_tile& tile, unsigned rows, int
   }
 }
 
-// -- products ---------------------------------------------------------------------------------------------------------
+// -- matrix products --------------------------------------------------------------------------------------------------
 
 constexpr unsigned tc_team = 128;  // threads of a warpgroup
 struct tc_team_operands {

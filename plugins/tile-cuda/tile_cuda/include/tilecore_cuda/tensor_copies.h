@@ -1,5 +1,5 @@
-// Copies of boxes between global and shared memory by tensor maps that the launch makes (sm_90). PTX ISA 8.7, sections
-// "cp.async.bulk.tensor" and "cp.reduce.async.bulk.tensor".
+// TMA copies: boxes between global and shared memory, by tensor maps that the launch encodes (sm_90). PTX ISA 8.7,
+// sections "cp.async.bulk.tensor" and "cp.reduce.async.bulk.tensor".
 #pragma once
 
 // A CUtensorMap; a kernel takes it as `const __grid_constant__ tc_tensor_map`.
@@ -88,12 +88,12 @@ TC_TENSOR_COPIES(5)
 #undef TC_BOUND_5
 
 TC_FN void tc_commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// This thread's groups of stores but the last N have read shared memory, which may be written again.
+// Waits until all groups of stores of this thread but the last N have read shared memory, which may then be written.
 template <int N>
 TC_FN void tc_wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 }
-// This thread's groups of stores but the last N are done.
+// Waits until all groups of stores of this thread but the last N have ended.
 template <int N>
 TC_FN void tc_wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");

@@ -1,10 +1,10 @@
-// What threads of a block do together. All lanes of a warp take part in a warp's operations.
+// Operations of the threads of a block. All lanes of a warp take part in the operations of a warp.
 #pragma once
 
 #ifdef TC_SPINS
 // The kernel has atomics, which may be loops of compare-and-swap. ptxas lets their threads YIELD, which splits a warp, and
 // yet takes it for whole at __syncthreads() behind the next branch: threads pass one that others of their warp have not
-// reached (docs/notes/compilers.md). Barriers without .aligned look whether the warp is whole.
+// reached (docs/notes/compilers.md). Barriers without .aligned check that the warp has converged.
 #define TC_ALIGNED ""
 TC_FN void tc_barrier() { asm volatile("barrier.sync 0;" ::: "memory"); }
 #define TC_BLOCK_VOTE(NAME, OPERATION)                                                                       \
@@ -31,7 +31,7 @@ TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
 TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
 #endif
 TC_FN void tc_warp_barrier() { __syncwarp(); }
-// The threads that name `id` (1 to 15); threads: all of them, a multiple of the warp.
+// A barrier of the threads that pass this `id` (1 to 15); threads: their number, a multiple of the warp size.
 TC_FN void tc_named_barrier(int id, int threads) {
   asm volatile("barrier.sync" TC_ALIGNED " %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -80,7 +80,7 @@ TC_SHUFFLE(up, __shfl_up_sync)
 TC_SHUFFLE(down, __shfl_down_sync)
 #undef TC_SHUFFLE
 
-// The lanes that hold the same value of 4 or 8 bytes (sm_70); all of them, if all hold one value, else 0.
+// The lanes with an equal value of 4 or 8 bytes (sm_70); all: all lanes if their values are equal, else 0.
 template <class T>
 TC_FN unsigned tc_match_any(T value) {
   return __match_any_sync(0xffffffffu, value);
@@ -90,7 +90,7 @@ TC_FN unsigned tc_match_all(T value) {
   int same;
   return __match_all_sync(0xffffffffu, value, &same);
 }
-// The lanes that are here at this moment.
+// The mask of the active lanes.
 TC_FN unsigned tc_active_mask() { return __activemask(); }
 
 #define tc_print(...) printf(__VA_ARGS__)
@@ -103,5 +103,5 @@ TC_FN unsigned tc_active_mask() { return __activemask(); }
     }                                                                                                              \
   } while (0)
 #define tc_assume(CONDITION) __builtin_assume(CONDITION)
-// A value that is the same in all lanes, so that the compiler keeps it once a warp.
+// A value that is the same in all lanes; the compiler then uses a uniform register.
 TC_FN int tc_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }

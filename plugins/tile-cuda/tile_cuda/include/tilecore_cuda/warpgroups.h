@@ -1,9 +1,9 @@
-// What the four warps of a warpgroup (the first a multiple of four) do together: registers that they hand over, and the
-// frame of their matrix products (sm_90a). PTX ISA 8.7, sections "wgmma" and "setmaxnreg".
+// Operations of a warpgroup, four warps of which the first is a multiple of four (sm_90a): register reallocation, and
+// the fences, groups and waits of wgmma. PTX ISA 8.7, sections "wgmma" and "setmaxnreg".
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// The warpgroup's threads have N registers from here on: fewer than before, or more, once others have released them.
+// Each thread of the warpgroup has N registers from here on: fewer (release), or more (acquire) after a release.
 template <int N>
 TC_FN void tc_registers_release() {
   static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
@@ -16,32 +16,32 @@ TC_FN void tc_registers_acquire() {
 }
 
 using tc_operand_t = unsigned long long;
-// The description of an operand's tile in shared memory at a multiple of 16 bytes. leading, stride: bytes between its
-// parts, as the layout of the tile says ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of
+// The matrix descriptor of a tile in shared memory at a multiple of 16 bytes. leading, stride: bytes between its
+// parts, as the layout of the tile defines ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of
 // 32.
 TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle) {
   const tc_operand_t address = tc_shared_address(tile);
   tc_operand_t made = (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
                       tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
-  asm("" : "+l"(made));  // else the compiler takes it apart again for every product
+  asm("" : "+l"(made));  // else the compiler recomputes its parts for every instruction
   return made;
 }
-// The same tile, some pieces of 16 bytes further on.
+// The matrix descriptor of a tile that begins some pieces of 16 bytes further on.
 TC_FN tc_operand_t tc_operand_at(tc_operand_t tile, unsigned pieces) {
   return tile + pieces;
 }
-// Before the first product, and where other code has touched the sums or the registers of an operand.
+// Before the first wgmma, and after other code has accessed accumulators or operand registers.
 TC_FN void tc_warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// The products since the last commit become one group.
+// The wgmma instructions since the last commit become one group.
 TC_FN void tc_warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// All groups but the last N are done: their sums may be read once they have settled, and their tiles written.
+// Waits until all groups but the last N have ended: then tc_warpgroup_settle, and reads and writes of their operands.
 template <int N>
 TC_FN void tc_warpgroup_wait() {
   static_assert(N >= 0 && N <= 7, "a wait leaves at most seven groups");
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// After the wait for them, on each array of sums: the compiler moves no use of d[0] to d[Count - 1] in front of it.
+// A fence after the wait, for each array of accumulators: the compiler moves no use of d[0] to d[Count - 1] before it.
 template <int Count>
 TC_FN void tc_warpgroup_settle(float* d) {
 #pragma unroll
@@ -57,7 +57,7 @@ TC_FN void tc_warpgroup_settle(tc_half* d) {
 #pragma unroll
   for (int i = 0; i < Count / 2; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned*>(d)[i]));
 }
-// ptxas moves no instruction over this, which stands behind what made the value: for all that it knows, an event is
+// ptxas moves no instruction across this, which follows the computation of the value: it assumes that an event is
 // counted here ("pmevent" of the PTX ISA, which a profiler may see and a program cannot), if the value is one of the NaNs.
 TC_FN void tc_scheduling_fence(float value) {
   asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, %0, 0xffffffff;\n@p pmevent 0;\n}" ::"r"(__float_as_uint(value)) : "memory");

@@ -1,8 +1,8 @@
-// TC_WGMMA(N, K, A, B, C), once in a source for each instruction that it uses: the products of a warpgroup, 64 x N by
-// K. Without it nothing is expanded. PTX ISA 8.7, section "wgmma.mma_async".
+// TC_WGMMA(N, K, A, B, C), once in a source for each wgmma instruction that it uses: a product of 64 x N elements with
+// depth K. Without it nothing is defined. PTX ISA 8.7, section "wgmma.mma_async".
 //
 // N: 8 to 256 in steps of 8 (for s8 and u8 not 40, 56, ...: above 32 in steps of 16). K: 16 for f16 and bf16, 8 for
-// tf32, 32 for e4m3, e5m2, s8, u8. C: the type of the sums, f32, f16 (for f16 and fp8) or s32 (for s8 and u8). It
+// tf32, 32 for e4m3, e5m2, s8, u8. C: the type of the accumulator, f32, f16 (for f16 and fp8) or s32 (for s8 and u8). It
 // defines
 //
 //   template <bool A_BY_M, bool B_BY_N>
@@ -10,7 +10,7 @@
 //   template <bool B_BY_N>
 //   void tc_wgmma_held_n<N>k<K>_<A>_<B>_<C>(C* d, const A* a, tc_operand_t b, bool add)
 //
-// d: the first of the thread's N/2 sums; thread 32 w + 4 g + t has at i the element
+// d: the first of the thread's N/2 accumulator registers; thread 32 w + 4 g + t has at i the element
 // (16 w + g + 8 (i / 2 % 2), 8 (i / 4) + 2 t + i % 2). a, in the second: the thread's elements of one step; of word i
 // the elements (16 w + g + 8 (i % 2), 4 E (i / 2) + t E + j), E to a word of 32 bits. A_BY_M, B_BY_N: the tile's
 // innermost axis is m (n) instead of k, for 16-bit types. add: whether to add to d; else it is replaced.
@@ -37,7 +37,7 @@
 #define TC_ELEMENT_f32 float
 #define TC_ELEMENT_s32 int
 
-// By the type of the sums: a register of them, and the rows of wgmma_registers.h.
+// By the type of the accumulator: its register type, and the rows of wgmma_registers.h.
 #define TC_SUM_f32(x) "+f"(x)
 #define TC_SUM_s32(x) "+r"(x)
 #define TC_SUM_f16(x) "+r"(x)
@@ -54,11 +54,11 @@
 #define TC_REST_f32(N) TC_REST_f32_##N
 #define TC_REST_f16(N) TC_REST_f16_##N
 
-// "wgmma {sums}, ", with a predicate of the operand P.
+// "wgmma {accumulator}, ", with a predicate of the operand P.
 #define TC_WGMMA_START(N, K, A, B, C, P)                                                                         \
   "{ .reg .pred p; setp.ne.b32 p, " P ", 0; wgmma.mma_async.sync.aligned.m64n" #N "k" #K "." #C "." #A "." #B " {" \
       TC_WORDS_##C(N) "}, "
-// With what is behind the sums spelled out.
+// With the operands after the accumulator spelled out.
 #define TC_WITH(MACRO, ...) MACRO(__VA_ARGS__)
 
 #define TC_WGMMA_TURNED(N, K, A, B, C)                                \

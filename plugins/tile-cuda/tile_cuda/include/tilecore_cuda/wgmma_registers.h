@@ -1,5 +1,5 @@
-// The registers of wgmma's sums by their type and N: their names in the instruction, how they are bound to d, and the
-// names of the seven operands behind them. N/2 words for f32 and s32, N/4 for f16, two to a word.
+// The accumulator registers of wgmma by their type and N: their names in the instruction, their binding to d, and the
+// names of the seven operands after them. N/2 words for f32 and s32, N/4 for f16, two to a word.
 #pragma once
 
 #define TC_WORDS_f32_8 "%0, %1, %2, %3"

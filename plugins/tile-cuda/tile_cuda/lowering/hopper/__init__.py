@@ -1,1 +1,1 @@
-"""What sm_90a has of its own: bulk copies by tensor maps, products of warpgroups, warps with roles."""
+"""The lowering to the features of sm_90a: TMA copies, wgmma, warp specialization, persistent blocks, clusters."""

@@ -38,7 +38,7 @@ def _with_index(body: Stmt, threads: Threads) -> Stmt:
 
 
 def _bind_in_ranges(body: Stmt) -> Stmt:
-    """Binds the index in the code of each range of threads."""
+    """Binds the index at the start of the code of each range of threads."""
 
     def ranged(node: AttrStmt, mutator: Any) -> Any:
         changed = mutator.default_mutate(node)

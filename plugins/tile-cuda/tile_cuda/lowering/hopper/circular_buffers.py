@@ -55,10 +55,10 @@ class CircularBuffer:
         """Statements for one thread, before all other code. warps: how many warps of a block release a slot."""
         statements = []
         for slot in range(self.slots):
-            at = [const(slot, "int32")]
+            indices = [const(slot, "int32")]
             releases = const(warps * self.blocks, "int32")
-            statements.append(instructions.mbarrier("init", load(self.full, at), const(1, "int32")))
-            statements.append(instructions.mbarrier("init", load(self.empty, at), releases))
+            statements.append(instructions.mbarrier("init", load(self.full, indices), const(1, "int32")))
+            statements.append(instructions.mbarrier("init", load(self.empty, indices), releases))
         return statements
 
     def slot(self, iteration: Any) -> Any:
@@ -124,7 +124,7 @@ class Iterations:
         loads = circular_buffer.pipeline.loads
         owner = loads[place][0].owner
         if isinstance(owner, For):
-            in_loop = [n for n, together in enumerate(loads) if together[0].owner.same_as(owner)]
+            in_loop = [n for n, loads_at_place in enumerate(loads) if loads_at_place[0].owner.same_as(owner)]
             step = simplified((owner.loop_var - owner.min).astype("int32"))
             base = self.bases[circular_buffer, owner]
             return base + step * const(len(in_loop), "int32") + const(in_loop.index(place), "int32"), []
@@ -138,7 +138,7 @@ class Iterations:
 def _needs_counter(circular_buffer: CircularBuffer, body: Stmt) -> bool:
     """Whether the pipeline is filled at several places, or at one that runs several times."""
     loads = circular_buffer.pipeline.loads
-    owners = {tma_load.owner for together in loads for tma_load in together}
+    owners = {tma_load.owner for loads_at_place in loads for tma_load in loads_at_place}
     if len(owners) > 1:
         return True
     owner = next(iter(owners))
@@ -152,8 +152,9 @@ def _needs_counter(circular_buffer: CircularBuffer, body: Stmt) -> bool:
 def _iterations_per_step(circular_buffer: CircularBuffer, node: For) -> int:
     """How often one step of the loop fills the pipeline itself; loops inside of it count their own iterations."""
     loads = circular_buffer.pipeline.loads
-    count = sum(1 for together in loads if isinstance(together[0].owner, For) and together[0].owner.same_as(node))
-    owners = {together[0].owner for together in loads if together[0].owner is not None}
+    owners_of_places = [loads_at_place[0].owner for loads_at_place in loads]
+    count = sum(1 for owner in owners_of_places if isinstance(owner, For) and owner.same_as(node))
+    owners = {owner for owner in owners_of_places if owner is not None}
     if count and any(not owner.same_as(node) and _contains(node, owner) for owner in owners):
         raise Declined(f"{circular_buffer.pipeline.name} is loaded in a loop and also in another loop inside of it")
     return count

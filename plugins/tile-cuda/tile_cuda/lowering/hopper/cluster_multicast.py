@@ -29,44 +29,45 @@ SECTOR = 32  # bytes
 
 
 def cluster_axis(
-    levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
+    levels: list[AttrStmt], code: Stmt, pipelines: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
 ) -> AttrStmt | str:
     """The axis of the grid along which two neighbouring blocks form a cluster, or why there is none."""
     multicast_option = BLOCK_PAIRS.value_in(env.config)
     if multicast_option is False:
         return f"{key_name(BLOCK_PAIRS)} is False"
-    pipelined = [channel for channel in channels if channel.slots > 1]
+    pipelined = [pipeline for pipeline in pipelines if pipeline.slots > 1]
     if multicast_option is not True:
         aligned = _aligned_tensors(pipelined, divisors)
         if aligned:
             return f"the rows of {aligned} may begin at multiples of {SECTOR} bytes, where multicast gains nothing"
-    saved = {}
+    saved_bytes = {}
     for level in levels:
         blocks = constant(level.value)
         if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % CLUSTER_BLOCKS == 0:
             loads = multicast_loads(pipelined, code, level.node.var, divisors)
-            saved[level] = sum(bytes_of(tma_load.tile) for tma_load in loads)
-    if not saved:
+            saved_bytes[level] = sum(bytes_of(tma_load.tile) for tma_load in loads)
+    if not saved_bytes:
         return "no axis of the grid is known to have an even number of blocks"
-    best = max(saved, key=lambda level: saved[level])
-    return best if saved[best] else "neighbouring blocks load no tile in common"
+    best = max(saved_bytes, key=lambda level: saved_bytes[level])
+    return best if saved_bytes[best] else "neighbouring blocks load no tile in common"
 
 
-def multicast_loads(channels: list[Pipeline], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[TmaLoad]:
+def multicast_loads(pipelines: list[Pipeline], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[TmaLoad]:
     """The loads that are the same for neighbours along ``axis`` and that can be split into two halves."""
     differing = {axis}
     for bind in collect(code, Bind):
         if variables(bind.value) & differing:
             differing.add(bind.var)
-    reached_alike = _reached_alike(code, differing)
-    shared = []
-    for channel in channels:
-        if all(node in reached_alike for tma_load in channel.all_loads for node in tma_load.nodes):
-            shared += [f for f in channel.all_loads if _is_same(f, differing) and _can_be_halved(f, divisors)]
-    return shared
+    uniform_statements = _uniform_statements(code, differing)
+    multicast = []
+    for pipeline in pipelines:
+        if all(node in uniform_statements for tma_load in pipeline.all_loads for node in tma_load.nodes):
+            candidates = [tma_load for tma_load in pipeline.all_loads if _is_same(tma_load, differing)]
+            multicast += [tma_load for tma_load in candidates if _can_be_halved(tma_load, divisors)]
+    return multicast
 
 
-def _reached_alike(node: Any, differing: set[Var]) -> set[Evaluate]:
+def _uniform_statements(node: Any, differing: set[Var]) -> set[Evaluate]:
     """The statements that blocks reach equally often although these variables differ between the blocks."""
     if isinstance(node, Evaluate):
         return {node}
@@ -80,7 +81,7 @@ def _reached_alike(node: Any, differing: set[Var]) -> set[Evaluate]:
         heads, inner = [], [part for part in statements_of(node) if not part.same_as(node)]
     if any(variables(head) & differing for head in heads):
         return set()
-    return set().union(*(_reached_alike(part, differing) for part in inner))
+    return set().union(*(_uniform_statements(part, differing) for part in inner))
 
 
 def _is_same(tma_load: TmaLoad, differing: set[Var]) -> bool:
@@ -101,11 +102,11 @@ def _can_be_halved(tma_load: TmaLoad, divisors: Mapping[Var, int]) -> bool:
     return _tiling(tma_load, divisors).half_along(blocks) is not None
 
 
-def _aligned_tensors(channels: list[Pipeline], divisors: Mapping[Var, int]) -> str:
+def _aligned_tensors(pipelines: list[Pipeline], divisors: Mapping[Var, int]) -> str:
     """The names of the tensors whose rows are not known to begin inside of a sector."""
     aligned: dict[str, None] = {}
-    for channel in channels:
-        for tma_load in channel.all_loads:
+    for pipeline in pipelines:
+        for tma_load in pipeline.all_loads:
             tiling = _tiling(tma_load, divisors)
             stride = constant(tiling.axes[1].stride) if len(tiling.axes) > 1 else None
             if stride is None or int(stride) * DType(dtype_of(tiling.tensor)).bytes % SECTOR == 0:

@@ -63,7 +63,7 @@ class ColumnBlocks:
             block = column // self.columns if self.count > 1 else column * 0
             return [*indices[:-2], block, row, tirx.BitwiseXor(inside // each, permutation) * each + inside % each]
 
-        name = f"blocks of {self.columns} columns, pieces of {PIECE} bytes turned over {self.span} bytes"
+        name = f"blocks of {self.columns} columns with the {self.span}-byte swizzle"
         shape = (*self.shape[:-2], self.count, self.rows, self.columns)
         return BufferLayout(name, shape, place, alignment=self.alignment)
 

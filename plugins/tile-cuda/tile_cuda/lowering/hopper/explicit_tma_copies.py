@@ -25,7 +25,10 @@ from tilecore.lowering.simt.thread_env import ThreadEnv
 
 @dataclass(frozen=True)
 class Box:
-    """A tile in shared memory and its tensor map. row, column: its first element. blocks: None: it lies row by row."""
+    """The part of a shared tile that a copy moves, and its tensor map.
+
+    leading, row, column: the indices of its first element. blocks: the division of the tile; None: it is row-major.
+    """
 
     tile: Var
     blocks: ColumnBlocks | None
@@ -100,6 +103,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
+    """The layout of the shared tile that a tensor map can copy."""
     region = call.dst if is_shared(call.dst.source) else call.src
     blocks = _blocks(region)
     shape = tuple(int(constant(size) or 0) for size in region.source.shape)
@@ -128,7 +132,7 @@ def _stores(call: TileCall, box: Box, name: str) -> Stmt:
 
 
 def _loads(call: TileCall, box: Box, name: str) -> Stmt:
-    count = range(len(box.tiling.boxes))
+    box_indices = range(len(box.tiling.boxes))
     size = const(box.tiling.bytes * len(box.tiling.boxes), "int32")
     expect = instructions.mbarrier("arrive_expect" if call.arrive else "expect", call.barrier, size, span=call.span)
 
@@ -138,7 +142,7 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
                 instructions.tma_load(
                     name, box.element(n), call.barrier, box.tiling.coordinates(n), call.span, mask=mask
                 )
-                for n in count
+                for n in box_indices
             ]
         )
 

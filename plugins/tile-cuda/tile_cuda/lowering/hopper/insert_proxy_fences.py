@@ -51,16 +51,19 @@ def _with_fences(body: Stmt, threads: Threads) -> Stmt:
 
 
 def _is_barrier(call: Any) -> bool:
-    """Whether it lets other threads go on, which may use what was written before it."""
+    """Whether other threads may pass it, and then use what was written before it."""
     return op_name(call) == BARRIER or instructions.is_explicit_arrival(call)
 
 
 class _Fences:
-    """Inserts fences. Each method returns the statement with its fences and whether a write follows the last fence."""
+    """Inserts fences.
+
+    Each method returns the statement with its fences, and whether it ends ``dirty``: a write has no fence after it yet.
+    """
 
     def __init__(self, tiles: set[Var]) -> None:
         self.tiles = tiles
-        self.jumps: list[dict[type, bool]] = []  # for each loop around: is a write not fenced at such a jump?
+        self.jumps: list[dict[type, bool]] = []  # for each enclosing loop: is a write without a fence at such a jump?
 
     def statement(self, node: Stmt, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, SeqStmt):
@@ -73,7 +76,7 @@ class _Fences:
             return (seq([instructions.proxy_fence(), node]) if dirty else node), False
         if isinstance(node, (Break, Continue)):
             self.jumps[-1][type(node)] |= dirty
-            return node, False  # nothing is behind it
+            return node, False  # the code after a jump is not reached
         if not any(map(_is_barrier, collect(node, Call))) and not jumps_out(node):
             return node, dirty or self._writes(node)
         return self._compound(node, dirty)
@@ -81,7 +84,7 @@ class _Fences:
     def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, (For, While)):
             body, after, after_break = self._iteration(node.body, dirty)
-            if after and not dirty:  # so begins the next iteration
+            if after and not dirty:  # the next iteration begins dirty
                 body, after, after_break = self._iteration(node.body, True)
             loop = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
             return loop, dirty or after or after_break
@@ -95,7 +98,7 @@ class _Fences:
         return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
 
     def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
-        """An iteration with its fences; is a write not fenced where the next one begins? where a break ends it?"""
+        """(an iteration with its fences, is it dirty where the next iteration begins, is it dirty at a break)."""
         self.jumps.append({Break: False, Continue: False})
         fenced, after = self.statement(body, dirty)
         jumps = self.jumps.pop()

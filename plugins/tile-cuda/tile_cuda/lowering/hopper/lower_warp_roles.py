@@ -117,15 +117,15 @@ class _Roles:
         producer = IfThenElse(self._is_thread(self.threads), self.producer, None)
         is_consumer = self.thread < const(self.threads, "int32")
         at_end: list[Stmt] = []
-        meet = tile_statement("sync_threads", [])
+        barrier = tile_statement("sync_threads", [])
         if self._is_clustered():  # a block must not end while its neighbour writes to it or arrives at its mbarriers
-            meet = instructions.cluster("barrier")
+            barrier = instructions.cluster("barrier")
             at_end = [thread_statement(WARP_BARRIER), instructions.cluster("barrier")]
         if self.shares:
             producer_registers, consumer_registers = self.shares
             producer = seq([instructions.setmaxnreg("release", producer_registers), producer])
             consumer = seq([instructions.setmaxnreg("acquire", consumer_registers), consumer])
-        return seq([init, meet, IfThenElse(is_consumer, consumer, producer), *at_end])
+        return seq([init, barrier, IfThenElse(is_consumer, consumer, producer), *at_end])
 
     def _is_clustered(self) -> bool:
         releases = (call for call in collect(self.consumer, Call) if op_name(call) == instructions.RELEASE)
@@ -137,8 +137,8 @@ class _Roles:
     def _named_barrier(self, node: Evaluate) -> Evaluate:
         if op_name(node.value) != BARRIER:
             return node
-        numbers = [const(CONSUMER_BARRIER, "int32"), const(self.threads, "int32")]
-        return thread_statement(NAMED_BARRIER, numbers, span=node.span)
+        barrier_and_threads = [const(CONSUMER_BARRIER, "int32"), const(self.threads, "int32")]
+        return thread_statement(NAMED_BARRIER, barrier_and_threads, span=node.span)
 
 
 def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
@@ -152,8 +152,8 @@ def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
         arrive = IfThenElse(lane < const(blocks, "int32"), arrival, None)
     else:
         arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.mbarrier("arrive", barrier), None)
-    meet = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))] if constant(converge) else []
-    return seq([*meet, arrive])
+    warp_barrier = [thread_statement(WARP_BARRIER)] if constant(converge) else []
+    return seq([*warp_barrier, arrive])
 
 
 LOWER_WARP_ROLES = Pass("lower_warp_roles", lower_warp_roles)

@@ -54,8 +54,11 @@ def overlap_wgmma(node: For, env: PassEnv) -> Stmt:
 
 
 class _Iteration:
-    """The parts of an iteration. late: the waits and the product of its end that move into the next iteration. freed:
-    the releases after them."""
+    """The parts of an iteration.
+
+    head, middle: the statements up to its first matrix product, and those after it. late: the waits and the last matrix
+    product, which move into the next iteration. freed: the releases after them.
+    """
 
     def __init__(self, node: For, head: list[Stmt], middle: list[Stmt], late: list[Stmt], freed: list[Stmt]) -> None:
         self.node, self.head, self.middle, self.late, self.freed = node, head, middle, late, freed
@@ -69,7 +72,7 @@ class _Iteration:
         if any(isinstance(s, (AllocBuffer, Bind)) for s in statements):
             return "its iterations allocate buffers or bind values"
         if any(_is_copy_in(s) for s in statements):
-            return "threads load tiles in it"
+            return "threads, not the producer warp, load tiles in it"
         first, last = products[0], products[-1]
         if first == last:
             late, freed, middle = [], statements[first + 1 :], []

@@ -1,4 +1,4 @@
-"""Makes a kernel persistent: one block for each multiprocessor, which processes blocks of the user's grid in turn.
+"""Makes a kernel persistent: one block for each multiprocessor processes several blocks of the user's grid.
 
 The tiles of the next block are loaded while the results of the one before are stored. The user's blocks are taken in
 panels of rows, so that blocks that run at the same time share tiles in the L2 cache; T.use_swizzle sets the height of
@@ -96,13 +96,13 @@ def with_persistent_blocks(
     """
     tiles = Tiles(levels, kernel, cluster_axis)
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
-    together = 1 if cluster_axis is None else CLUSTER_BLOCKS
-    many, unit = const(blocks // together, "int32"), const(1, "int32")
-    first = block if cluster_axis is None else tirx.floordiv(block, const(together, "int32"))
-    rank = tirx.floormod(block, const(together, "int32"))
-    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - unit - first, many))
+    cluster_blocks = 1 if cluster_axis is None else CLUSTER_BLOCKS
+    clusters = const(blocks // cluster_blocks, "int32")
+    first = block if cluster_axis is None else tirx.floordiv(block, const(cluster_blocks, "int32"))
+    rank = tirx.floormod(block, const(cluster_blocks, "int32"))
+    waves = Analyzer().simplify(tirx.floordiv(tiles.total + clusters - const(1, "int32") - first, clusters))
     body = [
-        Bind(tile, wave * many + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
+        Bind(tile, wave * clusters + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
     ]  # fmt: skip
     loop = For(wave, const(0, "int32"), waves, ForKind.SERIAL, seq(body), annotations={LoopAttr.USER_BLOCKS: 1})
     all_blocks = const(blocks, "int32")

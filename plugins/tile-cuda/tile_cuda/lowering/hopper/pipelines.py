@@ -89,7 +89,7 @@ class Pipeline:
 
     @property
     def all_loads(self) -> list[TmaLoad]:
-        return [tma_load for together in self.loads for tma_load in together]
+        return [tma_load for loads_at_place in self.loads for tma_load in loads_at_place]
 
     @property
     def bytes(self) -> int:
@@ -128,8 +128,8 @@ def find_pipelines(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -
         key = tuple((tma_load.owner, tma_load.users[0], tma_load.users[-1]) for tma_load in loads)
         if key in groups:
             groups[key].tiles.append(tile)
-            for together, tma_load in zip(groups[key].loads, loads, strict=True):
-                together.append(tma_load)
+            for loads_at_place, tma_load in zip(groups[key].loads, loads, strict=True):
+                loads_at_place.append(tma_load)
         else:
             groups[key] = Pipeline([tile], [[tma_load] for tma_load in loads])
     return list(groups.values()), {str(tile.name): reason for tile, reason in scan.refused.items()}

@@ -1,4 +1,4 @@
-"""``setmaxnreg``: T.set_max_nreg in the code of some warpgroups releases registers, or acquires released ones."""
+"""Implements T.set_max_nreg in the code of some warpgroups by ``setmaxnreg``, which releases or acquires registers."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
-_OFF = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
+_DISABLING_OPTIONS = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -130,7 +130,7 @@ class _Kernel:
         return rebuild_kernel(levels, lowered)
 
     def _check(self) -> None:
-        for option in _OFF:
+        for option in _DISABLING_OPTIONS:
             if option.value_in(self.env.config):
                 raise Declined(f"{key_name(option)} is set")
         calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
@@ -138,7 +138,7 @@ class _Kernel:
         if not products:
             raise Declined("it has no T.gemm")
         if not any(self._gains_from_producer(call) for call in products):
-            raise Declined("its tf32 products use mma.sync, which does not gain from a producer warp")
+            raise Declined("its tf32 matrix products use mma.sync, which does not gain from a producer warp")
         if has_dialect_calls(self.code, "cuda") or has_ranges(self.code):
             raise Declined("it assigns roles to warps itself (T.ws, T.tma_copy and the like)")
         if uses_threads(self.code, self.threads):
@@ -173,17 +173,17 @@ class _Kernel:
         pipelines, _ = self._find_pipelines(code)
         blocks = multiprocessors_of(self.env.target) * self._blocks_per_multiprocessor(code, pipelines)
         cluster_axis = self._choose_cluster_axis(code, pipelines, blocks)
-        self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
         if cluster_axis is not None:
             blocks -= blocks % CLUSTER_BLOCKS
-            order = "which process the grid's blocks in turn, pairs along"
-            self.block_order = f"as {blocks} persistent blocks, {order} {cluster_axis.node.var.name} side by side"
+        self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
+        if cluster_axis is not None:
+            self.block_order += f", pairs along {cluster_axis.node.var.name} side by side"
         return *with_persistent_blocks(self.levels, code, blocks, self.kernel, cluster_axis), cluster_axis
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
         axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
         if not isinstance(axis, str) and blocks < CLUSTER_BLOCKS:
-            axis = f"the kernel is laid out for {blocks} multiprocessor"
+            axis = f"the kernel is compiled for {blocks} multiprocessor"
         if isinstance(axis, str):
             self.env.note("block_pairs", {"declined": axis})
             return None
@@ -205,11 +205,11 @@ class _Kernel:
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
-        filled = "by a producer warp"
+        loaded_by = "by a producer warp"
         if circular_buffer.multicast:
-            both = ", ".join(dict.fromkeys(str(fill.tile.name) for fill in circular_buffer.multicast))
-            filled += f", {both} for both blocks of a cluster"
-        self.env.note("pipelines", {"tiles": names, "stages": circular_buffer.slots, "filled": filled})
+            multicast = ", ".join(dict.fromkeys(str(tma_load.tile.name) for tma_load in circular_buffer.multicast))
+            loaded_by += f", {multicast} for both blocks of a cluster"
+        self.env.note("pipelines", {"tiles": names, "stages": circular_buffer.slots, "filled": loaded_by})
 
 
 def _role(name: str, body: Stmt) -> Stmt:

@@ -26,7 +26,10 @@ MOST_IN_BOX = 256  # elements along an axis
 
 @dataclass(frozen=True)
 class Axis:
-    """size: elements of the tensor. stride: in elements. box: elements of the box. at: the first index of the box."""
+    """One axis of a tensor map.
+
+    size: elements of the tensor. stride: in elements. box: elements of the box. at: the first index of the box.
+    """
 
     size: Any
     stride: Any
@@ -103,12 +106,12 @@ def tiling_of(
     shape: tuple[int, ...],
     blocks: ColumnBlocks | None,
     divisors: Mapping[Var, int],
-    together: bool = True,
+    contiguous: bool = True,
 ) -> Tiling | str:
     """How a tensor map moves ``region`` of a tensor to or from a tile of ``shape``; or the reason why it cannot.
 
-    blocks: the division of the tile; None: it lies row by row. divisors: known divisors of variables. together: the
-    blocks that are moved are contiguous in shared memory.
+    blocks: the division of the tile; None: it is row-major. divisors: known divisors of variables. contiguous: whether
+    the blocks that are moved are contiguous in shared memory.
     """
     tensor = region.source
     bits = DType(dtype_of(tensor)).bits
@@ -134,7 +137,7 @@ def tiling_of(
     if blocks is None:
         tiling: Tiling | str = Tiling(tensor, tuple(axes), "none")
     else:
-        tiling = _tiling_of_blocks(tensor, axes, blocks, divisors, together)
+        tiling = _tiling_of_blocks(tensor, axes, blocks, divisors, contiguous)
     return tiling if isinstance(tiling, str) else _reason_against(tiling) or tiling
 
 
@@ -145,11 +148,11 @@ def tiling_of_part(
     if blocks is None:
         return tiling_of(region, shape, None, divisors)
     part = ColumnBlocks(shape, blocks.span, blocks.columns)
-    return tiling_of(region, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
+    return tiling_of(region, shape, part, divisors, contiguous=blocks.count == 1 or part.rows == blocks.rows)
 
 
 def _tiling_of_blocks(
-    tensor: Var, axes: list[Axis], blocks: ColumnBlocks, divisors: Mapping[Var, int], together: bool
+    tensor: Var, axes: list[Axis], blocks: ColumnBlocks, divisors: Mapping[Var, int], contiguous: bool
 ) -> Tiling | str:
     inner, columns = axes[0], blocks.columns
     swizzle = NAMES[blocks.span]
@@ -157,7 +160,7 @@ def _tiling_of_blocks(
     if blocks.count == 1:
         return Tiling(tensor, (narrow, *axes[1:]), swizzle)
     is_whole = is_multiple(inner.size, columns, divisors) and is_multiple(inner.at, columns, divisors)
-    if is_whole and together and len(axes) < MAX_RANK:
+    if is_whole and contiguous and len(axes) < MAX_RANK:
         first = Axis(const(columns, "int32"), inner.stride, columns, const(0, "int32"))
         block_axis = Axis(inner.size // columns, const(columns, "int32"), blocks.count, inner.at // columns)
         return Tiling(tensor, (first, axes[1], block_axis, *axes[2:]), swizzle)

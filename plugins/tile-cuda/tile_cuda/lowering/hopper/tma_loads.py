@@ -25,6 +25,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
+    """The layout of the circular buffer that a tensor map writes."""
     buffer = call.dst.source
     blocks = column_blocks_of(buffer)
     shape = tuple(int(constant(size) or 0) for size in buffer.shape)

@@ -53,12 +53,12 @@ from tilecore.lowering.simt.thread_env import ThreadEnv
 
 ROWS_AT_ONCE = 16  # of a warp
 WIDEST = 64  # columns of a store
-_OFF = (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER)
+_DISABLING_OPTIONS = (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER)
 _TYPES = ("float16", "bfloat16")
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    for option in _OFF:
+    for option in _DISABLING_OPTIONS:
         if option.value_in(env.config):
             return f"{key_name(option)} is set"
     if call.hints.get(CallAttr.DISABLE_TMA):
@@ -66,7 +66,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if not (is_fragment(call.src.source) and is_whole(call.src) and is_global(call.dst.source)):
         return "it does not copy a whole fragment to global memory"
     if dtype_of(call.dst.source) not in _TYPES:
-        return f"stmatrix does not store {dtype_of(call.dst.source)}"
+        return f"stmatrix does not store {dtype_of(call.dst.source)}, only {' and '.join(_TYPES)}"
     if call.dst.source not in env.state(WarpSpecialization).tensors:
         return f"{call.dst.source.name} is a view"
     config = _config_of_accumulator(call.src.source, env)
@@ -96,10 +96,10 @@ class _Lowering:
         self.p = p = config
         self.width = width_of(p)
         self.parts = p.n_tiles * p.columns // self.width
-        self.slabs = 2 if self.parts * p.m_tiles % 2 == 0 else 1
+        self.slots = 2 if self.parts * p.m_tiles % 2 == 0 else 1
         self.dtype = dtype_of(call.dst.source)
         self.warp, self.lane = self.binding.thread // WARP, self.binding.thread % WARP
-        shape = (self.binding.threads // WARP, self.slabs, ROWS_AT_ONCE, self.width)
+        shape = (self.binding.threads // WARP, self.slots, ROWS_AT_ONCE, self.width)
         self.blocks = _blocks(shape, self.dtype)
         self.staging = tirx.decl_buffer(list(shape), self.dtype, "stored", scope="shared", layout=None)
         env.state(BufferLayouts).by_buffer[self.staging] = replace(
@@ -113,33 +113,33 @@ class _Lowering:
         column = group // self.p.along_m * (self.parts * self.width) if self.p.along_n > 1 else const(0, "int32")
         for i in range(self.p.m_tiles):
             for part in range(self.parts):
-                at = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
-                statements.append(self._part(i, part, *at))
+                place = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
+                statements.append(self._part(i, part, *place))
         return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), seq(statements), span=self.call.span)
 
     def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
-        slab = const((i * self.parts + part) % self.slabs, "int32")
+        slot = const((i * self.parts + part) % self.slots, "int32")
         tiling = _tiling(self.call, self.p, row, column, self.env)
         assert isinstance(tiling, Tiling)
         name = self.env.state(TensorMaps).name_of(tiling)
         zero = const(0, "int32")
-        first = load(self.staging, [self.warp, slab, zero, zero])
+        first = load(self.staging, [self.warp, slot, zero, zero])
         start_store = [
             instructions.tma_store(name, first, tiling.coordinates(0), self.call.span),
             instructions.tma_store_group("commit_stores"),
         ]
         return seq(
             [
-                self._by_first_lane([instructions.tma_store_group("wait_stores_read", self.slabs - 1)]),
+                self._by_first_lane([instructions.tma_store_group("wait_stores_read", self.slots - 1)]),
                 _warp_barrier(),
-                self._write_staging(i, part, slab),
+                self._write_staging(i, part, slot),
                 instructions.proxy_fence(),
                 _warp_barrier(),
                 self._by_first_lane(start_store),
             ]
         )
 
-    def _write_staging(self, i: int, part: int, slab: Any) -> Stmt:
+    def _write_staging(self, i: int, part: int, slot: Any) -> Stmt:
         """Writes 16 rows of accumulators to the staging memory, 16 columns at a time."""
         accumulators = self.binding.registers[self.call.src.source]
         base = i * (self.parts * self.width // 2) + part * (self.width // 2)
@@ -152,7 +152,7 @@ class _Lowering:
                 accumulator = load(accumulators, [q * 8 + element + const(base, "int32")])
                 return store(packed, cast(accumulator, self.dtype), [element])
 
-            to = load(self.staging, [self.warp, slab, row, q * ROWS_AT_ONCE + half])
+            to = load(self.staging, [self.warp, slot, row, q * ROWS_AT_ONCE + half])
             source = load(packed, [const(0, "int32")])
             steps = loop(const(8, "int32"), pack, name="n", kind=ForKind.UNROLLED)
             return seq([AllocBuffer(packed), steps, instructions.stmatrix(to, source, 4)])
@@ -177,19 +177,19 @@ def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
     return ColumnBlocks(shape, shape[-1] * DType(dtype).bytes, shape[-1])
 
 
-def _config_of_accumulator(sums: Var, env: PassEnv) -> WgmmaConfig | str:
-    """The configuration of the wgmma operations whose accumulators these are; or why there is none."""
+def _config_of_accumulator(accumulator: Var, env: PassEnv) -> WgmmaConfig | str:
+    """The configuration of the wgmma operations that have this accumulator; or why there is none."""
     configs = []
     for node in collect(env.state(TileFunction).function.body, Evaluate):
         call = as_tile_call(node)
-        if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(sums):
+        if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(accumulator):
             configs.append(wgmma_config_of(call, env, threads_of_call(call, env)))
     if not configs or isinstance(configs[0], str):
         return "its source is not an accumulator of wgmma"
     first = configs[0]
     if any(isinstance(config, str) or config.layout_of_c() != first.layout_of_c() for config in configs):
         return "several wgmma operations want different layouts of its source"
-    if first.shape.c != "float32" or dtype_of(sums) != "float32":
+    if first.shape.c != "float32" or dtype_of(accumulator) != "float32":
         return "its source is not float32"
     return first if width_of(first) else f"the columns of a warpgroup, of {first.n}, are not a multiple of 16"
 

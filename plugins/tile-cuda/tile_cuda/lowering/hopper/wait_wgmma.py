@@ -45,7 +45,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import slots_differ
 from tilecore.lowering.simt.insert_barriers import BARRIER, is_barrier
 
-MOST_GROUPS = 4  # that are told apart; older ones are merged into the oldest of them
+MOST_GROUPS = 4  # groups that are distinguished; older ones are merged into the oldest of them
 MOST_ROUNDS = 6  # over a loop before the indices of its slots count as unknown
 _READING = (instructions.STMATRIX, instructions.TMA_STORE, "if_then_else")
 
@@ -54,8 +54,8 @@ _READING = (instructions.STMATRIX, instructions.TMA_STORE, "if_then_else")
 class Group:
     """A wgmma group that may still run.
 
-    sums: the accumulators that it writes. read: the registers that it reads. tiles: the tiles in shared memory that it
-    reads, each with its first index (None: not known any more). explicit: the kernel itself waits for it. threads: the
+    accumulators: the registers that it writes. read: the registers that it reads. tiles: the tiles in shared memory
+    that it reads, each with its first index (None: unknown). explicit: the kernel itself waits for it. threads: the
     threads whose code issued it; None: all.
     """
 
@@ -65,7 +65,7 @@ class Group:
     explicit: bool = False
     threads: ThreadRange | None = None
 
-    def joined(self, other: Group) -> Group:
+    def merged_with(self, other: Group) -> Group:
         tiles = {(tile, str(slot)): (tile, slot) for tile, slot in (*self.tiles, *other.tiles)}
         explicit = self.explicit and other.explicit
         accumulators = self.accumulators | other.accumulators
@@ -97,8 +97,8 @@ class _Waits:
     def __init__(self, body: Stmt) -> None:
         self.written = written_by_threads(body)
         self.threads: ThreadRange | None = None  # the threads that run the current code
-        self.jumps: list[dict[type, State]] = []  # for each loop around: the groups in flight at its breaks, continues
-        self.in_scope: frozenset[Var] = frozenset()  # the registers that are allocated at this place
+        self.jumps: list[dict[type, State]] = []  # for each enclosing loop: the groups that run at breaks and continues
+        self.in_scope: frozenset[Var] = frozenset()  # the registers whose allocations are in scope
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
@@ -110,7 +110,7 @@ class _Waits:
         if isinstance(node, (Break, Continue)):
             kind = type(node)
             self.jumps[-1][kind] = _merged_states(self.jumps[-1][kind], state)
-            return node, ()  # nothing is behind it
+            return node, ()  # the code after a jump is not reached
         left = instructions.groups_left(node)
         if left is not None:
             return seq([node, *self._settle_finished(state, left)]), state[:left]
@@ -133,7 +133,7 @@ class _Waits:
         return seq(parts), state
 
     def _ranged(self, node: Any, state: State) -> tuple[Stmt, State]:
-        """Code of some threads, which waits for no groups of other threads."""
+        """Inserts waits into the code of some threads, which does not wait for groups of other threads."""
         threads, outer = range_of(node), self.threads
         assert threads is not None
         own_groups = tuple(g for g in state if g.threads is None or g.threads.meets(threads))
@@ -152,12 +152,14 @@ class _Waits:
         oldest = min(conflicts, default=len(state))
         waits, state = self.wait(state, oldest), (group, *state[:oldest])
         if len(state) > MOST_GROUPS:
-            state = (*state[: MOST_GROUPS - 1], state[MOST_GROUPS - 1].joined(state[MOST_GROUPS]))
+            state = (*state[: MOST_GROUPS - 1], state[MOST_GROUPS - 1].merged_with(state[MOST_GROUPS]))
         return seq([before, *waits, node]), state
 
     def _first_conflict(self, node: Any, state: State) -> int:
         """The age of the youngest group that must have ended before ``node``; the number of groups for none."""
-        if any(map(instructions.is_explicit_arrival, collect(node, Call))):  # what was read may be written after it
+        if any(
+            map(instructions.is_explicit_arrival, collect(node, Call))
+        ):  # other threads may write the tiles after it
             return next(iter(_unwaited_ages(state)), len(state))
         if is_barrier(node):
             shared = (age for age in _unwaited_ages(state) if any(tile in self.written for tile, _ in state[age].tiles))
@@ -198,7 +200,7 @@ class _Waits:
         """Statements after which only the ``age`` youngest groups run."""
         if age >= len(state):
             return []
-        if len({group.threads for group in state}) > 1:  # each of the threads has some of them
+        if len({group.threads for group in state}) > 1:  # the threads differ in which of the groups they issued
             age = 0
         return [instructions.warpgroup("wait", const(age, "int32")), *self._settle_finished(state, age)]
 
@@ -207,15 +209,15 @@ class _Waits:
 
         Accumulators that are out of scope (of a loop's last iteration, of a block that has ended) have no uses.
         """
-        running = {accumulators for group in state[:age] for accumulators in group.accumulators}
-        ended = {accumulators for group in state[age:] for accumulators in group.accumulators}
+        running = {accumulator for group in state[:age] for accumulator in group.accumulators}
+        ended = {accumulator for group in state[age:] for accumulator in group.accumulators}
         finished = (ended - running) & self.in_scope
-        settled = []
+        fences = []
         for buffer in sorted(finished, key=lambda v: str(v.name)):
-            settled.append(
+            fences.append(
                 instructions.register_fence(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0))
             )
-        return settled
+        return fences
 
 
 def _share_registers(group: Group, earlier: Group) -> bool:
@@ -270,7 +272,7 @@ def _first_conflict(node: Any, state: State) -> int:
         return 0
     if isinstance(node, Evaluate) and op_name(node.value) == instructions.RELEASE:
         freed = [(e.source, e.indices[0]) for e in node.value.args[2:]]
-        return next((age for age in _unwaited_ages(state) if _holds(state[age], freed)), len(state))
+        return next((age for age in _unwaited_ages(state) if _reads_slot(state[age], freed)), len(state))
     accessed = variables(node)
     written = {store.buffer for store in collect(node, BufferStore)}
     for call in collect(node, Call):  # a call may write its operands
@@ -283,14 +285,16 @@ def _first_conflict(node: Any, state: State) -> int:
     return len(state)
 
 
-def _holds(group: Group, freed: Iterable[tuple[Var, Any]]) -> bool:
-    return any(tile.same_as(other) and not slots_differ(slot, at) for other, at in freed for tile, slot in group.tiles)
+def _reads_slot(group: Group, freed: Iterable[tuple[Var, Any]]) -> bool:
+    """Whether the group may read one of the slots (tile, first index) that are released."""
+    pairs = [(own_slot, freed_slot) for own_slot in group.tiles for freed_slot in freed]
+    return any(tile.same_as(other) and not slots_differ(slot, index) for (tile, slot), (other, index) in pairs)
 
 
 def _merged_states(a: State, b: State) -> State:
     """The groups that may run where two paths join: merged by age, the youngest first."""
     longest, other = (a, b) if len(a) >= len(b) else (b, a)
-    return tuple(g.joined(other[age]) if age < len(other) else g for age, g in enumerate(longest))
+    return tuple(g.merged_with(other[age]) if age < len(other) else g for age, g in enumerate(longest))
 
 
 def _in_next_iteration(group: Group, node: Any, forget: bool) -> Group:

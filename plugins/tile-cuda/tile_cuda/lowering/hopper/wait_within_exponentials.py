@@ -42,7 +42,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 PARTS = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
 MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
-_WITH_A_WAIT = (instructions.REGISTER_FENCE, instructions.RELEASE)  # what follows a wait at once
+_AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.RELEASE)  # calls after a wait that move with it
 
 
 def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -59,27 +59,27 @@ def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _with_waits_moved(statements: list[Stmt]) -> list[Stmt]:
-    """The statements, with a wait and what belongs to it moved among the exponentials in front of it."""
-    waits = [(at, age) for at, age in enumerate(map(instructions.groups_left, statements)) if age is not None]
+    """The statements, with a wait and the calls after it moved into the exponentials before it."""
+    waits = [(index, age) for index, age in enumerate(map(instructions.groups_left, statements)) if age is not None]
     for (first, running), (last, left) in pairwise(waits):
         if left >= running:
             continue
         behind = last + 1
-        while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _WITH_A_WAIT:
+        while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _AFTER_WAIT:
             behind += 1
         between = [_count_steps(node) for node in statements[first:last]]
         steps = max(between)
-        at = first + between.index(steps)  # the nest with the most exponentials
-        crossed, moved = statements[at:last], statements[last:behind]
+        target = first + between.index(steps)  # the nest with the most exponentials
+        crossed, moved = statements[target:last], statements[last:behind]
         if steps >= PARTS and _may_cross(moved, crossed):
             before, element, after = _split(crossed[0], steps)
             fence = instructions.scheduling_fence(element)
-            return [*statements[:at], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
+            return [*statements[:target], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
     return statements
 
 
 def _may_cross(moved: list[Stmt], crossed: list[Stmt]) -> bool:
-    """Whether a wait, and what belongs to it, may stand in front of these statements."""
+    """Whether a wait and the calls after it may move in front of these statements."""
     defined = {bind.var for part in crossed for bind in collect(part, Bind)}
     return all(map(_on_registers, crossed)) and not any(variables(part) & defined for part in moved)
 

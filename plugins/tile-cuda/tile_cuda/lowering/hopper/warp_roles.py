@@ -66,21 +66,22 @@ class Producer:
         if isinstance(node, IfThenElse):
             then_case = seq(self._block(node.then_case))
             else_case = None if node.else_case is None else seq(self._block(node.else_case))
-            remaining_else = None if else_case is None or is_nothing(else_case) else else_case
-            return [IfThenElse(node.condition, then_case, remaining_else)]
+            if else_case is not None and is_nothing(else_case):
+                else_case = None
+            return [IfThenElse(node.condition, then_case, else_case)]
         return self._block(node.body)
 
     def _load(self, circular_buffer: CircularBuffer, place: int) -> list[Stmt]:
         """Wait until the slot is empty, expect the bytes, start the copies."""
         iteration, statements = self.iterations.index_of(circular_buffer, place)
-        together = circular_buffer.pipeline.loads[place]
-        slot, span = circular_buffer.slot(iteration), together[-1].nodes[-1].span
+        loads_at_place = circular_buffer.pipeline.loads[place]
+        slot, span = circular_buffer.slot(iteration), loads_at_place[-1].nodes[-1].span
         parity = circular_buffer.parity(iteration, flipped=True)
         statements.append(instructions.mbarrier("wait", load(circular_buffer.empty, [slot]), parity, span=span))
         size = const(circular_buffer.pipeline.bytes, "int32")
         expect = instructions.mbarrier("arrive_expect", load(circular_buffer.full, [slot]), size, span=span)
         statements.append(expect)
-        for tma_load in together:
+        for tma_load in loads_at_place:
             for node, call in zip(tma_load.nodes, tma_load.calls, strict=True):
                 for bound in call.src.region:
                     self._check(bound.min, f"where {tma_load.tile.name} is loaded from")
@@ -128,8 +129,8 @@ class Consumer:
         self.first_uses: dict[Stmt, list[tuple[CircularBuffer, int]]] = {}
         self.last_uses: dict[Stmt, list[tuple[CircularBuffer, int]]] = {}
         for circular_buffer in circular_buffers:
-            for place, together in enumerate(circular_buffer.pipeline.loads):
-                users = together[0].users
+            for place, loads_at_place in enumerate(circular_buffer.pipeline.loads):
+                users = loads_at_place[0].users
                 self.first_uses.setdefault(users[0], []).append((circular_buffer, place))
                 self.last_uses.setdefault(users[-1], []).append((circular_buffer, place))
         self.buffer_of_tile = {tile: buffer for buffer in circular_buffers for tile in buffer.pipeline.tiles}
@@ -203,8 +204,9 @@ def _load_places(circular_buffers: list[CircularBuffer], last: bool) -> dict[Eva
     """
     places = {}
     for circular_buffer in circular_buffers:
-        for place, together in enumerate(circular_buffer.pipeline.loads):
-            copies = sorted((copy for tma_load in together for copy in tma_load.copies), key=lambda copy: copy[0])
+        for place, loads_at_place in enumerate(circular_buffer.pipeline.loads):
+            numbered_copies = [copy for tma_load in loads_at_place for copy in tma_load.copies]
+            copies = sorted(numbered_copies, key=lambda numbered_copy: numbered_copy[0])
             places[copies[-1 if last else 0][1]] = (circular_buffer, place)
     return places
 

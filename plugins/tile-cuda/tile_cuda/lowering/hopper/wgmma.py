@@ -1,7 +1,7 @@
-"""gemm by ``wgmma``: warpgroups of 128 threads multiply tiles that lie in shared memory (A also in registers).
+"""Implements T.gemm by ``wgmma``: warpgroups of 128 threads multiply tiles in shared memory (A also in registers).
 
-The instructions run on their own: they are issued here as one group, and ``wait_wgmma`` puts the waits where
-something needs them to be done. PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
+The instructions of a gemm run asynchronously, as one group. ``wait_wgmma`` inserts the waits where later statements
+need the group to have ended. PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilecore.lowering.simt.state import ThreadCount
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
-EXPLICIT_WAIT = 2  # value of CudaStatementAttr.WGMMA_GROUP where the kernel itself waits for the group
+EXPLICIT_WAIT = 2  # its value where the kernel itself waits for the group
 
 
 def issues_wgmma(body: Stmt) -> bool:
@@ -76,8 +76,8 @@ class _Lowering:
         self.row = group % p.along_m * (p.m_tiles * ROWS) if p.along_m > 1 else const(0, "int32")
         part_index = group // p.along_m if p.along_m > 1 else group
         self.column = part_index * (p.n_tiles * p.columns) if p.along_n > 1 else const(0, "int32")
-        a_held = is_whole_fragment(call.a) and not call.transpose_a
-        self.a = None if a_held else self._operand("a_tile", call.a, not call.transpose_a, self.row)
+        a_in_registers = is_whole_fragment(call.a) and not call.transpose_a
+        self.a = None if a_in_registers else self._operand("a_tile", call.a, not call.transpose_a, self.row)
         self.b = self._operand("b_tile", call.b, bool(call.transpose_b), self.column)
         registers = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
         self.accumulator = Accumulator(call, p.layout_of_c(), self.binding.thread, registers, p.shape.c)
@@ -89,14 +89,14 @@ class _Lowering:
         before: list[Stmt] = [AllocBuffer(self.accumulator.registers)] if self.accumulator.is_temporary else []
         descriptors = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
         group = seq([instructions.warpgroup("begin"), *self._instructions(), instructions.warpgroup("commit")])
-        whole = AttrStmt(
+        nest = AttrStmt(
             const(0, "int32"), StatementAttr.NEST, const(1, "int32"), seq([*descriptors, group]), span=self.call.span
         )
         waits = EXPLICIT_WAIT if self.call.op.name == WGMMA_GEMM.name else 1
-        issued = AttrStmt(
-            const(0, "int32"), CudaStatementAttr.WGMMA_GROUP, const(waits, "int32"), whole, span=self.call.span
+        marked = AttrStmt(
+            const(0, "int32"), CudaStatementAttr.WGMMA_GROUP, const(waits, "int32"), nest, span=self.call.span
         )
-        return seq([*before, issued, *self.accumulator.after()])  # no barrier is inserted inside of StatementAttr.NEST
+        return seq([*before, marked, *self.accumulator.after()])  # no barrier is inserted inside of NEST
 
     def _instructions(self) -> list[Stmt]:
         p = self.p
@@ -124,7 +124,7 @@ class _Lowering:
 
 
 class _SharedOperand:
-    """A tile in shared memory with one matrix descriptor; instructions add an offset in pieces of 16 bytes to it.
+    """An operand in shared memory. It has one matrix descriptor, to which instructions add an offset in 16-byte pieces.
 
     across: where the warpgroup's part begins along M or N.
     """
@@ -181,4 +181,4 @@ def matches_fence(call: TileCall, env: PassEnv) -> str | None:
     return None if is_fragment(call.buffer.source) else f"{call.buffer.source.name} is not a fragment"
 
 
-FENCE = TileOpImpl(FENCE_OPERAND.name, "settled registers", lower_fence, matches_fence, late=True)
+FENCE = TileOpImpl(FENCE_OPERAND.name, "register fence", lower_fence, matches_fence, late=True)

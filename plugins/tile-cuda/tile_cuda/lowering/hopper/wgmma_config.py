@@ -24,7 +24,7 @@ from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 
 GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of A, in an instruction
-DEPTH_BYTES = 32  # of an instruction along K
+DEPTH_BYTES = 32  # of an operand's row, along K, in an instruction
 MOST_COLUMNS = 256
 REGISTERS, OTHER_REGISTERS = 65536, 32  # of a multiprocessor; of a thread, beside an instruction's accumulator
 
