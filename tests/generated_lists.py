@@ -1,17 +1,22 @@
-"""docs/passes.md, written from the pipelines themselves: ``python -m tests.generated_lists --update`` writes it."""
+"""Pages that are written from the code: docs/passes.md and docs/hooks/library.md.
+
+``python tests/generated_lists.py --update`` writes them.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from library_page import library_page
+
 from tilecore.lowering.listing import ListedStep, family_list, listed_steps
 from tilecore.plugins import manager
 
-PAGE = Path(__file__).parents[1] / "docs" / "passes.md"
+DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """# The passes of every pipeline
 
-Written by `python -m tests.generated_lists --update`; `tilecore passes --target X` prints the list of any installed
+Written by `python tests/generated_lists.py --update`; `tilecore passes --target X` prints the list of any installed
 target, and with `--dump FOLDER FILE[:NAME]` it writes a kernel's IR after each pass. Names in brackets are extension
 points: places where backends insert passes ([hooks/lowering.md](hooks/lowering.md)). "Needs" and "leaves" are the
 classes of state that a pass reads, and those that it publishes or adds to; in a target's list with those of the
@@ -38,7 +43,7 @@ def table(steps: list[ListedStep], with_package: bool) -> str:
     return "\n".join(lines)
 
 
-def page() -> str:
+def passes_page() -> str:
     parts = [HEAD]
     parts += [f"## {title}\n\n{table(family_list(name), with_package=False)}\n" for name, title in FAMILIES.items()]
     for target in TARGETS:
@@ -48,10 +53,14 @@ def page() -> str:
     return "\n".join(parts)
 
 
+PAGES = {"passes.md": passes_page, "hooks/library.md": library_page}
+
+
 def main() -> None:
     if sys.argv[1:] != ["--update"]:
-        sys.exit("usage: python -m tests.generated_lists --update")
-    PAGE.write_text(page())
+        sys.exit("usage: python tests/generated_lists.py --update")
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page())
 
 
 if __name__ == "__main__":

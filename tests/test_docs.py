@@ -327,7 +327,8 @@ def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
     assert not {name for name in listed if hasattr(T, name)}
 
 
-def test_the_lists_of_passes_are_those_of_the_pipelines():
-    from generated_lists import page
+@pytest.mark.parametrize("name", ["passes.md", "hooks/library.md"])
+def test_pages_that_are_written_from_the_code_are_up_to_date(name):
+    from generated_lists import PAGES
 
-    assert TEXTS["docs/passes.md"] == page(), "python -m tests.generated_lists --update"
+    assert TEXTS[f"docs/{name}"] == PAGES[name](), "python tests/generated_lists.py --update"

@@ -1,4 +1,5 @@
-"""The shape of the contract: what a package of a backend can see of it, as plain data.
+"""The shape of the contract: what a package of a backend can see of it, as plain data. Its library, the functions and
+classes that backends may import, is part of it.
 
 ``python tests/plugins/contract_shape.py`` writes it down for the version of the checkout; under a number that has been
 released, only additions that break nobody are written.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tilecore.artifact.records import Artifact, Entry, ScalarParam, Symbol, Tens
 from tilecore.contract import records as backend
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.library import LIBRARY
 from tilecore.contract.passes import Pass, PassEdit, PassEnv
 from tilecore.plugins.loader import HOOKS, OPTIONAL
 from tilecore.target import Target
@@ -31,8 +34,12 @@ Shape = dict[str, Any]
 
 
 def shape() -> Shape:
-    """hooks: name to whether it is needed. records: fields in order, each [name, may be left out]. adapter: its methods
-    with their parameters, which plugins override, each [parameters, may be left out]."""
+    """hooks: name to whether it is needed.
+    records: fields in order, each [name, may be left out].
+    adapter: its methods, which plugins override, each [parameters, may be left out].
+    library: module to its public names, each with the parameters of a call, [name, may be left out] in order, or None
+    for what is not called.
+    """
     return {
         "hooks": {name: name not in OPTIONAL for name in HOOKS},
         "records": {record.__name__: [_field(f) for f in dataclasses.fields(record)] for record in PARTS},
@@ -41,7 +48,28 @@ def shape() -> Shape:
             for name, member in vars(KernelAdapter).items()
             if inspect.isfunction(member) and not name.startswith("_")
         },
+        "library": _library(),
     }
+
+
+def _library() -> dict[str, dict[str, Any]]:
+    shapes: dict[str, dict[str, Any]] = {}
+    for group in LIBRARY:
+        for short, names in group.modules:
+            if names != "*" and short != "ir.nodes":  # records are above, and TVM's classes are not ours
+                module = import_module(f"tilecore.{short}" if short else "tilecore")
+                shapes[module.__name__] = {name: _call_shape(getattr(module, name)) for name in sorted(names.split())}
+    return shapes
+
+
+def _call_shape(value: Any) -> list[Any] | None:
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        return None
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except ValueError:
+        return None
+    return [[p.name, p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)] for p in parameters]
 
 
 def _field(field: dataclasses.Field[Any]) -> list[Any]:
@@ -75,12 +103,33 @@ def breaks(old: Shape, new: Shape) -> list[str]:
     for name, (parameters, _) in old["adapter"].items():
         if new["adapter"].get(name, [None])[0] != parameters:
             found.append(f"KernelAdapter.{name} is called with other arguments")
+    found += _broken_names(old.get("library", {}), new.get("library", {}))
     found += [
         f"KernelAdapter.{name} is new and abstract"
         for name in new["adapter"].keys() - old["adapter"].keys()
         if not new["adapter"][name][1]
     ]
     return found
+
+
+def _broken_names(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    broken = []
+    for module, names in old.items():
+        for name, parameters in names.items():
+            if name not in new.get(module, {}):
+                broken.append(f"{module}.{name} is public no more")
+                continue
+            now = new[module][name]
+            if parameters is None or now is None:
+                if parameters != now:
+                    broken.append(f"{module}.{name} is called in another way")
+            elif [n for n, _ in now[: len(parameters)]] != [n for n, _ in parameters]:
+                broken.append(f"{module}.{name} has lost, moved or renamed a parameter")
+            else:
+                needed = [n for n, left_out in now[len(parameters) :] if not left_out]
+                needed += [n for (n, left_out), (_, before) in zip(now, parameters, strict=False) if before > left_out]
+                broken += [f"{module}.{name}: {n} has to be given now" for n in needed]
+    return broken
 
 
 def main() -> None:

@@ -85,7 +85,17 @@ def test_doctor_reports_tools_and_adapters(installed):
     assert [tool["present"] for tool in sample["toolchain"]] == [True, False]
     assert sample["toolchain"][1]["fix"] == "pip install sample-profiler"
     assert sample["adapters"] == [{"name": "sample", "present": True, "detail": "simulated"}]
+    assert sample["private_imports"] == []
     assert "sample" not in " ".join(facts["broken"])
+
+
+def test_doctor_names_private_imports(installed):
+    module = installed.folder / "tile_sample" / "curious.py"
+    module.write_text("from tilecore.jit.kernel import JITKernel\n")
+    (sample,) = [target for target in installed.cli("doctor")["targets"] if target["kind"] == "sample"]
+    module.unlink()
+    assert sample["private_imports"] == ["curious.py:1 imports tilecore.jit.kernel.JITKernel"]
+    assert sample["state"] == "ok"
 
 
 def test_a_broken_neighbour_changes_nothing(installed):

@@ -94,6 +94,11 @@ def _print_target(target: dict[str, Any]) -> None:
         note(target["state"], target["reason"], reasons(target), indent="  ")
     for effect in target.get("side_effects", ()):
         print(f"  while imported, it {effect}")
+    private = target.get("private_imports", ())
+    if private:
+        print(f"  it imports {len(private)} private names of tilecore, which may change with any version:")
+        print("\n".join(f"    {line}" for line in private))
+        print("    = help: docs/hooks/library.md lists the public names")
     device = target.get("device")
     if device is not None:
         print(f"  device: {'present' if device['present'] else 'absent'}, {device['detail']}")

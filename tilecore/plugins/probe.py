@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
 from tilecore.plugins.interrupts import interrupted_again
 from tilecore.plugins.isolation import SLOW_SECONDS
+from tilecore.plugins.private_imports import CORE, PrivateImport, private_imports
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # Objective-C runtimes do not survive a fork
 
@@ -96,7 +98,15 @@ def _whole(kind: str) -> Facts:
         "toolchain": [asdict(tool) for tool in backend.toolchain.find()],
         "toolchain_version": backend.toolchain.version(target),
         "adapters": adapters,
+        "private_imports": [str(entry) for entry in _private_imports(backend.module)],
     }
+
+
+def _private_imports(module: str) -> list[PrivateImport]:
+    """What the package of a plugin imports of the core although it is private; nothing for the core's own backend."""
+    package = module.partition(":")[0].partition(".")[0]
+    folders = [] if package == CORE else list(getattr(sys.modules.get(package), "__path__", ()))
+    return [entry for folder in folders for entry in private_imports(Path(folder))]
 
 
 def _ended(kind: str, code: int | None, timeout: float) -> Facts:

@@ -1,0 +1,210 @@
+"""The public interface for backends: the modules and names of the core that a backend may import.
+
+Each name keeps its meaning and its parameters for as long as the contract's number (docs/versions.md);
+docs/hooks/library.md lists them with their signatures. What is not here is private: it may change with any version.
+Importing this module imports nothing else of the core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Modules that serve one purpose.
+
+    modules: (module without ``tilecore.``, its public names); "*" stands for all that it defines without an underscore.
+    """
+
+    title: str
+    doc: str
+    modules: tuple[tuple[str, str], ...]
+
+
+# public for users, and described elsewhere: modules, and whether their submodules are public, too
+_OF_USERS = {"": False, "language": False, "interpreter": False, "simulate": False, "testing": True}
+
+LIBRARY = (
+    Group(
+        "The contract",
+        "What hooks return and adapters are. Their fields and methods are on the pages of the hooks.",
+        (
+            ("contract.hookspecs", "hookimpl"),
+            ("contract.records", "*"),
+            ("contract.adapter", "*"),
+            ("contract.timing", "*"),
+            ("contract.passes", "*"),
+            ("contract.implementation", "*"),
+            ("contract.state", "PassState BufferLayouts SharedRequests"),
+        ),
+    ),
+    Group(
+        "Values that cross the contract",
+        "Targets, element types, errors, and what a compiled kernel and a call of it are.",
+        (
+            ("target", "Target"),
+            ("dtypes", "FACTS dtype DType"),
+            ("errors", "*"),
+            ("artifact.records", "*"),
+            ("artifact.dims", "Dim evaluate dim_to_json dim_from_json"),
+            ("runtime.slots", "CallReader EntryLaunch KernelCall ScalarSlot TensorSlot"),
+            ("tensors.dlpack", "HOST Device ElementType Managed Tensor"),
+            ("tensors.views", "empty"),
+            ("transform", "PassConfigKey"),
+            ("plugins.manager", "register resolve"),
+        ),
+    ),
+    Group(
+        "IR: nodes, and building them",
+        "The only module that imports TVM is ``ir.nodes``; a backend takes TVM's classes from there.",
+        (
+            (
+                "ir.nodes",
+                "AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue DeclBuffer Div "
+                "EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind IRModule IfThenElse IntImm IterVar Max Min "
+                "Mul PrimFunc Range Return Select SeqStmt Stmt StringImm Sub TensorLoad TensorRegion Var While "
+                "is_buffer_var structural_equal structural_map structural_mutate structural_walk tirx tvm_ffi",
+            ),
+            ("ir.attributes", "*"),
+            ("ir.names", "TILE_OP_NAMES"),
+            (
+                "ir.build",
+                "all_of cast const constant dtype_of is_nothing load loop nest nothing op_name seq statements_of store "
+                "where with_body",
+            ),
+            ("ir.register_call", "register_call"),
+            ("ir.intrinsics", "ADDRESS is_nan"),
+            ("ir.spans", "location_of_span"),
+        ),
+    ),
+    Group(
+        "IR: reading it",
+        "Walks, analyses of indices and of memory.",
+        (
+            ("ir.visit", "children collect jumps_out loads reads_variable renewed substitute variables"),
+            ("ir.affine", "coefficient"),
+            ("ir.analyzer", "Analyzer"),
+            ("ir.contraction", "is_fma separated"),
+            ("ir.effects", "effect_in"),
+            ("ir.lasting", "branch_scope"),
+            ("ir.memory_writes", "Memory writes_of"),
+            ("ir.ranges", "known_range within"),
+            ("ir.reductions", "has_meaning identity join joiner"),
+            ("ir.regions", "element_indices is_whole"),
+            ("ir.scopes", "is_fragment is_global is_private is_shared is_total"),
+            ("ir.sizes", "to_dim"),
+            ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),
+            ("ir.views", "memory_roots"),
+        ),
+    ),
+    Group(
+        "Tile operations and layouts",
+        "For implementations of tile operations, and operations of a backend's own.",
+        (
+            ("ir.tile_op_table", "TILE_OPS TileOp"),
+            (
+                "ir.tile_ops",
+                "TILE_OPS TileCall TileOp as_tile_call hints_of last_hint register_tile_op tile_statement",
+            ),
+            ("ir.dialect_calls", "dialect_of has_dialect_calls refuse_dialects"),
+            ("ir.layout", "BufferLayout padded_rows"),
+            ("ir.fragments", "REGISTER THREAD Digit FragmentLayout resized tiled"),
+            ("ir.written_layouts", "run_of"),
+            ("lowering.tile_ops.copies", "axes_of indices_of"),
+            ("lowering.tile_ops.gemm", "Operands gemm_sizes needs_constant_sizes"),
+        ),
+    ),
+    Group(
+        "Passes",
+        "What passes of any family use: the kernels of a function, what users assert, state between passes.",
+        (
+            (
+                "lowering.analysis.kernels",
+                "ThreadAxis Threads asks_for_threads axes_and_code each_kernel is_axis kernels_of on_axes threads_of",
+            ),
+            ("lowering.analysis.assumptions", "assumed_divisors is_multiple"),
+            ("lowering.analysis.clears", "cleared_buffer"),
+            ("lowering.buffers.replace_buffers", "on_slot"),
+            ("lowering.state", "SafeValues"),
+        ),
+    ),
+    Group(
+        "Passes and implementations of the SIMT family",
+        "Threads and registers, thread IR, and what a backend tells the race check of its own calls.",
+        (
+            ("lowering.simt.state", "RequestedLayouts ThreadCount TileFunction threads_of_call"),
+            ("lowering.simt.thread_env", "ThreadEnv"),
+            ("lowering.simt.tile_ops.accumulators", "Accumulator is_whole_fragment"),
+            ("lowering.simt.analysis.accesses", "slots_differ"),
+            ("lowering.simt.analysis.asynchronous", "ASYNC_NEST COMMIT COPY WAIT"),
+            ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
+            (
+                "lowering.race_check.effects",
+                "VALUES Access AsyncAccess Barrier Commit Effect MemoryBarrierWait Wait bytes_of describe_calls "
+                "nothing",
+            ),
+            ("lowering.race_check.values", "UNKNOWN Compute Expressions Names Value"),
+        ),
+    ),
+    Group(
+        "Code generators",
+        "The emitter, whose methods a code generator overrides (docs/hooks/codegen.md), and its parts.",
+        (
+            ("codegen", "*"),
+            ("codegen.registration", "register_codegen"),
+            ("codegen.c_source", "emit_module"),
+            ("codegen.source_emitter", "EmittedKernel SourceEmitter read_only_parameters reserved_names"),
+            ("codegen.dialect", "C_MATH C_TYPES Dialect KernelHead"),
+            ("codegen.forms", "C"),
+            ("codegen.names", "Names"),
+            ("codegen.refusal", "refuse"),
+            ("codegen.text", "PRODUCT SUM Text call minus within"),
+            ("codegen.arithmetic", "NARROW widened"),
+            ("codegen.calls", "CallValues"),
+            ("codegen.expressions", "Expressions Memory"),
+            ("codegen.statements", "Statements"),
+            ("codegen.memory_uses", "MemoryUses"),
+        ),
+    ),
+    Group(
+        "Names that a backend adds to the language",
+        "For functions behind ``T.`` that only one target has (``TargetSpec.language``).",
+        (
+            ("language.buffers", "BufferHandle as_load"),
+            ("language.conversions", "convert"),
+            ("language.copies", "emit"),
+            ("language.dialects", "dialect_hints emit_call"),
+            ("language.gemm", "GemmWarpPolicy product_operands"),
+            ("language.hints", "annotate"),
+            ("language.kernel", "open_kernel"),
+            ("language.memory", "allocate"),
+            ("language.regions", "describe region_of region_pair"),
+            ("language.threads", "thread_number"),
+            ("tracing.current", "current"),
+        ),
+    ),
+    Group(
+        "Simulated devices",
+        "The simulated GPU, and what a simulator of a backend's own needs: the host's compiler, a cache of libraries.",
+        (
+            ("simulate.adapter", "SimulatedAdapter"),
+            ("simulate.device", "SimulatedDevice"),
+            ("simulate.arguments", "Record Tensor"),
+            ("simulate.build", "content_key kept texts_digest"),
+            ("simulate.compilers", "HostCompiler find_compiler"),
+            ("simulate.interruptible", "run_interruptible"),
+            ("simulate.progress", "building"),
+        ),
+    ),
+)
+
+
+def public_names(module: str) -> frozenset[str] | None:
+    """The public names of ``module`` ("tilecore.ir.build"); empty where it has none, None where all of it is public."""
+    short = module.partition(".")[2]
+    package = short.partition(".")[0]
+    if package in _OF_USERS and (short == package or _OF_USERS[package]):
+        return None
+    names = dict(entry for group in LIBRARY for entry in group.modules).get(short, "")
+    return None if names == "*" else frozenset(names.split())
