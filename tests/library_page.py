@@ -72,9 +72,11 @@ class _Short:
 
 
 def summary(value: Any) -> str:
-    """The first sentence of a docstring; "" for values that have none of their own."""
+    """The first sentence of a docstring; of other values the text, or the type."""
+    if isinstance(value, (str, int)):
+        return f"`{value!r}`"
     if not (inspect.isclass(value) or inspect.isroutine(value)):
-        return ""
+        return f"a {type(value).__name__}"
     text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
     return re.split(r"(?<=[.?!])\s", text)[0]
 

@@ -54,6 +54,7 @@ def evaluate(dim: Dim, symbols: Mapping[str, int]) -> int:
 
 
 def dim_to_json(dim: Dim) -> Any:
+    """The size as JSON data, which :func:`dim_from_json` reads."""
     return dim if isinstance(dim, int) else {"expr": _to_lists(dim.tree)}
 
 

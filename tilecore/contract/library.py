@@ -44,7 +44,7 @@ LIBRARY = (
         "Targets, element types, errors, and what a compiled kernel and a call of it are.",
         (
             ("target", "Target"),
-            ("dtypes", "FACTS dtype DType"),
+            ("dtypes", "FACTS dtype"),
             ("errors", "*"),
             ("artifact.records", "*"),
             ("artifact.dims", "Dim evaluate dim_to_json dim_from_json"),
@@ -90,10 +90,10 @@ LIBRARY = (
             ("ir.lasting", "branch_scope"),
             ("ir.memory_writes", "Memory writes_of"),
             ("ir.ranges", "known_range within"),
-            ("ir.reductions", "has_meaning identity join joiner"),
+            ("ir.reductions", "combine combining_kind has_meaning identity"),
             ("ir.regions", "element_indices is_whole"),
             ("ir.scopes", "is_fragment is_global is_private is_shared is_total"),
-            ("ir.sizes", "to_dim"),
+            ("ir.sizes", "symbols_of_shapes to_dim"),
             ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),
             ("ir.views", "memory_roots"),
         ),
@@ -102,10 +102,10 @@ LIBRARY = (
         "Tile operations and layouts",
         "For implementations of tile operations, and operations of a backend's own.",
         (
-            ("ir.tile_op_table", "TILE_OPS TileOp"),
+            ("ir.tile_op_table", "ALLREDUCE BALLOT SHUFFLE SYNC_THREADS TILE_OPS TileOp"),
             (
                 "ir.tile_ops",
-                "TILE_OPS TileCall TileOp as_tile_call hints_of last_hint register_tile_op tile_statement",
+                "TILE_OPS TileCall TileOp as_tile_call hints_of is_barrier last_hint register_tile_op tile_statement",
             ),
             ("ir.dialect_calls", "dialect_of has_dialect_calls refuse_dialects"),
             ("ir.layout", "BufferLayout padded_rows"),
@@ -121,7 +121,8 @@ LIBRARY = (
         (
             (
                 "lowering.analysis.kernels",
-                "ThreadAxis Threads asks_for_threads axes_and_code each_kernel is_axis kernels_of on_axes threads_of",
+                "ThreadAxis Threads axes_and_code each_kernel is_axis kernels_of rebuild_kernel threads_of "
+                "uses_threads",
             ),
             ("lowering.analysis.assumptions", "assumed_divisors is_multiple"),
             ("lowering.analysis.clears", "cleared_buffer"),
@@ -133,11 +134,13 @@ LIBRARY = (
         "Passes and implementations of the SIMT family",
         "Threads and registers, thread IR, and what a backend tells the race check of its own calls.",
         (
+            ("ir.thread_calls", "*"),
+            ("ir.thread_ops", "thread_call thread_statement"),
             ("lowering.simt.state", "RequestedLayouts ThreadCount TileFunction threads_of_call"),
             ("lowering.simt.thread_env", "ThreadEnv"),
             ("lowering.simt.tile_ops.accumulators", "Accumulator is_whole_fragment"),
             ("lowering.simt.analysis.accesses", "slots_differ"),
-            ("lowering.simt.analysis.asynchronous", "ASYNC_NEST COMMIT COPY WAIT"),
+            ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),
             ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
             (
                 "lowering.race_check.effects",

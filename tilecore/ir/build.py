@@ -38,10 +38,12 @@ def seq(statements: Sequence[Stmt]) -> Stmt:
 
 
 def nothing() -> Stmt:
+    """A statement that does nothing."""
     return Evaluate(IntImm("int32", 0))
 
 
 def is_nothing(statement: Stmt) -> bool:
+    """Is the statement an empty one, as :func:`nothing` makes it?"""
     return isinstance(statement, Evaluate) and isinstance(statement.value, IntImm)
 
 
@@ -122,10 +124,12 @@ def constant(value: Any) -> int | None:
 
 
 def load(buffer: Any, indices: Sequence[Any], span: Any = None) -> Expr:
+    """The element of a buffer at these indices, one for each axis."""
     return BufferLoad(buffer, list(indices), span=span)
 
 
 def store(buffer: Any, value: Expr, indices: Sequence[Any], span: Any = None) -> Stmt:
+    """Stores ``value`` to the element of a buffer at these indices, one for each axis."""
     return BufferStore(buffer, value, list(indices), span=span)
 
 
@@ -148,6 +152,7 @@ def op_name(node: Any) -> str:
 
 
 def const(value: Any, dtype: str) -> Expr:
+    """The constant ``value`` of an element type, such as "int32"."""
     return tirx.const(value, dtype)
 
 

@@ -85,6 +85,7 @@ def multiplied_into(total: Expr, x: Expr, y: Expr) -> Expr:
 
 
 def is_fma(node: Any) -> bool:
+    """Is the expression a fused multiply-add?"""
     return op_name(node) == "fma"
 
 

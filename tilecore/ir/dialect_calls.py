@@ -29,6 +29,7 @@ def dialect_calls(body: Any) -> list[tuple[Call, str, str]]:
 
 
 def has_dialect_calls(body: Any, kind: str) -> bool:
+    """Are there calls of names of the language that only targets of this ``kind`` have?"""
     return any(call_kind == kind for _, call_kind, _ in dialect_calls(body))
 
 

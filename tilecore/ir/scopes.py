@@ -18,14 +18,17 @@ REDUCE = "reduce."
 
 
 def is_global(buffer: Var) -> bool:
+    """Is the buffer in global memory?"""
     return str(buffer.scope()) == "global"
 
 
 def is_shared(buffer: Var) -> bool:
+    """Is the buffer in the memory that the threads of a block share?"""
     return str(buffer.scope()).startswith("shared")
 
 
 def is_fragment(buffer: Var) -> bool:
+    """Is the buffer a tile whose elements are partitioned over the registers of threads?"""
     return str(buffer.scope()) == FRAGMENT
 
 

@@ -10,8 +10,8 @@ from tilecore.artifact.records import Symbol
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
-from tilecore.ir.nodes import Cast, Expr, Var, is_buffer_var
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import Cast, Expr, PrimFunc, Var, is_buffer_var
+from tilecore.ir.visit import collect, variables
 
 _OPERATORS = {
     "Add": "+",
@@ -128,3 +128,13 @@ def _value_at(size: Expr, var: Var, number: int) -> int | None:
     from tilecore.ir.visit import substitute
 
     return constant(Analyzer().simplify(substitute(size, {var: const(number, dtype_of(var))})))
+
+
+def symbols_of_shapes(func: PrimFunc) -> set[Var]:
+    """The symbols in the shapes of the parameters."""
+    sizes: set[Var] = set()
+    for param in func.params:
+        if is_buffer_var(param):
+            for size in param.shape:
+                sizes |= variables(size)
+    return sizes

@@ -64,4 +64,5 @@ def number_in(node: AttrStmt) -> Var:
 
 
 def has_ranges(body: Any) -> bool:
+    """Is there code of a range of threads anywhere in ``body``?"""
     return any(node.attr_key == StatementAttr.THREADS for node in collect(body, AttrStmt))

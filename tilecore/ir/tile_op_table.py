@@ -10,6 +10,12 @@ from dataclasses import dataclass
 
 PREFIX = "tile."
 
+# names of the calls of operations that passes look for
+SYNC_THREADS = "tile.sync_threads"
+ALLREDUCE = "tile.allreduce"
+SHUFFLE = "tile.shuffle"
+BALLOT = "tile.ballot"
+
 
 @dataclass(frozen=True)
 class TileOp:

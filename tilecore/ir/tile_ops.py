@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import as_operand
+from tilecore.ir.build import as_operand, op_name
 from tilecore.ir.nodes import Call, Evaluate, Span, TensorRegion
 from tilecore.ir.register_call import register_call
-from tilecore.ir.tile_op_table import PREFIX, TILE_OPS, TileOp
+from tilecore.ir.tile_op_table import PREFIX, SYNC_THREADS, TILE_OPS, TileOp
 from tilecore.ir.visit import collect
 
 for _op in TILE_OPS.values():
@@ -48,6 +48,7 @@ def tile_call(
 def tile_statement(
     name: str, args: Sequence[Any], *, hints: dict[str, Any] | None = None, span: Span | None = None
 ) -> Evaluate:
+    """The call of tile operation ``name`` as a statement; the operands are as for :func:`tile_call`."""
     return Evaluate(tile_call(name, args, hints=hints), span=span)
 
 
@@ -135,3 +136,8 @@ def combines_threads(node: Any) -> bool:
     """Does a value in ``node`` depend on values of other threads?"""
     ops = (tile_op_of(call) for call in collect(node, Call))
     return any(op is not None and op.combines_threads for op in ops)
+
+
+def is_barrier(node: Any) -> bool:
+    """Is the statement a barrier of the tile language, ``T.sync_threads``?"""
+    return isinstance(node, Evaluate) and op_name(node.value) == SYNC_THREADS

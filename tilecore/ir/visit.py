@@ -49,10 +49,12 @@ def variables(node: Any) -> set[Var]:
 
 
 def reads_variable(node: Any, var: Var) -> bool:
+    """Does the variable, or the buffer, stand anywhere in ``node``?"""
     return var in variables(node)
 
 
 def loads(node: Any) -> list[TensorLoad]:
+    """All loads of elements in a statement or an expression, in order."""
     return collect(node, TensorLoad)
 
 

@@ -99,6 +99,7 @@ def same_size(a: Any, b: Any) -> bool:
 
 
 def describe(region: TensorRegion) -> str:
+    """The region as errors show it: its buffer with the ranges of indices, or with the shape for all of it."""
     sizes = ", ".join(str(e) for e in extents(region))
     return f"{region.source.name}[{sizes}]"
 

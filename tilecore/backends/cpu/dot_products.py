@@ -31,9 +31,10 @@ from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.gemm import ROWS, Operands, Piece, needs_constant_sizes, pieces
+from tilecore.lowering.loops.gemm import ROWS, Piece, pieces
 from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
+from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16
 WIDTH = 2 * LANES

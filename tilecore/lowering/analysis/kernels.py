@@ -99,6 +99,7 @@ def threads_in(body: Stmt) -> int | None:
 
 
 def threads_of(levels: list[AttrStmt]) -> Threads:
+    """The threads of the blocks of a kernel, from its axes (:func:`axes_and_code`)."""
     axes = {}
     for level in levels:
         family, _, letter = str(level.node.thread_tag).partition(".")

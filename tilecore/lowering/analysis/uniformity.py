@@ -39,6 +39,7 @@ from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import ThreadRange, number_in, range_of
+from tilecore.ir.tile_op_table import ALLREDUCE
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
@@ -105,17 +106,17 @@ class Uniformity:
         calls = collect(expression, Call)
         if any(op_name(call) == ATOMIC_ELEMENT for call in calls):
             return EACH
-        if any(op_name(call) == "tile.allreduce" for call in calls):
+        if any(op_name(call) == ALLREDUCE for call in calls):
             if any(self._partial(call) for call in calls):
                 return EACH
-            expression = without_calls(expression, ("tile.allreduce",))  # the same in all threads
+            expression = without_calls(expression, (ALLREDUCE,))  # the same in all threads
         roots = {self.root(var) for var in variables(expression)}
         if not roots.isdisjoint(self.varying):
             return EACH
         return Division(ranges=frozenset().union(*(self.divided.get(root, ()) for root in roots)))
 
     def _partial(self, call: Call) -> bool:
-        return op_name(call) == "tile.allreduce" and not reduces_whole_block(call, self.threads)
+        return op_name(call) == ALLREDUCE and not reduces_whole_block(call, self.threads)
 
     def is_divergent(self, node: Stmt, threads: ThreadRange | None = None) -> bool:
         """Does a loop or ``if`` run differently in different threads?"""

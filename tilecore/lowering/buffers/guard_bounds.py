@@ -25,15 +25,13 @@ from tilecore.ir.nodes import (
     Range,
     Stmt,
     TensorLoad,
-    Var,
-    is_buffer_var,
     structural_mutate,
     tirx,
 )
 from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
+from tilecore.ir.sizes import symbols_of_shapes
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT
-from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.state import SafeValues
@@ -48,7 +46,7 @@ class _Guard:
         self.safe_values = env.state(SafeValues).by_buffer
         self.analyzer = Analyzer()
         self.memory = Memory(func.body)
-        for symbol in sizes_of(func):
+        for symbol in symbols_of_shapes(func):
             self.analyzer.bind(
                 symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
             )
@@ -151,16 +149,6 @@ class _Guard:
             if not self.analyzer.can_prove(index < size):
                 needed.append(index < size)
         return all_of(needed) if needed else None
-
-
-def sizes_of(func: PrimFunc) -> set[Var]:
-    """The symbols in the shapes of the parameters."""
-    sizes: set[Var] = set()
-    for param in func.params:
-        if is_buffer_var(param):
-            for size in param.shape:
-                sizes |= variables(size)
-    return sizes
 
 
 GUARD_BOUNDS = Pass("guard_bounds", guard_bounds, needs=(SafeValues,))

@@ -1,15 +1,18 @@
-"""Replaces buffers by others in all loads, stores and regions."""
+"""Replaces buffers by others, or by slots of circular buffers, in all loads, stores and regions."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.build import const, dtype_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferLoad,
     BufferRegion,
     BufferStore,
     DeclBuffer,
+    Evaluate,
+    Range,
     Stmt,
     TensorLoad,
     TensorRegion,
@@ -17,6 +20,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.tile_ops import as_tile_call
 
 
 def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
@@ -52,3 +56,39 @@ def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
         (DeclBuffer, alias),
     ]
     return structural_mutate(body, rules)
+
+
+def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
+    """``part`` with the tiles replaced by one slot of their circular buffers."""
+
+    def load(node: TensorLoad, mutator: Any) -> Any:
+        rewritten = mutator.default_mutate(node)
+        if rewritten.source not in tiles:
+            return rewritten
+        return BufferLoad(slots[rewritten.source], [slot, *rewritten.indices], span=node.span)
+
+    def store(node: BufferStore, mutator: Any) -> Any:
+        rewritten = mutator.default_mutate(node)
+        if rewritten.buffer not in tiles:
+            return rewritten
+        return BufferStore(slots[rewritten.buffer], rewritten.value, [slot, *rewritten.indices], span=node.span)
+
+    def region(node: TensorRegion, mutator: Any) -> Any:
+        rewritten = mutator.default_mutate(node)
+        if rewritten.source not in tiles:
+            return rewritten
+        slot_range = Range.from_min_extent(slot, const(1, dtype_of(slot)))
+        return BufferRegion(slots[rewritten.source], [slot_range, *rewritten.region])
+
+    def axis(node: Evaluate, mutator: Any) -> Any:
+        """The slot is the new first axis, so a reduction or scan along axis d goes along axis d + 1."""
+        rewritten, call = mutator.default_mutate(node), as_tile_call(node)
+        if call is None or "dim" not in call.args or call.src.source not in tiles:
+            return rewritten
+        dim_position = call.op.operand_names().index("dim")
+        args = list(rewritten.value.args)
+        args[dim_position] = const(call.dim + 1, "int32")
+        return as_tile_call(rewritten).rebuilt(args)  # type: ignore[union-attr]
+
+    rules = [(TensorLoad, load), (BufferStore, store), (TensorRegion, region), (Evaluate, axis)]
+    return structural_mutate(part, rules)

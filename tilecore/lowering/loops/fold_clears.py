@@ -10,10 +10,8 @@ from tilecore.ir.nodes import (
     Break,
     Continue,
     Evaluate,
-    FloatImm,
     For,
     ForKind,
-    IntImm,
     PrimFunc,
     SeqStmt,
     Stmt,
@@ -26,6 +24,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable
+from tilecore.lowering.analysis.clears import cleared_buffer
 
 
 def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -35,7 +34,7 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
         parts = list(node.seq)
         changed = False
         for fill_index, part in enumerate(parts):
-            buffer = cleared(part)
+            buffer = cleared_buffer(part)
             if buffer is None or is_global(buffer) or buffer in aliased:
                 continue
             user_index = next((i for i in range(fill_index + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
@@ -47,18 +46,6 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return seq(parts) if changed else node
 
     return func.with_body(structural_map(func.body, (SeqStmt, fold)))
-
-
-def cleared(statement: Stmt) -> Var | None:
-    """The buffer that the statement fills entirely with zeros, or None."""
-    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
-    if call is None or call.op.name != "fill" or not _is_zero(call.value):
-        return None
-    return call.dst.source if is_whole(call.dst) else None
-
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, (IntImm, FloatImm)) and value.value == 0
 
 
 def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:

@@ -25,6 +25,7 @@ from tilecore.ir.reductions import accumulator, combine, combining_kind, element
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.tile_op_table import ALLREDUCE
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads
 
@@ -72,7 +73,7 @@ class ThreadReduction:
 
 
 def has_reduction(node: Any) -> bool:
-    return any(op_name(call) == "tile.allreduce" for call in collect(node, Call))
+    return any(op_name(call) == ALLREDUCE for call in collect(node, Call))
 
 
 def groups_of(call: Call, threads: Threads) -> ThreadGroups:
@@ -108,7 +109,7 @@ def _extract(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
     before: list[Any] = []
 
     def replace(call: Call) -> Any:
-        if op_name(call) != "tile.allreduce":
+        if op_name(call) != ALLREDUCE:
             return call
         groups, dtype = groups_of(call, threads), dtype_of(call)
         values = _buffer("value_of", threads.count, dtype)

@@ -25,6 +25,9 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT, DEVICE_ASSERT, PRINT
+from tilecore.ir.tile_op_table import ALLREDUCE
+from tilecore.ir.tile_op_table import BALLOT as TILE_BALLOT
+from tilecore.ir.tile_op_table import SHUFFLE as TILE_SHUFFLE
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.loops.lane_ops import MASKED_LOAD, RAW_LOAD, masked_load
 
@@ -47,12 +50,12 @@ _BINARY = {
     **_COMPARISONS,
 }
 _TRAPPING = ("Div", "Mod", "FloorDiv", "FloorMod")
-_WARP = ("tile.shuffle", "tile.ballot")
+_WARP = (TILE_SHUFFLE, TILE_BALLOT)
 _EFFECTS = (
     ATOMIC_ELEMENT,
     PRINT,
     DEVICE_ASSERT,
-    "tile.allreduce",
+    ALLREDUCE,
     "call_extern",
     MASKED_LOAD,
     *_WARP,

@@ -30,6 +30,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
+from tilecore.ir.tile_op_table import ALLREDUCE
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, is_axis, uses_threads
@@ -132,7 +133,7 @@ class _Checker:
         if self.threads != self.uniformity.block:
             threads = Threads((replace(threads.axes[0], extent=self.threads.count),))
         for call in collect(part, Call):
-            if op_name(call) == "tile.allreduce" and reduces_whole_block(call, threads):
+            if op_name(call) == ALLREDUCE and reduces_whole_block(call, threads):
                 raise self._reached_by_some_error("a reduction over all threads", node)
 
     def _tile(self, call: TileCall) -> None:

@@ -16,12 +16,12 @@ from tilecore.ir.nodes import (
     structural_map,
 )
 from tilecore.ir.scopes import is_shared
-from tilecore.ir.thread_calls import BARRIER as THREAD_BARRIER
+from tilecore.ir.thread_calls import BARRIER
 from tilecore.ir.thread_ops import thread_statement
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
-from tilecore.lowering.simt.insert_barriers import BARRIER
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan
 
 
@@ -71,7 +71,7 @@ def _access_kinds(func: PrimFunc) -> dict[str, str]:
 
 
 def _lower_barrier(node: Evaluate) -> Evaluate:
-    return thread_statement(THREAD_BARRIER, span=node.span) if op_name(node.value) == BARRIER else node
+    return thread_statement(BARRIER, span=node.span) if op_name(node.value) == SYNC_THREADS else node
 
 
 DESCRIBE_KERNELS = Pass("describe_kernels", describe_kernels, needs=(SharedPlan, AliasedParameters))

@@ -41,7 +41,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
-from tilecore.ir.tile_ops import tile_statement
+from tilecore.ir.tile_ops import is_barrier, tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, loads, variables
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
@@ -60,7 +60,6 @@ from tilecore.lowering.simt.reached_barriers import check_reached
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan, UniformBuffers
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # calls with unknown accesses
-BARRIER = "tile.sync_threads"
 MAX_ITERATIONS = 17  # iterations of a loop that the slots of a circular buffer distinguish
 
 
@@ -84,10 +83,6 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def collect_barriers(body: Stmt) -> list[Evaluate]:
     return [node for node in collect(body, Evaluate) if is_barrier(node)]
-
-
-def is_barrier(node: Any) -> bool:
-    return isinstance(node, Evaluate) and op_name(node.value) == BARRIER
 
 
 State = frozenset  # of PendingAccess

@@ -36,12 +36,11 @@ from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.thread_ranges import number_in, range_of
+from tilecore.ir.tile_op_table import ALLREDUCE
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
 from tilecore.lowering.simt.state import UniformBuffers
-
-ALLREDUCE = "tile.allreduce"
 
 
 def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:

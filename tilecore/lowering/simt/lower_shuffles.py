@@ -11,6 +11,8 @@ from tilecore.ir.nodes import Call, PrimFunc, structural_mutate
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_calls import SHUFFLE, VOTE
 from tilecore.ir.thread_ops import thread_call
+from tilecore.ir.tile_op_table import BALLOT as TILE_BALLOT
+from tilecore.ir.tile_op_table import SHUFFLE as TILE_SHUFFLE
 from tilecore.ir.tile_ops import as_tile_call, name_in_language
 
 WARP = 32
@@ -20,7 +22,7 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def call(node: Call, mutator: Any) -> Any:
         rewritten = mutator.default_mutate(node)
         name = op_name(rewritten)
-        if name not in ("tile.shuffle", "tile.ballot"):
+        if name not in (TILE_SHUFFLE, TILE_BALLOT):
             return rewritten
         if env.capabilities.warp != WARP:
             call = as_tile_call(rewritten)
@@ -32,7 +34,7 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 expected=f"warps of {WARP}",
                 hint="use T.warp_reduce_sum and the like, or shared memory",
             )
-        if name == "tile.ballot":
+        if name == TILE_BALLOT:
             return thread_call(VOTE, [rewritten.args[0], "ballot"], dtype="uint32", span=node.span)
         return thread_call(SHUFFLE, list(rewritten.args), dtype=rewritten.ty, span=node.span)
 

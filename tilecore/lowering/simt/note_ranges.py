@@ -16,15 +16,9 @@ from tilecore.ir.build import seq, with_body
 from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, range_of
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import as_tile_call
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, threads_in
 from tilecore.lowering.simt.state import ThreadCount
-
-
-def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
-    """The number of threads that execute a tile operation together; None where it is not known."""
-    hint = call.hints.get(CallAttr.THREADS)
-    return int(hint) if hint is not None else env.state(ThreadCount).count
 
 
 def note_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:

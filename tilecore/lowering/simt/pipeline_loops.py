@@ -16,15 +16,12 @@ from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, 
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     Bind,
-    BufferLoad,
-    BufferRegion,
     BufferStore,
     Call,
     DeclBuffer,
     Evaluate,
     For,
     PrimFunc,
-    Range,
     SeqStmt,
     Stmt,
     TensorLoad,
@@ -37,9 +34,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
-from tilecore.lowering.buffers.replace_buffers import with_buffers
+from tilecore.lowering.buffers.replace_buffers import on_slot, with_buffers
 from tilecore.lowering.simt.analysis.asynchronous import commit, wait
-from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.lowering.simt.state import RequestedLayouts
 
 
@@ -98,7 +94,7 @@ class _Pipeline:
             shape = [stages, *(int(constant(s) or 0) for s in tile.shape)]
             scope = str(tile.scope())
             self.slots[tile] = tirx.decl_buffer(shape, dtype_of(tile), str(tile.name), scope=scope, layout=None)
-            transfer_layout(self.env, tile, self.slots[tile], stages)
+            self.env.state(RequestedLayouts).transfer(tile, self.slots[tile], stages)
         names = ", ".join(str(t.name) for t in self.tiles)
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)
@@ -186,42 +182,6 @@ def _uses_outside(body: Stmt, node: For) -> set[Var]:
     outside = structural_mutate(body, [(For, loop)])
     accesses = collect(outside, TensorLoad, TensorRegion, BufferStore)
     return {n.buffer if isinstance(n, BufferStore) else n.source for n in accesses}
-
-
-def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
-    """``part`` with the tiles replaced by one slot of their circular buffers."""
-
-    def load(node: TensorLoad, mutator: Any) -> Any:
-        rewritten = mutator.default_mutate(node)
-        if rewritten.source not in tiles:
-            return rewritten
-        return BufferLoad(slots[rewritten.source], [slot, *rewritten.indices], span=node.span)
-
-    def store(node: BufferStore, mutator: Any) -> Any:
-        rewritten = mutator.default_mutate(node)
-        if rewritten.buffer not in tiles:
-            return rewritten
-        return BufferStore(slots[rewritten.buffer], rewritten.value, [slot, *rewritten.indices], span=node.span)
-
-    def region(node: TensorRegion, mutator: Any) -> Any:
-        rewritten = mutator.default_mutate(node)
-        if rewritten.source not in tiles:
-            return rewritten
-        slot_range = Range.from_min_extent(slot, const(1, dtype_of(slot)))
-        return BufferRegion(slots[rewritten.source], [slot_range, *rewritten.region])
-
-    def axis(node: Evaluate, mutator: Any) -> Any:
-        """The slot is the new first axis, so a reduction or scan along axis d goes along axis d + 1."""
-        rewritten, call = mutator.default_mutate(node), as_tile_call(node)
-        if call is None or "dim" not in call.args or call.src.source not in tiles:
-            return rewritten
-        dim_position = call.op.operand_names().index("dim")
-        args = list(rewritten.value.args)
-        args[dim_position] = const(call.dim + 1, "int32")
-        return as_tile_call(rewritten).rebuilt(args)  # type: ignore[union-attr]
-
-    rules = [(TensorLoad, load), (BufferStore, store), (TensorRegion, region), (Evaluate, axis)]
-    return structural_mutate(part, rules)
 
 
 def _marked_asynchronous(part: Stmt) -> Stmt:

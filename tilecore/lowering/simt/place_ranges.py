@@ -14,9 +14,9 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.insert_barriers import BARRIER
 
 MAX_BARRIERS = 15  # named barriers, besides the barrier of the block
 
@@ -57,7 +57,7 @@ class _RangePlacer:
         return [*low, *([self.thread_index < const(threads.stop, "int32")] if threads.stop < self.count else [])]
 
     def _statement(self, node: Evaluate, mutator: Any) -> Any:
-        if op_name(node.value) != BARRIER or not self.enclosing_ranges:
+        if op_name(node.value) != SYNC_THREADS or not self.enclosing_ranges:
             return mutator.default_mutate(node)
         threads = self.enclosing_ranges[-1]
         barrier_index = self.barrier_indices.setdefault(threads, len(self.barrier_indices) + 1)

@@ -9,10 +9,10 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, For, IfThenElse, SeqStmt, Stmt, While
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, range_of
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import children
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
 
-BARRIER = "tile.sync_threads"
 Fork = tuple[Stmt, Division]  # a loop or `if`, and the threads between which it is divergent
 
 
@@ -28,7 +28,7 @@ def _statement(node: Stmt, behind: Any, uniformity: Uniformity, threads: ThreadR
         for part, following in zip(parts, [*parts[1:], behind], strict=True):
             _statement(part, following, uniformity, threads, forks)
         return
-    if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+    if isinstance(node, Evaluate) and op_name(node.value) == SYNC_THREADS:
         fork = next((fork for fork, division in forks if division.of(threads)), None)
         if fork is not None:
             raise _unreached(node, behind, fork, threads)

@@ -17,7 +17,7 @@ from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
+from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.loops.lower_tile_ops import note_rejected_layout
 from tilecore.lowering.simt.state import RequestedLayouts
@@ -35,14 +35,6 @@ def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return structural_map(body, (Evaluate, reader.statement))
 
     return func.with_body(each_kernel(func.body, read))
-
-
-def transfer_layout(env: PassEnv, old: Var, new: Var, slots: int) -> None:
-    """Gives buffer ``new``, which has ``slots`` slots like ``old``, the layout that the kernel annotates for
-    ``old``."""
-    layouts = env.state(RequestedLayouts).of_shared
-    if old in layouts:
-        layouts[new] = slotted(layouts.pop(old), slots)
 
 
 class _Reader:

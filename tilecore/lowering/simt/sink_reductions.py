@@ -38,8 +38,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, variables
+from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
-from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
 from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
@@ -77,7 +77,7 @@ class _Kernel:
 
     def block(self, body: Stmt) -> Stmt:
         statements: list[Stmt] = []
-        zeros: dict[Var, None] = {}  # fragments that have not been accessed since they were cleared
+        zeros: dict[Var, None] = {}  # fragments that have not been accessed since they were cleared_buffer
         for statement in statements_of(body):
             if isinstance(statement, For) and statement.kind == ForKind.SERIAL:
                 loop, reductions = self._loop(statement, list(zeros))
@@ -86,7 +86,7 @@ class _Kernel:
                 statements.append(self._statement(statement))
             for var in variables(statement) & set(zeros):
                 del zeros[var]
-            zero = cleared(statement)
+            zero = cleared_buffer(statement)
             if zero is not None and is_fragment(zero):
                 zeros[zero] = None
         return seq(statements)

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import PassState
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import For, PrimFunc, Var
+from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.written_layouts import slotted
 
 
 @dataclass
@@ -34,6 +38,11 @@ class RequestedLayouts(
 
     of_shared: dict[Var, BufferLayout] = field(default_factory=dict)
     of_fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
+
+    def transfer(self, old: Var, new: Var, slots: int) -> None:
+        """Gives buffer ``new``, ``slots`` slots of ``old``, the layout that the kernel annotates for ``old``."""
+        if old in self.of_shared:
+            self.of_shared[new] = slotted(self.of_shared.pop(old), slots)
 
 
 class Partial(NamedTuple):
@@ -132,3 +141,9 @@ class AliasedParameters(PassState, by="insert_barriers", former={"may_alias": "n
     """
 
     names: set[str] = field(default_factory=set)
+
+
+def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
+    """The number of threads that execute a tile operation together; None where it is not known."""
+    hint = call.hints.get(CallAttr.THREADS)
+    return int(hint) if hint is not None else env.state(ThreadCount).count

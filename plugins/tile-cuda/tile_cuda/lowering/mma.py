@@ -25,8 +25,7 @@ from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, til
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.state import ThreadCount
+from tilecore.lowering.simt.state import ThreadCount, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 

@@ -13,8 +13,8 @@ from tilecore.contract.passes import PassEnv
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.gemm import gemm_sizes
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
+from tilecore.lowering.tile_ops.gemm import gemm_sizes
 
 # element type of C -> the types of a temporary accumulator in registers, which is added to C at the end
 SUMS = {

@@ -41,9 +41,9 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.thread_calls import COMMIT_ASYNC, WAIT_ASYNC
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import collect, reads_variable, renewed, substitute
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
-from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
 def schedule_mma(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -116,7 +116,12 @@ def _pipelined(node: For) -> Stmt | None:
     """The schedule of a pipelined loop that consists of copies and one gemm; None for any other loop."""
     parts = statements_of(node.body)
     names = [op_name(part.value) if isinstance(part, Evaluate) else "" for part in parts]
-    if len(parts) < 5 or names[:2] != [WAIT_ASYNC, BARRIER] or names[-2] != COMMIT_ASYNC or BARRIER in names[2:]:
+    if (
+        len(parts) < 5
+        or names[:2] != [WAIT_ASYNC, SYNC_THREADS]
+        or names[-2] != COMMIT_ASYNC
+        or SYNC_THREADS in names[2:]
+    ):
         return None
     gemm = parts[-1]
     if not (isinstance(gemm, AttrStmt) and gemm.attr_key == CudaStatementAttr.GEMM):

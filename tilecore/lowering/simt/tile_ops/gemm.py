@@ -22,10 +22,10 @@ from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.gemm import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.simt.analysis.partition import MOVE
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
+from tilecore.lowering.tile_ops.gemm import gemm_sizes, needs_constant_sizes
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8

@@ -10,7 +10,7 @@ from tilecore.ir.build import const, constant, load, loop, nest, seq, store
 from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.nodes import AllocBuffer, Stmt, tirx
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.gemm import Operands, needs_constant_sizes
+from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:

@@ -13,8 +13,8 @@ from tilecore.ir.nodes import EQ, AttrStmt, Evaluate, For, ForKind, IfThenElse, 
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import variables
-from tilecore.lowering.loops.fold_clears import cleared
-from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.lowering.analysis.clears import cleared_buffer
+from tilecore.lowering.simt.state import threads_of_call
 
 
 def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
@@ -25,7 +25,7 @@ def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
 def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stmt]:
     changed = [_fold_inside(statement, env, analyzer) for statement in statements]
     for index, statement in enumerate(changed):
-        accumulator = cleared(statement)
+        accumulator = cleared_buffer(statement)
         if accumulator is None:
             continue
         following = next((n for n in range(index + 1, len(changed)) if accumulator in variables(changed[n])), None)

@@ -29,9 +29,9 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import collect, jumps_out, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
 def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -52,7 +52,7 @@ def _with_fences(body: Stmt, threads: Threads) -> Stmt:
 
 def _is_barrier(call: Any) -> bool:
     """Whether other threads may pass it, and then use what was written before it."""
-    return op_name(call) == BARRIER or instructions.is_explicit_arrival(call)
+    return op_name(call) == SYNC_THREADS or instructions.is_explicit_arrival(call)
 
 
 class _Fences:

@@ -35,10 +35,10 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.thread_calls import NAMED_BARRIER, WARP_BARRIER
 from tilecore.ir.thread_ops import thread_statement
+from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
-from tilecore.lowering.simt.insert_barriers import BARRIER
 
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 255  # of a thread
@@ -135,7 +135,7 @@ class _Roles:
         return EQ(self.thread, const(index, "int32"))
 
     def _named_barrier(self, node: Evaluate) -> Evaluate:
-        if op_name(node.value) != BARRIER:
+        if op_name(node.value) != SYNC_THREADS:
             return node
         barrier_and_threads = [const(CONSUMER_BARRIER, "int32"), const(self.threads, "int32")]
         return thread_statement(NAMED_BARRIER, barrier_and_threads, span=node.span)

@@ -38,7 +38,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, renewed, substitute, variables
-from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.lowering.simt.state import threads_of_call
 
 MOST_PEELED = 3  # iterations
 

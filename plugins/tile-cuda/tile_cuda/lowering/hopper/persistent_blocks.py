@@ -28,7 +28,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import as_tile_call, tile_statement
-from tilecore.lowering.simt.rasterize_blocks import Panels, in_panels, panels_of
+from tilecore.lowering.simt.analysis.panels import Panels, in_panels, panels_of
 
 PANEL_ROWS = 8  # rows of blocks in a panel without T.use_swizzle
 

@@ -57,9 +57,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
-from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.read_layouts import transfer_layout
-from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount
+from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
 
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
@@ -119,7 +117,7 @@ class _Kernel:
         for circular_buffer in circular_buffers:
             for tile, buffer in circular_buffer.buffers.items():
                 self.state.circular_buffers[buffer] = circular_buffer
-                transfer_layout(self.env, tile, buffer, circular_buffer.slots)
+                self.env.state(RequestedLayouts).transfer(tile, buffer, circular_buffer.slots)
             self._note(circular_buffer)
         init = seq([s for circular_buffer in circular_buffers for s in circular_buffer.init_mbarriers(warps)])
         if self.block_order:

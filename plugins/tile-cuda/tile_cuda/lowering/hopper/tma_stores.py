@@ -47,8 +47,7 @@ from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.state import ThreadCount, TileFunction
+from tilecore.lowering.simt.state import ThreadCount, TileFunction, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
 
 ROWS_AT_ONCE = 16  # of a warp

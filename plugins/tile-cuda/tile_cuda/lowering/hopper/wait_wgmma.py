@@ -40,10 +40,11 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.thread_ranges import ThreadRange, range_of
+from tilecore.ir.tile_op_table import SYNC_THREADS
+from tilecore.ir.tile_ops import is_barrier
 from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import slots_differ
-from tilecore.lowering.simt.insert_barriers import BARRIER, is_barrier
 
 MOST_GROUPS = 4  # groups that are distinguished; older ones are merged into the oldest of them
 MOST_ROUNDS = 6  # over a loop before the indices of its slots count as unknown
@@ -240,7 +241,7 @@ def _is_leaf(node: Stmt) -> bool:
         return False
     if any(instructions.groups_left(inner) is not None for inner in collect(node, Evaluate)):
         return False
-    return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
+    return not any(op_name(call) in (instructions.RELEASE, SYNC_THREADS) for call in collect(node, Call))
 
 
 def _group_of(node: AttrStmt) -> Group:

@@ -20,8 +20,8 @@ from tilecore.ir.ranges import known_range
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.pipeline_loops import on_slot
+from tilecore.lowering.buffers.replace_buffers import on_slot
+from tilecore.lowering.simt.state import threads_of_call
 
 
 class Producer:

@@ -23,8 +23,7 @@ from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.state import ThreadCount
+from tilecore.lowering.simt.state import ThreadCount, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 

@@ -19,8 +19,8 @@ from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
-from tilecore.lowering.loops.gemm import gemm_sizes
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
+from tilecore.lowering.tile_ops.gemm import gemm_sizes
 
 GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of A, in an instruction

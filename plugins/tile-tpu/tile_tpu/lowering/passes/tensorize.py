@@ -38,13 +38,13 @@ from tilecore.ir.nodes import (
     Stmt,
     structural_mutate,
 )
+from tilecore.ir.sizes import symbols_of_shapes
 from tilecore.ir.spans import location_of_span
-from tilecore.lowering.buffers.guard_bounds import sizes_of
 from tilecore.lowering.state import SafeValues
 
 
 def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    sizes, memory = sizes_of(func), Memory(func.body)
+    sizes, memory = symbols_of_shapes(func), Memory(func.body)
 
     def change(kernel: AttrStmt) -> AttrStmt:
         work = _Tensorizer(env, chip_of(env.target), sizes, memory)
