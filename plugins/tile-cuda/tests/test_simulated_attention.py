@@ -46,7 +46,7 @@ WRONG = {
     "the last fence": ("tc_warpgroup_begin();  // the last\n", "\n", ("missing_fence",)),
     "the commit of the scores": ("tc_warpgroup_commit();  // of the scores\n", "\n", ("missing_wait",)),
     "the commit of the values": ("tc_warpgroup_commit();  // of the values\n", "\n", ("missing_wait",)),
-    "the swizzle of Q's rows": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)", ("swizzle_mismatch",)),
+    "the swizzle of Q": ("((2 * part + lane / 16) ^ (row & 7))", "(2 * part + lane / 16)", ("swizzle_mismatch",)),
     "the parity of a circular buffer": ("pipeline_state k(1), v(1);", "pipeline_state k(1), v(0);", ("deadlock",)),
     "the first phase of a circular buffer": ("pipeline_state k(0), v(0);", "pipeline_state k(0), v(1);",
                               ("missing_wait", "uninitialised", "race", "deadlock")),
