@@ -1,4 +1,4 @@
-"""The target ``tpu``: chips, what they can do, and the device that is present. Neither TVM nor torch."""
+"""The target ``tpu``: its attributes, its capabilities, and detection of a card. Imports neither TVM nor torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
-# of the tensor unit: functions are not exact, numbers below the normal range are 0, there is no fused multiply-add
+# properties of the tensor unit: inexact functions, no subnormal numbers, no fused multiply-add
 _ROUNDING = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
 _FEATURES = ("atomics", "print", "device_assert", "dynamic_shapes", *_ROUNDING)
 _WITHOUT = "kernels run on tile-tpu's simulator"
@@ -21,7 +21,8 @@ CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
 
 def resolve(target: Target) -> Target:
-    """A chip that is not named is that of the vendor's variable CHIP, else the default; cores: 0 becomes all."""
+    """Fills in the attributes. Without ``-chip`` it is that of the vendor's variable CHIP, else the default chip.
+    ``-cores=0`` becomes all cores of the chip."""
     named = os.environ.get(CHIP_VARIABLE, "").strip()
     if named and named.lower() not in CHIPS and not target.get("chip"):
         raise TargetError(

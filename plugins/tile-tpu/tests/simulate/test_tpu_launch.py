@@ -155,7 +155,7 @@ def test_wrong_arguments():
     library = kernel("unsigned long long a;", "(void)q;")
     with pytest.raises(ArgumentError, match="C-contiguous"):
         SimulatedTpu().run(library, "f_kernel", [np.zeros((4, 4))[:, ::2]])
-    with pytest.raises(ArgumentError, match="argument 0 is of a type"):
+    with pytest.raises(ArgumentError, match="argument 0 has a type"):
         SimulatedTpu().run(library, "f_kernel", [3])
     with pytest.raises(LaunchError, match="work items"):
         SimulatedTpu("bm1688").run(library, "f_kernel", [np.zeros(4)], 3)

@@ -96,7 +96,7 @@ def test_refused_source(sdk, statement, words):
 
 def test_a_function_that_the_library_has_not(sdk):
     text = "int tpu_bdc_new(int);\n" + source("return tpu_bdc_new(3);")
-    with pytest.raises(ToolchainError, match="calls what the chip's library has not: tpu_bdc_new") as caught:
+    with pytest.raises(ToolchainError, match="calls functions that the chip's library lacks: tpu_bdc_new") as caught:
         build.for_cmodel(text, BM1690, "k")
     assert "line 1: int tpu_bdc_new(int);" in (caught.value.found or "")
 
@@ -118,7 +118,7 @@ def test_no_compiler(monkeypatch, sdk):
     monkeypatch.delenv("CC", raising=False)
     with pytest.raises(ToolchainError, match="needs a C compiler") as caught:
         build.for_cmodel(source(), BM1690, "k")
-    assert caught.value.hint == "install gcc"
+    assert "install gcc" in caught.value.hint
 
 
 def test_own_compiler(monkeypatch, tmp_path):

@@ -230,7 +230,7 @@ def test_a_whole_download_is_not_fetched_again(monkeypatch, pip, folder):
     [
         ("WARNING: NewConnectionError: Temporary failure in name resolution", "does not reach its index"),
         ("ERROR: Read timed out.", "does not reach its index"),
-        ("ERROR: Could not find a version that satisfies the requirement", "pip cannot fetch"),
+        ("ERROR: Could not find a version that satisfies the requirement", "pip cannot download"),
         ("OSError: [Errno 28] No space left on device", "the disk is full"),
     ],
 )

@@ -26,7 +26,7 @@ def include(tmp_path, edit=lambda text: text):
 
 def test_the_same_functions(tmp_path):
     assert drift(include(tmp_path), BM1690) == Drift()
-    assert Drift().words() == ""
+    assert Drift().description() == ""
 
 
 def test_another_type(tmp_path):
@@ -35,7 +35,7 @@ def test_another_type(tmp_path):
     )
     found = drift(include(tmp_path, edit), BM1690)
     assert found == Drift(("tpu_bdc_set_C",))
-    assert "tpu_bdc_set_C" in found.words()
+    assert "tpu_bdc_set_C" in found.description()
 
 
 def test_two_parameters_of_one_type_that_changed_places(tmp_path):
@@ -54,7 +54,7 @@ def test_one_more_parameter_and_one_function_less(tmp_path):
 def test_a_header_that_does_not_compile(tmp_path):
     found = drift(include(tmp_path, lambda text: text + "\nthis is no C;\n"), BM1690)
     assert found.error
-    assert "does not compile" in found.words()
+    assert "does not compile" in found.description()
 
 
 def test_it_is_asked_again_when_the_header_has_changed(tmp_path):
@@ -71,7 +71,7 @@ def test_kernels_that_call_such_a_function_are_refused_and_others_not(monkeypatc
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     with pytest.raises(ToolchainError, match=r"with other parameters in .*: tpu_bdc_cast"):
         build.for_cmodel(SOURCE % "cast(0, 0, 0, 0, 0, DT_FP16, DT_FP32, 0, 0)", BM1690, "k")
-    with pytest.raises(ToolchainError, match="library has not: tpu_bdc_cpy"):  # it came as far as the linker
+    with pytest.raises(ToolchainError, match="library lacks: tpu_bdc_cpy"):  # it came as far as the linker
         build.for_cmodel(SOURCE % "cpy(0, 0, 0, 0, 0, DT_FP16)", BM1690, "k")
     (found,) = [f for f in report.find() if f.name == "interface for bm1690"]
     assert not found.present
@@ -85,5 +85,5 @@ def test_the_vendor_s_own(monkeypatch):
     for chip in CHIPS.values():
         if place := sdks[0].include(chip):
             found = drift(place, chip)
-            assert found.words() == ""
+            assert found.description() == ""
             assert chip is not BM1690 or not found.missing
