@@ -18,8 +18,8 @@ VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_RO
 @pytest.fixture(scope="session", params=["sim", "cmodel"])
 def backend(request: pytest.FixtureRequest) -> str:
     """The name of a simulator's execution backend; skips, with the reason, where it cannot run here."""
-    joined, target = manager.resolve("tpu")
-    presence = joined.adapters[request.param].available(target)
+    resolved, target = manager.resolve("tpu")
+    presence = resolved.adapters[request.param].available(target)
     if not presence.present:
         pytest.skip(presence.detail)
     return request.param

@@ -76,20 +76,20 @@ def test_no_card(monkeypatch, tmp_path):
     monkeypatch.setattr(board, "USUAL", os.fspath(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", os.fspath(tmp_path / "here"))
     board._path.cache_clear()
-    found = TpuRtAdapter().available(TARGET)
-    assert not found.present
-    assert os.fspath(tmp_path / "here") in found.detail
+    presence = TpuRtAdapter().available(TARGET)
+    assert not presence.present
+    assert os.fspath(tmp_path / "here") in presence.detail
 
 
 def test_the_target_says_so(monkeypatch, card):
-    found = SPEC.detect()
-    assert (found.present, found.detail) == (True, "2 cards")
+    presence = SPEC.detect()
+    assert (presence.present, presence.detail) == (True, "2 cards")
     card.unlink()
     board._path.cache_clear()
-    found = SPEC.detect()
-    assert not found.present
-    assert f"no {board.NAME} that drives a card" in found.detail
-    assert "kernels run on tile-tpu's simulator" in found.detail
+    presence = SPEC.detect()
+    assert not presence.present
+    assert f"no {board.NAME} that drives a card" in presence.detail
+    assert "kernels run on tile-tpu's simulator" in presence.detail
 
 
 def test_the_cmodel_s_library_is_not_taken_for_a_card_s(monkeypatch, tmp_path):

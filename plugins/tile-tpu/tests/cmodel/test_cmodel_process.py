@@ -121,8 +121,8 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.parametrize("entry", ["print_kernel", "hang_kernel"])
 def test_it_ends_with_its_parent(files, kernels, entry):
-    here = os.path.dirname(__file__)
-    path = [here, os.path.join(os.path.dirname(here), "vendor"), *sys.path]
+    folder = os.path.dirname(__file__)
+    path = [folder, os.path.join(os.path.dirname(folder), "vendor"), *sys.path]
     root = os.fspath(files.include.parents[5])
     program = PARENT.format(path=path, library=os.fspath(kernels.path), root=root, entry=entry)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

@@ -40,9 +40,9 @@ def test_what_overlaps_is_one_block(ranges, spans):
         tensors = [tensor(f"t{i}", *r) for i, r in enumerate(order)]
         blocks, homes = merged(tensors)
         assert sorted((b.host, b.host + b.nbytes) for b in blocks) == spans
-        for one, home in zip(tensors, homes, strict=True):
-            assert blocks[home].host <= one.address
-            assert one.address + one.nbytes <= blocks[home].host + blocks[home].nbytes
+        for slot, home in zip(tensors, homes, strict=True):
+            assert blocks[home].host <= slot.address
+            assert slot.address + slot.nbytes <= blocks[home].host + blocks[home].nbytes
 
 
 def test_where_memory_goes():

@@ -72,12 +72,12 @@ TPUKERNEL_FUNC_REGISTER(assertion_kernel)
 
 @pytest.fixture(params=[*CHIPS])
 def chip(request):
-    found = CHIPS[request.param]
+    chip_record = CHIPS[request.param]
     try:
-        find_cmodel(found)
+        find_cmodel(chip_record)
     except ToolchainError as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    return found
+    return chip_record
 
 
 @pytest.fixture
@@ -222,15 +222,15 @@ def test_several_processes_at_once():
         find_cmodel(BM1690)
     except ToolchainError as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    here = Path(__file__).parent
-    program = PROGRAM.format(path=[str(here), str(here.parent / "vendor"), *sys.path])
+    folder = Path(__file__).parent
+    program = PROGRAM.format(path=[str(folder), str(folder.parent / "vendor"), *sys.path])
     started = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for _ in range(4)
     ]
     for process in started:
-        said, _ = process.communicate(timeout=300)
-        assert said == "all right\n"
+        output, _ = process.communicate(timeout=300)
+        assert output == "all right\n"
 
 
 @pytest.mark.parametrize("chip", ["bm1690"], indirect=True)
@@ -241,5 +241,5 @@ def test_any_number_of_kernels(chip, device):
     binary = for_cmodel(source, chip, "none")
     x, out = np.zeros(4, np.float32), np.zeros(4, np.float32)
     for number in range(210):
-        one = kernel_library("none", binary + number.to_bytes(2, "little"), source)
-        device.run(one, *call("none", x, out, 0))
+        library = kernel_library("none", binary + number.to_bytes(2, "little"), source)
+        device.run(library, *call("none", x, out, 0))

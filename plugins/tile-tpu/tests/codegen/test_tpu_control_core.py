@@ -69,8 +69,8 @@ def test_elements_of_tiles(dtype):
 
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((70, 5)) * 20).astype(dtype)
-    made = both(kernel, x, rng.permutation(70).astype(np.int32), np.zeros((2, 70, 5), dtype))
-    assert "ELEMENT(" in made.get_kernel_source()
+    compiled = both(kernel, x, rng.permutation(70).astype(np.int32), np.zeros((2, 70, 5), dtype))
+    assert "ELEMENT(" in compiled.get_kernel_source()
 
 
 def test_a_copy_in_every_lane_is_written_in_every_lane():

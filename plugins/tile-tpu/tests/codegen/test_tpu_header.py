@@ -60,8 +60,8 @@ def library(tmp_path_factory):
     (folder / "all.c").write_text(_functions())
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-shared", "-fPIC"]
     command = ["gcc", *flags, f"-I{FOLDER}", f"-I{INCLUDE}", "all.c", "-o", "all.so", "-lm"]
-    made = subprocess.run(command, cwd=folder, text=True, capture_output=True)
-    assert made.returncode == 0, made.stderr
+    ended = subprocess.run(command, cwd=folder, text=True, capture_output=True)
+    assert ended.returncode == 0, ended.stderr
     return ctypes.CDLL(str(folder / "all.so"))
 
 

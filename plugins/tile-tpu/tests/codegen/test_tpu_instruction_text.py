@@ -175,8 +175,8 @@ def test_all_instructions_are_tried(monkeypatch):
 def checked(source: str, *folders: Path, flags=()) -> None:
     """A compiler accepts the C text."""
     command = ["gcc", "-x", "c", "-std=gnu11", "-fsyntax-only", *STRICT, *flags, *(f"-I{f}" for f in folders), "-"]
-    found = subprocess.run(command, input=source, text=True, capture_output=True)
-    assert found.returncode == 0, found.stderr[:2000]
+    ended = subprocess.run(command, input=source, text=True, capture_output=True)
+    assert ended.returncode == 0, ended.stderr[:2000]
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=CHIPS)
@@ -192,10 +192,10 @@ def _wheel() -> Path | None:
 
 @pytest.fixture
 def wheel() -> Path:
-    found = _wheel()
-    if found is None:
+    folder = _wheel()
+    if folder is None:
         pytest.skip("TILECORE_TPU_MLIR does not name the vendor's wheel (tpu_mlir), unpacked")
-    return found
+    return folder
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=CHIPS)
@@ -247,10 +247,10 @@ def test_what_needs_no_strides(shape, strides, offset, aligned):
 
 def test_numbers_keep_their_side():
     b = Bench()
-    x, one = b.local("float32"), number("float32")
-    assert b.text("sub", x, one, x).startswith("tpu_bdc_fp_C_sub(a, a, SCALAR_F32(1.5f)")
-    assert b.text("sub", x, x, one).startswith("tpu_bdc_fp_sub_C(a, a, SCALAR_F32(1.5f)")
-    assert b.text("add", x, one, x).startswith("tpu_bdc_fp_add_C(")
+    x, scalar = b.local("float32"), number("float32")
+    assert b.text("sub", x, scalar, x).startswith("tpu_bdc_fp_C_sub(a, a, SCALAR_F32(1.5f)")
+    assert b.text("sub", x, x, scalar).startswith("tpu_bdc_fp_sub_C(a, a, SCALAR_F32(1.5f)")
+    assert b.text("add", x, scalar, x).startswith("tpu_bdc_fp_add_C(")
     y = b.local("int16")
     assert b.text("mul", y, y, number("int16")).endswith("DT_INT16, DT_INT16, DT_INT16, 0, RM_HALF_TO_EVEN, false);")
     assert "(a, a, -3, " in b.text("shift_right", y, y, number("int16"))

@@ -67,10 +67,10 @@ def test_views_may_start_at_any_element(kernel, first):
 def test_a_kernel_that_does_not_end(monkeypatch):
     monkeypatch.setenv("TILECORE_SIMULATE_TIMEOUT", "1")
     kernel = tilecore.compile(endless, target="tpu", execution_backend="sim")
-    ones, out = np.ones(4, np.int32), np.zeros(4, np.int32)
+    x, out = np.ones(4, np.int32), np.zeros(4, np.int32)
     start = time.monotonic()
     with pytest.raises(LaunchError, match=r"endless_kernel.*does not end") as caught:
-        kernel(ones, out)
+        kernel(x, out)
     assert time.monotonic() - start < 60
     assert "at most 1.0 s" in str(caught.value)
     assert "TILECORE_SIMULATE_TIMEOUT" in caught.value.hint

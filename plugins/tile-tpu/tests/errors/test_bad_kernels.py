@@ -159,9 +159,9 @@ def test_print_and_device_assert(capfd):
     kernel = tilecore.compile(talks, **SIM)
     x = np.array([1, 2, 3, 4], np.float32)
     kernel(x)
-    said = capfd.readouterr().out
-    assert "8" in said.splitlines()[0]
-    assert [line.split()[-1] for line in said.splitlines()[1:]] == ["2", "4", "6", "8"]
+    output = capfd.readouterr().out
+    assert "8" in output.splitlines()[0]
+    assert [line.split()[-1] for line in output.splitlines()[1:]] == ["2", "4", "6", "8"]
     assert x.tolist() == [2, 4, 6, 8]
     with pytest.raises(LaunchError, match="the first is positive") as caught:
         kernel(np.zeros(4, np.float32))

@@ -138,10 +138,10 @@ def test_the_command_line_without_anything(tmp_path, command):
     if command == "targets":
         assert "no card" in line
         return
-    said = ended.stdout[ended.stdout.index(line) :]
-    assert "kernels run on tile-tpu's simulator" in said
-    missing = [line for line in said.splitlines() if line.startswith("  tool ") and ": missing" in line]
+    report = ended.stdout[ended.stdout.index(line) :]
+    assert "kernels run on tile-tpu's simulator" in report
+    missing = [line for line in report.splitlines() if line.startswith("  tool ") and ": missing" in line]
     assert len(missing) >= 5
-    assert said.count("= help:") >= len(missing)
-    assert "tilecore toolchain install tpu" in said
-    assert "not from PyPI" in said
+    assert report.count("= help:") >= len(missing)
+    assert "tilecore toolchain install tpu" in report
+    assert "not from PyPI" in report

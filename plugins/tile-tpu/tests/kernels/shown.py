@@ -48,8 +48,8 @@ def run(
     kernel, mine = _outputs("sim", func, arrays, want)
     if backend == "cmodel":
         kernel, theirs = _outputs("cmodel", func, arrays, want)
-        for position, own in mine.items():
-            near(theirs[position], wide(own), between, f"parameter {position}: CModel and simulator")
+        for position, values in mine.items():
+            near(theirs[position], wide(values), between, f"parameter {position}: CModel and simulator")
     else:
         no_element_by_element(kernel)
     for position, expected in want.items():
@@ -59,25 +59,25 @@ def run(
 
 def _outputs(backend: str, func: Any, arrays: Any, want: Any) -> tuple[Any, dict[int, np.ndarray]]:
     kernel = tilecore.compile(func, target="tpu", execution_backend=backend)
-    given = [array.copy() for array in arrays]
-    kernel(*given)
-    return kernel, {position: given[position] for position in want}
+    arguments = [array.copy() for array in arrays]
+    kernel(*arguments)
+    return kernel, {position: arguments[position] for position in want}
 
 
-def near(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> None:
+def near(got: np.ndarray, want: np.ndarray, tolerance: float, name: str) -> None:
     if tolerance:
-        np.testing.assert_allclose(wide(got), wide(want), rtol=tolerance, atol=tolerance, err_msg=what)
+        np.testing.assert_allclose(wide(got), wide(want), rtol=tolerance, atol=tolerance, err_msg=name)
     else:
-        np.testing.assert_array_equal(wide(got), wide(want), err_msg=what)
+        np.testing.assert_array_equal(wide(got), wide(want), err_msg=name)
 
 
 def no_element_by_element(kernel: Any) -> None:
     """Every loop nest and tile operation is commands of the tensor unit, the matrix unit or DMA."""
-    told = kernel.explain().data
-    left = [row for row in told.get("nests", []) if row["by"] != "tensor unit"]
+    report = kernel.explain().data
+    left = [row for row in report.get("nests", []) if row["by"] != "tensor unit"]
     assert not left, left
     units = {"gemm": "matrix unit", "reduce": "tensor unit", "cumsum": "tensor unit"}
-    for row in told.get("tile_ops", []):
+    for row in report.get("tile_ops", []):
         if row["op"] in units:
             assert row["implementation"] == units[row["op"]], row
     assert "ELEMENT(" not in kernel.get_kernel_source()

@@ -40,18 +40,18 @@ def results(func, order=("tensor unit", "dma"), strict=False, values=()):
 def check(func, env=None, values=()):
     """Runs before and after, with either engine first; the pipelined kernel and its machine."""
     env = environment() if env is None else env
-    wanted, _ = results(func, values=values)
-    made = run(PIPELINE_DMA, func, env)
+    expected, _ = results(func, values=values)
+    pipelined_func = run(PIPELINE_DMA, func, env)
     last = None
     for order in (("tensor unit", "dma"), ("dma", "tensor unit")):
-        found, last = results(made, order, values=values)
-        for name in wanted:
-            assert np.array_equal(wanted[name], found[name], equal_nan=True), name
-    ready = run(ORDER_ENGINES, run(PLAN_LOCAL, made, env), env)
-    found, _ = results(ready, strict=True, values=values)
-    for name in wanted:
-        assert np.array_equal(wanted[name], found[name], equal_nan=True), name
-    return made, last, env
+        actual, last = results(pipelined_func, order, values=values)
+        for name in expected:
+            assert np.array_equal(expected[name], actual[name], equal_nan=True), name
+    ready = run(ORDER_ENGINES, run(PLAN_LOCAL, pipelined_func, env), env)
+    actual, _ = results(ready, strict=True, values=values)
+    for name in expected:
+        assert np.array_equal(expected[name], actual[name], equal_nan=True), name
+    return pipelined_func, last, env
 
 
 def product(*, total=C):

@@ -41,8 +41,8 @@ def layouts(func, target="tpu"):
 
 
 def kinds(use, **options):
-    found = layouts(kernel_of(use, **options))
-    return {name: layout.kind for name, layout in found.items()}
+    layout_of = layouts(kernel_of(use, **options))
+    return {name: layout.kind for name, layout in layout_of.items()}
 
 
 @T.macro
@@ -366,10 +366,10 @@ def pointed_at(X, t, v, w):
 
 def test_buffers_with_views_lie_in_one_lane():
     """Also where tiles would want vectors in other lanes; the views themselves are no memory of their own."""
-    found = layouts(kernel_of(viewed))
-    assert {name: layout.kind for name, layout in found.items()} == {"t": "flat", "v": "flat", "w": "lane"}
-    assert (found["t"].strides, found["t"].elements) == ((16, 1), 1024)
-    assert (found["v"].strides, found["v"].elements) == ((1,), 64)
+    layout_of = layouts(kernel_of(viewed))
+    assert {name: layout.kind for name, layout in layout_of.items()} == {"t": "flat", "v": "flat", "w": "lane"}
+    assert (layout_of["t"].strides, layout_of["t"].elements) == ((16, 1), 1024)
+    assert (layout_of["v"].strides, layout_of["v"].elements) == ((1,), 64)
 
 
 def test_buffers_whose_address_is_taken_lie_in_one_lane():

@@ -37,24 +37,26 @@ def test_the_number_of_steps_may_be_known_at_launch():
 
 
 def test_loops_that_begin_elsewhere():
-    made = pipelined(*product())
-    later = For(K, const(3, "int32"), const(5, "int32"), made.kind, made.body, annotations={"num_stages": 3})
+    pipelined_loop = pipelined(*product())
+    later = For(
+        K, const(3, "int32"), const(5, "int32"), pipelined_loop.kind, pipelined_loop.body, annotations={"num_stages": 3}
+    )
     func = kernel([X, Y, Z], *alloc(A, B, C), do("fill", tile(C), ZERO), later, do("store", at(Z, 0), tile(C)))
     assert check(func)[1].overlapped == 4
 
 
 def test_slots_are_aligned_and_in_banks_of_their_own():
-    made = run(PIPELINE_DMA, matmul())
-    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
+    func = run(PIPELINE_DMA, matmul())
+    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(func.body, AllocBuffer)}
     assert sizes == {"a": 2 * BM1690.bank_bytes // 4, "b": 2 * BM1690.bank_bytes // 4, "c": 64}
-    for node in collect(made.body, Evaluate):
+    for node in collect(func.body, Evaluate):
         for access in accesses_of(node):
             assert access.view is None or not access.is_local or access.view.is_aligned(64, 16)
 
 
 def test_slots_need_no_banks_where_the_plan_leaves_them_out():
-    made = run(PIPELINE_DMA, matmul(), environment(ANY_BANK))
-    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
+    func = run(PIPELINE_DMA, matmul(), environment(ANY_BANK))
+    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(func.body, AllocBuffer)}
     assert sizes == {"a": 128, "b": 128, "c": 64}
 
 
@@ -125,8 +127,8 @@ def test_a_filled_tile_that_is_stored_is_stored_in_its_step():
 
 
 def test_conditions_around_a_step():
-    wanted = tirx.LT(K, const(4, "int32"))
-    body = [IfThenElse(wanted, seq(product()), None)]
+    condition = tirx.LT(K, const(4, "int32"))
+    body = [IfThenElse(condition, seq(product()), None)]
     func = kernel(
         [X, Y, Z], *alloc(A, B, C), do("fill", tile(C), ZERO), pipelined(*body), do("store", at(Z, 0), tile(C))
     )
@@ -146,9 +148,9 @@ def test_loops_of_loads_move_whole():
     i = Var("i", "int32")
     rows = loop("i", 4, do("load", tile(A, 16, offset=0), piece(X, K * TILE + i * 64, 16)), var=i)
     body = [rows, do("mul", tile(B, 16), tile(A, 16), tile(A, 16)), do("store", at(Z, K, 16), tile(B, 16))]
-    made, machine, _ = check(kernel([X, Y, Z], *alloc(A, B), pipelined(*body)))
+    func, machine, _ = check(kernel([X, Y, Z], *alloc(A, B), pipelined(*body)))
     assert machine.overlapped == 6
-    loops = [n.loop_var for n in collect(made.body, For)]
+    loops = [n.loop_var for n in collect(func.body, For)]
     assert len(loops) == len(set(loops))
 
 
@@ -174,11 +176,11 @@ def test_rows_that_a_table_names():
         do("store", at(Z, K), tile(B)),
     ]
     func = kernel([X, Y, Z, table], *alloc(A, B), pipelined(*body))
-    made = run(PIPELINE_DMA, func)
+    pipelined_func = run(PIPELINE_DMA, func)
     rng = np.random.default_rng(0)
     memory = {n: rng.uniform(size=1 << 16) for n in "XYZ"} | {"T": rng.permutation(16)[:8].astype(int)}
     other = {name: array.copy() for name, array in memory.items()}
-    assert Machine(memory).run(made.body).overlapped == 6
+    assert Machine(memory).run(pipelined_func.body).overlapped == 6
     Machine(other).run(func.body)
     assert np.array_equal(memory["Z"], other["Z"])
 

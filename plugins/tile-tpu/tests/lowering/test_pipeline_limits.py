@@ -121,8 +121,8 @@ def test_what_does_not_fit_stays_single():
     body = [do("load", tile(a).with_shape(*wide), src), do("add", tile(C), tile(C), tile(a))]
     func = kernel([X, Y, Z], *alloc(a, C), do("fill", tile(C), ZERO), pipelined(*body), do("store", at(Z, 0), tile(C)))
     env = environment()
-    made = run(PIPELINE_DMA, func, env)
-    assert not [n for n in collect(made.body, Evaluate) if "parallel" in str(n)]
+    pipelined_func = run(PIPELINE_DMA, func, env)
+    assert not [n for n in collect(pipelined_func.body, Evaluate) if "parallel" in str(n)]
     assert "do not fit into local memory" in env.report["notes"][0]["text"]
 
 

@@ -21,17 +21,17 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     from tile_tpu import plugin
     from tile_tpu.simulate.device import SimulatedTpu
 
-    found: list[Any] = []
+    collected: list[Any] = []
     run = SimulatedTpu.run
 
     def noting(self: Any, *args: Any, **options: Any) -> Any:
-        found.append(run(self, *args, **options))
-        return found[-1]
+        collected.append(run(self, *args, **options))
+        return collected[-1]
 
     monkeypatch.setattr(SimulatedTpu, "run", noting)
-    known = any(e.name == "tpu" for e in entry_points(group="tilecore.backends"))
-    with nullcontext() if known else manager.register(plugin, package="tile-tpu"):
-        yield found
+    is_registered = any(e.name == "tpu" for e in entry_points(group="tilecore.backends"))
+    with nullcontext() if is_registered else manager.register(plugin, package="tile-tpu"):
+        yield collected
 
 
 def compiled(func, chip="bm1690"):
@@ -76,8 +76,8 @@ def test_products(shape, chip, reports):
         c = np.full((m, n), np.nan, np.float32)
         compiled(product(m, n, k, tile, stages), chip)(a, b, c)
         results.append(c)
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    assert np.abs(results[0] - wanted).max() < 1e-3
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(results[0] - expected).max() < 1e-3
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
     plain, piped, deeper = reports

@@ -39,9 +39,9 @@ def test_operands_lie_in_banks_of_their_own():
 def test_banks_may_be_left_out_of_the_plan():
     """Then buffers lie one behind the other, and explain() says which of them wait for each other."""
     env = environment(ANY_BANK)
-    found = addresses(of_one_product(), env)
-    assert max(found.values()) < BM1690.bank_bytes
-    assert len(set(found.values())) == 3
+    offsets = addresses(of_one_product(), env)
+    assert max(offsets.values()) < BM1690.bank_bytes
+    assert len(set(offsets.values())) == 3
     assert sum("share a bank" in row["text"] for row in env.report["notes"]) == 3
 
 
@@ -62,8 +62,8 @@ def test_an_alias_has_the_address_of_its_memory():
         do("load", tile(view), piece(A)),
         do("add", tile(a), tile(a), tile(b)),
     )
-    found = addresses(func)
-    assert found["view"] == found["a"] != found["b"]
+    offsets = addresses(func)
+    assert offsets["view"] == offsets["a"] != offsets["b"]
 
 
 def test_large_tiles_share_memory():
@@ -78,8 +78,8 @@ def test_large_tiles_share_memory():
         do("load", tile(c).with_shape(*big), piece(A)),
         do("store", piece(B), tile(c)),
     )
-    found = addresses(func)
-    assert found["a"] == found["c"] == 0
+    offsets = addresses(func)
+    assert offsets["a"] == offsets["c"] == 0
 
 
 def test_what_does_not_fit_is_shown():

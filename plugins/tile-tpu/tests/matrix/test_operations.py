@@ -56,9 +56,13 @@ def test_operations(backend, dtype):
         interpret(kernel_of(dtype, [o.meaning or o.make for o in chosen]).ir, a, b, want)
     small = np.abs(a.astype(np.float64)) <= 20
     wrong = [
-        f"{operation.text}: {found}"
+        f"{operation.text}: {difference}"
         for number, operation in enumerate(chosen)
-        if (found := differences(*_seen(operation, dtype, small, got[number], want[number]), dtype, operation.exact))
+        if (
+            difference := differences(
+                *_seen(operation, dtype, small, got[number], want[number]), dtype, operation.exact
+            )
+        )
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -66,8 +70,8 @@ def test_operations(backend, dtype):
 def _seen(operation, dtype, small, *results):
     """Without what may differ: sin and cos of large numbers, and an infinity of 8 bits for the largest number."""
     if dtype == "float8_e5m2" and operation.text.startswith(("max", "min")):
-        return [np.clip(one.astype(np.float64), -57344, 57344).astype(one.dtype) for one in results]
-    return [np.where(small, one, 0) if operation.text in ("sin", "cos") else one for one in results]
+        return [np.clip(array.astype(np.float64), -57344, 57344).astype(array.dtype) for array in results]
+    return [np.where(small, array, 0) if operation.text in ("sin", "cos") else array for array in results]
 
 
 def test_the_table_of_the_docs():

@@ -54,7 +54,7 @@ def check(kernel, backend, dtype: str, *arrays: np.ndarray) -> None:
     got, want = ([array.copy() for array in arrays] for _ in range(2))
     compiled(*got)
     interpret(kernel.ir, *want)
-    assert not (found := differences(got[-1], want[-1], dtype, exact=dtype != "bfloat16")), found
+    assert not (difference := differences(got[-1], want[-1], dtype, exact=dtype != "bfloat16")), difference
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint16", "float8_e5m2"])
@@ -108,4 +108,4 @@ def test_tails(backend, dtype, dynamic):
     got, want = (np.zeros((len(TILES), *TENSOR), element(dtype)) for _ in range(2))
     compiled(x, v, got)
     interpret(kernel.ir, x, v, want)
-    assert not (found := differences(got, want, dtype, exact=True)), found
+    assert not (difference := differences(got, want, dtype, exact=True)), difference

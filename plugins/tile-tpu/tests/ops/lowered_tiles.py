@@ -83,9 +83,9 @@ class Bench:
 
     @staticmethod
     def call(name: str, args: Sequence[Any]) -> TileCall:
-        found = as_tile_call(tile_statement(name, args))
-        assert found is not None
-        return found
+        tile_call = as_tile_call(tile_statement(name, args))
+        assert tile_call is not None
+        return tile_call
 
     def run(self, impl: TileOpImpl, name: str, args: Sequence[Any]) -> None:
         self.machine.run(self.lower(impl, name, args))

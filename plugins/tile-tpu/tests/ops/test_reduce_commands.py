@@ -36,11 +36,11 @@ def meaning(source, kind, axis, dtype, old=None, propagate=False):
     join = (PROPAGATING.get(kind) if propagate else None) or REDUCTIONS[kind]
     value = source.astype(target.carrier)
     value = np.abs(value) if kind.startswith("abs") and dtype != "bool" else value
-    made = join.reduce(target, value, axis)
+    reduced = join.reduce(target, value, axis)
     if old is not None:
         work = join.working(target)
-        made = join.ufunc(target)(old.astype(work), np.asarray(made).astype(work))
-    return np.asarray(made if target.is_float else join.finish(target, made))
+        reduced = join.ufunc(target)(old.astype(work), np.asarray(reduced).astype(work))
+    return np.asarray(reduced if target.is_float else join.finish(target, reduced))
 
 
 def check(source, kind, axis, dtype, *, target_kind=LANE, source_kind=TILE, clear=1, propagate=0, source_dtype=None,

@@ -26,9 +26,9 @@ def _private(tmp_path_factory):
 
 def run(kernel, backend, *arrays):
     """Runs a kernel on numpy arrays; returns the last one."""
-    made = tilecore.compile(kernel, target="tpu", execution_backend=backend)
+    compiled = tilecore.compile(kernel, target="tpu", execution_backend=backend)
     tensors = [as_tensor(a) for a in arrays]
-    made(*tensors)
+    compiled(*tensors)
     return as_array(tensors[-1], arrays[-1].dtype)
 
 
@@ -115,12 +115,12 @@ def test_reductions(backend, dtype):
     if "float" in dtype:
         x[3], x[5:, 7] = np.nan, np.nan
     y = run(kernel, backend, x, np.zeros((len(kinds), rows + columns), x.dtype))
-    joins = {"sum": np.add, "max": np.fmax, "min": np.fmin, "absmax": np.fmax, "bitxor": np.bitwise_xor}
+    ufuncs = {"sum": np.add, "max": np.fmax, "min": np.fmin, "absmax": np.fmax, "bitxor": np.bitwise_xor}
     for number, kind in enumerate(kinds):
         wide = x.astype(np.float64) if "float" in dtype else x
         wide = np.abs(wide) if kind == "absmax" else wide
         for axis, got in ((1, y[number, :rows]), (0, y[number, rows:])):
-            want = joins[kind].reduce(wide, axis=axis, dtype=wide.dtype)
+            want = ufuncs[kind].reduce(wide, axis=axis, dtype=wide.dtype)
             empty = {"max": -np.inf, "min": np.inf, "absmax": 0.0}.get(kind)
             if "float" in dtype and empty is not None:
                 want = np.where(np.isnan(want), empty, want)

@@ -42,14 +42,14 @@ class Case:
     blocks: int = 1
 
 
-def agree(found: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
+def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
     """Empty when they do, else where they differ most."""
-    if found.dtype.kind in "iu":
-        bad = found.astype(np.int64) != np.asarray(expected).astype(np.int64)
-        error = np.abs(found.astype(float) - np.asarray(expected, float))
+    if actual.dtype.kind in "iu":
+        bad = actual.astype(np.int64) != np.asarray(expected).astype(np.int64)
+        error = np.abs(actual.astype(float) - np.asarray(expected, float))
     else:
-        code = next(c for c, t in TYPES.items() if found.dtype == t)
-        got, want = found.astype(np.float64), np.asarray(expected, np.float64)
+        code = next(c for c, t in TYPES.items() if actual.dtype == t)
+        got, want = actual.astype(np.float64), np.asarray(expected, np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             error = np.abs(got - want)
             allowed = np.maximum(ulps * EPS[code] * np.maximum(np.abs(want), np.finfo(np.float32).tiny), least)
@@ -59,7 +59,7 @@ def agree(found: np.ndarray, expected: np.ndarray, ulps: float, least: float) ->
         return ""
     at = int(np.argmax(np.where(bad.ravel(), np.nan_to_num(error.ravel(), nan=1e300), -1)))
     return (
-        f"{int(bad.sum())} of {bad.size} differ, element {at}: {found.ravel()[at]} instead of "
+        f"{int(bad.sum())} of {bad.size} differ, element {at}: {actual.ravel()[at]} instead of "
         f"{np.asarray(expected).ravel()[at]}"
     )
 

@@ -55,21 +55,21 @@ def cross_compiler(folder, name):
 
 def archive(root, chip):
     """libfirmware_core.a with the functions that the kernels call."""
-    made = root / "deps" / "chip" / chip.arch / "lib" / "libfirmware_core.a"
-    made.parent.mkdir(parents=True, exist_ok=True)
+    path = root / "deps" / "chip" / chip.arch / "lib" / "libfirmware_core.a"
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = "void tpu_initialize(){} void tpu_poll(){} void tpu_register_kernel_func(const char*n,void*f,int t){}"
     (root / "core.c").write_text(text)
     subprocess.run(["gcc", "-fPIC", "-c", "-w", "core.c", "-o", "core.o"], cwd=root, check=True)
-    subprocess.run(["ar", "rc", os.fspath(made), "core.o"], cwd=root, check=True)
+    subprocess.run(["ar", "rc", os.fspath(path), "core.o"], cwd=root, check=True)
 
 
 def test_for_the_cmodel(sdk):
-    made = build.for_cmodel(source(), BM1690, "k", ["k_kernel"])
-    assert made[:4] == b"\x7fELF"
-    assert b"tpu_kernel_register_k_kernel\0" in made
-    assert b"libtpuv7_emulator.so\0" in made
-    assert os.fspath(sdk).encode() not in made  # the same wherever the SDK lies
-    assert build.for_cmodel(source(), BM1690, "k", ["k_kernel"]) == made
+    binary = build.for_cmodel(source(), BM1690, "k", ["k_kernel"])
+    assert binary[:4] == b"\x7fELF"
+    assert b"tpu_kernel_register_k_kernel\0" in binary
+    assert b"libtpuv7_emulator.so\0" in binary
+    assert os.fspath(sdk).encode() not in binary  # the same wherever the SDK lies
+    assert build.for_cmodel(source(), BM1690, "k", ["k_kernel"]) == binary
 
 
 def test_the_chip_s_macros_and_the_user_s_flags(sdk):
@@ -139,9 +139,9 @@ def test_for_a_card(monkeypatch, sdk, tmp_path, where):
         monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
     elif where != "SDK":
         monkeypatch.setenv("CROSS_TOOLCHAINS", os.fspath(folder))
-    made = build.for_card(source(), BM1690, "k", ["k_kernel"])
-    assert made[:4] == b"\x7fELF"
-    assert b"tpu_register_kernel_func\0" in made  # the whole archive is in it
+    binary = build.for_card(source(), BM1690, "k", ["k_kernel"])
+    assert binary[:4] == b"\x7fELF"
+    assert b"tpu_register_kernel_func\0" in binary  # the whole archive is in it
     with pytest.raises(ToolchainError, match="cannot compile the code of k"):
         build.for_card(source("oops;"), BM1690, "k")
 

@@ -48,9 +48,9 @@ def edited(pattern: str, replacement: str) -> Callable[[str], str]:
     """Replaces the one place where ``pattern`` is found first."""
 
     def edit(text: str) -> str:
-        made, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
+        edited_text, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
         assert count == 1
-        return made
+        return edited_text
 
     return edit
 
@@ -68,11 +68,11 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 @functools.lru_cache(maxsize=1)
 def runtime_library() -> Path:
     """The runtime of fake_tpurt.c; its kernels find ``tpu_*`` in it."""
-    made = Path(_folder().name, "libfake_tpurt.so")
+    path = Path(_folder().name, "libfake_tpurt.so")
     source = os.fspath(HERE / "fake_tpurt.c")
     soname = "-Wl,-soname,libtpuv7_emulator.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-w", soname, source, "-o", os.fspath(made), "-ldl"], check=True)
-    return made
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", soname, source, "-o", os.fspath(path), "-ldl"], check=True)
+    return path
 
 
 def scale(x: np.ndarray, out: np.ndarray, factor: float, items: int = 1, n: int | None = None):
