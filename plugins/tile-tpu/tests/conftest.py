@@ -1,4 +1,5 @@
-"""What several folders of tests share lies in ``tests/vendor``. With ``no_sdk`` a test sees no SDK of this machine."""
+"""The tests of several folders share the modules in ``tests/vendor``. With the fixture ``no_sdk`` a test finds no SDK
+of this machine."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ BM1690 = Chip(
     vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libtpuv7_emulator.so",
 )  # fmt: skip
-# clocks and bandwidth are BM1690's: the profiler has no record of its own for this chip
+# the profiler has no record for this chip, so clocks and bandwidths are those of BM1690
 SG2260E = Chip(
     "sg2260e", "tpub_7_1_e", cores=4, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True, **_NEWER,
     l2_base=0x1E6980000000, l2_bytes=0x3C0000, global_base=0, defines=("__sg2260e__", "__tpub_7_1_e__"),

@@ -1,4 +1,4 @@
-"""What users do with a kernel, on the simulators: calls, profiler, files, many kernels at once, tuning."""
+"""The uses of a compiled kernel on the simulators: calls, profiler, files, many kernels at once, tuning."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_profiler(kernel):
 
 
 def test_do_bench_spares_simulators(backend):
-    """A large kernel runs as few times as can be, whatever was asked for."""
+    """On a simulator a large kernel runs as few times as possible, whatever the arguments say."""
     kernel = tilecore.compile(product(1024, 1024, 256, 256, 256), out_idx=[2], target="tpu", execution_backend=backend)
     calls = []
     tensors = [torch.zeros(1024, 256).half(), torch.zeros(256, 1024).half()]
@@ -132,7 +132,7 @@ def test_par_compile(backend):
 
 
 def test_autotune(backend, monkeypatch, tmp_path):
-    """Configurations that do not fit are passed over, and the best of the others is right."""
+    """Configurations that do not fit are skipped, and the best of the others is right."""
     monkeypatch.setenv("TILECORE_AUTO_TUNING_DISABLE_CACHE", "1")
 
     @tilecore.autotune(configs=[{"depth": 32}, {"depth": 64}, {"depth": 1 << 18}], warmup=1, rep=1)

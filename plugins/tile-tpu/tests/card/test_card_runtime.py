@@ -1,4 +1,4 @@
-"""A card through tpuRt: the same code as on the CModel, here on a runtime of the tests' own in this process."""
+"""A card through tpuRt. The code is the same as on the CModel; here it runs on a fake runtime in this process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def binary(tmp_path_factory):
 
 @pytest.fixture
 def card(monkeypatch, tmp_path):
-    """A machine with a card, whose runtime is the tests' own."""
+    """A machine with a card, whose runtime is a fake."""
     (tmp_path / "lib").mkdir()
     shutil.copyfile(runtime_library(), tmp_path / "lib" / board.NAME)
     # the kernels name it by the soname that they are linked with

@@ -1,4 +1,4 @@
-"""SophGo's torch_tpu, told from others of its name, and launching through it on an operation of the tests' own."""
+"""SophGo's torch_tpu is told from another package of its name, and launches kernels through a fake operation."""
 
 from __future__ import annotations
 

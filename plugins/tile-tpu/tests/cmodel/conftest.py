@@ -1,4 +1,4 @@
-"""``device`` is a CModelDevice on a runtime of the tests' own, ``kernels`` a library for it."""
+"""``device`` is a CModelDevice on a fake runtime, ``kernels`` a library for it."""
 
 from __future__ import annotations
 

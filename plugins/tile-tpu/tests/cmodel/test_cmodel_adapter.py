@@ -1,4 +1,4 @@
-"""Kernels in the language, on the vendor's CModels. Skipped without the wheel."""
+"""Kernels in the language on the vendor's CModels. Skipped without the wheel."""
 
 from __future__ import annotations
 

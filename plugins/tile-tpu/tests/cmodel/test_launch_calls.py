@@ -1,4 +1,4 @@
-"""From the slots of a call to blocks and launches."""
+"""The blocks and launches of a call, from its slots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_tensors_apart():
         ([(0, 100), (90, 200), (150, 160), (199, 300)], [(0, 300)]),
     ],
 )
-def test_what_overlaps_is_one_block(ranges, spans):
+def test_overlapping_tensors_share_a_block(ranges, spans):
     for order in (ranges, ranges[::-1]):
         tensors = [tensor(f"t{i}", *r) for i, r in enumerate(order)]
         blocks, homes = merged(tensors)
@@ -45,7 +45,7 @@ def test_what_overlaps_is_one_block(ranges, spans):
             assert slot.address + slot.nbytes <= blocks[home].host + blocks[home].nbytes
 
 
-def test_where_memory_goes():
+def test_the_copies_of_blocks():
     blocks, _ = merged([tensor("x", 0, 8, "r"), tensor("y", 4, 12, "w"), tensor("s", 99, 120, "rw")], {"s"})
     assert [(b.name, b.copy_in, b.copy_out) for b in blocks] == [("x and y", True, True), ("s", False, False)]
 

@@ -1,4 +1,4 @@
-"""The vendor's own CModels, of all chips: results, failures, several processes at once. Skipped without the wheel."""
+"""The vendor's CModels of all chips: results, failures, several processes at once. Skipped without the wheel."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_control_core(device):
     assert np.array_equal(out, x * 3)
 
 
-def test_what_a_kernel_prints(device, capsys):
+def test_the_output_of_a_kernel(device, capsys):
     kernels = library(device.chip, KERNELS)
     x = np.zeros(4, np.float32)
     device.run(kernels, *call("print_kernel", x, x.copy(), 0))
@@ -167,7 +167,7 @@ def test_a_hang(monkeypatch, device):
         device.run(kernels, *call("hang_kernel", x, x.copy(), 16))
 
 
-def test_what_a_kernel_returns(device):
+def test_the_return_value_of_a_kernel(device):
     if device.chip.runtime == "bmlib":
         pytest.skip("bmlib does not tell what a kernel returns")
     x = np.zeros(64, np.float32)
@@ -192,7 +192,8 @@ def test_nothing_is_left_behind(device):
 
 
 def test_sizes_go_up_and_down(device):
-    """Of calls, in one process and memory: what a larger one has left is not taken for a write outside of tensors."""
+    """Calls of different sizes use one process and its memory. What a larger call has left is not reported as a write
+    outside of tensors."""
     kernels = library(device.chip, KERNELS)
     sums = library(device.chip, KERNELS.replace("x[i] * args->scale", "x[i] + args->scale"))
     sizes = [10, 2_000_000, 10, 1, 70_000, 1023, 4_000_000, 1024, 300_000, 3]
@@ -235,7 +236,7 @@ def test_several_processes_at_once():
 
 @pytest.mark.parametrize("chip", ["bm1690"], indirect=True)
 def test_any_number_of_kernels(chip, device):
-    """The CModel's table of them has an end, and it aborts there: a process that is near it makes room for another."""
+    """The CModel aborts when its table of kernels is full, so a process that is nearly full is replaced."""
     source = '#include "tpu_kernel.h"\nint none(const void *p) { tpu_initialize(); tpu_poll(); return 0; }\n'
     source += "TPUKERNEL_FUNC_REGISTER(none)\n"
     binary = for_cmodel(source, chip, "none")

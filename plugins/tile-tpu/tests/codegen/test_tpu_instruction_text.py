@@ -1,5 +1,5 @@
-"""Every instruction as text: a compiler takes it, with the simulator's header and with the vendor's, and the vendor's
-library has each function (not as one of its stubs that only abort)."""
+"""The text of every instruction: it compiles with the simulator's header and with the vendor's, and the vendor's
+library has each function (not as a stub, which only aborts)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPE = (1, 70, 1, 40)
 
 
 class Bench:
-    """Emits commands on views that it makes."""
+    """Emits commands on views that it creates."""
 
     def __init__(self, chip: Chip = BM1690) -> None:
         self.chip = chip
@@ -149,7 +149,7 @@ PARTS = (_moves, _elements, _functions, _products, _control)
 
 @cache
 def everything(chip: Chip) -> str:
-    """A C file with all of it."""
+    """A C file with every instruction."""
     b = Bench(chip)
     for part in PARTS:
         part(b)
@@ -185,7 +185,7 @@ def test_the_simulators_header_has_them(chip):
 
 
 def _wheel() -> Path | None:
-    """Where the vendor's wheel lies, unpacked."""
+    """The folder of the vendor's unpacked wheel."""
     folder = os.environ.get("TILECORE_TPU_MLIR")
     return Path(folder) if folder and Path(folder, "lib").is_dir() else None
 
@@ -200,7 +200,7 @@ def wheel() -> Path:
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=CHIPS)
 def test_the_vendors_header_and_library_have_them(wheel, chip):
-    """With the same types; and not as weak symbols, which are stubs."""
+    """The types must be the same, and the functions must not be weak symbols, which are stubs."""
     source = everything(chip)
     sdk = wheel / "cross_toolchains/ppl_compile/deps/chip" / chip.arch / "TPU1686/kernel/include"
     checked(source, FOLDER, sdk, flags=["-DUSING_CMODEL", *(f"-D{name}" for name in chip.defines)])
@@ -239,7 +239,7 @@ def test_strides_and_addresses():
         ((1, 8, 1, 1), (0, 16, 0, 0), 0, True),
     ],
 )
-def test_what_needs_no_strides(shape, strides, offset, aligned):
+def test_views_that_need_no_strides(shape, strides, offset, aligned):
     b = Bench()
     text = b.text("neg", b.local("float32", shape, offset, 0, strides), b.local("float32", shape))
     assert (", NULL, NULL, " in text) == aligned
@@ -271,12 +271,12 @@ def test_numbers_keep_their_side():
         lambda b: b.text("mm", b.local("float32"), b.local("float16", lane=1), b.local("float16"), IntImm("bool", 0)),
     ],
 )
-def test_what_no_function_does_is_refused(wrong):
+def test_operands_that_no_function_takes_are_refused(wrong):
     with pytest.raises(UnsupportedError, match="has no form on target tpu"):
         wrong(Bench())
 
 
-def test_what_one_chip_lacks():
+def test_functions_that_one_chip_lacks():
     b = Bench(BM1684X)
     operands = b.local("float32", (1, 8, 1, 8)), b.local("float16", (1, 8, 1, 8)), b.local("float16", (1, 8, 1, 8))
     assert "tpu_bdc_fp_mm_R_trans(" in b.text("mm_nt", *operands, IntImm("bool", 0))

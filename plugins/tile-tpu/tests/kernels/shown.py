@@ -1,4 +1,5 @@
-"""Runs a kernel on a simulator, holds its outputs to numpy's in float64, and its code to the tensor unit and DMA."""
+"""Runs a kernel on a simulator, compares its outputs with numpy in float64, and checks that its code uses the tensor
+unit and DMA."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import tilecore
 
 
 def normal(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
-    """Values around 0; integers of the whole range."""
+    """Values around 0; for integers, values of the whole range."""
     kind, rng = element(dtype), np.random.default_rng(seed)
     if kind.kind in "iu":
         return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind)
@@ -24,7 +25,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def empty(dtype: str, *shape: int) -> np.ndarray:
-    """What a kernel has to write all of: a value that no test expects."""
+    """An output that the kernel must write completely: it contains a value that no test expects."""
     return np.full(shape, 99, element(dtype))
 
 
@@ -84,5 +85,5 @@ def no_element_by_element(kernel: Any) -> None:
 
 
 def reports(kernel: Any) -> list[Any]:
-    """Of the newest call on our simulator, one for each ``T.Kernel``."""
+    """The reports of the last call on tile-tpu's simulator, one for each ``T.Kernel``."""
     return kernel.loaded.owner.reports

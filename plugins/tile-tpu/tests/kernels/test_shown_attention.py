@@ -1,4 +1,4 @@
-"""Attention and chunk scans: against numpy in float64."""
+"""Attention and chunk scans, compared with numpy in float64."""
 
 from __future__ import annotations
 

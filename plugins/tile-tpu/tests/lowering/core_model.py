@@ -1,8 +1,8 @@
-"""A tiny model of a core: runs commands on numpy, one after the other or engine by engine within a parallel region.
+"""A small model of a core. It runs commands on numpy in order; in a parallel region, one engine after the other.
 
-Local memory is one array for each buffer, [lane, element]; what nothing has written is NaN. ``order`` says which engine
-goes first in a parallel region ("tensor unit" or "dma"): a right pipeline gives the same in both. Waits of the control
-core are checked: it may not look at memory that commands since the last poll touch.
+Local memory is one array [lane, element] for each buffer; unwritten elements are NaN. ``order`` is the engine that runs
+first in a parallel region ("tensor unit" or "dma"): a correct pipeline gives the same results for both. The model
+checks that the control core waits: it must not access memory that commands since the last poll access.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _BINARY = {
 
 @dataclass
 class Machine:
-    """memory: of tensors by name, flat arrays. lanes: of local memory. core: this one's number."""
+    """memory: the tensors by name, as flat arrays. lanes: the lanes of local memory. core: the index of this core."""
 
     memory: dict[str, np.ndarray]
     lanes: int = 64

@@ -1,4 +1,4 @@
-"""What the control core's cache must be told, against a cache that sees nothing by itself."""
+"""The commands for the control core's cache, checked with a model of a cache that is not coherent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LINE = 16  # elements
 
 
 class Cached(Machine):
-    """The control core's accesses of tensors go through lines that stay until they are thrown out; a line that was
-    changed and not written back must not be."""
+    """The control core accesses tensors through cache lines, which stay until they are invalidated. Invalidating a
+    modified line is an error."""
 
     def __init__(self, memory: dict[str, np.ndarray]) -> None:
         super().__init__(memory)
@@ -92,7 +92,8 @@ def maintained(*body):
 
 
 def check(*body):
-    """Cached as uncached; the commands of the cache as (word, tensor, first, count)."""
+    """Checks that the results with the cache equal those without. Returns the cache commands as (word, tensor, first,
+    count)."""
     func = kernel([X, Y, IDX], *alloc(A), *body)
     rng = np.random.default_rng(0)
     memory = {n: rng.uniform(size=1024) for n in "XY"} | {"idx": rng.permutation(64)}
@@ -125,7 +126,7 @@ def test_an_element_that_is_read():
     ]
 
 
-def test_loops_are_told_once():
+def test_the_range_of_a_loop_is_invalidated_once():
     index = ROW * 8 + COLUMN
     body = loop("i", 4, loop("j", 8, store(Y, at(X, index + 1), [index]), var=COLUMN), var=ROW)
     assert check(LOAD, STORE, body, LOAD, STORE) == [
@@ -185,7 +186,7 @@ def test_conditions_and_bounds():
 
 
 @pytest.mark.parametrize("leave", [Break, lambda: Return(const(0, "int32"))])
-def test_what_is_written_before_leaving_is_written_back(leave):
+def test_writes_before_leaving_a_loop_are_flushed(leave):
     last = IfThenElse(tirx.EQ(K, const(2, "int32")), seq([store(Y, at(X, 1), [K]), leave()]), None)
     text = str(maintained(loop("k", 4, LOAD, STORE, last, var=K)))
     lines = [line.strip() for line in text.splitlines()]
@@ -221,5 +222,5 @@ def programs(draw, depth=0):
 
 @settings(max_examples=80, deadline=None)
 @given(programs())
-def test_random_programs_see_what_is_in_memory(body):
+def test_random_programs_read_what_is_in_memory(body):
     check(do("fill", small(), const(0.25, "float32")), *body)

@@ -39,7 +39,7 @@ def with_polls(*body, places=PLACES):
 
 
 def words(node) -> str:
-    """The tree in short: P poll, c command, r and w what the control core reads and writes."""
+    """The tree in short form: P poll, c command, r and w reads and writes of the control core."""
     if isinstance(node, (For, While)):
         return "[" + words(node.body) + "]"
     if isinstance(node, IfThenElse):
@@ -162,7 +162,7 @@ def programs(draw, depth=0):
 
 @settings(max_examples=150, deadline=None)
 @given(programs())
-def test_the_control_core_never_looks_too_early(body):
+def test_the_control_core_never_accesses_memory_too_early(body):
     def ran(func, strict):
         rng = np.random.default_rng(1)
         memory = {"X": rng.uniform(size=1 << 16), "Y": rng.uniform(size=1 << 16)}
@@ -177,8 +177,8 @@ def test_the_control_core_never_looks_too_early(body):
         assert np.array_equal(expected[name], actual[name], equal_nan=True)
 
 
-def test_polls_keep_what_stands_in_loops():
-    """Annotations and the order of statements."""
+def test_polls_keep_the_annotations_of_loops():
+    """The annotations of loops, and the order of their statements."""
     body = loop("k", 4, READ_A, LOAD, notes={"num_stages": 2})
     loops = []
     structural_walk(with_polls(body).body, (For, loops.append))

@@ -1,4 +1,4 @@
-"""Which names and conditions have to be copies: those whose memory is written before they are used again."""
+"""The variables and conditions that must be copies: their memory is written before their last use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_name_for_a_name():
     assert overwrites.needs_copy(other)
 
 
-def test_what_a_step_writes_the_next_one_finds():
+def test_an_iteration_reads_what_the_one_before_has_overwritten():
     name, bind = bound(read(A))
     step = seq([write(B, name), write(A, const(0.0, "float32"))])
     loop = For(Var("k", "int32"), const(0, "int32"), const(3, "int32"), ForKind.SERIAL, step)

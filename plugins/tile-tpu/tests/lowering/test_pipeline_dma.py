@@ -1,4 +1,5 @@
-"""Pipelines of DMA and tensor unit: the same results in any order of the engines, and the commands expected."""
+"""Pipelines of DMA and tensor unit: the results are the same in any order of the engines, and the commands are as
+expected."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def test_loops_that_begin_elsewhere():
     assert check(func)[1].overlapped == 4
 
 
-def test_slots_are_aligned_and_in_banks_of_their_own():
+def test_slots_are_aligned_and_in_different_banks():
     func = run(PIPELINE_DMA, matmul())
     sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(func.body, AllocBuffer)}
     assert sizes == {"a": 2 * BM1690.bank_bytes // 4, "b": 2 * BM1690.bank_bytes // 4, "c": 64}
@@ -166,7 +167,7 @@ def test_variables_of_a_step():
 
 
 def test_rows_that_a_table_names():
-    """Pages: the control core reads where a tile lies, a step ahead."""
+    """Paged loads: the control core reads the address of a tile one iteration ahead."""
     table = tensor("T", 64, "int32")
     page = Var("page", "int32")
     body = [
@@ -186,7 +187,7 @@ def test_rows_that_a_table_names():
 
 
 def test_two_products_with_a_store_between_and_a_sum():
-    """Shape of attention: two loads ahead, statistics that go from step to step."""
+    """The structure of attention: two loads ahead, and loop-carried statistics."""
     body = [
         do("load", tile(A), at(X, K)),
         do("mm", tile(B), tile(D), tile(A), const(0, "bool")),

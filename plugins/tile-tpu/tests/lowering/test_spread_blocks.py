@@ -1,4 +1,4 @@
-"""The grid of a kernel over the cores."""
+"""spread_blocks: the distribution of a kernel's grid over the cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def made_kernel(grid, *body, params=None):
 
 
 def marking(grid, extra=()):
-    """Every block copies a ten, and its indices, to its own place."""
+    """A kernel in which every block copies a ten, and its indices, to its row of the output."""
     marks, seen = tensor("marks", 1 << 16), local("seen", 64)
     at = (BX + BY * 40 + BZ * 1600) * 4
     element = marks, 0, (1, 1, 1, 1), (4, 4, 4, 1)
@@ -44,7 +44,7 @@ def marking(grid, extra=()):
 
 
 def blocks_of(func: PrimFunc, sizes=()):
-    """For each core, the (x, y, z) that it does, by what it has marked."""
+    """For each core the (x, y, z) of the blocks that it runs, from the rows that it has written."""
     blocks = []
     for core in range(int(func.attrs["tpu.cores"])):
         memory = {"marks": np.zeros(1 << 16)}
@@ -134,14 +134,14 @@ def test_atomic_additions_keep_to_one_core():
     assert "atomically X" in why
 
 
-def test_elements_of_the_control_core_keep_to_one_core():
+def test_blocks_with_stores_of_the_control_core_run_on_one_core():
     cores, why = outcome(store(X, const(1.0, "float32"), [BX]))
     assert cores == 1
     assert "control core writes X" in why
 
 
-def test_blocks_that_add_to_the_same_tile_keep_to_one_core():
-    """Split products whose sums are loaded, added to and stored."""
+def test_blocks_that_add_to_the_same_tile_run_on_one_core():
+    """Split products, whose sums are loaded, increased and stored."""
     body = [
         *alloc(A),
         do("load", tile(A), row_of_block(X)),
@@ -163,7 +163,7 @@ def test_in_place_is_for_all_cores():
     assert outcome(*body) == (8, "on 8 cores, distributed cyclically")
 
 
-def test_what_others_may_write_is_read_on_one_core():
+def test_blocks_that_read_what_others_may_write_run_on_one_core():
     shifted = do("load", tile(A), piece(X, BX * 4096 + 4096))
     cores, why = outcome(*alloc(A), shifted, do("store", row_of_block(X), tile(A)))
     assert cores == 1
@@ -184,8 +184,8 @@ def test_aliases_are_the_tensor():
     )
 
 
-def test_a_workspace_of_the_block_is_its_own():
-    """Written in one loop, read in another one of the same steps."""
+def test_a_workspace_of_each_block_allows_all_cores():
+    """It is written in one loop, and read in another one with the same iterations."""
     i, j = Var("i", "int32"), Var("j", "int32")
 
     def at(var):

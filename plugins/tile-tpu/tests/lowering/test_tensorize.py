@@ -1,6 +1,6 @@
-"""tensorize: which nests of parallel loops become commands, what stays with the control core, and why.
+"""tensorize: which nests of parallel loops become commands, which stay with the control core, and why.
 
-What the commands of each expression are is tested in ``tests/ops``; here it is what the pass decides.
+``tests/ops`` tests the commands of each expression; these tests are of the decisions of the pass.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def kernel_of(use, rows=128, dtype="float32", blocks=2):
 
 
 def code(func):
-    """The statements without allocations, and of views only the buffers."""
+    """The statements without allocations; views appear as their buffers."""
     statements = (
         line for line in text(func).splitlines() if "= T.alloc_buffer(" not in line and "= T.int32()" not in line
     )
@@ -58,7 +58,7 @@ def add(X, a, b, v, n, bx):
 
 
 def test_a_nest_becomes_commands():
-    """Rows of the tiles in lanes. The tiles, and their local memory, stay where they are."""
+    """The rows of the tiles are in lanes. The tiles and their local buffers stay allocated."""
     before, after, env = around_pass(kernel_of(add), PASS)
     added = [line for line in text(after).splitlines() if line not in text(before)]
     assert added == [
@@ -303,8 +303,8 @@ def variable_of_the_control_core(X, a, b, v, n, bx):
         (variable_of_the_control_core, "x is a variable of the control core"),
     ],
 )
-def test_what_the_tensor_unit_cannot_do_stays_as_it_is(use, reason):
-    """explain() says why, at the user's line."""
+def test_nests_that_the_tensor_unit_does_not_support_stay_unchanged(use, reason):
+    """explain() has the reason, with the user's line."""
     before, after, env = around_pass(kernel_of(use), PASS)
     assert text(before) == text(after)
     line = line_of(use, "in T.vectorized(" if use is repeated else "in T.Parallel(")
@@ -328,7 +328,7 @@ def test_types_that_no_engine_has(dtype, reason):
     assert commands.startswith("for i in T.parallel(64" if reason else "add(a, a, b)")
 
 
-def test_tiles_with_views_lie_in_one_lane():
+def test_tiles_with_views_are_in_one_lane():
     @T.macro
     def use(X, a, b, v, n, bx):
         c = T.view(a, (1024,), "int32")
@@ -370,7 +370,7 @@ def test_blocks_and_loops_that_end_with_the_tensor_need_no_check(use):
 
 
 def test_the_end_of_a_tensor_cuts_a_load():
-    """What is missing is filled before."""
+    """The elements outside of the tensor are filled first."""
     assert tensorized(rows_of_the_block, rows=100)[0] == lines(
         """
         if 100 - T.max(bx * 64, 36) < 64:

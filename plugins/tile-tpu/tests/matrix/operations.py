@@ -1,6 +1,7 @@
-"""Every element-wise operator and function of the language, and who does it: a table for tests and for the docs.
+"""Every elementwise operator and function of the language, and the unit that computes it: a table for tests and for the
+docs.
 
-Each takes two values a and b of one element type, and gives what is stored as that type.
+Each takes two values a and b of one element type. Its result is stored as that type.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ OPERATIONS = (*_ARITHMETIC, *_COMPARISONS, *_CHOICES, *_LOGIC, *_FUNCTIONS)
 
 
 def table() -> str:
-    """For docs/operations.md: who does what, by element type."""
+    """The table of docs/operations.md: the unit that computes each operation, by element type."""
     families: Mapping[str, tuple[Operation, ...]] = {
         "Arithmetic": _ARITHMETIC, "Comparisons, choosing a or b": _COMPARISONS, "Conditions c and d": _CHOICES,
         "Bits and whole numbers": _LOGIC, "Functions": _FUNCTIONS,

@@ -1,7 +1,7 @@
 """Random kernels of T.Parallel nests over tiles, as nested tuples that hypothesis shrinks.
 
-Floats hold small whole numbers, which every type has exactly, so that results are equal whatever is rounded when.
-A program is (shape of the tiles, {name: element type}, sizes of the tensors, whether these are known only at the call,
+Floats are small integers, which every type represents exactly, so that results are equal in any order of rounding. A
+program is (shape of the tiles, {name: element type}, sizes of the tensors, whether these are known only at the call,
 nests); a nest is (extents, statements).
 """
 
@@ -163,7 +163,7 @@ def conditions(extents: tuple, shape: tuple, types: dict, tensor: tuple, depth: 
 
 
 def _small(number: Any, dtype: str) -> Any:
-    """Within what all types have exactly."""
+    """The value reduced to a range that all types represent exactly."""
     if dtype in FLOATS:
         return T.max(T.min(number, T.cast(8, dtype)), T.cast(-8, dtype))
     return number
@@ -349,7 +349,7 @@ def _nest(nest, has):
 
 
 def kernel_of(program: tuple) -> tuple[Any, list[np.ndarray]]:
-    """The kernel, and arguments for it: X, R, C, and the outputs Y (of each block), and each tile at the end."""
+    """The kernel and its arguments: X, R, C, and the outputs Y (of each block) and each tile at the end."""
     shape, types, sizes, dynamic, program_nests = program
     tensor = tuple(T.dynamic(f"n{axis}") for axis in range(len(sizes))) if dynamic else sizes
     rows, columns = shape[-2] if len(shape) > 1 else shape[0], shape[-1]

@@ -31,7 +31,7 @@ def rest_of(shape: tuple, axis: int) -> tuple:
 
 
 def part(buffer, *front, shape):
-    """The corner of the last axes."""
+    """The first elements along the last axes."""
     middle = (0,) * (len(buffer.shape) - len(front) - len(shape))
     return buffer[(*front, *middle, *(slice(0, size) for size in shape))]
 
@@ -66,7 +66,7 @@ def test_reductions(backend, dtype):
 
 
 def near(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool, name: str) -> None:
-    """Sums within a few units of the largest one, as their order is not defined."""
+    """Sums may differ by a few units in the last place of the largest one, as their order is not defined."""
     wide = [array if array.dtype.kind in "iub" else array.astype(np.float64) for array in (got, want)]
     if exact or dtype not in FLOATS:
         np.testing.assert_array_equal(*wide, err_msg=name)

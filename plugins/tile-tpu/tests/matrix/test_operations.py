@@ -1,4 +1,5 @@
-"""Every operator and function on every element type: right, and done by whom the table says."""
+"""Every operator and function on every element type: the result is right, and the table names the unit that computes
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def kernel_of(dtype: str, makers: list):
 
 
 def on_core(compiled) -> list[bool]:
-    """Of each operation: whether the control core does it."""
+    """For each operation, whether the control core computes it."""
     lines = Path(__file__).read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.endswith(NEST) and "T.Parallel" in text)
     return [row["by"] != "tensor unit" for row in compiled.explain().data["nests"] if row["line"] == line]
@@ -68,7 +69,8 @@ def test_operations(backend, dtype):
 
 
 def _seen(operation, dtype, small, *results):
-    """Without what may differ: sin and cos of large numbers, and an infinity of 8 bits for the largest number."""
+    """The results without values that may differ: sin and cos of large numbers, and an 8-bit infinity in place of the
+    largest number."""
     if dtype == "float8_e5m2" and operation.text.startswith(("max", "min")):
         return [np.clip(array.astype(np.float64), -57344, 57344).astype(array.dtype) for array in results]
     return [np.where(small, array, 0) if operation.text in ("sin", "cos") else array for array in results]

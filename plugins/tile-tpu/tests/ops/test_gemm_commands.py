@@ -1,4 +1,4 @@
-"""gemm as commands: against numpy, every form, type and odd size."""
+"""gemm as commands, compared with numpy: every form, type and unusual size."""
 
 from __future__ import annotations
 

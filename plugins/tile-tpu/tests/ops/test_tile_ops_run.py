@@ -1,4 +1,5 @@
-"""Tile operations end to end, on the simulator and, where the SDK is, on the vendor's CModel: against numpy."""
+"""Tile operations end to end, on the simulator and, where the SDK is installed, on the vendor's CModel, compared with
+numpy."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SIZES = (65, 33, 40)  # M, N, K
 
 @pytest.fixture(scope="module", autouse=True)
 def _private(tmp_path_factory):
-    """A cache of this module's own: the simulator is built once for all of its tests."""
+    """A kernel cache for this module, in which the simulator is built once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -152,7 +153,7 @@ def test_scans(backend, dtype):
 
 
 def test_kernels_of_one_name(backend):
-    """Two libraries that register the same name: each call runs its own."""
+    """Two libraries register the same name: each call runs the kernel of its library."""
 
     def filled(value):
         @T.prim_func

@@ -1,4 +1,4 @@
-"""Regions as views: every element of a view is where the layout has it."""
+"""Regions as views: every element of a view is at its location in the layout."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs commands on numpy: what the instructions mean, and the rules of their operands, as notes.md and the facts of
-the vendor's header have them. A statement that was lowered is run without code generation or simulator."""
+"""Runs commands on numpy: the meaning of the instructions and the rules of their operands, from notes.md and the
+vendor's header. It runs lowered statements without code generation or simulator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number_type(dtype: str) -> np.dtype:
 
 
 class Machine:
-    """memory: local buffers as [lane, element], tensors flat; written: which elements were."""
+    """memory: local buffers as [lane, element], tensors as flat arrays. written: which elements have been written."""
 
     def __init__(self, chip: Chip) -> None:
         self.chip = chip
@@ -174,13 +174,13 @@ def _select(test: Any) -> Any:
 
 
 def _equal_bits(x: Any, y: Any) -> Any:
-    """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
+    """Compares bit patterns: a NaN equals a NaN, -0 does not equal 0."""
     signs = [np.signbit(np.asarray(operand).astype(np.float64)) for operand in (x, y)]
     return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
 
 
 def _less(x: Any, y: Any) -> Any:
-    """The opposite of at least: a NaN is less than a number."""
+    """The opposite of ``>=``: a NaN is less than a number."""
     return ~(x >= y) & ~_equal_bits(x, y)
 
 
@@ -206,7 +206,7 @@ def _abs(m: Machine, dst: View, src: View) -> None:
 
 
 def _sum(m: Machine, dst: View, src: View) -> None:
-    """Added up in the type of the result."""
+    """Accumulated in the type of the result."""
     assert FACTS[src.dtype].kind == "float"
     assert FACTS[src.dtype].bits >= 16
     assert dst.dtype in ("float32", src.dtype)
@@ -217,12 +217,12 @@ def _sum(m: Machine, dst: View, src: View) -> None:
 
 
 def _pooled(dst: View) -> list[int]:
-    """The axes that a pool joins: those of h and w that the result has one element of."""
+    """The axes that a pool reduces: those of h and w along which the result has one element."""
     return [axis for axis in (2, 3) if dst.shape[axis] == 1]
 
 
 def _pool(greater: bool) -> Any:
-    """A NaN takes the place of what was found before it, and loses it to what comes after it."""
+    """A NaN replaces the values before it, and the value after it replaces the NaN."""
 
     def run(m: Machine, dst: View, src: View) -> None:
         assert dst.dtype == src.dtype

@@ -1,4 +1,5 @@
-"""The simulator against the vendor's CModel of BM1690: the same C, the same inputs, equal bits where both are exact."""
+"""The simulator compared with the vendor's CModel of BM1690: the same C and inputs give equal bits where both are
+exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every function of the interface on the simulator: many shapes and types, against numpy."""
+"""Every function of the interface on the simulator, compared with numpy: many shapes and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch of a kernel in tpu_kernels.py with what it should give, and the numbers that such cases are made of."""
+"""A launch of a kernel of tpu_kernels.py with its expected results, and the numbers for such cases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Case:
 
 
 def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
-    """Empty when they do, else where they differ most."""
+    """ "" where the results agree, else the element with the largest difference."""
     if actual.dtype.kind in "iu":
         bad = actual.astype(np.int64) != np.asarray(expected).astype(np.int64)
         error = np.abs(actual.astype(float) - np.asarray(expected, float))
@@ -73,7 +73,7 @@ def filled(rng: np.random.Generator, shape: Sequence[int], dt: int, low: float =
 
 
 def flushed(values: np.ndarray) -> np.ndarray:
-    """Without the subnormal numbers of fp32."""
+    """The numbers with the subnormal ones of fp32 flushed to 0."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
 
 

@@ -1,7 +1,7 @@
-"""Kernels in C that run on the simulator and on the vendor's CModel alike, one for each function of the interface.
+"""Kernels in C that run on the simulator and on the vendor's CModel, one for each function of the interface.
 
-A kernel gets six tensors ``g``, numbers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor
-(n, c, h, w), p[4] and p[5] are data types. Tensors of local memory lie some banks apart.
+A kernel gets six tensors ``g``, integers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor (n, c, h, w),
+p[4] and p[5] are data types. Tensors in local memory are some banks apart.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _bodies() -> dict[str, str]:
 
 
 def source(names: Sequence[str] | None = None) -> str:
-    """The C of the kernels: all, or some."""
+    """The C source of all kernels, or of some."""
     bodies = _bodies()
     return PRELUDE + "\n".join(f"KERNEL({name}) {{ {bodies[name]} }}" for name in names or bodies) + "\n"
 

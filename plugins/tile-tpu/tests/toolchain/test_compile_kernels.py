@@ -1,4 +1,4 @@
-"""Emitted C to libraries: what the compilers are given, and what is said when they refuse."""
+"""Compiling emitted C to libraries: the options of the compilers, and the errors when they fail."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def source(statement=";"):
 
 @pytest.fixture
 def sdk(monkeypatch, tmp_path):
-    """A release with everything but what builds for a card."""
+    """A release without the files that code for a card is built with."""
     root = release(tmp_path / "sdk", "bm1690", "bm1684x", libraries=True)
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     return root
 
 
 def cross_compiler(folder, name):
-    """A compiler of that name that is this machine's."""
+    """This machine's compiler under another name."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('#!/bin/sh\nexec gcc "$@"\n')
@@ -146,7 +146,7 @@ def test_for_a_card(monkeypatch, sdk, tmp_path, where):
         build.for_card(source("oops;"), BM1690, "k")
 
 
-def test_what_is_missing_for_a_card_is_named(monkeypatch, sdk, tmp_path):
+def test_the_error_names_the_missing_tools_for_a_card(monkeypatch, sdk, tmp_path):
     with pytest.raises(ToolchainError, match="no card SDK") as caught:
         build.for_card(source(), BM1684X, "k")
     assert "libfirmware_core.a" in str(caught.value)

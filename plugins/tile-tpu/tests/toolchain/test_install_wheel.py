@@ -1,4 +1,5 @@
-"""Installing the wheel: fetched, checked, unpacked aside; whole or not at all."""
+"""Installing the wheel: it is downloaded, checked and unpacked to a temporary folder; it is complete or not
+installed."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ LEFT = {
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
-    """A small wheel, taken for the vendor's."""
+    """A small wheel that is accepted as the vendor's."""
     path = tmp_path / wheel.FILE
     write(path, KEPT | LEFT)
     accept(monkeypatch, path)
@@ -155,7 +156,7 @@ def test_interrupted_while_unpacking(monkeypatch, archive, folder, error):
     assert [p.name for p in folder.iterdir()] == [wheel.FOLDER]
 
 
-def test_what_a_killed_installation_left_is_removed(archive, folder):
+def test_files_of_a_killed_installation_are_removed(archive, folder):
     dead = folder / ".unpacking-4194305-abc"  # above the largest process number of Linux
     alive = folder / f".unpacking-{os.getppid()}-abc"
     for left in (dead, alive):

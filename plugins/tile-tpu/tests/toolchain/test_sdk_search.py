@@ -1,4 +1,4 @@
-"""SDKs are found by the vendor's variables, in tilecore's folder and among pip's packages, in this order."""
+"""SDKs are found by the vendor's variables, in tilecore's folder and among installed packages, in this order."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_old_layout(monkeypatch, tmp_path):
     assert sdk.include(BM1690) == include
 
 
-def test_what_builds_for_a_card(monkeypatch, tmp_path):
+def test_the_files_to_build_for_a_card(monkeypatch, tmp_path):
     root = release(tmp_path / "sdk", "bm1690")
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     with pytest.raises(ToolchainError, match="card SDK") as caught:

@@ -1,4 +1,4 @@
-"""SDKs whose functions have other parameters are noticed, function by function."""
+"""Functions of an SDK with other parameters are detected, one by one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_header_that_does_not_compile(tmp_path):
     assert "does not compile" in differences.description()
 
 
-def test_it_is_asked_again_when_the_header_has_changed(tmp_path):
+def test_a_changed_header_is_checked_again(tmp_path):
     place = include(tmp_path)
     assert not drift(place, BM1690).changed
     include(tmp_path, edited(r"(void tpu_bdc_cast\([^)]*)\)", r"\1, int more)"))

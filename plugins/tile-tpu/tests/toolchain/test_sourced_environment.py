@@ -1,4 +1,4 @@
-"""A vendor's script is run aside, for its variables only."""
+"""A vendor's script is run in a separate shell, to read its variables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_script_that_does_not_end_is_stopped_with_its_children(tmp_path):
     assert not mark.exists()
 
 
-def test_it_is_asked_again_when_it_has_changed(tmp_path):
+def test_a_changed_script_is_run_again(tmp_path):
     path = script(tmp_path, "export A=1; echo x >> count")
     assert sourced(path)["A"] == "1"
     assert sourced(path)["A"] == "1"

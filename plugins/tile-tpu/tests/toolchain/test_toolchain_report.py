@@ -1,4 +1,4 @@
-"""What the doctor shows: everything that was looked for, and how to get what is missing."""
+"""The toolchain in ``tilecore doctor``: all tools, and how to install those that are missing."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from tilecore.errors import ArgumentError
 
 ACCESS = {"r": 1, "w": 2, "rw": 3}
-_ALIGNMENT, _GUARD, _FIRST = 4096, 1 << 20, 1 << 26  # L2 of bm1688 lies before it
+_ALIGNMENT, _GUARD, _FIRST = 4096, 1 << 20, 1 << 26  # the L2 window of bm1688 is below _FIRST
 
 
 @dataclass(frozen=True)

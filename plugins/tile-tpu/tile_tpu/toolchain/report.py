@@ -64,7 +64,7 @@ def _drifts(sdk_search: Search) -> Iterator[Found]:
             if words:
                 yield Found(
                     f"interface for {chip.name}", False, f"{sdk.root} has {words}", sdk.version, "compile",
-                    "use PPL 1.7 or upgrade tile-tpu; kernels that call none of these are not affected",
+                    "use PPL 1.7, or upgrade tile-tpu; kernels that do not call these functions are not affected",
                 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class Drift:
 
     def description(self) -> str:
         """The differences for messages; "" where nothing differs."""
-        words = [f"other parameters than ours: {', '.join(self.changed)}"] if self.changed else []
+        words = [f"functions with other parameters: {', '.join(self.changed)}"] if self.changed else []
         return "; ".join([*words, *([f"its header does not compile: {self.error}"] if self.error else [])])
 
 

@@ -58,5 +58,5 @@ def _combined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
 
 
 IMPLEMENTATIONS = (
-    TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
+    TileOpImpl("atomic", "read, combine, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
 )

@@ -82,7 +82,7 @@ def common_type(a: str, b: str) -> str:
 
 
 def _left(work: Work, call: TileCall, a: View) -> View:
-    """A aligned, with its rows in lanes: transposed where the call says so."""
+    """The aligned left operand with its rows in lanes; a transposed A is transposed first."""
     a = work.aligned_operand(a)
     return work.transposed(a) if call.transpose_a else a
 
