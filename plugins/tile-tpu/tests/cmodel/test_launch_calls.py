@@ -66,7 +66,7 @@ def test_a_call():
     assert [(b.name, b.nbytes, b.copy_in) for b in blocks] == [("X", 12, True), ("W", 20, False)]
     assert [(x.entry, x.items) for x in launches] == [("a_kernel", 8), ("c_kernel", 1)]
     assert len(launches[0].arguments) == 32
-    filled = launches[0].filled([0xAABB, 0xCCDD])
+    filled = launches[0].with_addresses([0xAABB, 0xCCDD])
     want = np.zeros(1, np.dtype([("X", "u8"), ("W", "u8"), ("n", "i2"), ("s", "f8")], align=True))
     want[0] = (0xAABB, 0xCCDD, -3, 2.5)
     assert want.dtype.itemsize == 32

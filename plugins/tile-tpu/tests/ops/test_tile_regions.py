@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE
 from tile_tpu.lowering.state import TileLayouts
-from tile_tpu.lowering.views.regions import NoView, part, region_view, settled
+from tile_tpu.lowering.views.regions import NoView, normalized, part, region_view
 
 from tilecore.ir.nodes import tirx
 
@@ -34,7 +34,7 @@ def test_elements_are_where_the_layout_has_them(case, chip):
     layout = bench.env.state(TileLayouts).by_tile[buffer][1]
     viewed = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.state(TileLayouts).by_tile)
     eu = bench.chip.eu_count(32 if dtype == "float32" else 8)
-    for view in (viewed.view, settled(viewed.view, bench.chip.lanes, eu)):
+    for view in (viewed.view, normalized(viewed.view, bench.chip.lanes, eu)):
         places = np.broadcast_arrays(*bench.machine.places(view))
         size = [view.shape[a] for a in range(4)]
         at = np.indices(size)

@@ -18,7 +18,7 @@ def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: S
             if block.copy_in and block.nbytes:
                 runtime.to_device(addresses[-1], block.host, block.nbytes)
         for launch in launches:
-            runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
+            runtime.launch(module, launch.entry, launch.with_addresses(addresses), launch.items)
         runtime.wait()
         for address, block in zip(addresses, blocks, strict=True):
             if block.copy_out and block.nbytes:

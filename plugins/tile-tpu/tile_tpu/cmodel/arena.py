@@ -59,7 +59,7 @@ class Arena:
         runtime.to_device(self._device, self._host, nbytes)
         addresses = [self._device + block.at for block in blocks]
         for launch in launches:
-            runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
+            runtime.launch(module, launch.entry, launch.with_addresses(addresses), launch.items)
             runtime.wait()
         runtime.to_host(self._host, self._device, nbytes)
         for gap in gaps:

@@ -35,7 +35,7 @@ class Launch(NamedTuple):
     pointers: Sequence[Pointer]
     items: int
 
-    def filled(self, addresses: Sequence[int]) -> bytes:
+    def with_addresses(self, addresses: Sequence[int]) -> bytes:
         """The struct with its pointers filled in. addresses: the device addresses of the blocks."""
         arguments = bytearray(self.arguments)
         for at, block, delta in self.pointers:
