@@ -53,10 +53,10 @@ def installed() -> Package:
         spec = importlib.util.find_spec(NAME) if module is None else module.__spec__
     except (ImportError, ValueError):
         spec = None
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if not places:
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not folders:
         return Package(None, "", "", False)
-    folder = Path(places[0])
+    folder = Path(folders[0])
     version, author = _metadata()
     return Package(folder, version, author, "sophgo" in author.lower() or _offers_launch(folder))
 

@@ -52,12 +52,12 @@ def _started(config: WorkerConfig) -> Worker:
     """A new process. The vendor's runtime searches for free network ports and may take those of another process that
     starts at the same time; both then wait forever. So processes start one after the other, and a start that hangs is
     repeated."""
-    for left in reversed(range(TRIES)):
+    for tries_left in reversed(range(TRIES)):
         with _starting():
             try:
                 return Worker(config)
             except WorkerEnded as ended:
-                if not (ended.is_late and left):
+                if not (ended.is_late and tries_left):
                     raise
     raise AssertionError("not reached")
 

@@ -123,13 +123,13 @@ class Worker:
     def _wait(self, seconds: float, purpose: str) -> dict[str, Any]:
         end = time.monotonic() + seconds
         while True:
-            left = end - time.monotonic()
-            if left <= 0:
+            seconds_left = end - time.monotonic()
+            if seconds_left <= 0:
                 self._kill()
                 raise WorkerEnded(
                     f"it took more than {seconds:g} s {purpose} and was stopped", self.output, is_late=True
                 )
-            if select.select([self._link], [], [], min(left, 0.5))[0]:
+            if select.select([self._link], [], [], min(seconds_left, 0.5))[0]:
                 break
             if self.output.size() > MOST_OUTPUT:
                 self._kill()

@@ -34,13 +34,13 @@ def _unary(name: str) -> Emitter:
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
         _floats_only(emit, command, _UNARY[name].startswith("fp_"), dst.dtype)
-        places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, dst)}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, dst)}"
         kind = data_type(emit, dst.dtype)
         if command.instruction.aligned:
             require_aligned(emit, name, dst, src)
-            return f"{function}({places}, {kind})"
+            return f"{function}({addresses}, {kind})"
         mode = ", RM_HALF_TO_EVEN" if name == "round" else ""
-        return f"{function}({places}, {strides(emit, dst)}, {strides(emit, src)}, {kind}{mode})"
+        return f"{function}({addresses}, {strides(emit, dst)}, {strides(emit, src)}, {kind}{mode})"
 
     return text
 
@@ -64,8 +64,8 @@ def _binary(name: str) -> Emitter:
             refuse(command, emit.dialect.kind, "at least one view", f"tpu.{name} of two scalars")
         other = address(emit, b) if isinstance(b, View) else scalar(emit, b, a.dtype)
         layouts = [strides(emit, v) for v in (dst, a, b) if isinstance(v, View)]
-        places = f"{address(emit, dst)}, {address(emit, a)}, {other}, {shape(emit, dst)}, {', '.join(layouts)}"
-        return f"{_function(emit, command, name, form, dst.dtype)}({places}, {_types(emit, name, dst, a, b)})"
+        addresses = f"{address(emit, dst)}, {address(emit, a)}, {other}, {shape(emit, dst)}, {', '.join(layouts)}"
+        return f"{_function(emit, command, name, form, dst.dtype)}({addresses}, {_types(emit, name, dst, a, b)})"
 
     return text
 
@@ -103,7 +103,7 @@ def _shift(to_the_left: bool) -> Emitter:
             refuse(command, emit.dialect.kind, "a view of integers", f"tpu.{name} of {dst.dtype}")
         keeps_sign = FACTS[dst.dtype].kind == "int" and not to_the_left
         function = f"tpu_bdc_{'arithmetic' if keeps_sign else 'logical'}_shift"
-        places = f"{address(emit, dst)}, {address(emit, a)}"
+        addresses = f"{address(emit, dst)}, {address(emit, a)}"
         kinds = [view.dtype if keeps_sign else f"u{view.dtype.removeprefix('u')}" for view in (dst, a)]  # the same bits
         types = ", ".join(data_type(emit, kind) for kind in kinds)
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
@@ -111,10 +111,12 @@ def _shift(to_the_left: bool) -> Emitter:
         if isinstance(b, View):
             if FACTS[b.dtype].kind != "int":
                 refuse(command, emit.dialect.kind, "amounts of a signed integer type", f"tpu.{name} by {b.dtype}")
-            places = f"{places}, {address(emit, b)}"
-            return f"{function}({places}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
+            addresses = f"{addresses}, {address(emit, b)}"
+            return (
+                f"{function}({addresses}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
+            )
         amount = emit.value(b) if to_the_left else minus(emit.value(b))
-        return f"{function}_C({places}, {amount}, {layouts}, {types}, RM_DOWN)"
+        return f"{function}_C({addresses}, {amount}, {layouts}, {types}, RM_DOWN)"
 
     return text
 
@@ -149,9 +151,11 @@ def _with_table(name: str, works: int) -> Emitter:
         _floats_only(emit, command, True, dst.dtype)
         require_aligned(emit, name, dst, src, *work)
         tables = [operands["exp_table"], table] if name == "erf" else [table]
-        places = [address(emit, view) for view in (dst, src, *work, *tables)]
+        addresses = [address(emit, view) for view in (dst, src, *work, *tables)]
         unused = ["NO_USE"] if name == "sigmoid" else []  # the argument for a table that the function does not read
-        return f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
+        return (
+            f"tpu_bdc_fp_{name}({', '.join([*addresses, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
+        )
 
     return text
 
@@ -171,18 +175,18 @@ def _reduce(word: str) -> Emitter:
         _floats_only(emit, command, True, src.dtype)
         require_aligned(emit, command.instruction.name, dst, src)
         height, width = (
-            number(emit, whole if constant(left) == 1 else 1)
-            for whole, left in zip(src.shape[2:], dst.shape[2:], strict=True)
+            number(emit, whole if constant(remaining) == 1 else 1)
+            for whole, remaining in zip(src.shape[2:], dst.shape[2:], strict=True)
         )
         window = f"DIM2({height}, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
-        places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
         kind = data_type(emit, src.dtype)
         if word != "avg":
-            return f"tpu_bdc_fp_{word}_pool2d({places}, {kind}, {scalar(emit, _zero(), src.dtype)})"
+            return f"tpu_bdc_fp_{word}_pool2d({addresses}, {kind}, {scalar(emit, _zero(), src.dtype)})"
         scale = scalar(emit, FloatImm("float32", 1.0), src.dtype)  # the factor of the sums
         if dst.dtype == src.dtype:
-            return f"tpu_bdc_fp_avg_pool2d({places}, {kind}, {scale})"
-        return f"tpu_bdc_fp_avg_pool2d_ex({places}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {scale})"
+            return f"tpu_bdc_fp_avg_pool2d({addresses}, {kind}, {scale})"
+        return f"tpu_bdc_fp_avg_pool2d_ex({addresses}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {scale})"
 
     return text
 

@@ -40,9 +40,9 @@ def _strided(function: str) -> Emitter:
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
-        places = f"{address(emit, dst)}, {address(emit, src)}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}"
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, src)}"
-        return f"{function}({places}, {layouts}, {data_type(emit, dst.dtype)})"
+        return f"{function}({addresses}, {layouts}, {data_type(emit, dst.dtype)})"
 
     return text
 
@@ -75,11 +75,11 @@ def _gather_rows(emit: ControlCode, command: Command) -> str:
     dst, src, rows = (command.operands[name] for name in ("dst", "src", "rows"))
     direction = f"{'L' if src.is_local else 'S'}2{'L' if dst.is_local else 'S'}"
     other = scalar(emit, command.operands["other"], dst.dtype)
-    places = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
+    addresses = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
     layouts = f"{shape(emit, dst)}, {number(emit, src.shape[2])}"
     # NULL would mean another layout for the indices; the indices of a lane must have stride 1, even a single one
     steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, (*rows.strides[:2], 1, 1))}"
-    return f"tpu_gdma_h_gather_{direction}({places}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
+    return f"tpu_gdma_h_gather_{direction}({addresses}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
 
 
 def _fill(emit: ControlCode, command: Command) -> str:
@@ -91,10 +91,10 @@ def _fill(emit: ControlCode, command: Command) -> str:
 
 def _cast(emit: ControlCode, command: Command) -> str:
     dst, src = command.operands["dst"], command.operands["src"]
-    places = f"{address(emit, dst)}, {address(emit, src)}"
+    addresses = f"{address(emit, dst)}, {address(emit, src)}"
     layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, src)}"
     types = f"{data_type(emit, dst.dtype)}, {data_type(emit, src.dtype)}"
-    return f"tpu_bdc_cast({places}, {layouts}, {types}, {_ROUNDING[command.operands['rounding']]})"
+    return f"tpu_bdc_cast({addresses}, {layouts}, {types}, {_ROUNDING[command.operands['rounding']]})"
 
 
 def _iota_w(emit: ControlCode, command: Command) -> str:

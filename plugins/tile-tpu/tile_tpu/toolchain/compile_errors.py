@@ -38,8 +38,8 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
 def at(lines: list[str], number: int) -> str:
     """A line of the source for messages: ``line 12: text (from file.py:3)``. number: the line, from 1."""
     emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    place = user_line(lines, number)
-    return f"line {number}: {emitted}" + (f" (from {place})" if place else "")
+    users_line = user_line(lines, number)
+    return f"line {number}: {emitted}" + (f" (from {users_line})" if users_line else "")
 
 
 def user_line(lines: list[str], number: int) -> str:

@@ -24,13 +24,13 @@ _SPARE_BYTES = 16 << 20
 def installed(folder: str) -> str:
     """The folder in which the wheel is unpacked, below tilecore's folder for the target; "" where it is not unpacked,
     or a file is missing."""
-    place = Path(folder) / wheel.FOLDER
+    installation = Path(folder) / wheel.FOLDER
     try:
-        sizes = json.loads((place / MANIFEST).read_text())
-        whole = all((place / name).stat().st_size == size for name, size in sizes.items())
+        sizes = json.loads((installation / MANIFEST).read_text())
+        whole = all((installation / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError, AttributeError):
         return ""
-    return os.fspath(place) if whole else ""
+    return os.fspath(installation) if whole else ""
 
 
 def install(request: InstallRequest) -> str:
@@ -52,19 +52,19 @@ def install(request: InstallRequest) -> str:
             archive = fetch(folder / "fetched", request.progress)
         else:
             check(archive, request.progress)
-        place = unpack(archive, folder, request.progress)
+        installation = unpack(archive, folder, request.progress)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(folder) from None
         raise ToolchainError(f"{folder} cannot be written: {error.strerror or error}") from None
     if not request.archive:
         shutil.rmtree(folder / "fetched", ignore_errors=True)
-    return os.fspath(place)
+    return os.fspath(installation)
 
 
 def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
     """Unpacks the needed files of the wheel to ``folder``. Raises ToolchainError or OSError."""
-    place = folder / wheel.FOLDER
+    installation = folder / wheel.FOLDER
     staging = Path(tempfile.mkdtemp(dir=folder, prefix=f".unpacking-{os.getpid()}-"))
     try:
         with zipfile.ZipFile(archive) as whole:
@@ -79,31 +79,31 @@ def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
         if missing:
             raise ToolchainError(f"{archive.name} lacks {', '.join(missing)}", hint="download it again")
         (staging / MANIFEST).write_text(json.dumps(sizes))
-        _put(staging, place)
+        _put(staging, installation)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ToolchainError(f"{archive} is not a complete wheel: {error}", hint="download it again") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return place
+    return installation
 
 
-def _put(staging: Path, place: Path) -> None:
-    """Moves ``staging`` to ``place``; an old installation is moved away first and removed."""
-    if place.exists():
-        old = tempfile.mkdtemp(dir=place.parent, prefix=f".unpacking-{os.getpid()}-")
-        os.replace(place, Path(old) / "old")
-        os.replace(staging, place)
+def _put(staging: Path, installation: Path) -> None:
+    """Moves ``staging`` to ``installation``; an old installation is moved away first and removed."""
+    if installation.exists():
+        old = tempfile.mkdtemp(dir=installation.parent, prefix=f".unpacking-{os.getpid()}-")
+        os.replace(installation, Path(old) / "old")
+        os.replace(staging, installation)
         shutil.rmtree(old, ignore_errors=True)
     else:
-        os.replace(staging, place)
+        os.replace(staging, installation)
 
 
 def _sweep(folder: Path) -> None:
     """Removes the temporary folders of installations that were killed."""
-    for left in folder.glob(".unpacking-*"):
-        number = left.name.split("-")[1]
-        if number.isdigit() and not _is_running(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
+    for leftover in folder.glob(".unpacking-*"):
+        process = leftover.name.split("-")[1]
+        if process.isdigit() and not _is_running(int(process)):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _is_running(process: int) -> bool:

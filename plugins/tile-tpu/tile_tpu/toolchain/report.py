@@ -41,9 +41,9 @@ def _sdks(sdk_search: Search) -> Iterator[Found]:
         chips = ", ".join(sdk.chips())
         yield Found(f"SDK ({sdk.origin})", True, f"{sdk.root}: {chips}", sdk.version, "compile")
     if not sdk_search.sdks:
-        looked = "; ".join(f"nothing at {place}" for place in sdk_search.searched)
+        searched = "; ".join(f"nothing at {place}" for place in sdk_search.searched)
         unset = "PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT and TPUC_ROOT are not set"
-        yield Found("SDK", False, looked or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
+        yield Found("SDK", False, searched or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
     for error in sdk_search.problems:
         yield Found("SDK environment", False, f"{error.message}; {error.found}", "", "compile", error.hint or "")
     chip = sdk_search.variables.get("CHIP", "")
@@ -88,12 +88,12 @@ def _card(sdk_search: Search) -> Iterator[Found]:
         yield Found("libfirmware_core.a", True, where, archives[0].version, "compile for a card")
     else:
         yield Found("libfirmware_core.a", False, "in no SDK; the wheel has none", "", "compile for a card", _CARD_SDK)
-    library, looked = board_library()
+    library, searched = board_library()
     if library is not None:
         yield Found("card runtime", True, os.fspath(library), "", "run")
     else:
         fix = "install the driver and runtime of the card (tpuv7)"
-        yield Found("card runtime", False, ", ".join(looked) or "nowhere", "", "run", fix)
+        yield Found("card runtime", False, ", ".join(searched) or "nowhere", "", "run", fix)
     package = installed()
     words = package.problem()
     yield Found(

@@ -66,8 +66,8 @@ class Sdk:
 
     def include(self, chip: Chip) -> Path | None:
         """The folder of the chip's ``tpu_kernel.h``."""
-        places = (folder / _INCLUDE for folder in self._chip_folders(chip))
-        return next((p for p in places if (p / "tpu_kernel.h").is_file()), None)
+        folders = (folder / _INCLUDE for folder in self._chip_folders(chip))
+        return next((p for p in folders if (p / "tpu_kernel.h").is_file()), None)
 
     def firmware(self, chip: Chip) -> Firmware | None:
         """The files that code for a card is built with; None where one of them is missing."""

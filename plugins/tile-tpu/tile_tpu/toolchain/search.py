@@ -57,12 +57,12 @@ def search() -> Search:
             sdk_search.problems.append(error)
             continue
         _by_variables(sdk_search, variables, f" of {script}")
-    for place, origin in _packages():
-        sdk_search.add(in_wheel(place), origin)
+    for package, origin in _packages():
+        sdk_search.add(in_wheel(package), origin)
     return sdk_search
 
 
-def _by_variables(sdk_search: Search, variables: Mapping[str, str], whose: str) -> None:
+def _by_variables(sdk_search: Search, variables: Mapping[str, str], suffix: str) -> None:
     for name in ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP"):
         value = variables.get(name, "").strip()
         if not value:
@@ -70,14 +70,14 @@ def _by_variables(sdk_search: Search, variables: Mapping[str, str], whose: str) 
         sdk_search.variables.setdefault(name, value)
         path = Path(value).expanduser()
         if name == "PPL_PROJECT_ROOT":
-            sdk_search.add(path, name + whose)
+            sdk_search.add(path, name + suffix)
         elif name == "PPL_RUNTIME_PATH" and path.name == "deps":  # the release's folder deps
-            sdk_search.add(path.parent, name + whose)
+            sdk_search.add(path.parent, name + suffix)
         elif name == "TPUC_ROOT":  # the vendor's variable for an installed tpu_mlir
-            sdk_search.add(in_wheel(path), name + whose)
+            sdk_search.add(in_wheel(path), name + suffix)
         elif name == "SOPHGO_TPU_ROOT":
             for inner in (path, path / "3rdparty" / "sophgo_tpu"):
-                sdk_search.add(inner, name + whose)
+                sdk_search.add(inner, name + suffix)
 
 
 def _scripts(sdk_search: Search) -> Iterator[Path]:
@@ -103,8 +103,8 @@ def _packages() -> Iterator[tuple[Path, str]]:
         spec = importlib.util.find_spec("tpu_mlir")
     except (ImportError, ValueError):
         return
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        yield Path(place), "the package tpu_mlir"
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield Path(folder), "the package tpu_mlir"
 
 
 def find_cmodel(chip: Chip) -> CModel:

@@ -102,9 +102,9 @@ class _Reduction:
     def run(self) -> None:
         work, operator = self.work, self.operator
         keeps_nan = operator.keeps_nan and operator.is_float and operator.instruction in ("max", "min")
-        place = self._place() if self.call.clear and not keeps_nan else None
-        total = self._folded(operator, self.source, place)
-        if place is not None and total.buffer.same_as(place.buffer):
+        direct_target = self._direct_target() if self.call.clear and not keeps_nan else None
+        total = self._folded(operator, self.source, direct_target)
+        if direct_target is not None and total.buffer.same_as(direct_target.buffer):
             return
         if total.buffer.same_as(self.source.buffer):  # nothing was reduced
             total = self._copied(total)
@@ -118,8 +118,8 @@ class _Reduction:
             total = self._with_old(total, keeps_nan)
         store_result.put(work, total, self.target, self.replicated)
 
-    def _folded(self, operator: ReductionOperator, view: View, place: View | None) -> View:
-        """The reduced values, in the type of intermediate results. A pool may write its result to ``place``."""
+    def _folded(self, operator: ReductionOperator, view: View, direct_target: View | None) -> View:
+        """The reduced values, in the type of intermediate results. A pool may write its result to ``direct_target``."""
         work = self.work
         pooled = operator.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
         total = reduction_operators.prepare(work, operator, view, None if pooled else operator.total)
@@ -129,7 +129,7 @@ class _Reduction:
             if axis == N:
                 total = reduce_by_halving(work, plain, total, N)
             elif axis == W:
-                total = along_columns(work, plain, total, place if len(self.along) == 1 else None, spare)
+                total = along_columns(work, plain, total, direct_target if len(self.along) == 1 else None, spare)
             else:
                 total = along_rows(work, plain, total)
         return total
@@ -137,7 +137,7 @@ class _Reduction:
     def _is_one_group(self) -> bool:
         return constant_shape_of(self.source)[C] <= self.work.chip.lanes
 
-    def _place(self) -> View | None:
+    def _direct_target(self) -> View | None:
         """The target, where a pool can write its result there directly; else None."""
         target = self.work.normalized(self.target)
         fits = self.along == [W] and self.operator.pool is not None and not self.replicated
