@@ -1,4 +1,5 @@
-"""What several folders of tests share lies in ``tests/vendor``. With ``no_sdk`` a test sees no SDK of this machine."""
+"""The tests of several folders share the modules in ``tests/vendor``. With the fixture ``no_sdk`` a test finds no SDK
+of this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_RO
 @pytest.fixture(scope="session", params=["sim", "cmodel"])
 def backend(request: pytest.FixtureRequest) -> str:
     """The name of a simulator's execution backend; skips, with the reason, where it cannot run here."""
-    joined, target = manager.resolve("tpu")
-    presence = joined.adapters[request.param].available(target)
+    resolved, target = manager.resolve("tpu")
+    presence = resolved.adapters[request.param].available(target)
     if not presence.present:
         pytest.skip(presence.detail)
     return request.param

@@ -3,14 +3,14 @@
 ``torch_tpu``: a card, through SophGo's extension of torch. ``tpurt``: a card, through the vendor's runtime. ``sim``:
 tile-tpu's own simulator (``tile_tpu.simulated``). ``cmodel``: the vendor's simulator, on the host.
 
-What an artifact must say for them:
+They expect the following of an artifact:
 
 - ``source`` is the emitted C, ``binary`` the library built from it, ``binary_format`` "cmodel" or "firmware".
 - ``target`` names the chip (``-chip=``).
 - An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
-  characters. Its attribute ``cores`` is the number of work items of the launch, a core each (1 without it); the
-  code may count on exactly so many. bmlib's CModel launches one only, so kernels for more are refused there.
-- The struct of arguments is as ``tile_tpu.launch`` says; every work item gets a copy of it.
+  characters. Its attribute ``cores`` is the number of work items of the launch, one for each core (default: 1). The
+  code may depend on this number. bmlib's CModel launches one work item only and refuses kernels for more.
+- The struct of arguments has the layout that ``tile_tpu.launch`` describes. Every work item gets a copy of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CMODEL, FIRMWARE = "cmodel", "firmware"  # formats of binaries
 
 
 class CModelAdapter(KernelAdapter):
-    """The vendor's CModel: slow, and right to the bit. Tensors are the host's."""
+    """The vendor's CModel: slow, and exact to the bit. Tensors are in host memory."""
 
     name = "cmodel"
     device = HOST
@@ -54,7 +54,8 @@ class CModelAdapter(KernelAdapter):
         return (CMODEL,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Nothing runs yet; the CModel's process starts at the first call. Raises ToolchainError without an SDK."""
+        """Checks the kernels of the artifact. The process of the CModel starts at the first call. Raises ToolchainError
+        without an SDK."""
         from tile_tpu.cmodel.device import CModelDevice
         from tile_tpu.cmodel.kernel_files import kernel_library
 
@@ -72,11 +73,12 @@ class CModelAdapter(KernelAdapter):
         return LoadedKernel(launch, owner=kernels)
 
     def largest_run(self) -> int | None:
-        return 1 << 19  # some seconds
+        return 1 << 19  # takes some seconds
 
 
 class TpuRtAdapter(KernelAdapter):
-    """A card through tpuRt. Tensors are the host's: a call copies them there and back, and a timing includes that.
+    """A card through tpuRt. Tensors are in host memory: a call copies them to the card and back, and timings include
+    it.
 
     Not tested on hardware; the CModel's runtime has the same functions, and the same code drives both.
     """
@@ -101,7 +103,7 @@ class TpuRtAdapter(KernelAdapter):
         return (FIRMWARE,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Raises LaunchError when there is no card."""
+        """Opens the card and checks the kernels. Raises LaunchError where there is no card."""
         from tile_tpu.card.board import card_runtime
         from tile_tpu.card.execute import execute
         from tile_tpu.cmodel.kernel_files import kernel_library
@@ -128,7 +130,7 @@ class TpuRtAdapter(KernelAdapter):
 class TorchTpuAdapter(KernelAdapter):
     """A card through SophGo's torch_tpu, on its tensors and its current stream.
 
-    Not tested on hardware; ``tile_tpu.card.torch_tpu`` says what is not known of it.
+    Not tested on hardware; ``tile_tpu.card.torch_tpu`` describes what is not known.
     """
 
     name = "torch_tpu"
@@ -141,7 +143,7 @@ class TorchTpuAdapter(KernelAdapter):
         if chip.name not in ("bm1690", "sg2260e"):
             return Presence(False, f"torch_tpu launches kernels on BM1690 and SG2260E only, not on {chip.name}")
         package = installed()
-        problem = package.words()
+        problem = package.problem()
         return (
             Presence(False, f"{problem}; {FIX}") if problem else Presence(True, f"SophGo's torch_tpu {package.version}")
         )
@@ -150,7 +152,7 @@ class TorchTpuAdapter(KernelAdapter):
         return (FIRMWARE,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Raises LaunchError without SophGo's torch_tpu, UnsupportedError for a kernel with scalars."""
+        """Raises LaunchError without SophGo's torch_tpu, and UnsupportedError for a kernel with scalars."""
         from tile_tpu.card.torch_tpu import FIX, SCALARS_KNOWN, operation
         from tile_tpu.cmodel.kernel_files import kernel_library
 
@@ -159,9 +161,10 @@ class TorchTpuAdapter(KernelAdapter):
         ]
         if scalar_names and not SCALARS_KNOWN:
             raise UnsupportedError(
-                f"{artifact.name} takes scalars ({', '.join(scalar_names)}), which torch_tpu does not pass on",
+                f"{artifact.name} takes scalars, which torch_tpu does not pass to kernels",
+                found=f"scalars and sizes: {', '.join(scalar_names)}",
                 expected="a kernel that takes tensors of fixed shapes only",
-                hint='execution_backend="tpurt" passes them',
+                hint='use execution_backend="tpurt", which passes them',
             )
         try:
             run = operation()
@@ -217,5 +220,5 @@ def _row_major(shape: list[int]) -> list[int]:
 
 
 def adapters() -> list[KernelAdapter]:
-    """All of them, in the order in which ``auto`` tries them: a card, the vendor's simulator, ours."""
+    """All execution backends, in the order in which ``auto`` tries them: a card, the vendor's simulator, tile-tpu's."""
     return [TorchTpuAdapter(), TpuRtAdapter(), CModelAdapter(), SimulatorAdapter()]

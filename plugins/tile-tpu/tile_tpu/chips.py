@@ -1,9 +1,9 @@
-"""What the chips are: sizes, shapes, addresses, clocks. One frozen record each; everything else asks here.
+"""The chips: one frozen record for each, with its sizes, shapes, addresses and clocks.
 
-Sizes, shapes and addresses are what the vendor's CModel answers to ``tpu_npu_num()``, ``tpu_bank_num()``,
+Sizes, shapes and addresses are those that the vendor's CModel returns from ``tpu_npu_num()``, ``tpu_bank_num()``,
 ``tpu_eu_num()``, ``tpu_cube_shape()``, ``tpu_l2_sram_size()`` and so on (PPL 1.7.111). Clocks and bandwidths are those
-of the vendor's profiler (``tpu_mlir/python/profile_helper/<chip>_defs.py``); it has none for BM1684X's memory and for
-SG2260E, see ``ddr_gb_per_s``.
+of the vendor's profiler (``tpu_mlir/python/profile_helper/<chip>_defs.py``), which has none for the memory of BM1684X
+and for SG2260E (see the comments on their records).
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ class Chip:
     """One chip.
 
     arch: the vendor's code of the architecture, the name of its folder in the SDK.
-    cores: tensor processors that one launch may use. lanes: of a core ("NPU"s), each with memory of its own.
-    lane_bytes: local memory of a lane. banks: of a lane's memory, equal parts of it.
-    eu_bytes: what a lane's execution units take in one cycle; also the alignment of addresses and channels.
-    cube_rows, cube_columns: outputs of a matrix instruction that are worked on at once: a row in each lane,
-    ``cube_columns`` of its columns. cube_depth: {bits of an input: products of one output summed in a cycle}.
-    has_cube_shape: ``tpu_cube_shape`` exists. has_fp8: e4m3 and e5m2 are types of the tensor unit. mixed_selects: a
-    select compares elements of another width than those that it chooses.
-    l2_base, l2_bytes: the window of the SRAM that all cores share. global_base: the first address of DDR.
-    static_bytes: tables that the chip's functions read.
-    defines: macros that the vendor's headers want for it. runtime: "tpurt" or "bmlib", who launches.
-    vector_mhz, dma_mhz: clocks of the tensor unit and of DMA. ddr_gb_per_s: of one core, 10**9 bytes a second.
-    l2_gb_per_s: between a core and L2. beat_bytes: of the bus, in one cycle of DMA.
-    device_library: of the vendor's CModel.
+    cores: the tensor processors that one launch may use. lanes: the lanes ("NPU"s) of a core, each with its own memory.
+    lane_bytes: the local memory of a lane. banks: the equal banks into which it is divided.
+    eu_bytes: the bytes that a lane processes in one cycle; also the alignment of addresses and channels.
+    cube_rows, cube_columns: the outputs that a matrix instruction computes at once: one row in each lane, and
+    ``cube_columns`` columns. cube_depth: {bits of an input: products that one output accumulates in a cycle}.
+    has_cube_shape: ``tpu_cube_shape`` exists. has_fp8: the tensor unit supports e4m3 and e5m2. mixed_selects: a select
+    may compare elements of another width than the elements that it chooses.
+    l2_base, l2_bytes: the address window of the SRAM that all cores share. global_base: the first address of DDR.
+    static_bytes: the size of the memory with the coefficient tables of the chip's functions.
+    defines: the macros that the vendor's headers need for the chip. runtime: the runtime that launches kernels, "tpurt"
+    or "bmlib".
+    vector_mhz, dma_mhz: the clocks of the tensor unit and of DMA. ddr_gb_per_s: the bandwidth of one core to DDR, in
+    10**9 bytes per second. l2_gb_per_s: the bandwidth between a core and L2. beat_bytes: the bytes that the bus moves
+    in one DMA cycle. device_library: the name of the library of the vendor's CModel.
     """
 
     name: str
@@ -64,16 +65,16 @@ class Chip:
 
     @property
     def bank_bytes(self) -> int:
-        """Of one bank of a lane."""
+        """The bytes of one bank of a lane."""
         return self.lane_bytes // self.banks
 
     def lacks(self, dtype: str) -> bool:
-        """Whether its tensor unit only moves elements of this type, which others' work with."""
+        """Whether the tensor unit of this chip can move elements of this type, but not compute with them."""
         return not self.has_fp8 and dtype.startswith("float8")
 
     @property
     def launch_cores(self) -> int:
-        """Cores that one launch of a kernel runs on. bmlib's ``tpu_kernel_launch`` runs on one."""
+        """The cores that one launch of a kernel runs on; bmlib's ``tpu_kernel_launch`` runs on one."""
         return self.cores if self.runtime == "tpurt" else 1
 
     @property
@@ -86,7 +87,7 @@ class Chip:
         return dict(self.cube_depth)
 
     def eu_count(self, bits: int) -> int:
-        """Elements of ``bits`` (8, 16, 32; 4 counts as 8) that a lane works on in one cycle, ``tpu_eu_num``."""
+        """The elements of ``bits`` (8, 16, 32; 4 counts as 8) that a lane processes in one cycle: ``tpu_eu_num``."""
         return self.eu_bytes * 8 // max(bits, 8)
 
 
@@ -108,14 +109,14 @@ BM1690 = Chip(
     vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libtpuv7_emulator.so",
 )  # fmt: skip
-# clocks and bandwidth are BM1690's: the profiler has no record of its own for this chip
+# the profiler has no record for this chip, so clocks and bandwidths are those of BM1690
 SG2260E = Chip(
     "sg2260e", "tpub_7_1_e", cores=4, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True, **_NEWER,
     l2_base=0x1E6980000000, l2_bytes=0x3C0000, global_base=0, defines=("__sg2260e__", "__tpub_7_1_e__"),
     runtime="tpurt", vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libtpuv7.1_emulator.so",
 )  # fmt: skip
-# memory: the profiler has none; LPDDR4X-4266 on 128 bits is what the vendor's data sheet says, 68.3 GB/s, one core
+# the profiler has no memory bandwidth for this chip; the data sheet says LPDDR4X-4266 on 128 bits, 68.3 GB/s, one core
 BM1684X = Chip(
     "bm1684x", "tpu_6_0", cores=1, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=False, **_OLDER,
     l2_base=0x10000000, l2_bytes=0x1FB000, global_base=0x100000000, defines=("__bm1684x__",), runtime="bmlib",
@@ -134,7 +135,7 @@ CHIPS: dict[str, Chip] = {chip.name: chip for chip in (BM1690, SG2260E, BM1684X,
 
 
 def find_chip(name: str) -> Chip:
-    """The chip called ``name``; raises TargetError with the names that there are."""
+    """The chip called ``name``. Raises TargetError, which lists the supported names."""
     chip = CHIPS.get(name.lower())
     if chip is None:
         raise TargetError(

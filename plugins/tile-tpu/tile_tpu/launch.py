@@ -1,9 +1,9 @@
-"""Launches: the struct of arguments of each kernel of a call, and the host memory that goes to the device.
+"""Launches: the struct of arguments of each kernel of a call, and the host memory that is copied to the device.
 
 A kernel's struct has a field for each slot of an artifact, in order: tensors and workspaces as 64-bit addresses,
-scalars in their own type (bool and 8-bit floats a byte, 16-bit floats their bits), sizes in the type of their symbol;
-at C's natural alignment. ``Entry.attributes["fields"]`` has the types, ``"cores"`` the work items of the launch, each
-of which gets the same struct.
+scalars in their own type (bool and 8-bit floats as a byte, 16-bit floats as their bits), sizes in the type of their
+symbol. The fields have C's natural alignment. ``Entry.attributes["fields"]`` has the types of the fields, ``"cores"``
+the number of work items of the launch, each of which gets the same struct.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BY_BITS = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32, 64: cty
 
 @dataclass(frozen=True)
 class Call:
-    """One kernel of a launch. tensors, then scalars (of the fields' sizes) are the fields of its struct."""
+    """The launch of one kernel. The fields of its struct are the tensors, then the scalars (with the fields' sizes)."""
 
     symbol: str
     cores: int
@@ -32,7 +32,7 @@ class Call:
     scalars: Sequence[Any]
 
     def struct(self, addresses: Sequence[int]) -> bytes:
-        """The struct of one work item, with the tensors at these addresses of the device."""
+        """The struct of one work item. addresses: the device addresses of the tensors."""
         values = [*(ctypes.c_uint64(a) for a in addresses), *self.scalars]
         fields = [(f"f{i}", type(value)) for i, value in enumerate(values)]
         record = type("Arguments", (ctypes.Structure,), {"_fields_": fields})
@@ -40,8 +40,8 @@ class Call:
 
 
 def slots_of(artifact: Artifact, slots_address: int, grids_address: int) -> Iterator[Call]:
-    """The kernels to launch, in order, from what a launcher hands over (``tilecore.contract.adapter.LoadedKernel``).
-    Kernels without blocks are left out."""
+    """The kernels to launch, in order, from the slots and grids of a call (``tilecore.contract.adapter.LoadedKernel``).
+    Kernels with an empty grid are left out."""
     call = CallReader(artifact)(slots_address, grids_address)
     for launch in call.launches:
         entry = launch.entry
@@ -49,7 +49,7 @@ def slots_of(artifact: Artifact, slots_address: int, grids_address: int) -> Iter
 
 
 def cores_of(entry: Entry) -> int:
-    """Work items of the launch."""
+    """The number of work items of the launch."""
     return int(entry.attributes.get("cores", 1))
 
 
@@ -59,7 +59,7 @@ def _scalars(entry: Entry, values: Sequence[ScalarSlot], first: int) -> list[Any
 
 
 def call_of(artifact: Artifact, slots_address: int, grids_address: int) -> tuple[list[Block], list[Launch]]:
-    """The blocks and the launches of one call, from what a launcher hands over."""
+    """The blocks and the launches of one call, from its slots and grids."""
     calls = list(slots_of(artifact, slots_address, grids_address))
     if not calls:
         return [], []
@@ -77,9 +77,11 @@ def _launch(call: Call, blocks: Sequence[Block], homes: Sequence[int]) -> Launch
 
 
 def merged(tensors: Sequence[TensorSlot], scratch: Collection[str] = ()) -> tuple[list[Block], list[int]]:
-    """Blocks that hold the tensors, those that overlap in one, and for each tensor the number of its block.
+    """(the blocks of memory that contain the tensors, for each tensor the index of its block). Tensors that overlap are
+    in one block.
 
-    What a kernel may only partly write goes to the device first. scratch: names of memory that goes neither way.
+    Blocks are copied to the device even if a kernel only writes them, as it may not write all of a block. scratch: the
+    names of tensors that are not copied at all.
     """
     order = sorted(range(len(tensors)), key=lambda i: (tensors[i].address, -tensors[i].nbytes))
     groups: list[tuple[int, int, list[int]]] = []

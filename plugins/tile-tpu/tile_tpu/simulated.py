@@ -16,7 +16,7 @@ from tilecore.tensors.dlpack import HOST
 
 
 class SimulatorAdapter(KernelAdapter):
-    """Runs anywhere that there is a C compiler. The binary is the source itself."""
+    """Runs on every host with a C compiler. The artifact has no binary: the source is compiled when it is loaded."""
 
     name = SIMULATED
     device = HOST
@@ -32,7 +32,7 @@ class SimulatorAdapter(KernelAdapter):
         return Presence(True, f"{chip_of(target).name} simulated on the host, compiled by {compiler.version}")
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Compile the source for the host; what was compiled before is found on disk."""
+        """Compiles the source for the host, or takes the library from the cache on disk."""
         from tile_tpu.include import FOLDER
         from tile_tpu.simulate.build import compile_kernel
 
@@ -47,7 +47,7 @@ class SimulatorAdapter(KernelAdapter):
 
 
 class SimulatedLaunch:
-    """``launch(slots_address, grids_address, stream)``. ``reports``: of the newest call, one a kernel."""
+    """``launch(slots_address, grids_address, stream)``. reports: the reports of the last call, one for each kernel."""
 
     def __init__(self, artifact: Artifact, library: Any, chip: str) -> None:
         self.artifact = artifact

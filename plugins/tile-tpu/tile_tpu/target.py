@@ -1,4 +1,4 @@
-"""The target ``tpu``: chips, what they can do, and the device that is present. Neither TVM nor torch."""
+"""The target ``tpu``: its attributes, its capabilities, and detection of a card. Imports neither TVM nor torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = (
     "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
-# of the tensor unit: functions are not exact, numbers below the normal range are 0, there is no fused multiply-add
+# properties of the tensor unit: inexact functions, no subnormal numbers, no fused multiply-add
 _ROUNDING = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
 _FEATURES = ("atomics", "print", "device_assert", "dynamic_shapes", *_ROUNDING)
 _WITHOUT = "kernels run on tile-tpu's simulator"
@@ -25,7 +25,8 @@ CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
 
 def resolve(target: Target) -> Target:
-    """A chip that is not named is that of the vendor's variable CHIP, else the default; cores: 0 becomes all."""
+    """Fills in the attributes. Without ``-chip`` it is that of the vendor's variable CHIP, else the default chip.
+    ``-cores=0`` becomes all cores of the chip."""
     named = os.environ.get(CHIP_VARIABLE, "").strip()
     if named and named.lower() not in CHIPS and not target.get("chip"):
         raise TargetError(

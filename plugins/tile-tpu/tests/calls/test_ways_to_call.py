@@ -1,4 +1,4 @@
-"""What users do with a kernel, on the simulators: calls, profiler, files, many kernels at once, tuning."""
+"""The uses of a compiled kernel on the simulators: calls, profiler, files, many kernels at once, tuning."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_calls(kernel):
         assert out.shape == (72, 40)
         assert out.device.type == "cpu"
         torch.testing.assert_close(out, want, atol=1e-3, rtol=1e-3)
-    found = kernel(a.numpy(), b.numpy())
-    assert np.allclose(np.asarray(found), want.numpy(), atol=1e-3)
+    product = kernel(a.numpy(), b.numpy())
+    assert np.allclose(np.asarray(product), want.numpy(), atol=1e-3)
 
 
 def test_results_may_be_given_to_a_kernel_that_allocates_them(kernel):
@@ -98,11 +98,11 @@ def test_profiler(kernel):
 
 
 def test_do_bench_spares_simulators(backend):
-    """A large kernel runs as few times as can be, whatever was asked for."""
+    """On a simulator a large kernel runs as few times as possible, whatever the arguments say."""
     kernel = tilecore.compile(product(1024, 1024, 256, 256, 256), out_idx=[2], target="tpu", execution_backend=backend)
     calls = []
-    given = [torch.zeros(1024, 256).half(), torch.zeros(256, 1024).half()]
-    kernel.get_profiler().do_bench(lambda *_: calls.append(1), warmup=1000, rep=1000, input_tensors=given)
+    tensors = [torch.zeros(1024, 256).half(), torch.zeros(256, 1024).half()]
+    kernel.get_profiler().do_bench(lambda *_: calls.append(1), warmup=1000, rep=1000, input_tensors=tensors)
     assert 1 <= len(calls) <= 10
 
 
@@ -132,7 +132,7 @@ def test_par_compile(backend):
 
 
 def test_autotune(backend, monkeypatch, tmp_path):
-    """Configurations that do not fit are passed over, and the best of the others is right."""
+    """Configurations that do not fit are skipped, and the best of the others is right."""
     monkeypatch.setenv("TILECORE_AUTO_TUNING_DISABLE_CACHE", "1")
 
     @tilecore.autotune(configs=[{"depth": 32}, {"depth": 64}, {"depth": 1 << 18}], warmup=1, rep=1)

@@ -1,4 +1,4 @@
-"""A card through tpuRt: the same code as on the CModel, here on a runtime of the tests' own in this process."""
+"""A card through tpuRt. The code is the same as on the CModel; here it runs on a fake runtime in this process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def binary(tmp_path_factory):
 
 @pytest.fixture
 def card(monkeypatch, tmp_path):
-    """A machine with a card, whose runtime is the tests' own."""
+    """A machine with a card, whose runtime is a fake."""
     (tmp_path / "lib").mkdir()
     shutil.copyfile(runtime_library(), tmp_path / "lib" / board.NAME)
     # the kernels name it by the soname that they are linked with
@@ -76,20 +76,20 @@ def test_no_card(monkeypatch, tmp_path):
     monkeypatch.setattr(board, "USUAL", os.fspath(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", os.fspath(tmp_path / "here"))
     board._path.cache_clear()
-    found = TpuRtAdapter().available(TARGET)
-    assert not found.present
-    assert os.fspath(tmp_path / "here") in found.detail
+    presence = TpuRtAdapter().available(TARGET)
+    assert not presence.present
+    assert os.fspath(tmp_path / "here") in presence.detail
 
 
 def test_the_target_says_so(monkeypatch, card):
-    found = SPEC.detect()
-    assert (found.present, found.detail) == (True, "2 cards")
+    presence = SPEC.detect()
+    assert (presence.present, presence.detail) == (True, "2 cards")
     card.unlink()
     board._path.cache_clear()
-    found = SPEC.detect()
-    assert not found.present
-    assert f"no {board.NAME} that drives a card" in found.detail
-    assert "kernels run on tile-tpu's simulator" in found.detail
+    presence = SPEC.detect()
+    assert not presence.present
+    assert f"no {board.NAME} that drives a card" in presence.detail
+    assert "kernels run on tile-tpu's simulator" in presence.detail
 
 
 def test_the_cmodel_s_library_is_not_taken_for_a_card_s(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""SophGo's torch_tpu, told from others of its name, and launching through it on an operation of the tests' own."""
+"""SophGo's torch_tpu is told from another package of its name, and launches kernels through a fake operation."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def package(tmp_path, monkeypatch, author="", code="", jit=""):
 def test_not_installed():
     if torch_tpu.installed().folder is not None:
         pytest.skip("there is a torch_tpu")
-    found = TorchTpuAdapter().available(TARGET)
-    assert not found.present
-    assert "not installed" in found.detail
-    assert "not from PyPI" in found.detail
+    presence = TorchTpuAdapter().available(TARGET)
+    assert not presence.present
+    assert "not installed" in presence.detail
+    assert "not from PyPI" in presence.detail
 
 
 @pytest.mark.parametrize(("author", "jit"), [("sophgo", ""), ("", "torch.ops.my_ops.dynlib_execute(...)")])
 def test_sophgo_s(tmp_path, monkeypatch, author, jit):
     folder = package(tmp_path, monkeypatch, author, "raise RuntimeError('it is not to be imported')", jit)
-    found = torch_tpu.installed()
-    assert (found.folder, found.version, found.is_sophgo) == (folder, "2.1.0", True)
+    installed_package = torch_tpu.installed()
+    assert (installed_package.folder, installed_package.version, installed_package.is_sophgo) == (folder, "2.1.0", True)
     assert TorchTpuAdapter().available(TARGET).present
     assert not TorchTpuAdapter().available(TARGET.with_attributes(chip="bm1684x")).present
 
 
 def test_somebody_else_s(tmp_path, monkeypatch):
     package(tmp_path, monkeypatch, "Another Vendor")
-    found = TorchTpuAdapter().available(TARGET)
-    assert not found.present
-    assert "by Another Vendor, not SophGo's" in found.detail
+    presence = TorchTpuAdapter().available(TARGET)
+    assert not presence.present
+    assert "by Another Vendor, not SophGo's" in presence.detail
     with pytest.raises(LaunchError, match="not SophGo's"):
         TorchTpuAdapter().load(artifact())
 
@@ -82,8 +82,9 @@ def artifact(scalars=()):
 
 
 def test_kernels_with_numbers_are_refused():
-    with pytest.raises(UnsupportedError, match=r"takes scalars \(n\)"):
+    with pytest.raises(UnsupportedError, match="takes scalars") as caught:
         TorchTpuAdapter().load(artifact((ScalarParam("n", "int32"),)))
+    assert caught.value.found == "scalars and sizes: n"
 
 
 def test_a_launch(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ def workers():
 
 
 def state(pid):
-    """What /proc says a process does: "R", "S", "T" for stopped, "Z"; "" when it is gone."""
+    """The state of a process from /proc: "R", "S", "T" for stopped, "Z"; "" when it has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

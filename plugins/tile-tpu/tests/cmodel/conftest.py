@@ -1,4 +1,4 @@
-"""``device`` is a CModelDevice on a runtime of the tests' own, ``kernels`` a library for it."""
+"""``device`` is a CModelDevice on a fake runtime, ``kernels`` a library for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ sys.path.insert(0, os.fspath(Path(__file__).parent))
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     root = release(tmp_path_factory.mktemp("sdk"), "bm1690", libraries=True)
-    found = Sdk(root, "test").cmodel(BM1690)
-    assert found is not None
-    return found
+    cmodel = Sdk(root, "test").cmodel(BM1690)
+    assert cmodel is not None
+    return cmodel
 
 
 @pytest.fixture(scope="module")

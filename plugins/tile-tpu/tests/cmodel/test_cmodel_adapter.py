@@ -1,4 +1,4 @@
-"""Kernels in the language, on the vendor's CModels. Skipped without the wheel."""
+"""Kernels in the language on the vendor's CModels. Skipped without the wheel."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def scaled(X: T.Tensor((600,), "float32"), Y: T.Tensor((600,), "float32"), s: T.
 
 @pytest.fixture
 def installed():
-    known = any(entry.name == "tpu" for entry in entry_points(group="tilecore.backends"))
-    with contextlib.nullcontext() if known else manager.register(plugin, package="tile-tpu"):
+    is_registered = any(entry.name == "tpu" for entry in entry_points(group="tilecore.backends"))
+    with contextlib.nullcontext() if is_registered else manager.register(plugin, package="tile-tpu"):
         yield
     pool.close_all()
 
@@ -36,9 +36,9 @@ def installed():
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_kernel(chip):
-    found = CModelAdapter().available(Target("tpu", {"chip": chip}))
-    if not found.present:
-        pytest.skip(found.detail)
+    presence = CModelAdapter().available(Target("tpu", {"chip": chip}))
+    if not presence.present:
+        pytest.skip(presence.detail)
     kernel = tilecore.compile(scaled, target=f"tpu -chip={chip}", execution_backend="cmodel")
     assert kernel.artifact.entries[0].attributes["cores"] == min(4, CHIPS[chip].launch_cores)
     x, y = np.arange(600, dtype=np.float32), np.zeros(600, np.float32)
@@ -49,6 +49,6 @@ def test_a_kernel(chip):
 
 @pytest.mark.usefixtures("no_sdk")
 def test_without_an_sdk():
-    found = CModelAdapter().available(Target("tpu", {"chip": "bm1690"}))
-    assert not found.present
-    assert "tilecore toolchain install tpu" in found.detail
+    presence = CModelAdapter().available(Target("tpu", {"chip": "bm1690"}))
+    assert not presence.present
+    assert "tilecore toolchain install tpu" in presence.detail

@@ -1,4 +1,4 @@
-"""Life of the process that runs the CModel: its start, its rest, its end, forks and threads."""
+"""The process that runs the CModel: its start and end, how it stops between calls, forks and threads."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_a_warm_call_starts_nothing(device, kernels):
     assert min(times[1:]) < times[0] / 2, "the first one starts the process"
 
 
-def test_it_rests_between_calls(device, kernels):
-    """Threads of the vendor's runtime would take a processor all the time."""
+def test_it_is_stopped_between_calls(device, kernels):
+    """Otherwise busy threads of the vendor's runtime would use a whole processor."""
     for _ in range(2):
         run_scale(device, kernels)
         (worker,) = workers()
@@ -86,7 +86,7 @@ def _in_a_fork(files, kernels, parent_workers, answer):
         answer.put(repr(error))
 
 
-def test_a_fork_has_a_process_of_its_own(device, files, kernels):
+def test_a_fork_starts_its_own_process(device, files, kernels):
     run_scale(device, kernels)
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
@@ -121,8 +121,8 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.parametrize("entry", ["print_kernel", "hang_kernel"])
 def test_it_ends_with_its_parent(files, kernels, entry):
-    here = os.path.dirname(__file__)
-    path = [here, os.path.join(os.path.dirname(here), "vendor"), *sys.path]
+    folder = os.path.dirname(__file__)
+    path = [folder, os.path.join(os.path.dirname(folder), "vendor"), *sys.path]
     root = os.fspath(files.include.parents[5])
     program = PARENT.format(path=path, library=os.fspath(kernels.path), root=root, entry=entry)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
@@ -131,7 +131,7 @@ def test_it_ends_with_its_parent(files, kernels, entry):
     assert reaches(worker, "", "Z", seconds=120), state(worker)  # a loaded machine takes its time
 
 
-def test_few_processes_are_kept(device, files, kernels, tmp_path):
+def test_the_pool_is_limited(device, files, kernels, tmp_path):
     for number in range(pool.MOST + 2):
         slot = pool.slot(process.WorkerConfig("tpurt", os.fspath(files.runtime), (("NUMBER", str(number)),)))
         with slot.lock:
@@ -139,7 +139,7 @@ def test_few_processes_are_kept(device, files, kernels, tmp_path):
     assert len(workers()) == pool.MOST
 
 
-def test_folders_of_the_vendor_s_own_c_library_are_not_handed_on(monkeypatch, tmp_path, device, kernels):
+def test_folders_with_the_vendor_s_c_library_are_not_passed_on(monkeypatch, tmp_path, device, kernels):
     bad, good = tmp_path / "bad", tmp_path / "good"
     for folder in (bad, good):
         folder.mkdir()

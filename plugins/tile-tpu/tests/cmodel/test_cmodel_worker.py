@@ -1,4 +1,4 @@
-"""The process that runs the CModel, with a runtime of the tests' own for the vendor's: results, crashes, hangs."""
+"""The process that runs the CModel, with a fake runtime: results, crashes, hangs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_more_cores_than_it_launches_on(device, kernels):
     assert "-cores=1" in (caught.value.hint or "")
 
 
-def test_what_kernels_print_is_shown_and_nothing_else(device, kernels, capsys):
+def test_only_the_output_of_kernels_is_shown(device, kernels, capsys):
     run_scale(device, kernels)
     assert capsys.readouterr().out == ""
     run(device, kernels, "print_kernel", items=2)

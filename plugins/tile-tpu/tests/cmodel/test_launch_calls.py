@@ -1,4 +1,4 @@
-"""From the slots of a call to blocks and launches."""
+"""The blocks and launches of a call, from its slots."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def test_tensors_apart():
         ([(0, 100), (90, 200), (150, 160), (199, 300)], [(0, 300)]),
     ],
 )
-def test_what_overlaps_is_one_block(ranges, spans):
+def test_overlapping_tensors_share_a_block(ranges, spans):
     for order in (ranges, ranges[::-1]):
         tensors = [tensor(f"t{i}", *r) for i, r in enumerate(order)]
         blocks, homes = merged(tensors)
         assert sorted((b.host, b.host + b.nbytes) for b in blocks) == spans
-        for one, home in zip(tensors, homes, strict=True):
-            assert blocks[home].host <= one.address
-            assert one.address + one.nbytes <= blocks[home].host + blocks[home].nbytes
+        for slot, home in zip(tensors, homes, strict=True):
+            assert blocks[home].host <= slot.address
+            assert slot.address + slot.nbytes <= blocks[home].host + blocks[home].nbytes
 
 
-def test_where_memory_goes():
+def test_the_copies_of_blocks():
     blocks, _ = merged([tensor("x", 0, 8, "r"), tensor("y", 4, 12, "w"), tensor("s", 99, 120, "rw")], {"s"})
     assert [(b.name, b.copy_in, b.copy_out) for b in blocks] == [("x and y", True, True), ("s", False, False)]
 
@@ -66,7 +66,7 @@ def test_a_call():
     assert [(b.name, b.nbytes, b.copy_in) for b in blocks] == [("X", 12, True), ("W", 20, False)]
     assert [(x.entry, x.items) for x in launches] == [("a_kernel", 8), ("c_kernel", 1)]
     assert len(launches[0].arguments) == 32
-    filled = launches[0].filled([0xAABB, 0xCCDD])
+    filled = launches[0].with_addresses([0xAABB, 0xCCDD])
     want = np.zeros(1, np.dtype([("X", "u8"), ("W", "u8"), ("n", "i2"), ("s", "f8")], align=True))
     want[0] = (0xAABB, 0xCCDD, -3, 2.5)
     assert want.dtype.itemsize == 32

@@ -1,4 +1,4 @@
-"""The vendor's own CModels, of all chips: results, failures, several processes at once. Skipped without the wheel."""
+"""The vendor's CModels of all chips: results, failures, several processes at once. Skipped without the wheel."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ TPUKERNEL_FUNC_REGISTER(assertion_kernel)
 
 @pytest.fixture(params=[*CHIPS])
 def chip(request):
-    found = CHIPS[request.param]
+    chip_record = CHIPS[request.param]
     try:
-        find_cmodel(found)
+        find_cmodel(chip_record)
     except ToolchainError as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    return found
+    return chip_record
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_the_control_core(device):
     assert np.array_equal(out, x * 3)
 
 
-def test_what_a_kernel_prints(device, capsys):
+def test_the_output_of_a_kernel(device, capsys):
     kernels = library(device.chip, KERNELS)
     x = np.zeros(4, np.float32)
     device.run(kernels, *call("print_kernel", x, x.copy(), 0))
@@ -167,7 +167,7 @@ def test_a_hang(monkeypatch, device):
         device.run(kernels, *call("hang_kernel", x, x.copy(), 16))
 
 
-def test_what_a_kernel_returns(device):
+def test_the_return_value_of_a_kernel(device):
     if device.chip.runtime == "bmlib":
         pytest.skip("bmlib does not tell what a kernel returns")
     x = np.zeros(64, np.float32)
@@ -192,7 +192,8 @@ def test_nothing_is_left_behind(device):
 
 
 def test_sizes_go_up_and_down(device):
-    """Of calls, in one process and memory: what a larger one has left is not taken for a write outside of tensors."""
+    """Calls of different sizes use one process and its memory. What a larger call has left is not reported as a write
+    outside of tensors."""
     kernels = library(device.chip, KERNELS)
     sums = library(device.chip, KERNELS.replace("x[i] * args->scale", "x[i] + args->scale"))
     sizes = [10, 2_000_000, 10, 1, 70_000, 1023, 4_000_000, 1024, 300_000, 3]
@@ -222,24 +223,24 @@ def test_several_processes_at_once():
         find_cmodel(BM1690)
     except ToolchainError as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    here = Path(__file__).parent
-    program = PROGRAM.format(path=[str(here), str(here.parent / "vendor"), *sys.path])
+    folder = Path(__file__).parent
+    program = PROGRAM.format(path=[str(folder), str(folder.parent / "vendor"), *sys.path])
     started = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for _ in range(4)
     ]
     for process in started:
-        said, _ = process.communicate(timeout=300)
-        assert said == "all right\n"
+        output, _ = process.communicate(timeout=300)
+        assert output == "all right\n"
 
 
 @pytest.mark.parametrize("chip", ["bm1690"], indirect=True)
 def test_any_number_of_kernels(chip, device):
-    """The CModel's table of them has an end, and it aborts there: a process that is near it makes room for another."""
+    """The CModel aborts when its table of kernels is full, so a process that is nearly full is replaced."""
     source = '#include "tpu_kernel.h"\nint none(const void *p) { tpu_initialize(); tpu_poll(); return 0; }\n'
     source += "TPUKERNEL_FUNC_REGISTER(none)\n"
     binary = for_cmodel(source, chip, "none")
     x, out = np.zeros(4, np.float32), np.zeros(4, np.float32)
     for number in range(210):
-        one = kernel_library("none", binary + number.to_bytes(2, "little"), source)
-        device.run(one, *call("none", x, out, 0))
+        library = kernel_library("none", binary + number.to_bytes(2, "little"), source)
+        device.run(library, *call("none", x, out, 0))

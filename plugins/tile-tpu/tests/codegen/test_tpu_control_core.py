@@ -1,4 +1,4 @@
-"""What stays with the control core: structs of arguments, elements of tiles, kernels as a whole."""
+"""Code of the control core: structs of arguments, elements of tiles, whole kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _no_cache(tmp_path, monkeypatch):
 
 
 def both(func, *args):
-    """The kernel on the simulator and by the interpreter, on copies; the arrays and the kernel."""
+    """Runs the kernel on the simulator and in the interpreter, on copies of the arrays; returns the kernel."""
     kernel = tilecore.compile(func, target="tpu", execution_backend="sim")
     got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     kernel(*got)
@@ -52,7 +52,7 @@ def test_the_struct_of_arguments():
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "bool"])
 def test_elements_of_tiles(dtype):
-    """Indices that only the control core can follow, in tiles of rank 1 to 3."""
+    """Indices that only the control core supports, in tiles of rank 1 to 3."""
 
     @T.prim_func
     def kernel(x: T.Tensor((70, 5), dtype), p: T.Tensor((70,), "int32"), y: T.Tensor((2, 70, 5), dtype)):
@@ -69,12 +69,12 @@ def test_elements_of_tiles(dtype):
 
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((70, 5)) * 20).astype(dtype)
-    made = both(kernel, x, rng.permutation(70).astype(np.int32), np.zeros((2, 70, 5), dtype))
-    assert "ELEMENT(" in made.get_kernel_source()
+    compiled = both(kernel, x, rng.permutation(70).astype(np.int32), np.zeros((2, 70, 5), dtype))
+    assert "ELEMENT(" in compiled.get_kernel_source()
 
 
 def test_a_copy_in_every_lane_is_written_in_every_lane():
-    """A number for each column, set one by one and used with a tile's rows."""
+    """A replicated vector that is written element by element, and used with the rows of a tile."""
 
     @T.prim_func
     def kernel(x: T.Tensor((70, 24), "float32"), y: T.Tensor((70, 24), "float32")):
@@ -102,7 +102,7 @@ def test_names_that_c_or_the_vendor_has():
     both(kernel, np.arange(-4, 4, dtype=np.int32), np.zeros(8, np.int32), 2)
 
 
-def test_what_has_no_form_names_the_line():
+def test_the_error_for_an_unsupported_operation_names_the_line():
     @T.prim_func
     def kernel(y: T.Tensor((8,), "float32")):
         with T.Kernel(1):

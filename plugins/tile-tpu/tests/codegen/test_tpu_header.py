@@ -69,13 +69,13 @@ def library(tmp_path_factory):
     (folder / "all.c").write_text(_functions())
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-shared", "-fPIC"]
     command = ["gcc", *flags, f"-I{FOLDER}", f"-I{INCLUDE}", "all.c", "-o", "all.so", "-lm"]
-    made = subprocess.run(command, cwd=folder, text=True, capture_output=True)
-    assert made.returncode == 0, made.stderr
+    ended = subprocess.run(command, cwd=folder, text=True, capture_output=True)
+    assert ended.returncode == 0, ended.stderr
     return ctypes.CDLL(str(folder / "all.so"))
 
 
 def call(library, name: str, *arrays: np.ndarray) -> np.ndarray:
-    """The last array, written."""
+    """Calls a function of the library; returns the last array, which it writes."""
     getattr(library, name)(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays), ctypes.c_long(len(arrays[0])))
     return arrays[-1]
 
@@ -114,7 +114,7 @@ def test_floats_round_to_the_nearest(library, dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_doubles_round_once(library, dtype):
-    """Halfway between two values but for what a float cannot tell."""
+    """The numbers are near the middle between two values, by less than a float can represent."""
     kind, numpy_type, unsigned = NARROW[dtype]
     steps = np.arange(1, 2000, dtype=np.float64)
     fraction = 10 if dtype == "float16" else 7
@@ -163,7 +163,7 @@ def test_macros_take_each_other(library):
     assert library.bits(ctypes.c_longlong(-1), 1) == 6431
 
 
-def test_updates_give_what_was_there(library):
+def test_updates_return_the_old_value(library):
     value, half = ctypes.c_int(3), ctypes.c_uint16(0)
     assert library.updates(ctypes.byref(value), ctypes.byref(half)) == 43
     assert value.value == -7

@@ -1,5 +1,5 @@
-"""Every instruction as text: a compiler takes it, with the simulator's header and with the vendor's, and the vendor's
-library has each function (not as one of its stubs that only abort)."""
+"""The text of every instruction: it compiles with the simulator's header and with the vendor's, and the vendor's
+library has each function (not as a stub, which only aborts)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPE = (1, 70, 1, 40)
 
 
 class Bench:
-    """Emits commands on views that it makes."""
+    """Emits commands on views that it creates."""
 
     def __init__(self, chip: Chip = BM1690) -> None:
         self.chip = chip
@@ -149,7 +149,7 @@ PARTS = (_moves, _elements, _functions, _products, _control)
 
 @cache
 def everything(chip: Chip) -> str:
-    """A C file with all of it."""
+    """A C file with every instruction."""
     b = Bench(chip)
     for part in PARTS:
         part(b)
@@ -175,8 +175,8 @@ def test_all_instructions_are_tried(monkeypatch):
 def checked(source: str, *folders: Path, flags=()) -> None:
     """A compiler accepts the C text."""
     command = ["gcc", "-x", "c", "-std=gnu11", "-fsyntax-only", *STRICT, *flags, *(f"-I{f}" for f in folders), "-"]
-    found = subprocess.run(command, input=source, text=True, capture_output=True)
-    assert found.returncode == 0, found.stderr[:2000]
+    ended = subprocess.run(command, input=source, text=True, capture_output=True)
+    assert ended.returncode == 0, ended.stderr[:2000]
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=CHIPS)
@@ -185,22 +185,22 @@ def test_the_simulators_header_has_them(chip):
 
 
 def _wheel() -> Path | None:
-    """Where the vendor's wheel lies, unpacked."""
+    """The folder of the vendor's unpacked wheel."""
     folder = os.environ.get("TILECORE_TPU_MLIR")
     return Path(folder) if folder and Path(folder, "lib").is_dir() else None
 
 
 @pytest.fixture
 def wheel() -> Path:
-    found = _wheel()
-    if found is None:
+    folder = _wheel()
+    if folder is None:
         pytest.skip("TILECORE_TPU_MLIR does not name the vendor's wheel (tpu_mlir), unpacked")
-    return found
+    return folder
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=CHIPS)
 def test_the_vendors_header_and_library_have_them(wheel, chip):
-    """With the same types; and not as weak symbols, which are stubs."""
+    """The types must be the same, and the functions must not be weak symbols, which are stubs."""
     source = everything(chip)
     sdk = wheel / "cross_toolchains/ppl_compile/deps/chip" / chip.arch / "TPU1686/kernel/include"
     checked(source, FOLDER, sdk, flags=["-DUSING_CMODEL", *(f"-D{name}" for name in chip.defines)])
@@ -239,7 +239,7 @@ def test_strides_and_addresses():
         ((1, 8, 1, 1), (0, 16, 0, 0), 0, True),
     ],
 )
-def test_what_needs_no_strides(shape, strides, offset, aligned):
+def test_views_that_need_no_strides(shape, strides, offset, aligned):
     b = Bench()
     text = b.text("neg", b.local("float32", shape, offset, 0, strides), b.local("float32", shape))
     assert (", NULL, NULL, " in text) == aligned
@@ -247,10 +247,10 @@ def test_what_needs_no_strides(shape, strides, offset, aligned):
 
 def test_numbers_keep_their_side():
     b = Bench()
-    x, one = b.local("float32"), number("float32")
-    assert b.text("sub", x, one, x).startswith("tpu_bdc_fp_C_sub(a, a, SCALAR_F32(1.5f)")
-    assert b.text("sub", x, x, one).startswith("tpu_bdc_fp_sub_C(a, a, SCALAR_F32(1.5f)")
-    assert b.text("add", x, one, x).startswith("tpu_bdc_fp_add_C(")
+    x, scalar = b.local("float32"), number("float32")
+    assert b.text("sub", x, scalar, x).startswith("tpu_bdc_fp_C_sub(a, a, SCALAR_F32(1.5f)")
+    assert b.text("sub", x, x, scalar).startswith("tpu_bdc_fp_sub_C(a, a, SCALAR_F32(1.5f)")
+    assert b.text("add", x, scalar, x).startswith("tpu_bdc_fp_add_C(")
     y = b.local("int16")
     assert b.text("mul", y, y, number("int16")).endswith("DT_INT16, DT_INT16, DT_INT16, 0, RM_HALF_TO_EVEN, false);")
     assert "(a, a, -3, " in b.text("shift_right", y, y, number("int16"))
@@ -271,12 +271,12 @@ def test_numbers_keep_their_side():
         lambda b: b.text("mm", b.local("float32"), b.local("float16", lane=1), b.local("float16"), IntImm("bool", 0)),
     ],
 )
-def test_what_no_function_does_is_refused(wrong):
+def test_operands_that_no_function_takes_are_refused(wrong):
     with pytest.raises(UnsupportedError, match="has no form on target tpu"):
         wrong(Bench())
 
 
-def test_what_one_chip_lacks():
+def test_functions_that_one_chip_lacks():
     b = Bench(BM1684X)
     operands = b.local("float32", (1, 8, 1, 8)), b.local("float16", (1, 8, 1, 8)), b.local("float16", (1, 8, 1, 8))
     assert "tpu_bdc_fp_mm_R_trans(" in b.text("mm_nt", *operands, IntImm("bool", 0))

@@ -1,4 +1,4 @@
-"""Calls with arguments that are not what a kernel declares, and kernels that do not end."""
+"""Calls with arguments that do not match the kernel's declarations, and kernels that do not end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from asked_kernels import endless, halves
+from error_kernels import endless, halves
 
 import tilecore
 from tilecore.errors import ArgumentError, LaunchError
@@ -56,7 +56,7 @@ def test_too_few(kernel):
 
 @pytest.mark.parametrize("first", [1, 3, 31])
 def test_views_may_start_at_any_element(kernel, first):
-    """DMA takes any address, so views need no more than their type's alignment."""
+    """DMA accepts any address, so views need only the alignment of their type."""
     whole, out = torch.arange(80).half(), torch.zeros(80).half()
     kernel(whole[first : first + 33], out[first + 1 : first + 34])
     assert torch.equal(out[first + 1 : first + 34], whole[first : first + 33] + 1)
@@ -67,10 +67,10 @@ def test_views_may_start_at_any_element(kernel, first):
 def test_a_kernel_that_does_not_end(monkeypatch):
     monkeypatch.setenv("TILECORE_SIMULATE_TIMEOUT", "1")
     kernel = tilecore.compile(endless, target="tpu", execution_backend="sim")
-    ones, out = np.ones(4, np.int32), np.zeros(4, np.int32)
+    x, out = np.ones(4, np.int32), np.zeros(4, np.int32)
     start = time.monotonic()
     with pytest.raises(LaunchError, match=r"endless_kernel.*does not end") as caught:
-        kernel(ones, out)
+        kernel(x, out)
     assert time.monotonic() - start < 60
     assert "at most 1.0 s" in str(caught.value)
     assert "TILECORE_SIMULATE_TIMEOUT" in caught.value.hint

@@ -1,4 +1,4 @@
-"""Kernels that the chip cannot have, and what is slow there: said at the user's line."""
+"""Kernels that do not fit the chip, and slow kernels: errors and explain() name the user's line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
-from asked_kernels import product
+from error_kernels import product
 
 import tilecore
 import tilecore.language as T
@@ -36,13 +36,13 @@ def test_tiles_too_large_for_local_memory():
 
 
 def test_stages_that_do_not_fit_are_left_out():
-    """One copy of each tile is tried before a kernel is refused, and explain() says so."""
+    """A kernel is tried with one copy of each tile before it is refused; explain() reports it."""
     kernel = tilecore.compile(product(2560, 1280, stages=4), **SIM)
     assert "do not fit into local memory" in str(kernel.explain())
 
 
 @pytest.mark.parametrize(("dtype", "sums"), [("float64", "float64"), ("int64", "int64"), ("int16", "int32")])
-def test_types_that_the_matrix_unit_has_not_are_right_and_said_to_be_slow(dtype, sums):
+def test_types_without_a_matrix_product_are_right_and_reported_as_slow(dtype, sums):
     kernel = tilecore.compile(product(48, 24, dtype, sums), **SIM)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-9, 9, (48, 48)).astype(dtype) for _ in range(2))
@@ -159,9 +159,9 @@ def test_print_and_device_assert(capfd):
     kernel = tilecore.compile(talks, **SIM)
     x = np.array([1, 2, 3, 4], np.float32)
     kernel(x)
-    said = capfd.readouterr().out
-    assert "8" in said.splitlines()[0]
-    assert [line.split()[-1] for line in said.splitlines()[1:]] == ["2", "4", "6", "8"]
+    output = capfd.readouterr().out
+    assert "8" in output.splitlines()[0]
+    assert [line.split()[-1] for line in output.splitlines()[1:]] == ["2", "4", "6", "8"]
     assert x.tolist() == [2, 4, 6, 8]
     with pytest.raises(LaunchError, match="the first is positive") as caught:
         kernel(np.zeros(4, np.float32))

@@ -1,4 +1,4 @@
-"""Chips, tools and cards that are not there, and files that are broken: what the error says to do."""
+"""Missing chips, tools and cards, and broken files: the error says what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from asked_kernels import halves
+from error_kernels import halves
 from fake_vendor import edited, header, release
 from tile_tpu.target import resolve
 
@@ -23,7 +23,7 @@ from tilecore.target import Target
 
 @pytest.fixture
 def own_cache(monkeypatch, tmp_path):
-    """A kernel cache of the test's own; the simulator, which takes half a minute to build, stays where it is."""
+    """A kernel cache for this test. The simulator, which takes half a minute to build, stays in its cache."""
     libraries = build.library_folder()
     monkeypatch.setattr(build, "library_folder", lambda: libraries)
     monkeypatch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path / "cache"))
@@ -85,7 +85,7 @@ def test_no_sdk_for_a_card(backend):
 
 @pytest.mark.usefixtures("no_sdk", "own_cache")
 def test_nothing_to_run_with(monkeypatch):
-    """No card, no SDK, no compiler: the error for ``auto`` says what the smallest of them is."""
+    """Without card, SDK and compiler, the error for ``auto`` names the one that is easiest to install."""
     monkeypatch.setenv("PATH", "/nonexistent")
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
@@ -100,7 +100,7 @@ def test_nothing_to_run_with(monkeypatch):
 @pytest.mark.usefixtures("no_sdk", "own_cache")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 def test_an_sdk_whose_functions_are_others(monkeypatch, tmp_path):
-    """Code that calls them would compile where only the order of parameters has changed, and compute something else."""
+    """Where only the order of parameters differs, code that calls them would compile, and compute something else."""
     drifted = header(edited(r"\(tpu_gdma_cpy_S2L, (\w+), (\w+)\)", r"(tpu_gdma_cpy_S2L, \2, \1)"))
     root = release(tmp_path / "sdk", "bm1690", libraries=True, header=drifted)
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
@@ -126,7 +126,7 @@ def test_a_broken_cache_entry(own_cache):
 
 @pytest.mark.parametrize("command", ["doctor", "targets"])
 def test_the_command_line_without_anything(tmp_path, command):
-    """A machine without card and SDK is no broken one, and each missing thing says how to get it."""
+    """A machine without card and SDK is not broken, and each missing tool has a hint how to get it."""
     variables = ("PPL_", "TPUC_", "SOPHGO", "CROSS_", "CHIP", "LD_LIBRARY")
     env = {name: value for name, value in os.environ.items() if not name.startswith(variables)}
     env |= {"TILECORE_DATA_DIR": os.fspath(tmp_path), "COLUMNS": "400"}
@@ -138,10 +138,10 @@ def test_the_command_line_without_anything(tmp_path, command):
     if command == "targets":
         assert "no card" in line
         return
-    said = ended.stdout[ended.stdout.index(line) :]
-    assert "kernels run on tile-tpu's simulator" in said
-    missing = [line for line in said.splitlines() if line.startswith("  tool ") and ": missing" in line]
+    report = ended.stdout[ended.stdout.index(line) :]
+    assert "kernels run on tile-tpu's simulator" in report
+    missing = [line for line in report.splitlines() if line.startswith("  tool ") and ": missing" in line]
     assert len(missing) >= 5
-    assert said.count("= help:") >= len(missing)
-    assert "tilecore toolchain install tpu" in said
-    assert "not from PyPI" in said
+    assert report.count("= help:") >= len(missing)
+    assert "tilecore toolchain install tpu" in report
+    assert "not from PyPI" in report

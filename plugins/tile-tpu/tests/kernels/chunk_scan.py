@@ -29,11 +29,11 @@ def chunk_scan(
             seen = T.alloc_fragment((chunk, chunk), single)
             weights = T.alloc_fragment((chunk, chunk), dtype)
             rows, columns = T.alloc_fragment((chunk,), single), T.alloc_fragment((chunk,), single)
-            y, kept = T.alloc_fragment((chunk, dim), single), T.alloc_fragment((state, dim), single)
+            y, states = T.alloc_fragment((chunk, dim), single), T.alloc_fragment((state, dim), single)
             narrow = T.alloc_fragment((state, dim), dtype)
             whole, left = T.alloc_fragment((1,), single), T.alloc_fragment((chunk,), single)
             later = T.alloc_fragment((chunk, state), dtype)
-            T.clear(kept)
+            T.clear(states)
             for step in T.Pipelined(T.ceildiv(length, chunk), num_stages=stages):
                 T.copy(X[h, step * chunk : (step + 1) * chunk, :], x)
                 T.copy(B[step * chunk, 0], b)
@@ -48,7 +48,7 @@ def chunk_scan(
                 for i, j in T.Parallel(chunk, chunk):
                     weights[i, j] = T.if_then_else(i >= j, seen[i, j] * T.exp(rows[i] - columns[j]), 0)
                 # what the chunks before leave
-                T.copy(kept, narrow)
+                T.copy(states, narrow)
                 T.gemm(c, narrow, y, clear_accum=True)
                 for i, j in T.Parallel(chunk, dim):
                     y[i, j] *= T.exp(rows[i])
@@ -60,8 +60,8 @@ def chunk_scan(
                 for i, j in T.Parallel(chunk, state):
                     later[i, j] = b[i, j] * left[i]
                 for i, j in T.Parallel(state, dim):
-                    kept[i, j] *= T.exp(whole[0])
-                T.gemm(later, x, kept, transpose_A=True)
-            T.copy(kept, Last[h, :, :])
+                    states[i, j] *= T.exp(whole[0])
+                T.gemm(later, x, states, transpose_A=True)
+            T.copy(states, Last[h, :, :])
 
     return chunk_scan_kernel

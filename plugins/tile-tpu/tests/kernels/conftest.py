@@ -1,5 +1,5 @@
-"""The kernels lie beside this file and in examples/. Each test runs on our simulator, and on the vendor's where its
-wheel is; there both outputs are compared."""
+"""The kernels are in this folder and in examples/. Each test runs on tile-tpu's simulator, and on the vendor's where
+its wheel is installed; then the outputs of both are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path[:0] = [os.fspath(_HERE), os.fspath(_HERE.parents[3] / "examples")]
 
 @pytest.fixture(scope="session", autouse=True)
 def _private(tmp_path_factory: pytest.TempPathFactory):
-    """No cache but this session's; the simulator is built once in it."""
+    """A kernel cache for this session, in which the simulator is built once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path_factory.mktemp("cache")))
         yield

@@ -1,4 +1,4 @@
-"""C = A B, or C += A B, of matrices that lie as they are or turned."""
+"""C = A B, or C += A B, of matrices that may be transposed."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ def product(
     blocks: tuple[int, int, int] = (64, 64, 64),
     stages: int = 2,
 ) -> Any:
-    """A (m, k) and B (k, n) of ``dtype``; in ``form`` a T for each of them that lies turned. Sums in ``total``;
-    C (m, n) of ``out``. adds: C keeps what it has, and the product is added."""
+    """A (m, k) and B (k, n) of ``dtype``. form: a T for each of them that is transposed. The sums have the type
+    ``total``, C (m, n) the type ``out``. adds: the product is added to C."""
     out = out or total
     turned_a, turned_b = (letter == "T" for letter in form)
     block_m, block_n, block_k = blocks

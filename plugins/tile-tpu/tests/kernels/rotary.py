@@ -1,4 +1,5 @@
-"""Rotary positions (RoPE, Su et al. 2021): the two halves of a head turned by an angle of the position."""
+"""Rotary positions (RoPE, Su et al. 2021): the two halves of a head are rotated by an angle that depends on the
+position."""
 
 from typing import Any
 
@@ -6,7 +7,8 @@ import tilecore.language as T
 
 
 def rope(length: int, heads: int, dim: int, block: int = 64, dtype: str = "float16", stages: int = 2) -> Any:
-    """Y = X (length, heads, dim) turned: cos and sin (length, dim / 2) of position times frequency."""
+    """Y = X (length, heads, dim) rotated. The tables of cos and sin (length, dim / 2) are of position times
+    frequency."""
     half = dim // 2
 
     @T.prim_func

@@ -1,4 +1,4 @@
-"""The largest value, or the sum, of every row of a matrix; a block has some rows, and visits them in pieces."""
+"""The maximum, or the sum, of every row of a matrix. A block has some rows, and reads them in pieces."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Runs a kernel on a simulator, holds its outputs to numpy's in float64, and its code to the tensor unit and DMA."""
+"""Runs a kernel on a simulator, compares its outputs with numpy in float64, and checks that its code uses the tensor
+unit and DMA."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import tilecore
 
 
 def normal(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
-    """Values around 0; integers of the whole range."""
+    """Values around 0; for integers, values of the whole range."""
     kind, rng = element(dtype), np.random.default_rng(seed)
     if kind.kind in "iu":
         return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind)
@@ -24,7 +25,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def empty(dtype: str, *shape: int) -> np.ndarray:
-    """What a kernel has to write all of: a value that no test expects."""
+    """An output that the kernel must write completely: it contains a value that no test expects."""
     return np.full(shape, 99, element(dtype))
 
 
@@ -48,8 +49,8 @@ def run(
     kernel, mine = _outputs("sim", func, arrays, want)
     if backend == "cmodel":
         kernel, theirs = _outputs("cmodel", func, arrays, want)
-        for position, own in mine.items():
-            near(theirs[position], wide(own), between, f"parameter {position}: CModel and simulator")
+        for position, values in mine.items():
+            near(theirs[position], wide(values), between, f"parameter {position}: CModel and simulator")
     else:
         no_element_by_element(kernel)
     for position, expected in want.items():
@@ -59,30 +60,30 @@ def run(
 
 def _outputs(backend: str, func: Any, arrays: Any, want: Any) -> tuple[Any, dict[int, np.ndarray]]:
     kernel = tilecore.compile(func, target="tpu", execution_backend=backend)
-    given = [array.copy() for array in arrays]
-    kernel(*given)
-    return kernel, {position: given[position] for position in want}
+    arguments = [array.copy() for array in arrays]
+    kernel(*arguments)
+    return kernel, {position: arguments[position] for position in want}
 
 
-def near(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> None:
+def near(got: np.ndarray, want: np.ndarray, tolerance: float, name: str) -> None:
     if tolerance:
-        np.testing.assert_allclose(wide(got), wide(want), rtol=tolerance, atol=tolerance, err_msg=what)
+        np.testing.assert_allclose(wide(got), wide(want), rtol=tolerance, atol=tolerance, err_msg=name)
     else:
-        np.testing.assert_array_equal(wide(got), wide(want), err_msg=what)
+        np.testing.assert_array_equal(wide(got), wide(want), err_msg=name)
 
 
 def no_element_by_element(kernel: Any) -> None:
     """Every loop nest and tile operation is commands of the tensor unit, the matrix unit or DMA."""
-    told = kernel.explain().data
-    left = [row for row in told.get("nests", []) if row["by"] != "tensor unit"]
+    report = kernel.explain().data
+    left = [row for row in report.get("nests", []) if row["by"] != "tensor unit"]
     assert not left, left
     units = {"gemm": "matrix unit", "reduce": "tensor unit", "cumsum": "tensor unit"}
-    for row in told.get("tile_ops", []):
+    for row in report.get("tile_ops", []):
         if row["op"] in units:
             assert row["implementation"] == units[row["op"]], row
     assert "ELEMENT(" not in kernel.get_kernel_source()
 
 
 def reports(kernel: Any) -> list[Any]:
-    """Of the newest call on our simulator, one for each ``T.Kernel``."""
+    """The reports of the last call on tile-tpu's simulator, one for each ``T.Kernel``."""
     return kernel.loaded.owner.reports

@@ -1,4 +1,4 @@
-"""Attention and chunk scans: against numpy in float64."""
+"""Attention and chunk scans, compared with numpy in float64."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_chunk_scan(backend: str, length: int, heads: int, dim: int, state: int)
     x = normal("float16", heads, length, dim)
     b, c = ((normal("float16", length, state, seed=s) / state**0.25).astype(np.float16) for s in (1, 2))
     decay = -np.abs(normal("float32", heads, length, seed=3)) / 4
-    kept, rows = np.zeros((heads, state, dim)), []
+    states, rows = np.zeros((heads, state, dim)), []
     for t in range(length):
-        kept = np.exp(wide(decay)[:, t, None, None]) * kept + wide(b)[t][:, None] * wide(x)[:, t, None, :]
-        rows.append(wide(c)[t] @ kept)
+        states = np.exp(wide(decay)[:, t, None, None]) * states + wide(b)[t][:, None] * wide(x)[:, t, None, :]
+        rows.append(wide(c)[t] @ states)
     arrays = [x, b, c, decay, empty("float16", heads, length, dim), empty("float32", heads, state, dim)]
-    run(backend, chunk_scan(length, heads, dim, state), arrays, {4: np.stack(rows, 1), 5: kept}, 1e-2, 1e-2)
+    run(backend, chunk_scan(length, heads, dim, state), arrays, {4: np.stack(rows, 1), 5: states}, 1e-2, 1e-2)

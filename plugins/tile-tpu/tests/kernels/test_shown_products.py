@@ -13,7 +13,8 @@ SIZES = ((1, 1, 1), (130, 100, 70), (257, 65, 129), (64, 128, 192))  # M, N, K
 
 
 def operands(m: int, n: int, k: int, form: str, dtype: str, whole: bool):
-    """A and B as they lie, and their product. whole: of small whole numbers, whose sums are exact in float32."""
+    """A and B as they are in memory, and their product. whole: the operands are small integers, whose sums are exact in
+    float32."""
     a, b = normal(dtype, m, k), normal(dtype, k, n, seed=1)
     if whole:
         a, b = (np.random.default_rng(0).integers(-7, 8, x.shape).astype(x.dtype) for x in (a, b))

@@ -1,4 +1,5 @@
-"""Reductions, softmax and norms of rows, rotary positions, gated activations, routing: against numpy in float64."""
+"""Reductions, softmax and norms of rows, rotary positions, gated activations and routing, compared with numpy in
+float64."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def test_reduce_max(backend: str, rows: int, columns: int, dtype: str) -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(8192, 8192), (130, 1020), (70, 33), (1, 1)])
 def test_reduce_sum(backend: str, rows: int, columns: int) -> None:
-    """Of whole numbers, whose sums are exact whatever their order. 8192 rows take the CModel 12 s: it gets 1024."""
+    """The sums are of integers, and exact in any order. The CModel takes 12 s for 8192 rows, so it gets 1024."""
     rows = min(rows, 1024) if backend == "cmodel" else rows
     x = np.random.default_rng(0).integers(-99, 100, (rows, columns), np.int16).astype(np.float32)
     want = x.sum(1, dtype=np.float64)

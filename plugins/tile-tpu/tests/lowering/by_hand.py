@@ -1,4 +1,4 @@
-"""Short ways to write kernels of commands by hand."""
+"""Helpers to write kernels of commands by hand."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def tensor(name: str, elements: int = 1 << 16, dtype: str = "float32") -> Var:
 
 
 def tile(buffer: Var, rows: Any = LANES, columns: Any = 64, offset: Any = 0) -> View:
-    """Rows in lanes."""
+    """A view of a tile with its rows in lanes."""
     return View(buffer, 0, offset, (1, rows, 1, columns), (64, 64, 64, 1))
 
 
 def piece(buffer: Var, offset: Any = 0, rows: Any = LANES, columns: Any = 64) -> View:
-    """Of a tensor with rows of 64."""
+    """A view of a part of a tensor with rows of 64."""
     return View(buffer, 0, offset, (1, rows, 1, columns), (4096, 64, 64, 1))
 
 

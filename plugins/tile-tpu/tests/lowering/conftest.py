@@ -1,4 +1,4 @@
-"""The tests of the lowering import what they share from this folder."""
+"""The tests of the lowering share the modules in this folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A tiny model of a core: runs commands on numpy, one after the other or engine by engine within a parallel region.
+"""A small model of a core. It runs commands on numpy in order; in a parallel region, one engine after the other.
 
-Local memory is one array for each buffer, [lane, element]; what nothing has written is NaN. ``order`` says which engine
-goes first in a parallel region ("tensor unit" or "dma"): a right pipeline gives the same in both. Waits of the control
-core are checked: it may not look at memory that commands since the last poll touch.
+Local memory is one array [lane, element] for each buffer; unwritten elements are NaN. ``order`` is the engine that runs
+first in a parallel region ("tensor unit" or "dma"): a correct pipeline gives the same results for both. The model
+checks that the control core waits: it must not access memory that commands since the last poll access.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _BINARY = {
 
 @dataclass
 class Machine:
-    """memory: of tensors by name, flat arrays. lanes: of local memory. core: this one's number."""
+    """memory: the tensors by name, as flat arrays. lanes: the lanes of local memory. core: the index of this core."""
 
     memory: dict[str, np.ndarray]
     lanes: int = 64
@@ -133,28 +133,28 @@ class Machine:
         elif isinstance(node, AttrStmt):
             self.run(node.body)
         elif isinstance(node, BufferStore):
-            made = self.value(node.value)
+            value = self.value(node.value)
             self._changes(str(node.buffer.name))
-            self.memory[str(node.buffer.name)][self.value(node.indices[0])] = made
+            self.memory[str(node.buffer.name)][self.value(node.indices[0])] = value
         elif isinstance(node, Evaluate):
             self._evaluate(node)
         else:
             raise NotImplementedError(str(node))
 
     def _evaluate(self, node: Evaluate) -> None:
-        found = as_command(node)
-        if found is not None:
-            self._command(found)
+        command = as_command(node)
+        if command is not None:
+            self._command(command)
         elif op_name(node.value) == SET_ELEMENT:
             buffer, lane, offset, value = node.value.args
-            made = self.value(value)
+            element_value = self.value(value)
             self._changes(str(buffer.name))
-            self.local[buffer][self.value(lane), self.value(offset)] = made
+            self.local[buffer][self.value(lane), self.value(offset)] = element_value
         elif not isinstance(node.value, IntImm):
             self.value(node.value)
 
-    def _command(self, found: Command) -> None:
-        name = found.instruction.name
+    def _command(self, command: Command) -> None:
+        name = command.instruction.name
         self.commands.append(name)
         if name == "parallel_start":
             assert self.region is None
@@ -166,7 +166,7 @@ class Machine:
             for engine in self.order:
                 for each, values in region:
                     if each.instruction.engine == engine:
-                        self._carry_out(each, values)
+                        self._execute(each, values)
         elif name == "poll":
             self.polls += 1
             self.pending_reads.clear()
@@ -174,13 +174,13 @@ class Machine:
         elif name in ("flush_cache", "invalidate_cache"):
             pass
         else:
-            values = {key: self._operand(operand) for key, operand in found.operands.items()}
-            self.pending_reads |= {str(v.buffer.name) for v in found.read()}
-            self.pending_writes |= {str(v.buffer.name) for v in found.written()}
+            values = {key: self._operand(operand) for key, operand in command.operands.items()}
+            self.pending_reads |= {str(v.buffer.name) for v in command.read()}
+            self.pending_writes |= {str(v.buffer.name) for v in command.written()}
             if self.region is not None:
-                self.region.append((found, values))
+                self.region.append((command, values))
             else:
-                self._carry_out(found, values)
+                self._execute(command, values)
 
     def _operand(self, operand: Any) -> Any:
         if isinstance(operand, str):
@@ -219,20 +219,22 @@ class Machine:
         array, places = self._places(view)
         array[places] = value
 
-    def _carry_out(self, found: Command, given: dict[str, Any]) -> None:
-        name = found.instruction.name
-        get = {key: self._get(operand) for key, operand in given.items()}
+    def _execute(self, command: Command, operands: dict[str, Any]) -> None:
+        name = command.instruction.name
+        get = {key: self._get(operand) for key, operand in operands.items()}
         if name in ("load", "store", "move_global", "shift", "copy"):
-            self._put(given["dst"], get["src"])
+            self._put(operands["dst"], get["src"])
         elif name == "fill":
-            self._put(given["dst"], get["value"])
+            self._put(operands["dst"], get["value"])
         elif name == "load_table":
-            self._put(given["table"], 1.0)
+            self._put(operands["table"], 1.0)
         elif name in ("add", "sub", "mul"):
-            self._put(given["dst"], {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name](get["a"], get["b"]))
+            self._put(
+                operands["dst"], {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name](get["a"], get["b"])
+            )
         elif name == "mm":
-            made = get["a"][0, :, 0, :] @ get["b"][0, :, 0, :]
-            before = get["c"] if given["accumulate"] else 0
-            self._put(given["c"], made[None, :, None, :] + before)
+            product = get["a"][0, :, 0, :] @ get["b"][0, :, 0, :]
+            before = get["c"] if operands["accumulate"] else 0
+            self._put(operands["c"], product[None, :, None, :] + before)
         else:
             raise NotImplementedError(name)

@@ -1,4 +1,4 @@
-"""Loops to pipeline, and a check that a pipelined kernel gives what it gave before, in any order of the engines."""
+"""Loops to pipeline, and a check that a pipelined kernel has the same results in any order of the engines."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ def results(func, order=("tensor unit", "dma"), strict=False, values=()):
 
 
 def check(func, env=None, values=()):
-    """Runs before and after, with either engine first; the pipelined kernel and its machine."""
+    """Runs the kernel before and after the pass, with either engine first. Returns the pipelined kernel and its
+    machine."""
     env = environment() if env is None else env
-    wanted, _ = results(func, values=values)
-    made = run(PIPELINE_DMA, func, env)
+    expected, _ = results(func, values=values)
+    pipelined_func = run(PIPELINE_DMA, func, env)
     last = None
     for order in (("tensor unit", "dma"), ("dma", "tensor unit")):
-        found, last = results(made, order, values=values)
-        for name in wanted:
-            assert np.array_equal(wanted[name], found[name], equal_nan=True), name
-    ready = run(ORDER_ENGINES, run(PLAN_LOCAL, made, env), env)
-    found, _ = results(ready, strict=True, values=values)
-    for name in wanted:
-        assert np.array_equal(wanted[name], found[name], equal_nan=True), name
-    return made, last, env
+        actual, last = results(pipelined_func, order, values=values)
+        for name in expected:
+            assert np.array_equal(expected[name], actual[name], equal_nan=True), name
+    ready = run(ORDER_ENGINES, run(PLAN_LOCAL, pipelined_func, env), env)
+    actual, _ = results(ready, strict=True, values=values)
+    for name in expected:
+        assert np.array_equal(expected[name], actual[name], equal_nan=True), name
+    return pipelined_func, last, env
 
 
 def product(*, total=C):
@@ -63,7 +64,7 @@ def product(*, total=C):
 
 
 def summed(*step, tiles=(A, C), params=(X, Y, Z), **options):
-    """A loop that adds to C, which is cleared before and stored after it."""
+    """A loop that adds to C, which is cleared before the loop and stored after it."""
     clear, keep = do("fill", tile(C), ZERO), do("store", at(Z, 0), tile(C))
     return kernel(list(params), *alloc(*tiles), clear, pipelined(*step, **options), keep)
 

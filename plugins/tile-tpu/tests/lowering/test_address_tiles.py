@@ -1,4 +1,4 @@
-"""address_tiles: loads and stores of tiles that are left become elements of local memory, at a lane and an offset."""
+"""address_tiles: the remaining loads and stores of tiles become accesses of local memory, at a lane and an offset."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_bool_is_a_byte():
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "int4", "int64", "float8_e4m3fn"])
 def test_other_types_are_taken_as_they_are(dtype):
-    """Of four bits too: local memory has a byte for each of its elements."""
+    """Also elements of four bits: each takes a byte of local memory."""
 
     @T.prim_func
     def kernel(X: T.Tensor((8,), "float32")):
@@ -174,7 +174,7 @@ def test_other_types_are_taken_as_they_are(dtype):
 
 
 def replicated(use):
-    """``use(X, v, w, n)``: every lane has a copy of ``v``, and an element of ``w``."""
+    """``use(X, v, w, n)``: ``v`` is replicated in every lane, ``w`` has one element in each lane."""
 
     @T.prim_func
     def kernel(X: T.Tensor((8, 16), "int32"), n: T.int32):
@@ -310,7 +310,7 @@ def test_copies_are_in_all_lanes_of_the_chip():
 
 
 def test_views_are_other_names_of_the_local_memory():
-    """Row-major in lane 0, views of views too."""
+    """Row-major in lane 0, also for views of views."""
 
     @T.prim_func
     def kernel(X: T.Tensor((8,), "float32"), n: T.int32):
@@ -374,7 +374,7 @@ def addressed(*body, layouts=True):
 
 
 @pytest.mark.parametrize("layouts", [True, False])
-def test_a_new_tile_gets_a_layout_of_its_own(layouts):
+def test_a_tile_without_a_layout_gets_one(layouts):
     a, v = tile("a", 128, 8), tile("v", 100)
     assert addressed(AllocBuffer(a), AllocBuffer(v), set_to(a, 65, 1), set_to(v, 65), layouts=layouts) == lines(
         """

@@ -1,6 +1,7 @@
-"""assign_layouts: the layout of each tile, by its shape and by what it is used with, and the memory that it needs.
+"""assign_layouts: the layout of each tile, by its shape and the tiles that it is used with, and the memory that it
+needs.
 
-A lane of the default chip works on 64 bytes at a time: rows take a multiple of 16 float32.
+A lane of the default chip processes 64 bytes at a time, so rows take a multiple of 16 float32.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def layouts(func, target="tpu"):
 
 
 def kinds(use, **options):
-    found = layouts(kernel_of(use, **options))
-    return {name: layout.kind for name, layout in found.items()}
+    layout_of = layouts(kernel_of(use, **options))
+    return {name: layout.kind for name, layout in layout_of.items()}
 
 
 @T.macro
@@ -53,8 +54,8 @@ def unused(X, t, v, w):
 # -- what the pass leaves -----------------------------------------------------------------------------------------
 
 
-def test_local_memory_stands_beside_each_tile():
-    """The tile itself stays for the passes after; address_tiles takes it away."""
+def test_each_tile_gets_a_local_buffer():
+    """The tile stays for the next passes; address_tiles removes it."""
 
     @T.prim_func
     def kernel(X: T.Tensor((8, 20), "float32")):
@@ -233,7 +234,7 @@ def copied_to_a_column(X, t, v, w):
     ],
 )
 def test_a_vector_follows_the_tile_that_it_is_used_with(use, kind):
-    """Rows are more than lanes: alone it would be partitioned over the lanes."""
+    """There are more rows than lanes: without the tile the vector would be partitioned over the lanes."""
     assert kinds(use, rows=130, size=130)["v"] == kind
 
 
@@ -335,7 +336,7 @@ def summed(X, t, v, w):
     ],
 )
 def test_vectors_without_a_tile(use, size, kind):
-    """In equal parts where there are more elements than lanes, and loops go over all of them."""
+    """They are partitioned where there are more elements than lanes, and loops cover all elements."""
     assert kinds(use, size=size)["v"] == kind
 
 
@@ -364,12 +365,12 @@ def pointed_at(X, t, v, w):
     T.evaluate(T.call_extern("handle", "f", T.address_of(t[1, 2])))
 
 
-def test_buffers_with_views_lie_in_one_lane():
-    """Also where tiles would want vectors in other lanes; the views themselves are no memory of their own."""
-    found = layouts(kernel_of(viewed))
-    assert {name: layout.kind for name, layout in found.items()} == {"t": "flat", "v": "flat", "w": "lane"}
-    assert (found["t"].strides, found["t"].elements) == ((16, 1), 1024)
-    assert (found["v"].strides, found["v"].elements) == ((1,), 64)
+def test_buffers_with_views_are_in_one_lane():
+    """Also where tiles would need vectors in other lanes. The views have no memory of their own."""
+    layout_of = layouts(kernel_of(viewed))
+    assert {name: layout.kind for name, layout in layout_of.items()} == {"t": "flat", "v": "flat", "w": "lane"}
+    assert (layout_of["t"].strides, layout_of["t"].elements) == ((16, 1), 1024)
+    assert (layout_of["v"].strides, layout_of["v"].elements) == ((1,), 64)
 
 
 def test_buffers_whose_address_is_taken_lie_in_one_lane():
@@ -380,7 +381,7 @@ def test_buffers_whose_address_is_taken_lie_in_one_lane():
 
 
 def test_a_size_that_is_not_known_is_refused():
-    """The language refuses it at the user's line; a pass of another package may make such a tile."""
+    """The language refuses it at the user's line, but a pass of another package may create such a tile."""
     tile = tirx.decl_buffer([const(4, "int32"), Var("n", "int32")], "float32", "tile", scope="shared", layout=None)
     func = PrimFunc([], seq([AllocBuffer(tile)])).with_attr("global_symbol", "made")
     with pytest.raises(UnsupportedError, match="tile has a size that is not a compile-time constant") as caught:

@@ -1,4 +1,4 @@
-"""Placing pieces of memory: none over another that lives at the same time, and few in one bank."""
+"""The allocation of local memory: buffers with overlapping live ranges do not overlap, and few share a bank."""
 
 from __future__ import annotations
 
@@ -22,33 +22,37 @@ def problems(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(problems(), st.integers(1, 24))
-def test_pieces_that_live_together_never_overlap(problem, banks):
+def test_buffers_with_overlapping_live_ranges_never_overlap(problem, banks):
     requests, pairs = problem
     memory = Memory(512 * banks, 64, 512)
-    found = allocate(requests, pairs, memory)
-    if found is None:
+    addresses = allocate(requests, pairs, memory)
+    if addresses is None:
         assert peak_bytes(requests) * 2 > memory.size  # nothing much smaller is refused
         return
-    for i, (request_, address) in enumerate(zip(requests, found, strict=True)):
+    for i, (request_, address) in enumerate(zip(requests, addresses, strict=True)):
         assert address % 64 == 0
         assert 0 <= address <= memory.size - request_.size
-        for other, there in list(zip(requests, found, strict=True))[:i]:
-            assert not request_.overlaps(other) or address + request_.size <= there or there + other.size <= address
+        for other, other_address in list(zip(requests, addresses, strict=True))[:i]:
+            assert (
+                not request_.overlaps(other)
+                or address + request_.size <= other_address
+                or other_address + other.size <= address
+            )
 
 
 @settings(max_examples=50, deadline=None)
 @given(problems())
-def test_banks_are_kept_apart_where_there_is_room(problem):
+def test_no_bank_conflicts_where_there_is_room(problem):
     requests, pairs = problem
     memory = Memory(64 * 4096, 64, 4096)
-    found = allocate(requests, pairs, memory)
-    assert found is not None
-    assert not bank_conflicts(requests, found, pairs, memory.bank)
+    addresses = allocate(requests, pairs, memory)
+    assert addresses is not None
+    assert not bank_conflicts(requests, addresses, pairs, memory.bank)
 
 
-def test_conflicts_are_those_that_weigh_least():
+def test_unavoidable_conflicts_have_the_least_weight():
     requests = [Request(512, 0, 9), Request(512, 0, 9), Request(512, 0, 9)]
     memory = Memory(2048, 64, 1024)
-    found = allocate(requests, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, memory)
-    assert found is not None
-    assert bank_conflicts(requests, found, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, 1024) == {(0, 2): 1}
+    addresses = allocate(requests, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, memory)
+    assert addresses is not None
+    assert bank_conflicts(requests, addresses, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, 1024) == {(0, 2): 1}

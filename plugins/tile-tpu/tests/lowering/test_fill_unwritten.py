@@ -1,4 +1,4 @@
-"""fill_unwritten: which local memory begins with 0, and how it is filled."""
+"""fill_unwritten: which local buffers begin with 0, and how they are filled."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ FILL = "+ T.tpu.fill(T.tpu.view(a, 0, 0, 1, 64, 1, 16, 16, 16, 16, 1), T.float32
 
 
 @pytest.mark.parametrize("first", [nothing, loaded_half, loaded_if, loaded_in_a_loop_of_unknown_length])
-def test_what_may_not_be_written_begins_with_0(first):
+def test_buffers_that_may_be_unwritten_are_filled(first):
     before, after, _ = around_pass(masked(first), PASS)
     assert changes(before, after) == FILL
 
 
 @pytest.mark.parametrize("first", [loaded, cleared, loaded_in_both_branches, loaded_in_a_loop])
-def test_what_is_written_first_stays_as_it_is(first):
+def test_buffers_that_are_written_first_are_not_filled(first):
     before, after, env = around_pass(masked(first), PASS)
     assert [str(buffer.name) for buffer in env.state(GuardedBuffers).buffers] == ["a"]
     assert changes(before, after) == ""
@@ -116,7 +116,7 @@ def test_the_fill_follows_the_allocation():
 
 
 def test_memory_that_no_condition_concerns_stays_as_it_is():
-    """Though nothing was written to it: a command that reads it whole is the user's own."""
+    """Even where nothing was written to it: a command that reads all of it is the user's."""
 
     @T.prim_func
     def kernel(Y: T.Tensor((64, 16), "float32"), n: T.int32):
@@ -132,8 +132,8 @@ def test_memory_that_no_condition_concerns_stays_as_it_is():
     assert after.same_as(before)
 
 
-def test_what_a_condition_chooses_from():
-    """``b`` is read in the iterations too in which the condition does not hold."""
+def test_both_operands_of_a_choice_are_filled():
+    """``b`` is also read in the iterations in which the condition does not hold."""
 
     @T.prim_func
     def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):

@@ -1,4 +1,4 @@
-"""What the control core's cache must be told, against a cache that sees nothing by itself."""
+"""The commands for the control core's cache, checked with a model of a cache that is not coherent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LINE = 16  # elements
 
 
 class Cached(Machine):
-    """The control core's accesses of tensors go through lines that stay until they are thrown out; a line that was
-    changed and not written back must not be."""
+    """The control core accesses tensors through cache lines, which stay until they are invalidated. Invalidating a
+    modified line is an error."""
 
     def __init__(self, memory: dict[str, np.ndarray]) -> None:
         super().__init__(memory)
@@ -42,19 +42,19 @@ class Cached(Machine):
 
     def statement(self, node):
         if type(node).__name__ == "BufferStore":
-            name, index, made = str(node.buffer.name), self.value(node.indices[0]), self.value(node.value)
-            self._line(name, index)[index % LINE] = made
+            name, index, value = str(node.buffer.name), self.value(node.indices[0]), self.value(node.value)
+            self._line(name, index)[index % LINE] = value
             self.changed.add((name, index // LINE))
         else:
             super().statement(node)
 
-    def _command(self, found: Command) -> None:
-        word = found.instruction.name
+    def _command(self, command: Command) -> None:
+        word = command.instruction.name
         if word not in ("flush_cache", "invalidate_cache"):
             assert not self.changed, f"{word} begins while {self.changed} are not written back"
-            super()._command(found)
+            super()._command(command)
             return
-        view = self._operand(found.operands["memory"])
+        view = self._operand(command.operands["memory"])
         assert isinstance(view, View)
         name, count = str(view.buffer.name), int(view.shape[3])
         if count <= 0:
@@ -87,31 +87,32 @@ def at(buffer, index):
     return BufferLoad(buffer, [const(index, "int32") if isinstance(index, int) else index])
 
 
-def made(*body):
+def maintained(*body):
     return run(MAINTAIN_CACHES, kernel([X, Y, IDX], *alloc(A), *body))
 
 
 def check(*body):
-    """Cached as uncached; the commands of the cache as (word, tensor, first, count)."""
+    """Checks that the results with the cache equal those without. Returns the cache commands as (word, tensor, first,
+    count)."""
     func = kernel([X, Y, IDX], *alloc(A), *body)
     rng = np.random.default_rng(0)
     memory = {n: rng.uniform(size=1024) for n in "XY"} | {"idx": rng.permutation(64)}
     other = {name: array.copy() for name, array in memory.items()}
     Machine(memory).run(func.body)
-    after = made(*body)
+    after = maintained(*body)
     machine = Cached(other)
     machine.run(after.body)
     assert not machine.changed
     for name in memory:
         assert np.array_equal(memory[name], other[name]), name
-    found = []
+    ranges = []
     for node in collect(after.body, Evaluate):
         command = as_command(node)
         if command is not None and "cache" in command.instruction.name:
             view = command.operands["memory"]
             first, count = constant(view.offset), constant(view.shape[3])
-            found.append((command.instruction.name.split("_")[0], str(view.buffer.name), first, count))
-    return found
+            ranges.append((command.instruction.name.split("_")[0], str(view.buffer.name), first, count))
+    return ranges
 
 
 STORE, LOAD = do("store", block(X), small()), do("load", small(), block(Y))
@@ -125,7 +126,7 @@ def test_an_element_that_is_read():
     ]
 
 
-def test_loops_are_told_once():
+def test_the_range_of_a_loop_is_invalidated_once():
     index = ROW * 8 + COLUMN
     body = loop("i", 4, loop("j", 8, store(Y, at(X, index + 1), [index]), var=COLUMN), var=ROW)
     assert check(LOAD, STORE, body, LOAD, STORE) == [
@@ -152,7 +153,9 @@ def test_places_that_are_read_themselves():
 
 def test_aliases_are_the_tensor():
     view = tensor("view", 1024, "int32")
-    after = made(DeclBuffer(view, data=tirx.buffer_data(X)), LOAD, STORE, store(view, const(1, "int32"), [ROW]), LOAD)
+    after = maintained(
+        DeclBuffer(view, data=tirx.buffer_data(X)), LOAD, STORE, store(view, const(1, "int32"), [ROW]), LOAD
+    )
     views = [c.operands["memory"] for e in collect(after.body, Evaluate) if "cache" in str(e) and (c := as_command(e))]
     assert [(v.buffer.same_as(X), constant(v.shape[3])) for v in views] == [(True, 1024), (True, 1024)]
 
@@ -163,8 +166,8 @@ def test_operands_of_commands():
 
 def test_guards_keep_to_the_tensor():
     inside = IfThenElse(const(64, "int32") > ROW, store(Y, tirx.Cast("float32", at(IDX, ROW)), [ROW]), None)
-    found = check(LOAD, loop("i", 100, inside, var=ROW), LOAD)
-    assert ("invalidate", "idx", 0, 64) in found
+    ranges = check(LOAD, loop("i", 100, inside, var=ROW), LOAD)
+    assert ("invalidate", "idx", 0, 64) in ranges
 
 
 def test_conditions_and_bounds():
@@ -177,15 +180,15 @@ def test_conditions_and_bounds():
         loop("k", tirx.Mod(at(IDX, 9), const(5, "int32")), LOAD, STORE, var=K),
         store(Y, tirx.Cast("float32", n), [const(0, "int32")]),
     ]
-    found = check(*body)
-    assert ("invalidate", "X", 5, 1) in found
-    assert ("invalidate", "idx", 9, 1) in found
+    ranges = check(*body)
+    assert ("invalidate", "X", 5, 1) in ranges
+    assert ("invalidate", "idx", 9, 1) in ranges
 
 
 @pytest.mark.parametrize("leave", [Break, lambda: Return(const(0, "int32"))])
-def test_what_is_written_before_leaving_is_written_back(leave):
+def test_writes_before_leaving_a_loop_are_flushed(leave):
     last = IfThenElse(tirx.EQ(K, const(2, "int32")), seq([store(Y, at(X, 1), [K]), leave()]), None)
-    text = str(made(loop("k", 4, LOAD, STORE, last, var=K)))
+    text = str(maintained(loop("k", 4, LOAD, STORE, last, var=K)))
     lines = [line.strip() for line in text.splitlines()]
     stored = next(i for i, line in enumerate(lines) if line.startswith("Y["))
     assert "flush_cache" in lines[stored + 1]
@@ -219,5 +222,5 @@ def programs(draw, depth=0):
 
 @settings(max_examples=80, deadline=None)
 @given(programs())
-def test_random_programs_see_what_is_in_memory(body):
+def test_random_programs_read_what_is_in_memory(body):
     check(do("fill", small(), const(0.25, "float32")), *body)

@@ -33,21 +33,21 @@ ONE = const(1.0, "float32")
 PLACES = {"a": 0, "b": 256, "c": 512}
 
 
-def made(*body, places=PLACES):
+def with_polls(*body, places=PLACES):
     func = kernel([X, Y, IDX], *alloc(A, B), *body).with_attr("tpu.local", places)
     return run(ORDER_ENGINES, func)
 
 
 def words(node) -> str:
-    """The tree in short: P poll, c command, r and w what the control core reads and writes."""
+    """The tree in short form: P poll, c command, r and w reads and writes of the control core."""
     if isinstance(node, (For, While)):
         return "[" + words(node.body) + "]"
     if isinstance(node, IfThenElse):
         other = "" if node.else_case is None else "|" + words(node.else_case)
         return "{" + words(node.then_case) + other + "}"
-    found = as_command(node)
-    if found is not None:
-        return "P" if found.instruction.name == "poll" else "c"
+    command = as_command(node)
+    if command is not None:
+        return "P" if command.instruction.name == "poll" else "c"
     if isinstance(node, BufferStore):
         return "w"
     if isinstance(node, (Break, Continue)):
@@ -58,7 +58,7 @@ def words(node) -> str:
 
 
 def text(*body, places=PLACES):
-    return words(made(*body, places=places).body)
+    return words(with_polls(*body, places=places).body)
 
 
 LOAD, STORE = do("load", tile(A), piece(X)), do("store", piece(Y), tile(A))
@@ -110,8 +110,8 @@ def test_branches():
     first = tirx.EQ(K, const(0, "int32"))
     assert text(loop("k", 2, IfThenElse(first, LOAD, None), READ_A, var=K)) == "[{c}Pr]"
     assert text(loop("k", 2, IfThenElse(first, seq([LOAD, do("poll")]), READ_B), READ_A, var=K)) == "[{cP|r}r]"
-    asked = IfThenElse(tirx.LT(element(A), ONE), do("fill", tile(B), ONE), None)
-    assert text(LOAD, asked, READ_B) == "cP{c}Pr"
+    branch = IfThenElse(tirx.LT(element(A), ONE), do("fill", tile(B), ONE), None)
+    assert text(LOAD, branch, READ_B) == "cP{c}Pr"
 
 
 def test_leaving_a_loop():
@@ -162,7 +162,7 @@ def programs(draw, depth=0):
 
 @settings(max_examples=150, deadline=None)
 @given(programs())
-def test_the_control_core_never_looks_too_early(body):
+def test_the_control_core_never_accesses_memory_too_early(body):
     def ran(func, strict):
         rng = np.random.default_rng(1)
         memory = {"X": rng.uniform(size=1 << 16), "Y": rng.uniform(size=1 << 16)}
@@ -172,15 +172,15 @@ def test_the_control_core_never_looks_too_early(body):
         return memory
 
     func = kernel([X, Y, IDX], *alloc(A, B), *body).with_attr("tpu.local", PLACES)
-    wanted, found = ran(func, False), ran(run(ORDER_ENGINES, func), True)
-    for name in wanted:
-        assert np.array_equal(wanted[name], found[name], equal_nan=True)
+    expected, actual = ran(func, False), ran(run(ORDER_ENGINES, func), True)
+    for name in expected:
+        assert np.array_equal(expected[name], actual[name], equal_nan=True)
 
 
-def test_polls_keep_what_stands_in_loops():
-    """Annotations and the order of statements."""
+def test_polls_keep_the_annotations_of_loops():
+    """The annotations of loops, and the order of their statements."""
     body = loop("k", 4, READ_A, LOAD, notes={"num_stages": 2})
-    found = []
-    structural_walk(made(body).body, (For, found.append))
-    assert int(found[0].annotations["num_stages"]) == 2
-    assert len(statements_of(found[0].body)) == 3
+    loops = []
+    structural_walk(with_polls(body).body, (For, loops.append))
+    assert int(loops[0].annotations["num_stages"]) == 2
+    assert len(statements_of(loops[0].body)) == 3

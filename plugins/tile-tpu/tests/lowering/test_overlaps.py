@@ -1,4 +1,4 @@
-"""Overlaps of views against the sets of elements that they take."""
+"""Overlaps of views, compared with the sets of their elements."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def views(draw):
 
 @settings(max_examples=500, deadline=None)
 @given(views(), views())
-def test_views_that_are_said_to_be_apart_are(a, b):
+def test_views_without_may_overlap_are_disjoint(a, b):
     if not may_overlap(a, b, LANES):
         assert not places(a) & places(b)
 
 
 @settings(max_examples=500, deadline=None)
 @given(views(), views())
-def test_views_that_are_said_to_be_covered_are(a, b):
+def test_covered_views_are_subsets(a, b):
     if covers(a, b, LANES):
         assert places(b) <= places(a)
 

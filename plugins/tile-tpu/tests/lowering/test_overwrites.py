@@ -1,4 +1,4 @@
-"""Which names and conditions have to be copies: those whose memory is written before they are used again."""
+"""The variables and conditions that must be copies: their memory is written before their last use."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_a_name_that_is_used_before_or_with_the_write():
 
 
 def test_a_name_for_a_name():
-    first, one = bound(read(A))
+    first, bind = bound(read(A))
     second, other = bound(first)
-    made = overwrites_of(seq([one, other, write(A, const(0.0, "float32")), write(B, second)]))
-    assert made.needs_copy(other)
+    overwrites = overwrites_of(seq([bind, other, write(A, const(0.0, "float32")), write(B, second)]))
+    assert overwrites.needs_copy(other)
 
 
-def test_what_a_step_writes_the_next_one_finds():
+def test_an_iteration_reads_what_the_one_before_has_overwritten():
     name, bind = bound(read(A))
     step = seq([write(B, name), write(A, const(0.0, "float32"))])
     loop = For(Var("k", "int32"), const(0, "int32"), const(3, "int32"), ForKind.SERIAL, step)
@@ -55,8 +55,8 @@ def test_what_a_step_writes_the_next_one_finds():
 
 def test_a_condition_that_its_branch_changes():
     condition = read(A) > const(0.0, "float32")
-    one = IfThenElse(condition, write(A, const(1.0, "float32")), None)
-    assert not overwrites_of(one).needs_copy(one), "nothing comes after the write"
+    branch = IfThenElse(condition, write(A, const(1.0, "float32")), None)
+    assert not overwrites_of(branch).needs_copy(branch), "nothing comes after the write"
     both = IfThenElse(condition, write(A, const(1.0, "float32")), write(A, const(2.0, "float32")))
     assert overwrites_of(both).needs_copy(both)
     other = IfThenElse(condition, write(B, const(1.0, "float32")), write(B, const(2.0, "float32")))

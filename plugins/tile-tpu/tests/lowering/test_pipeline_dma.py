@@ -1,4 +1,5 @@
-"""Pipelines of DMA and tensor unit: the same results in any order of the engines, and the commands expected."""
+"""Pipelines of DMA and tensor unit: the results are the same in any order of the engines, and the commands are as
+expected."""
 
 from __future__ import annotations
 
@@ -37,24 +38,26 @@ def test_the_number_of_steps_may_be_known_at_launch():
 
 
 def test_loops_that_begin_elsewhere():
-    made = pipelined(*product())
-    later = For(K, const(3, "int32"), const(5, "int32"), made.kind, made.body, annotations={"num_stages": 3})
+    pipelined_loop = pipelined(*product())
+    later = For(
+        K, const(3, "int32"), const(5, "int32"), pipelined_loop.kind, pipelined_loop.body, annotations={"num_stages": 3}
+    )
     func = kernel([X, Y, Z], *alloc(A, B, C), do("fill", tile(C), ZERO), later, do("store", at(Z, 0), tile(C)))
     assert check(func)[1].overlapped == 4
 
 
-def test_slots_are_aligned_and_in_banks_of_their_own():
-    made = run(PIPELINE_DMA, matmul())
-    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
+def test_slots_are_aligned_and_in_different_banks():
+    func = run(PIPELINE_DMA, matmul())
+    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(func.body, AllocBuffer)}
     assert sizes == {"a": 2 * BM1690.bank_bytes // 4, "b": 2 * BM1690.bank_bytes // 4, "c": 64}
-    for node in collect(made.body, Evaluate):
+    for node in collect(func.body, Evaluate):
         for access in accesses_of(node):
             assert access.view is None or not access.is_local or access.view.is_aligned(64, 16)
 
 
 def test_slots_need_no_banks_where_the_plan_leaves_them_out():
-    made = run(PIPELINE_DMA, matmul(), environment(ANY_BANK))
-    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
+    func = run(PIPELINE_DMA, matmul(), environment(ANY_BANK))
+    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(func.body, AllocBuffer)}
     assert sizes == {"a": 128, "b": 128, "c": 64}
 
 
@@ -125,8 +128,8 @@ def test_a_filled_tile_that_is_stored_is_stored_in_its_step():
 
 
 def test_conditions_around_a_step():
-    wanted = tirx.LT(K, const(4, "int32"))
-    body = [IfThenElse(wanted, seq(product()), None)]
+    condition = tirx.LT(K, const(4, "int32"))
+    body = [IfThenElse(condition, seq(product()), None)]
     func = kernel(
         [X, Y, Z], *alloc(A, B, C), do("fill", tile(C), ZERO), pipelined(*body), do("store", at(Z, 0), tile(C))
     )
@@ -146,9 +149,9 @@ def test_loops_of_loads_move_whole():
     i = Var("i", "int32")
     rows = loop("i", 4, do("load", tile(A, 16, offset=0), piece(X, K * TILE + i * 64, 16)), var=i)
     body = [rows, do("mul", tile(B, 16), tile(A, 16), tile(A, 16)), do("store", at(Z, K, 16), tile(B, 16))]
-    made, machine, _ = check(kernel([X, Y, Z], *alloc(A, B), pipelined(*body)))
+    func, machine, _ = check(kernel([X, Y, Z], *alloc(A, B), pipelined(*body)))
     assert machine.overlapped == 6
-    loops = [n.loop_var for n in collect(made.body, For)]
+    loops = [n.loop_var for n in collect(func.body, For)]
     assert len(loops) == len(set(loops))
 
 
@@ -164,7 +167,7 @@ def test_variables_of_a_step():
 
 
 def test_rows_that_a_table_names():
-    """Pages: the control core reads where a tile lies, a step ahead."""
+    """Paged loads: the control core reads the address of a tile one iteration ahead."""
     table = tensor("T", 64, "int32")
     page = Var("page", "int32")
     body = [
@@ -174,17 +177,17 @@ def test_rows_that_a_table_names():
         do("store", at(Z, K), tile(B)),
     ]
     func = kernel([X, Y, Z, table], *alloc(A, B), pipelined(*body))
-    made = run(PIPELINE_DMA, func)
+    pipelined_func = run(PIPELINE_DMA, func)
     rng = np.random.default_rng(0)
     memory = {n: rng.uniform(size=1 << 16) for n in "XYZ"} | {"T": rng.permutation(16)[:8].astype(int)}
     other = {name: array.copy() for name, array in memory.items()}
-    assert Machine(memory).run(made.body).overlapped == 6
+    assert Machine(memory).run(pipelined_func.body).overlapped == 6
     Machine(other).run(func.body)
     assert np.array_equal(memory["Z"], other["Z"])
 
 
 def test_two_products_with_a_store_between_and_a_sum():
-    """Shape of attention: two loads ahead, statistics that go from step to step."""
+    """The structure of attention: two loads ahead, and loop-carried statistics."""
     body = [
         do("load", tile(A), at(X, K)),
         do("mm", tile(B), tile(D), tile(A), const(0, "bool")),

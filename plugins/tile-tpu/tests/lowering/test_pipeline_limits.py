@@ -1,4 +1,4 @@
-"""Loops that stay as they are, or of which parts stay: the same results, and why."""
+"""Loops that are not pipelined, or only in part: the results are the same, and explain() has the reason."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_fill_after_the_load_stays_after_it():
 
 
 def test_rows_that_a_step_leaves_as_they_were_stay():
-    """Loaded whole in the first step, its first rows in each."""
+    """The first iteration loads the whole tile, the others its first rows."""
     first = IfThenElse(tirx.EQ(K, const(0, "int32")), do("load", tile(A), at(Y, 0)), None)
     body = [first, do("load", tile(A, 16), at(X, K, 16)), do("add", tile(B), tile(A), tile(A))]
     machine, text = refused(*body, do("store", at(Z, K), tile(B)))
@@ -113,7 +113,7 @@ def test_no_stages_no_pipeline():
     assert not env.report.get("notes")
 
 
-def test_what_does_not_fit_stays_single():
+def test_loops_whose_slots_do_not_fit_are_not_pipelined():
     big = BM1690.lane_bytes // 4 // 2 + 1024
     a = local("a", big)
     wide = (1, 64, 1, big)
@@ -121,8 +121,8 @@ def test_what_does_not_fit_stays_single():
     body = [do("load", tile(a).with_shape(*wide), src), do("add", tile(C), tile(C), tile(a))]
     func = kernel([X, Y, Z], *alloc(a, C), do("fill", tile(C), ZERO), pipelined(*body), do("store", at(Z, 0), tile(C)))
     env = environment()
-    made = run(PIPELINE_DMA, func, env)
-    assert not [n for n in collect(made.body, Evaluate) if "parallel" in str(n)]
+    pipelined_func = run(PIPELINE_DMA, func, env)
+    assert not [n for n in collect(pipelined_func.body, Evaluate) if "parallel" in str(n)]
     assert "do not fit into local memory" in env.report["notes"][0]["text"]
 
 

@@ -1,4 +1,4 @@
-"""Random loops of commands, pipelined: the same results in any order of the engines."""
+"""Random loops of commands, pipelined: the results are the same in any order of the engines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ALL = ["load", "store", "mul", "add", "mm", "fill", "shift", "if", "element"]
 
 @st.composite
 def steps(draw):
-    """Loads, work, stores, as kernels have them, with something else put in or taken out."""
+    """Loads, work and stores as in kernels, with statements added or removed."""
     loaded, worked = TILES[:2], TILES[2:]
     body = [do("fill", small(t), ZERO) for t in loaded if draw(st.booleans())]
     body += [do("load", small(t), spot_of(X, K)) for t in loaded]

@@ -1,4 +1,4 @@
-"""Pipelines, cores and waits on the simulator, which refuses any hazard between engines in a region."""
+"""Pipelines, cores and polls on the simulator, which refuses any hazard between engines in a region."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tilecore.plugins import manager
 
 @pytest.fixture(autouse=True)
 def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What the runs of a test cost."""
+    """The reports of a test's runs."""
     from tile_tpu import plugin
     from tile_tpu.simulate.device import SimulatedTpu
 
-    found: list[Any] = []
+    collected: list[Any] = []
     run = SimulatedTpu.run
 
     def noting(self: Any, *args: Any, **options: Any) -> Any:
-        found.append(run(self, *args, **options))
-        return found[-1]
+        collected.append(run(self, *args, **options))
+        return collected[-1]
 
     monkeypatch.setattr(SimulatedTpu, "run", noting)
-    known = any(e.name == "tpu" for e in entry_points(group="tilecore.backends"))
-    with nullcontext() if known else manager.register(plugin, package="tile-tpu"):
-        yield found
+    is_registered = any(e.name == "tpu" for e in entry_points(group="tilecore.backends"))
+    with nullcontext() if is_registered else manager.register(plugin, package="tile-tpu"):
+        yield collected
 
 
 def compiled(func, chip="bm1690"):
@@ -76,8 +76,8 @@ def test_products(shape, chip, reports):
         c = np.full((m, n), np.nan, np.float32)
         compiled(product(m, n, k, tile, stages), chip)(a, b, c)
         results.append(c)
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    assert np.abs(results[0] - wanted).max() < 1e-3
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(results[0] - expected).max() < 1e-3
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
     plain, piped, deeper = reports
@@ -88,7 +88,7 @@ def test_products(shape, chip, reports):
 
 
 def softmax_of_columns(m, n, width, stages):
-    """Row maxima and sums over tiles of columns, as attention has them."""
+    """Row maxima and sums over tiles of columns, as in attention."""
 
     @T.prim_func
     def main(x: T.Tensor((m, n), "float32"), high: T.Tensor((m,), "float32"), total: T.Tensor((m,), "float32")):
@@ -129,7 +129,7 @@ def test_running_softmax(reports):
 
 
 def scaled(m, n, width, stages):
-    """Stores of a step run beside the next one."""
+    """The stores of an iteration overlap with the next one."""
 
     @T.prim_func
     def main(x: T.Tensor((m, n), "float32"), y: T.Tensor((m, n), "float32")):
@@ -156,7 +156,7 @@ def test_stores_behind(rows, reports):
     assert piped.total_cycles < plain.total_cycles
 
 
-def test_explain_says_what_became_of_the_loop():
+def test_explain_reports_the_pipelined_loop():
     text = str(compiled(product(256, 256, 512, (64, 128, 64), 2)).explain())
     assert "a_tile, b_tile: 2 stages" in text
     assert "blocks run on 8 cores, distributed cyclically" in text
@@ -178,8 +178,8 @@ def test_blocks_that_add_to_one_tensor_run_on_one_core(reports):
     assert "on one core" in str(kernel.explain())
 
 
-def test_what_the_control_core_reads_is_waited_for():
-    """The index of a row goes through local memory."""
+def test_the_control_core_waits_for_what_it_reads():
+    """The index of a row is read from local memory."""
 
     @T.prim_func
     def main(rows: T.Tensor((16,), "int32"), x: T.Tensor((64, 64), "float32"), y: T.Tensor((16, 64), "float32")):

@@ -1,4 +1,4 @@
-"""Addresses of local buffers: names, aliases, sharing, and what is said when they do not fit."""
+"""Addresses of local buffers: names, aliases, sharing, and the error where they do not fit."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def of_one_product():
     )
 
 
-def test_operands_lie_in_banks_of_their_own():
+def test_operands_are_in_different_banks():
     banks = {address // BM1690.bank_bytes for address in addresses(of_one_product()).values()}
     assert len(banks) == 3
 
 
 def test_banks_may_be_left_out_of_the_plan():
-    """Then buffers lie one behind the other, and explain() says which of them wait for each other."""
+    """Then buffers are contiguous, and explain() lists those that share a bank."""
     env = environment(ANY_BANK)
-    found = addresses(of_one_product(), env)
-    assert max(found.values()) < BM1690.bank_bytes
-    assert len(set(found.values())) == 3
+    offsets = addresses(of_one_product(), env)
+    assert max(offsets.values()) < BM1690.bank_bytes
+    assert len(set(offsets.values())) == 3
     assert sum("share a bank" in row["text"] for row in env.report["notes"]) == 3
 
 
@@ -62,8 +62,8 @@ def test_an_alias_has_the_address_of_its_memory():
         do("load", tile(view), piece(A)),
         do("add", tile(a), tile(a), tile(b)),
     )
-    found = addresses(func)
-    assert found["view"] == found["a"] != found["b"]
+    offsets = addresses(func)
+    assert offsets["view"] == offsets["a"] != offsets["b"]
 
 
 def test_large_tiles_share_memory():
@@ -78,11 +78,11 @@ def test_large_tiles_share_memory():
         do("load", tile(c).with_shape(*big), piece(A)),
         do("store", piece(B), tile(c)),
     )
-    found = addresses(func)
-    assert found["a"] == found["c"] == 0
+    offsets = addresses(func)
+    assert offsets["a"] == offsets["c"] == 0
 
 
-def test_what_does_not_fit_is_shown():
+def test_the_error_lists_the_buffers_that_do_not_fit():
     size = BM1690.lane_bytes // 4 // 2
     a, b = local("a", size), local("b", size + 16)
     with pytest.raises(UnsupportedError) as caught:
@@ -110,7 +110,7 @@ def test_conflicts_that_are_left_are_named():
     assert any("share a bank" in row["text"] for row in env.report["notes"])
 
 
-def test_chips_have_memories_of_their_own():
+def test_the_size_of_memory_depends_on_the_chip():
     a = local("a", 40000)
     func = kernel([A], *alloc(a), do("load", tile(a), piece(A)))
     assert addresses(func) == {"a": 0}

@@ -1,4 +1,4 @@
-"""A store to a vector of which each lane has a copy, at a place that the store itself changes."""
+"""A store to a replicated vector, at an index that the store itself changes."""
 
 from __future__ import annotations
 

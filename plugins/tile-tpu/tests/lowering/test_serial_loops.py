@@ -1,4 +1,4 @@
-"""serial_loops: parallel loops that are left become serial ones, and partial results ordinary variables."""
+"""serial_loops: the remaining parallel loops become serial ones, and partial results ordinary variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N = T.dynamic("n")
 
 
 def test_a_parallel_loop_becomes_a_serial_one():
-    """Of int64, which no engine computes: tensorize has left it."""
+    """tensorize leaves loops on int64, which no engine supports."""
 
     @T.prim_func
     def kernel(X: T.Tensor((4, 8), "int64")):
@@ -78,7 +78,7 @@ def test_a_vectorized_loop_becomes_a_serial_one():
 
 
 def test_serial_and_unrolled_loops_stay_as_they_are():
-    """With what is noted at them, which pipeline_dma and the code generator read."""
+    """Their annotations stay too: pipeline_dma and the code generator read them."""
 
     @T.prim_func
     def kernel(X: T.Tensor((256, 16), "float32"), Y: T.Tensor((8,), "int64")):
@@ -115,7 +115,7 @@ def test_parallel_loops_inside_of_others():
 
 
 def test_a_partial_result_becomes_a_variable():
-    """Of the type that the reduction adds up in."""
+    """It has the accumulation type of the reduction."""
 
     @T.prim_func
     def kernel(X: T.Tensor((2, 4), "int64"), Y: T.Tensor((2,), "int64")):

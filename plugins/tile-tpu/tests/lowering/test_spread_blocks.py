@@ -1,4 +1,4 @@
-"""The grid of a kernel over the cores."""
+"""spread_blocks: the distribution of a kernel's grid over the cores."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def made_kernel(grid, *body, params=None):
 
 
 def marking(grid, extra=()):
-    """Every block copies a ten, and its indices, to its own place."""
+    """A kernel in which every block copies a ten, and its indices, to its row of the output."""
     marks, seen = tensor("marks", 1 << 16), local("seen", 64)
     at = (BX + BY * 40 + BZ * 1600) * 4
-    one = marks, 0, (1, 1, 1, 1), (4, 4, 4, 1)
+    element = marks, 0, (1, 1, 1, 1), (4, 4, 4, 1)
     from tile_tpu.ir.views import View
 
     def part(i):
-        return View(one[0], one[1], at + i, one[2], one[3])
+        return View(element[0], element[1], at + i, element[2], element[3])
 
     fill = [
         s
@@ -44,16 +44,16 @@ def marking(grid, extra=()):
 
 
 def blocks_of(func: PrimFunc, sizes=()):
-    """For each core, the (x, y, z) that it does, by what it has marked."""
-    found = []
+    """For each core the (x, y, z) of the blocks that it runs, from the rows that it has written."""
+    blocks = []
     for core in range(int(func.attrs["tpu.cores"])):
         memory = {"marks": np.zeros(1 << 16)}
         machine = Machine(memory, core=core)
         machine.values.update(sizes)
         machine.run(func.body)
         rows = memory["marks"].reshape(-1, 4)
-        found.append([tuple(int(v) for v in row[1:]) for row in rows if row[0] == 10])
-    return found
+        blocks.append([tuple(int(v) for v in row[1:]) for row in rows if row[0] == 10])
+    return blocks
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def outcome(*body, grid=(16, 1, 1), env=None):
     return int(func.attrs["tpu.cores"]), "".join(row["order"] for row in env.report.get("blocks", ()))
 
 
-def own(buffer, offset=0):
+def row_of_block(buffer, offset=0):
     return piece(buffer, BX * 4096 + offset)
 
 
@@ -134,28 +134,38 @@ def test_atomic_additions_keep_to_one_core():
     assert "atomically X" in why
 
 
-def test_elements_of_the_control_core_keep_to_one_core():
+def test_blocks_with_stores_of_the_control_core_run_on_one_core():
     cores, why = outcome(store(X, const(1.0, "float32"), [BX]))
     assert cores == 1
     assert "control core writes X" in why
 
 
-def test_blocks_that_add_to_the_same_tile_keep_to_one_core():
-    """Split products whose sums are loaded, added to and stored."""
-    body = [*alloc(A), do("load", tile(A), own(X)), do("add", tile(A), tile(A), tile(A)), do("store", own(X), tile(A))]
+def test_blocks_that_add_to_the_same_tile_run_on_one_core():
+    """Split products, whose sums are loaded, increased and stored."""
+    body = [
+        *alloc(A),
+        do("load", tile(A), row_of_block(X)),
+        do("add", tile(A), tile(A), tile(A)),
+        do("store", row_of_block(X), tile(A)),
+    ]
     cores, why = outcome(*body, grid=(4, 1, 4))
     assert cores == 1
     assert "same elements of X" in why
 
 
 def test_in_place_is_for_all_cores():
-    body = [*alloc(A), do("load", tile(A), own(X)), do("add", tile(A), tile(A), tile(A)), do("store", own(X), tile(A))]
+    body = [
+        *alloc(A),
+        do("load", tile(A), row_of_block(X)),
+        do("add", tile(A), tile(A), tile(A)),
+        do("store", row_of_block(X), tile(A)),
+    ]
     assert outcome(*body) == (8, "on 8 cores, distributed cyclically")
 
 
-def test_what_others_may_write_is_read_on_one_core():
+def test_blocks_that_read_what_others_may_write_run_on_one_core():
     shifted = do("load", tile(A), piece(X, BX * 4096 + 4096))
-    cores, why = outcome(*alloc(A), shifted, do("store", own(X), tile(A)))
+    cores, why = outcome(*alloc(A), shifted, do("store", row_of_block(X), tile(A)))
     assert cores == 1
     assert "read elements of X that other blocks may write" in why
 
@@ -163,23 +173,28 @@ def test_what_others_may_write_is_read_on_one_core():
 def test_aliases_are_the_tensor():
     view = tensor("view")
     alias = DeclBuffer(view, data=tirx.buffer_data(X))
-    cores, why = outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(X), tile(A)))
+    cores, why = outcome(
+        alias, *alloc(A), do("load", tile(A), row_of_block(view)), do("store", row_of_block(X), tile(A))
+    )
     assert cores == 1
     assert "read elements of X that other blocks may write" in why
-    assert outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(Y), tile(A)))[0] == 8
+    assert (
+        outcome(alias, *alloc(A), do("load", tile(A), row_of_block(view)), do("store", row_of_block(Y), tile(A)))[0]
+        == 8
+    )
 
 
-def test_a_workspace_of_the_block_is_its_own():
-    """Written in one loop, read in another one of the same steps."""
-    one, two = Var("i", "int32"), Var("j", "int32")
+def test_a_workspace_of_each_block_allows_all_cores():
+    """It is written in one loop, and read in another one with the same iterations."""
+    i, j = Var("i", "int32"), Var("j", "int32")
 
     def at(var):
         return piece(X, (BX * 4 + var) * 1024, 16)
 
-    write = loop("i", 4, do("store", at(one), tile(A, 16)), var=one)
-    read = loop("j", 4, do("load", tile(A, 16), at(two)), do("store", piece(Y, BX * 4096), tile(A)), var=two)
+    write = loop("i", 4, do("store", at(i), tile(A, 16)), var=i)
+    read = loop("j", 4, do("load", tile(A, 16), at(j)), do("store", piece(Y, BX * 4096), tile(A)), var=j)
     assert outcome(*alloc(A), write, read)[0] == 8
-    other = loop("j", 3, do("load", tile(A, 16), at(two)), var=two)
+    other = loop("j", 3, do("load", tile(A, 16), at(j)), var=j)
     assert outcome(*alloc(A), write, other)[0] == 1
 
 
@@ -195,10 +210,10 @@ def test_places_may_hang_on_the_block_through_loops():
 
 def test_blocks_on_one_core_run_with_x_fastest():
     marks = tensor("order")
-    one = tirx.const(1, "int32")
+    increment = tirx.const(1, "int32")
     number = BufferLoad(marks, [const(0, "int32")])
     body = [
-        store(marks, number + tirx.Cast("float32", one), [const(0, "int32")]),
+        store(marks, number + tirx.Cast("float32", increment), [const(0, "int32")]),
         store(marks, number, [const(1, "int32") + BX + BY * 3]),
     ]
     func = run(SPREAD_BLOCKS, made_kernel((3, 2, 1), *body, params=[marks]))

@@ -1,6 +1,6 @@
-"""tensorize: which nests of parallel loops become commands, what stays with the control core, and why.
+"""tensorize: which nests of parallel loops become commands, which stay with the control core, and why.
 
-What the commands of each expression are is tested in ``tests/ops``; here it is what the pass decides.
+``tests/ops`` tests the commands of each expression; these tests are of the decisions of the pass.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ def kernel_of(use, rows=128, dtype="float32", blocks=2):
 
 
 def code(func):
-    """The statements without allocations, and of views only the buffers."""
-    kept = (line for line in text(func).splitlines() if "= T.alloc_buffer(" not in line and "= T.int32()" not in line)
-    return _VIEW.sub(r"\1", "\n".join(kept)).replace("T.tpu.", "")
+    """The statements without allocations; views appear as their buffers."""
+    statements = (
+        line for line in text(func).splitlines() if "= T.alloc_buffer(" not in line and "= T.int32()" not in line
+    )
+    return _VIEW.sub(r"\1", "\n".join(statements)).replace("T.tpu.", "")
 
 
 def tensorized(use, **options):
@@ -56,7 +58,7 @@ def add(X, a, b, v, n, bx):
 
 
 def test_a_nest_becomes_commands():
-    """Rows of the tiles in lanes. The tiles, and their local memory, stay where they are."""
+    """The rows of the tiles are in lanes. The tiles and their local buffers stay allocated."""
     before, after, env = around_pass(kernel_of(add), PASS)
     added = [line for line in text(after).splitlines() if line not in text(before)]
     assert added == [
@@ -136,8 +138,8 @@ def under_a_condition_of_the_block(X, a, b, v, n, bx):
     ],
 )
 def test_nests_of_all_kinds(use, expected):
-    made, env = tensorized(use)
-    assert made.replace('"', "'") == expected
+    commands, env = tensorized(use)
+    assert commands.replace('"', "'") == expected
     assert [row["by"] for row in env.report["nests"]] == ["tensor unit"]
 
 
@@ -151,8 +153,8 @@ def test_nests_are_chosen_one_by_one():
         for i, j in T.Parallel(64, 16):
             b[i, j] = 0.0
 
-    made, env = tensorized(use)
-    assert made == lines(
+    commands, env = tensorized(use)
+    assert commands == lines(
         """
         fill(a, T.float32(0.0))
         for i_1 in T.parallel(64, annotations={"tile.loop": "parallel"}):
@@ -207,8 +209,8 @@ def scattered_rows(X, a, b, v, n, bx):
     ],
 )
 def test_the_outermost_loop_may_be_one_of_the_control_core(use, loop):
-    made, env = tensorized(use)
-    assert made == f"{loop}\n    fill(t, T.float32(1.0))\n    shift(a, t)"
+    commands, env = tensorized(use)
+    assert commands == f"{loop}\n    fill(t, T.float32(1.0))\n    shift(a, t)"
     assert env.report["nests"] == [{"line": line_of(use), "by": "tensor unit"}]
 
 
@@ -301,8 +303,8 @@ def variable_of_the_control_core(X, a, b, v, n, bx):
         (variable_of_the_control_core, "x is a variable of the control core"),
     ],
 )
-def test_what_the_tensor_unit_cannot_do_stays_as_it_is(use, reason):
-    """explain() says why, at the user's line."""
+def test_nests_that_the_tensor_unit_does_not_support_stay_unchanged(use, reason):
+    """explain() has the reason, with the user's line."""
     before, after, env = around_pass(kernel_of(use), PASS)
     assert text(before) == text(after)
     line = line_of(use, "in T.vectorized(" if use is repeated else "in T.Parallel(")
@@ -321,12 +323,12 @@ def test_types_that_no_engine_has(dtype, reason):
         for i, j in T.Parallel(64, 16):
             a[i, j] = a[i, j] + b[i, j]
 
-    made, env = tensorized(use, dtype=dtype)
+    commands, env = tensorized(use, dtype=dtype)
     assert env.report["nests"][0].get("because", "") == reason
-    assert made.startswith("for i in T.parallel(64" if reason else "add(a, a, b)")
+    assert commands.startswith("for i in T.parallel(64" if reason else "add(a, a, b)")
 
 
-def test_tiles_with_views_lie_in_one_lane():
+def test_tiles_with_views_are_in_one_lane():
     @T.macro
     def use(X, a, b, v, n, bx):
         c = T.view(a, (1024,), "int32")
@@ -368,7 +370,7 @@ def test_blocks_and_loops_that_end_with_the_tensor_need_no_check(use):
 
 
 def test_the_end_of_a_tensor_cuts_a_load():
-    """What is missing is filled before."""
+    """The elements outside of the tensor are filled first."""
     assert tensorized(rows_of_the_block, rows=100)[0] == lines(
         """
         if 100 - T.max(bx * 64, 36) < 64:
@@ -392,8 +394,8 @@ def test_the_condition_around_a_nest_is_not_known_in_its_else():
             for i, j in T.Parallel(64, 16):
                 a[i, j] = X[bx * 64 + i, j]
 
-    made = tensorized(use, rows=100)[0]
-    assert made.index("else:") < made.index("fill(a, ") < made.index("load(a, X)")
+    commands = tensorized(use, rows=100)[0]
+    assert commands.index("else:") < commands.index("fill(a, ") < commands.index("load(a, X)")
 
 
 def test_sizes_of_tensors_are_not_negative():
@@ -446,13 +448,13 @@ def test_each_kernel_has_its_own_tables():
                     else:
                         a[i, j] = T.exp(X[i, j])
 
-    made = code(around_pass(kernels, PASS)[1])
-    assert re.findall(r"load_table|fill(?=\(\w+, T.float32\(1)", made) == ["load_table", "fill", "load_table"]
+    commands = code(around_pass(kernels, PASS)[1])
+    assert re.findall(r"load_table|fill(?=\(\w+, T.float32\(1)", commands) == ["load_table", "fill", "load_table"]
 
 
 def test_nests_that_stay_need_no_tables():
-    made, env = tensorized(function_of_the_control_core)
-    assert "load_table" not in made
+    commands, env = tensorized(function_of_the_control_core)
+    assert "load_table" not in commands
     assert env.report["nests"][0]["because"] == "the parallel loop has a side effect other than a store"
 
 

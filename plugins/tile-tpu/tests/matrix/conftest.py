@@ -1,4 +1,4 @@
-"""The tests of the matrix import what they share from this folder, and run on each simulator that is here."""
+"""The tests of the matrix share the modules in this folder, and run on each simulator that is installed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Every element-wise operator and function of the language, and who does it: a table for tests and for the docs.
+"""Every elementwise operator and function of the language, and the unit that computes it: a table for tests and for the
+docs.
 
-Each takes two values a and b of one element type, and gives what is stored as that type.
+Each takes two values a and b of one element type. Its result is stored as that type.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _two(name: str) -> Callable[[Any, Any], Any]:
     return lambda a, b: getattr(T, name)(a, b)
 
 
-def _one(name: str) -> Callable[[Any, Any], Any]:
+def _unary(name: str) -> Callable[[Any, Any], Any]:
     return lambda a, b: getattr(T, name)(a)
 
 
@@ -55,7 +56,7 @@ _ARITHMETIC = (
     Operation("3 - a", NUMBERS, lambda a, b: 3 - a),
     Operation("a ** 2", NUMBERS, lambda a, b: a**2),
     Operation("-a", NUMBERS, lambda a, b: -a, exact=True),
-    Operation("abs", NUMBERS, _one("abs"), exact=True),
+    Operation("abs", NUMBERS, _unary("abs"), exact=True),
     Operation("max", NUMBERS, _two("max"), exact=True),
     Operation("min", NUMBERS, _two("min"), exact=True),
     Operation("max(a, 2)", NUMBERS, lambda a, b: T.max(a, 2), exact=True),
@@ -81,9 +82,9 @@ _CHOICES = (
     Operation("c ^ d", NUMBERS, _chosen(lambda a, b: (a > b) ^ (b > 1)), exact=True),
     Operation("~c", NUMBERS, _chosen(lambda a, b: ~(a > b)), exact=True),
     Operation("Select", NUMBERS, lambda a, b: T.Select(a > b, a, b), exact=True),
-    Operation("isnan", FLOATS, _one("isnan"), exact=True),
-    Operation("isinf", FLOATS, _one("isinf"), exact=True),
-    Operation("isfinite", FLOATS, _one("isfinite"), exact=True),
+    Operation("isnan", FLOATS, _unary("isnan"), exact=True),
+    Operation("isinf", FLOATS, _unary("isinf"), exact=True),
+    Operation("isfinite", FLOATS, _unary("isfinite"), exact=True),
 )
 _LOGIC = (
     Operation("a & b", (*INTEGERS, "bool"), lambda a, b: a & b),
@@ -100,17 +101,17 @@ _LOGIC = (
     Operation("a % 7", INTEGERS, lambda a, b: a % 7, on_core=True),
     Operation("truncdiv", INTEGERS, lambda a, b: T.truncdiv(a, 7), on_core=True),
     Operation("truncmod", INTEGERS, lambda a, b: T.truncmod(a, 7), on_core=True),
-    Operation("popcount", INTEGERS, _one("popcount"), on_core=True),
-    Operation("clz", INTEGERS, _one("clz"), on_core=True),
+    Operation("popcount", INTEGERS, _unary("popcount"), on_core=True),
+    Operation("clz", INTEGERS, _unary("clz"), on_core=True),
 )
 _FUNCTIONS = (
     *(
-        Operation(name, FLOATS, _one(name))
+        Operation(name, FLOATS, _unary(name))
         for name in "exp exp2 exp10 log log2 log10 log1p sin cos tanh sigmoid erf sqrt rsqrt".split()
     ),
-    *(Operation(name, FLOATS, _one(name), exact=True) for name in "floor ceil trunc round nearbyint".split()),
+    *(Operation(name, FLOATS, _unary(name), exact=True) for name in "floor ceil trunc round nearbyint".split()),
     *(
-        Operation(name, FLOATS, _one(name), on_core=True)
+        Operation(name, FLOATS, _unary(name), on_core=True)
         for name in "tan asin acos atan sinh cosh asinh acosh atanh".split()
     ),
     *(Operation(name, FLOATS, _two(name), on_core=True) for name in "pow atan2 fmod copysign hypot".split()),
@@ -119,7 +120,7 @@ OPERATIONS = (*_ARITHMETIC, *_COMPARISONS, *_CHOICES, *_LOGIC, *_FUNCTIONS)
 
 
 def table() -> str:
-    """For docs/operations.md: who does what, by element type."""
+    """The table of docs/operations.md: the unit that computes each operation, by element type."""
     families: Mapping[str, tuple[Operation, ...]] = {
         "Arithmetic": _ARITHMETIC, "Comparisons, choosing a or b": _COMPARISONS, "Conditions c and d": _CHOICES,
         "Bits and whole numbers": _LOGIC, "Functions": _FUNCTIONS,

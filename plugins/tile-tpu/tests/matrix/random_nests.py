@@ -1,7 +1,7 @@
 """Random kernels of T.Parallel nests over tiles, as nested tuples that hypothesis shrinks.
 
-Floats hold small whole numbers, which every type has exactly, so that results are equal whatever is rounded when.
-A program is (shape of the tiles, {name: element type}, sizes of the tensors, whether these are known only at the call,
+Floats are small integers, which every type represents exactly, so that results are equal in any order of rounding. A
+program is (shape of the tiles, {name: element type}, sizes of the tensors, whether these are known only at the call,
 nests); a nest is (extents, statements).
 """
 
@@ -49,10 +49,10 @@ def nests(draw: Any, shape: tuple, types: dict, tensor: tuple) -> tuple:
     extents = shape if whole else tuple(draw(st.integers(1, size)) for size in shape)
     targets = ("x", "y", "z", "Y") if whole else ("x", "y", "z")
     count = draw(st.integers(1, 3))
-    made: list[tuple] = []
+    body: list[tuple] = []
     for _ in range(count):
-        made.append(draw(statements(extents, shape, types, tensor, targets)))
-    return extents, tuple(made)
+        body.append(draw(statements(extents, shape, types, tensor, targets)))
+    return extents, tuple(body)
 
 
 @st.composite
@@ -100,8 +100,8 @@ def reads(draw: Any, extents: tuple, shape: tuple, types: dict, tensor: tuple) -
     sizes = {ROWS: shape[-2:-1], COLUMNS: shape[-1:]}.get(name, shape)
     index = []
     for axis, size in enumerate(sizes):
-        own = len(extents) - 1 if name == COLUMNS else axis
-        order = [own, *range(len(extents))]
+        preferred = len(extents) - 1 if name == COLUMNS else axis
+        order = [preferred, *range(len(extents))]
         fitting = [loop for loop in order if loop < len(extents) and extents[loop] <= size]
         loop = draw(st.sampled_from((*fitting, *fitting[:1] * 3, -1))) if fitting else -1
         if loop < 0:
@@ -129,11 +129,11 @@ def values(extents: tuple, shape: tuple, types: dict, tensor: tuple, dtype: str,
     inner = st.deferred(lambda: values(extents, shape, types, tensor, dtype, depth - 1))
     tests = st.deferred(lambda: conditions(extents, shape, types, tensor, depth - 1))
     two = ("+", "-", "max", "min") + (() if is_float else ("*", "&", "|", "^"))
-    one = ("-", "abs", "double") + (("floor", "half") if is_float else ("~", "<<", ">>", "//", "%"))
+    unary = ("-", "abs", "double") + (("floor", "half") if is_float else ("~", "<<", ">>", "//", "%"))
     return st.one_of(
         leaves,
         st.tuples(st.sampled_from(two), inner, inner),
-        st.tuples(st.sampled_from(one), inner),
+        st.tuples(st.sampled_from(unary), inner),
         st.tuples(st.just("if"), tests, inner, inner),
         st.tuples(st.just("as"), st.sampled_from(FLOATS if is_float else INTEGERS), inner),
     )
@@ -163,7 +163,7 @@ def conditions(extents: tuple, shape: tuple, types: dict, tensor: tuple, depth: 
 
 
 def _small(number: Any, dtype: str) -> Any:
-    """Within what all types have exactly."""
+    """The value reduced to a range that all types represent exactly."""
     if dtype in FLOATS:
         return T.max(T.min(number, T.cast(8, dtype)), T.cast(-8, dtype))
     return number
@@ -176,15 +176,15 @@ def _to(number: Any, source: str, dtype: str) -> Any:
 
 
 def _index(index: tuple, loops: tuple, block: Any) -> tuple:
-    made = []
+    indices = []
     for entry in index:
         if entry[0] == "number":
-            made.append(entry[1])
+            indices.append(entry[1])
             continue
         _, loop, factor, first, step = entry
         at = loops[loop] * factor + first
-        made.append(at + block * step if step else at)
-    return tuple(made)
+        indices.append(at + block * step if step else at)
+    return tuple(indices)
 
 
 def _value(node: tuple, dtype: str, has: dict, loops: tuple) -> Any:
@@ -310,7 +310,7 @@ def _statement(node, has, loops):
     if target == "Y":
         at = (has["block"], *at)
     place = has[target]
-    value = lambda one: _small(_value(one, dtype, has, loops), dtype)  # noqa: E731
+    value = lambda expression: _small(_value(expression, dtype, has, loops), dtype)  # noqa: E731
     if form == "if":
         if _condition(test, has, loops):
             place[at] = value(first)
@@ -349,8 +349,8 @@ def _nest(nest, has):
 
 
 def kernel_of(program: tuple) -> tuple[Any, list[np.ndarray]]:
-    """The kernel, and arguments for it: X, R, C, and the outputs Y (of each block), and each tile at the end."""
-    shape, types, sizes, dynamic, made = program
+    """The kernel and its arguments: X, R, C, and the outputs Y (of each block) and each tile at the end."""
+    shape, types, sizes, dynamic, program_nests = program
     tensor = tuple(T.dynamic(f"n{axis}") for axis in range(len(sizes))) if dynamic else sizes
     rows, columns = shape[-2] if len(shape) > 1 else shape[0], shape[-1]
     blocks = 2
@@ -371,7 +371,7 @@ def kernel_of(program: tuple) -> tuple[Any, list[np.ndarray]]:
             T.fill(y, 1)
             T.fill(z, 3)
             has = {"x": x, "y": y, "z": z, "r": r, "c": c, "X": X, "Y": Y, "block": block, "types": types}
-            for nest in made:
+            for nest in program_nests:
                 _nest(nest, has)
             every = tuple(slice(0, size) for size in shape)
             T.copy(x, XO[(block, *every)])

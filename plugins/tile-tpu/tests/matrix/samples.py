@@ -1,4 +1,4 @@
-"""Values of every element type, and how near results must be."""
+"""Values of every element type, and the tolerance of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def element(dtype: str) -> np.dtype:
 
 
 def sample(dtype: str, shape: Any, seed: int = 0) -> np.ndarray:
-    """Integers of the whole range, floats around 0."""
+    """Integers of the whole range, or floats around 0."""
     rng = np.random.default_rng(seed)
     kind = element(dtype)
     if dtype == "bool":
@@ -27,7 +27,7 @@ def sample(dtype: str, shape: Any, seed: int = 0) -> np.ndarray:
 
 
 def corners(dtype: str) -> np.ndarray:
-    """Edges of the range, and for floats halves, infinities, NaN and what is beyond the edges of integers."""
+    """The ends of the range; for floats also halves, infinities, NaN, and numbers beyond the ends of integer types."""
     kind = element(dtype)
     if dtype == "bool":
         return np.array([False, True])
@@ -47,8 +47,8 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 
 def differences(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool) -> str:
-    """Where they differ, in words. Equal; floats of a function within its accuracy on the unit, 1e-5 of the value or
-    4e-6, and two units of the type."""
+    """A description of the first difference, or "". Results must be equal, or for functions of floats within the
+    accuracy of the unit: 1e-5 of the value or 4e-6, and two units in the last place of the type."""
     mine, other = wide(got), wide(want)
     if exact or element(dtype).kind in "iub":
         bad = ~((mine == other) | ((mine != mine) & (other != other)))

@@ -18,8 +18,8 @@ SHAPE = (4, 32)
 
 
 def values(dtype: str) -> np.ndarray:
-    made = np.concatenate([corners(dtype), sample(dtype, SHAPE).ravel()])
-    return made[: SHAPE[0] * SHAPE[1]].reshape(SHAPE)
+    numbers = np.concatenate([corners(dtype), sample(dtype, SHAPE).ravel()])
+    return numbers[: SHAPE[0] * SHAPE[1]].reshape(SHAPE)
 
 
 @T.macro
@@ -62,8 +62,8 @@ def test_conversions(backend, source):
     with np.errstate(all="ignore"):
         interpret(kernel.ir, values(source), *want)
     wrong = [
-        f"to {dtype}: {found}"
+        f"to {dtype}: {difference}"
         for dtype, mine, other in zip(TYPES, got, want, strict=True)
-        if (found := differences(mine, other, dtype, exact=True))
+        if (difference := differences(mine, other, dtype, exact=True))
     ]
     assert not wrong, "\n".join(wrong)

@@ -31,7 +31,7 @@ def rest_of(shape: tuple, axis: int) -> tuple:
 
 
 def part(buffer, *front, shape):
-    """The corner of the last axes."""
+    """The first elements along the last axes."""
     middle = (0,) * (len(buffer.shape) - len(front) - len(shape))
     return buffer[(*front, *middle, *(slice(0, size) for size in shape))]
 
@@ -65,15 +65,15 @@ def test_reductions(backend, dtype):
             near(got[row, number], want[row, number], dtype, not kind.endswith("sum"), f"{kind} {case}")
 
 
-def near(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool, what: str) -> None:
-    """Sums within a few units of the largest one, as their order is not defined."""
-    wide = [one if one.dtype.kind in "iub" else one.astype(np.float64) for one in (got, want)]
+def near(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool, name: str) -> None:
+    """Sums may differ by a few units in the last place of the largest one, as their order is not defined."""
+    wide = [array if array.dtype.kind in "iub" else array.astype(np.float64) for array in (got, want)]
     if exact or dtype not in FLOATS:
-        np.testing.assert_array_equal(*wide, err_msg=what)
+        np.testing.assert_array_equal(*wide, err_msg=name)
         return
     unit = 16 * 2.0 ** -FACTS[dtype].significand
     most = np.nanmax(np.abs(wide[1]))
-    np.testing.assert_allclose(*wide, rtol=unit, atol=unit * most, equal_nan=True, err_msg=what)
+    np.testing.assert_allclose(*wide, rtol=unit, atol=unit * most, equal_nan=True, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
@@ -101,5 +101,5 @@ def test_scans(backend, dtype):
     with np.errstate(all="ignore"):
         interpret(kernel.ir, x, want)
     for number, form in enumerate(forms):
-        near(got[2 * number], want[2 * number], dtype, exact=False, what=f"cumsum {form}")
-        near(got[2 * number + 1], want[2 * number + 1], dtype, exact=True, what=f"cummax {form}")
+        near(got[2 * number], want[2 * number], dtype, exact=False, name=f"cumsum {form}")
+        near(got[2 * number + 1], want[2 * number + 1], dtype, exact=True, name=f"cummax {form}")

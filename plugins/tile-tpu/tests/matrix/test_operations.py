@@ -1,4 +1,5 @@
-"""Every operator and function on every element type: right, and done by whom the table says."""
+"""Every operator and function on every element type: the result is right, and the table names the unit that computes
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def kernel_of(dtype: str, makers: list):
 
 
 def on_core(compiled) -> list[bool]:
-    """Of each operation: whether the control core does it."""
+    """For each operation, whether the control core computes it."""
     lines = Path(__file__).read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.endswith(NEST) and "T.Parallel" in text)
     return [row["by"] != "tensor unit" for row in compiled.explain().data["nests"] if row["line"] == line]
@@ -56,18 +57,23 @@ def test_operations(backend, dtype):
         interpret(kernel_of(dtype, [o.meaning or o.make for o in chosen]).ir, a, b, want)
     small = np.abs(a.astype(np.float64)) <= 20
     wrong = [
-        f"{operation.text}: {found}"
+        f"{operation.text}: {difference}"
         for number, operation in enumerate(chosen)
-        if (found := differences(*_seen(operation, dtype, small, got[number], want[number]), dtype, operation.exact))
+        if (
+            difference := differences(
+                *_seen(operation, dtype, small, got[number], want[number]), dtype, operation.exact
+            )
+        )
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def _seen(operation, dtype, small, *results):
-    """Without what may differ: sin and cos of large numbers, and an infinity of 8 bits for the largest number."""
+    """The results without values that may differ: sin and cos of large numbers, and an 8-bit infinity in place of the
+    largest number."""
     if dtype == "float8_e5m2" and operation.text.startswith(("max", "min")):
-        return [np.clip(one.astype(np.float64), -57344, 57344).astype(one.dtype) for one in results]
-    return [np.where(small, one, 0) if operation.text in ("sin", "cos") else one for one in results]
+        return [np.clip(array.astype(np.float64), -57344, 57344).astype(array.dtype) for array in results]
+    return [np.where(small, array, 0) if operation.text in ("sin", "cos") else array for array in results]
 
 
 def test_the_table_of_the_docs():

@@ -1,4 +1,4 @@
-"""Random nests of T.Parallel loops: bit for bit what the interpreter gives."""
+"""Random nests of T.Parallel loops: the results equal those of the interpreter, bit for bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_random_nests(backend, program):
 
 
 def test_a_condition_of_the_block_beside_one_of_the_iteration(backend):
-    """The first is the same for all iterations: both its sides are numbers to a select."""
+    """The first condition is uniform, so both operands of the select are scalars."""
 
     @T.prim_func
     def kernel(X: T.Tensor((3, 20), "float32"), Y: T.Tensor((3, 20), "float32")):

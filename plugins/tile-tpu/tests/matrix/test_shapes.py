@@ -1,4 +1,5 @@
-"""Odd shapes: one element, rows, columns, more than a group of lanes, more columns than a bank, three axes, tails."""
+"""Unusual shapes: one element, rows, columns, more than a group of lanes, more columns than a bank, three axes,
+tails."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def total(shape: tuple) -> int:
 
 @T.macro
 def tile(X, R, C, Y, shape, dtype, start):
-    """Broadcasts of rows and columns, a mask of indices, sums, and a second statement on what the first one made."""
+    """Broadcasts of rows and columns, a mask of indices, sums, and a second statement on the results of the first
+    one."""
     x, y = T.alloc_shared(shape, dtype), T.alloc_fragment(shape, dtype)
     r, c = T.alloc_fragment((shape[-2],), dtype), T.alloc_fragment((shape[-1],), dtype)
     T.copy(R[0 : shape[-2]], r)
@@ -54,7 +56,7 @@ def check(kernel, backend, dtype: str, *arrays: np.ndarray) -> None:
     got, want = ([array.copy() for array in arrays] for _ in range(2))
     compiled(*got)
     interpret(kernel.ir, *want)
-    assert not (found := differences(got[-1], want[-1], dtype, exact=dtype != "bfloat16")), found
+    assert not (difference := differences(got[-1], want[-1], dtype, exact=dtype != "bfloat16")), difference
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint16", "float8_e5m2"])
@@ -75,7 +77,7 @@ def test_shapes(backend, dtype):
 
 
 def _whole(dtype: str, size: int, seed: int) -> np.ndarray:
-    """Of 8-bit floats numbers whose sums they have: the unit rounds once, at the end."""
+    """Integers whose sums 8-bit floats represent: the unit rounds once, at the end."""
     if dtype.startswith("float8"):
         return np.random.default_rng(seed).integers(0, 2, size).astype(np.float32).astype(element(dtype))
     return sample(dtype, size, seed)
@@ -84,7 +86,7 @@ def _whole(dtype: str, size: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("dynamic", [False, True], ids=["constants", "of the call"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 def test_tails(backend, dtype, dynamic):
-    """Tiles that the tensor's end cuts, in the middle or before they begin."""
+    """Tiles that the end of the tensor clips, in the middle or completely."""
     m, n = (T.dynamic("m"), T.dynamic("n")) if dynamic else TENSOR
 
     @T.prim_func
@@ -108,4 +110,4 @@ def test_tails(backend, dtype, dynamic):
     got, want = (np.zeros((len(TILES), *TENSOR), element(dtype)) for _ in range(2))
     compiled(x, v, got)
     interpret(kernel.ir, x, v, want)
-    assert not (found := differences(got, want, dtype, exact=True)), found
+    assert not (difference := differences(got, want, dtype, exact=True)), difference

@@ -24,7 +24,7 @@ from tilecore.target import Target
 
 @dataclass
 class Bench:
-    """A kernel's local memory: buffers with layouts and values, and operations on them."""
+    """A kernel's local memory: buffers with layouts and values; runs operations on them."""
 
     chip_name: str = "bm1690"
     config: dict[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Bench:
         self.env.publish(TileLayouts())
 
     def buffer(self, value: np.ndarray, dtype: str, kind: str = TILE, written: bool = True) -> Var:
-        """A tile buffer that holds ``value``."""
+        """A tile buffer with the content ``value``."""
         shape = value.shape
         buffer = tirx.decl_buffer(list(shape), dtype, "tile", scope="shared.dyn", layout=None)
         stored = "uint8" if dtype == "bool" else dtype
@@ -63,7 +63,7 @@ class Bench:
         self.machine.written[local][lane, offset] = True
 
     def value(self, buffer: Var) -> np.ndarray:
-        """What a buffer holds now; of copies in all lanes, they must be the same."""
+        """The content of a buffer; copies in several lanes must be equal."""
         local, layout = self.env.state(TileLayouts).by_tile[buffer]
         shape = tuple(int(s) for s in buffer.shape)
         lane, offset = layout.location_of(np.indices(shape))
@@ -83,16 +83,16 @@ class Bench:
 
     @staticmethod
     def call(name: str, args: Sequence[Any]) -> TileCall:
-        found = as_tile_call(tile_statement(name, args))
-        assert found is not None
-        return found
+        tile_call = as_tile_call(tile_statement(name, args))
+        assert tile_call is not None
+        return tile_call
 
     def run(self, impl: TileOpImpl, name: str, args: Sequence[Any]) -> None:
         self.machine.run(self.lower(impl, name, args))
 
 
 def region(buffer: Var, *ranges: Any) -> TensorRegion:
-    """ranges: (start, extent), or an index, for each axis; none: all of it."""
+    """A region of a buffer. ranges: (start, extent) or an index for each axis; without ranges, the whole buffer."""
     sizes = [int(s) for s in buffer.shape]
     pairs = [(0, s) for s in sizes] if not ranges else [r if isinstance(r, tuple) else (r, 1) for r in ranges]
     return BufferRegion(buffer, [Range.from_min_extent(tirx.const(s, "int32"), e) for s, e in pairs])

@@ -1,4 +1,4 @@
-"""gather_rows as a command: what it does, and what it refuses."""
+"""gather_rows as a command: its results, and the views that it refuses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_rows(count):
     assert np.array_equal(bench.value(out), np.where(inside[:, None], source[np.clip(index, 0, 19)], 7.0))
 
 
-def test_refuses_what_is_not_of_that_form():
+def test_refuses_other_views():
     bench, _, _, dst, src, rows = prepared(8, 20, 33, np.arange(8))
     zero = tirx.const(0.0, "float32")
     for wrong in (

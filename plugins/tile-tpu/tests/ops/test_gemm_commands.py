@@ -1,4 +1,4 @@
-"""gemm as commands: against numpy, every form, type and odd size."""
+"""gemm as commands, compared with numpy: every form, type and unusual size."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run(sizes, types, turned=(0, 0), clear=1, chip="bm1690", config=None):
     b = matrix(*((n, k) if tb else (k, n)), types[1])
     c = RNG.integers(-(2**31), 2**31, (m, n)).astype("int32") if types[2] == "int32" else matrix(m, n, types[2])
     bench = Bench(chip, config or {})
-    known = isinstance(clear, int) and clear
-    va, vb, vc = bench.buffer(a, types[0]), bench.buffer(b, types[1]), bench.buffer(c, types[2], written=not known)
+    is_cleared = isinstance(clear, int) and clear
+    va, vb, vc = bench.buffer(a, types[0]), bench.buffer(b, types[1]), bench.buffer(c, types[2], written=not is_cleared)
     flag = tirx.const(bool(clear), "bool") if isinstance(clear, int) else clear
     bench.run(GEMM, "gemm", [region(va), region(vb), region(vc), ta, tb, flag, 0])
     wide = np.int64 if types[2] == "int32" else np.float64
     product = (a.T if ta else a).astype(wide) @ (b.T if tb else b).astype(wide)
-    expected = product if known else c.astype(wide) + product
+    expected = product if is_cleared else c.astype(wide) + product
     if wide is np.int64:
         expected = expected.astype(np.int32).astype(np.int64)
     return bench.value(vc).astype(wide), expected, bench

@@ -1,4 +1,4 @@
-"""reduce as commands: against numpy, along every axis, each kind, type, layout and odd size."""
+"""reduce as commands, compared with numpy: every axis, kind, type, layout and unusual size."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def values(shape, dtype):
 
 
 def meaning(source, kind, axis, dtype, old=None, propagate=False):
-    """As the interpreter has it, not rounded to a narrow type."""
+    """The result of the interpreter, before it is rounded to a narrow type."""
     target = value_type(dtype)
     join = (PROPAGATING.get(kind) if propagate else None) or REDUCTIONS[kind]
     value = source.astype(target.carrier)
     value = np.abs(value) if kind.startswith("abs") and dtype != "bool" else value
-    made = join.reduce(target, value, axis)
+    reduced = join.reduce(target, value, axis)
     if old is not None:
         work = join.working(target)
-        made = join.ufunc(target)(old.astype(work), np.asarray(made).astype(work))
-    return np.asarray(made if target.is_float else join.finish(target, made))
+        reduced = join.ufunc(target)(old.astype(work), np.asarray(reduced).astype(work))
+    return np.asarray(reduced if target.is_float else join.finish(target, reduced))
 
 
 def check(source, kind, axis, dtype, *, target_kind=LANE, source_kind=TILE, clear=1, propagate=0, source_dtype=None,
@@ -182,14 +182,14 @@ def test_rows_of_no_more_than_the_units_are_one_pool():
 
 
 def test_wide_rows_are_pooled_to_the_units_first():
-    """A pool of a row alone keeps one unit of a lane busy: 64 values for 64 cycles, in two pools 4 and 16."""
+    """A pool of one row keeps one unit of a lane busy: 64 values take 64 cycles, in two pools 4 and 16."""
     assert commands_of((130, 64), "max") == {"max": 1, "reduce_max": 2}
     assert commands_of((130, 64), "sum") == {"reduce_sum": 2}
     assert commands_of((64, 128), "sum", "float32", "float16") == {"reduce_sum": 3}  # 32 units, then 16, then 1
 
 
 def test_wide_rows_with_tails():
-    """What is missing in the last row of units is filled behind the values: of a copy where they are the user's."""
+    """The incomplete last row of units is padded behind the values; in a copy where the memory there is the user's."""
     assert commands_of((130, 70), "max") == {"max": 1, "fill": 1, "reduce_max": 2}
     assert commands_of((130, 70), "sum") == {"copy": 1, "fill": 1, "reduce_sum": 2}
     for kind, dtype, columns in product(FLOAT_KINDS, FLOATS, (33, 65, 100, 257, 1020)):
@@ -197,8 +197,8 @@ def test_wide_rows_with_tails():
         check(values((3, columns), dtype), kind, 1, dtype, chip="bm1688")
 
 
-def test_what_lies_behind_a_slice_stays():
-    """A slice of columns has the rest of its row behind it, not padding."""
+def test_elements_behind_a_slice_are_not_changed():
+    """Behind a slice of columns is the rest of its row, not padding."""
     for kind in FLOAT_KINDS:
         bench = Bench(config={"tl.enable_fast_math": True})
         whole, old = values((130, 112), "float32"), values((130,), "float32")

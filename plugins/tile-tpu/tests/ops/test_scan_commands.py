@@ -1,4 +1,4 @@
-"""scan as commands: against numpy, along every axis, type, layout and odd size."""
+"""scan as commands, compared with numpy: every axis, type, layout and unusual size."""
 
 from __future__ import annotations
 

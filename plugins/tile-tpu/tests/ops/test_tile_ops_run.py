@@ -1,4 +1,5 @@
-"""Tile operations end to end, on the simulator and, where the SDK is, on the vendor's CModel: against numpy."""
+"""Tile operations end to end, on the simulator and, where the SDK is installed, on the vendor's CModel, compared with
+numpy."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SIZES = (65, 33, 40)  # M, N, K
 
 @pytest.fixture(scope="module", autouse=True)
 def _private(tmp_path_factory):
-    """A cache of this module's own: the simulator is built once for all of its tests."""
+    """A kernel cache for this module, in which the simulator is built once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -26,9 +27,9 @@ def _private(tmp_path_factory):
 
 def run(kernel, backend, *arrays):
     """Runs a kernel on numpy arrays; returns the last one."""
-    made = tilecore.compile(kernel, target="tpu", execution_backend=backend)
+    compiled = tilecore.compile(kernel, target="tpu", execution_backend=backend)
     tensors = [as_tensor(a) for a in arrays]
-    made(*tensors)
+    compiled(*tensors)
     return as_array(tensors[-1], arrays[-1].dtype)
 
 
@@ -115,12 +116,12 @@ def test_reductions(backend, dtype):
     if "float" in dtype:
         x[3], x[5:, 7] = np.nan, np.nan
     y = run(kernel, backend, x, np.zeros((len(kinds), rows + columns), x.dtype))
-    joins = {"sum": np.add, "max": np.fmax, "min": np.fmin, "absmax": np.fmax, "bitxor": np.bitwise_xor}
+    ufuncs = {"sum": np.add, "max": np.fmax, "min": np.fmin, "absmax": np.fmax, "bitxor": np.bitwise_xor}
     for number, kind in enumerate(kinds):
         wide = x.astype(np.float64) if "float" in dtype else x
         wide = np.abs(wide) if kind == "absmax" else wide
         for axis, got in ((1, y[number, :rows]), (0, y[number, rows:])):
-            want = joins[kind].reduce(wide, axis=axis, dtype=wide.dtype)
+            want = ufuncs[kind].reduce(wide, axis=axis, dtype=wide.dtype)
             empty = {"max": -np.inf, "min": np.inf, "absmax": 0.0}.get(kind)
             if "float" in dtype and empty is not None:
                 want = np.where(np.isnan(want), empty, want)
@@ -152,7 +153,7 @@ def test_scans(backend, dtype):
 
 
 def test_kernels_of_one_name(backend):
-    """Two libraries that register the same name: each call runs its own."""
+    """Two libraries register the same name: each call runs the kernel of its library."""
 
     def filled(value):
         @T.prim_func

@@ -1,4 +1,4 @@
-"""Regions as views: every element of a view is where the layout has it."""
+"""Regions as views: every element of a view is at its location in the layout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE
 from tile_tpu.lowering.state import TileLayouts
-from tile_tpu.lowering.views.regions import NoView, part, region_view, settled
+from tile_tpu.lowering.views.regions import NoView, normalized, part, region_view
 
 from tilecore.ir.nodes import tirx
 
@@ -32,13 +32,13 @@ def test_elements_are_where_the_layout_has_them(case, chip):
     bench = Bench(chip)
     buffer = bench.buffer(np.zeros(shape), dtype, kind)
     layout = bench.env.state(TileLayouts).by_tile[buffer][1]
-    found = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.state(TileLayouts).by_tile)
+    viewed = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.state(TileLayouts).by_tile)
     eu = bench.chip.eu_count(32 if dtype == "float32" else 8)
-    for view in (found.view, settled(found.view, bench.chip.lanes, eu)):
+    for view in (viewed.view, normalized(viewed.view, bench.chip.lanes, eu)):
         places = np.broadcast_arrays(*bench.machine.places(view))
         size = [view.shape[a] for a in range(4)]
         at = np.indices(size)
-        index = [s + (at[found.axes.index(a)] if a in found.axes else 0) for a, s in enumerate(starts)]
+        index = [s + (at[viewed.axes.index(a)] if a in viewed.axes else 0) for a, s in enumerate(starts)]
         lane, offset = layout.location_of(index)
         assert np.array_equal(*np.broadcast_arrays(places[0], lane))
         assert np.array_equal(*np.broadcast_arrays(places[1], offset))
@@ -80,7 +80,7 @@ def test_says_why_there_is_no_view():
     layouts = bench.env.state(TileLayouts).by_tile
     deep = bench.buffer(np.zeros((2, 2, 2, 3, 4)), "float32")
     far = tirx.decl_buffer([4, 4], "float32", "A", scope="global", layout=None)
-    own = tirx.decl_buffer([4, 4], "float32", "x", scope="local", layout=None)
-    for buffer, words in ((deep, "too many axes"), (far, "global"), (own, "no layout")):
+    private = tirx.decl_buffer([4, 4], "float32", "x", scope="local", layout=None)
+    for buffer, words in ((deep, "too many axes"), (far, "global"), (private, "no layout")):
         with pytest.raises(NoView, match=words):
             region_view(region(buffer), layouts)

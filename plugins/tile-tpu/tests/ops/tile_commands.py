@@ -1,5 +1,5 @@
-"""Runs commands on numpy: what the instructions mean, and the rules of their operands, as notes.md and the facts of
-the vendor's header have them. A statement that was lowered is run without code generation or simulator."""
+"""Runs commands on numpy: the meaning of the instructions and the rules of their operands, from notes.md and the
+vendor's header. It runs lowered statements without code generation or simulator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number_type(dtype: str) -> np.dtype:
 
 
 class Machine:
-    """memory: local buffers as [lane, element], tensors flat; written: which elements were."""
+    """memory: local buffers as [lane, element], tensors as flat arrays. written: which elements have been written."""
 
     def __init__(self, chip: Chip) -> None:
         self.chip = chip
@@ -48,9 +48,9 @@ class Machine:
         if isinstance(value, int):
             return value
         values = {var: const(number, str(var.ty.dtype)) for var, number in self.values.items()}
-        known = constant(Analyzer().simplify(substitute(value, values)))
-        assert known is not None, value
-        return known
+        constant_value = constant(Analyzer().simplify(substitute(value, values)))
+        assert constant_value is not None, value
+        return constant_value
 
     def places(self, view: View) -> Any:
         """The index of each element of a view in its memory."""
@@ -97,22 +97,22 @@ class Machine:
         elif isinstance(node, AttrStmt):
             self.run(node.body)
         elif not is_nothing(node):
-            found = as_command(node) if isinstance(node, Evaluate) else None
-            assert found is not None, f"no command: {node}"
-            self.command(found)
+            command = as_command(node) if isinstance(node, Evaluate) else None
+            assert command is not None, f"no command: {node}"
+            self.command(command)
 
-    def command(self, found: Command) -> None:
-        name = found.instruction.name
+    def command(self, command: Command) -> None:
+        name = command.instruction.name
         self.count[name] = self.count.get(name, 0) + 1
-        if found.instruction.aligned:
-            for view in found.views():
+        if command.instruction.aligned:
+            for view in command.views():
                 eu = self.chip.eu_count(FACTS[view.dtype].bits)
                 assert view.is_aligned(self.chip.lanes, eu), f"{name}: {view.buffer.name} is not aligned: {view}"
-        if found.instruction.engine == "tensor unit":
-            lanes = {self.number(v.lane) for v in found.views()}
+        if command.instruction.engine == "tensor unit":
+            lanes = {self.number(v.lane) for v in command.views()}
             assert len(lanes) == 1, f"{name}: operands begin in lanes {lanes}"
         with np.errstate(all="ignore"):
-            _RULES[name](self, **found.operands)
+            _RULES[name](self, **command.operands)
 
     def operand(self, value: Any, dtype: str) -> Any:
         if isinstance(value, View):
@@ -122,9 +122,9 @@ class Machine:
         return np.int64(self.number(value)).astype(number_type(dtype))
 
 
-def _same(one: View, other: View, *names: str) -> None:
-    assert one.constant_shape() == other.constant_shape(), (one.shape, other.shape)
-    assert one.dtype == other.dtype, (one.dtype, other.dtype)
+def _same(first: View, second: View, *names: str) -> None:
+    assert first.constant_shape() == second.constant_shape(), (first.shape, second.shape)
+    assert first.dtype == second.dtype, (first.dtype, second.dtype)
 
 
 def _move(m: Machine, dst: View, src: View) -> None:
@@ -174,22 +174,22 @@ def _select(test: Any) -> Any:
 
 
 def _equal_bits(x: Any, y: Any) -> Any:
-    """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
-    signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (x, y)]
+    """Compares bit patterns: a NaN equals a NaN, -0 does not equal 0."""
+    signs = [np.signbit(np.asarray(operand).astype(np.float64)) for operand in (x, y)]
     return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
 
 
 def _less(x: Any, y: Any) -> Any:
-    """The opposite of at least: a NaN is less than a number."""
+    """The opposite of ``>=``: a NaN is less than a number."""
     return ~(x >= y) & ~_equal_bits(x, y)
 
 
 def _binary(f: Any) -> Any:
     def run(m: Machine, dst: View, a: Any, b: Any) -> None:
-        for one in (a, b):
-            if isinstance(one, View):
-                assert one.constant_shape() == dst.constant_shape()
-                assert _bits(one) == _bits(dst)
+        for operand in (a, b):
+            if isinstance(operand, View):
+                assert operand.constant_shape() == dst.constant_shape()
+                assert _bits(operand) == _bits(dst)
         x, y = m.operand(a, dst.dtype), m.operand(b, dst.dtype)
         m.write(dst, np.asarray(f(x, y)).astype(number_type(dst.dtype)))
 
@@ -206,7 +206,7 @@ def _abs(m: Machine, dst: View, src: View) -> None:
 
 
 def _sum(m: Machine, dst: View, src: View) -> None:
-    """Added up in the type of the result."""
+    """Accumulated in the type of the result."""
     assert FACTS[src.dtype].kind == "float"
     assert FACTS[src.dtype].bits >= 16
     assert dst.dtype in ("float32", src.dtype)
@@ -217,12 +217,12 @@ def _sum(m: Machine, dst: View, src: View) -> None:
 
 
 def _pooled(dst: View) -> list[int]:
-    """The axes that a pool joins: those of h and w that the result has one element of."""
+    """The axes that a pool reduces: those of h and w along which the result has one element."""
     return [axis for axis in (2, 3) if dst.shape[axis] == 1]
 
 
 def _pool(greater: bool) -> Any:
-    """A NaN takes the place of what was found before it, and loses it to what comes after it."""
+    """A NaN replaces the values before it, and the value after it replaces the NaN."""
 
     def run(m: Machine, dst: View, src: View) -> None:
         assert dst.dtype == src.dtype
@@ -230,11 +230,11 @@ def _pool(greater: bool) -> Any:
         assert FACTS[src.dtype].bits >= 16
         value = m.read(src)
         for axis in _pooled(dst):
-            found = np.take(value, [0], axis)
+            reduced = np.take(value, [0], axis)
             for i in range(1, value.shape[axis]):
                 more = np.take(value, [i], axis)
-                found = np.where(found > more if greater else found < more, found, more)
-            value = found
+                reduced = np.where(reduced > more if greater else reduced < more, reduced, more)
+            value = reduced
         m.write(dst, value)
 
     return run
@@ -249,8 +249,8 @@ def _product(form: str) -> Any:
         if floats:
             assert FACTS[a.dtype].bits in (8, 16)
             assert FACTS[a.dtype].bits == FACTS[b.dtype].bits
-            own = "float16" if FACTS[a.dtype].bits == 8 else a.dtype
-            assert c.dtype == "float32" if adds else c.dtype in ("float32", own)
+            narrow_type = "float16" if FACTS[a.dtype].bits == 8 else a.dtype
+            assert c.dtype == "float32" if adds else c.dtype in ("float32", narrow_type)
             assert a.dtype == b.dtype or FACTS[a.dtype].bits == 8
             assert not adds or form == "nn" or m.chip.runtime == "tpurt"
             total = left.astype(np.float64) @ right.astype(np.float64)
@@ -269,13 +269,13 @@ def _product(form: str) -> Any:
 
 def _gather(m: Machine, dst: View, src: View, rows: View, other: Any) -> None:
     value, index = m.read(src), m.read(rows)
-    made = np.full(dst.constant_shape(), m.operand(other, dst.dtype))
-    for c in range(made.shape[1]):
-        for r in range(made.shape[2]):
+    gathered = np.full(dst.constant_shape(), m.operand(other, dst.dtype))
+    for c in range(gathered.shape[1]):
+        for r in range(gathered.shape[2]):
             row = int(index[0, c, r, 0])
             if 0 <= row < value.shape[2]:
-                made[0, c, r] = value[0, c, row]
-    m.write(dst, made)
+                gathered[0, c, r] = value[0, c, row]
+    m.write(dst, gathered)
 
 
 _RULES: dict[str, Any] = {

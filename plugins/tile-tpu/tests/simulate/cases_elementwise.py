@@ -131,11 +131,11 @@ def unary(rng: np.random.Generator) -> Iterator[Case]:
                 yield Case(name, op, [x, np.zeros_like(x)], [*shape, dt], {1: rounded(want, dt)}, [1.25], cmodel=loose)
         whole = np.arange(-20, 21).astype(np.float32).reshape(1, 1, 1, -1) / 4
         ways = (np.rint, lambda v: np.trunc(v + np.copysign(0.5, v)), np.trunc, np.floor, np.ceil)
-        for mode, way in enumerate(ways):
+        for mode, function in enumerate(ways):
             x = rounded(whole, dt)
             yield Case(
                 f"round-{TYPES[dt].__name__}-{mode}", "round", [x, np.zeros_like(x)], [*x.shape, dt, 0, mode],
-                {1: rounded(way(whole), dt)},
+                {1: rounded(function(whole), dt)},
             )  # fmt: skip
 
 

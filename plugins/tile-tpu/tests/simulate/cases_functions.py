@@ -27,13 +27,13 @@ SPECIAL_ANSWERS = {
 
 
 def functions(rng: np.random.Generator) -> Iterator[Case]:
-    for op, (way, low, high) in FUNCTIONS.items():
+    for op, (function, low, high) in FUNCTIONS.items():
         for dt in FLOATS:
             # relative error of exp in 16 bits comes from the polynomial in that type; sums near 0 keep an absolute one
             ulps, least = (6, 6e-7) if dt == FP32 else (6, 6.2e-5 if op in ("exp", "exp_in_place") else 4 * EPS[dt])
             for shape in SHAPES[1:4]:
                 x = filled(rng, shape, dt, low, high)
-                want = rounded(way(x.astype(np.float64)), dt).astype(np.float64)
+                want = rounded(function(x.astype(np.float64)), dt).astype(np.float64)
                 yield Case(
                     f"{op}-{TYPES[dt].__name__}-{shape}", op, [x, np.zeros_like(x)], [*shape, dt], {1: want},
                     ulps=ulps, least=least, cmodel=(2 * ulps, 2 * least),
@@ -62,10 +62,10 @@ def casts(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(f"cast-{dt}-fp32", "cast", [want, np.zeros_like(values)], [*values.shape, dt, FP32, 0], {1: back})
     for dt in (INT8, UINT8, INT16, UINT16, INT32):
         facts = np.iinfo(TYPES[dt])
-        for mode, way in enumerate((np.rint, None, np.trunc, np.floor, np.ceil)):
+        for mode, rounding in enumerate((np.rint, None, np.trunc, np.floor, np.ceil)):
             with np.errstate(invalid="ignore"):
                 x = values.astype(np.float64)
-                whole = np.trunc(x + np.copysign(0.5, x)) if way is None else way(x)
+                whole = np.trunc(x + np.copysign(0.5, x)) if rounding is None else rounding(x)
                 want = np.clip(np.nan_to_num(whole, nan=0, posinf=1e30, neginf=-1e30), facts.min, facts.max)
             yield Case(f"cast-fp32-{dt}-mode{mode}", "cast", [values, np.zeros(values.shape, TYPES[dt])],
                        [*values.shape, FP32, dt, mode], {1: want.astype(np.int64)})  # fmt: skip

@@ -105,7 +105,7 @@ def reductions(rng: np.random.Generator) -> Iterator[Case]:
             x = filled(rng, (1, 70, 1, width), dt)
             shape, out = [*x.shape, dt], np.zeros((70, 1), TYPES[dt])
             w = x.astype(np.float64)[0, :, 0]
-            largest, least = (way(1, keepdims=True) for way in (w.max, w.min))
+            largest, least = (reduction(1, keepdims=True) for reduction in (w.max, w.min))
             yield Case(f"max_pool-{dt}-{width}", "max_pool", [x, out], [*shape, 0, 1, width], {1: largest})
             yield Case(f"min_pool-{dt}-{width}", "min_pool", [x, out], [*shape, 0, 1, width], {1: least})
             wide = [*x.shape, dt, FP32, 1, width]
@@ -122,9 +122,9 @@ def reductions(rng: np.random.Generator) -> Iterator[Case]:
         w = x.astype(np.float64)
         yield Case(f"max_pool-{dt}-h", "max_pool", [x, np.zeros((2, 70, 1, 14), TYPES[dt])],
                    [*x.shape, dt, 0, 9, 1], {1: w.max(2, keepdims=True)})  # fmt: skip
-    ones = np.ones((1, 64, 1, 5000), np.float16)
-    yield Case("avg_pool-half-sticks", "avg_pool", [ones, np.zeros((64, 1), np.float16)],
-               [*ones.shape, FP16, 0, 1, 5000], {1: np.full((64, 1), 4096.0)}, [1.0])  # fmt: skip
+    column_of_ones = np.ones((1, 64, 1, 5000), np.float16)
+    yield Case("avg_pool-half-sticks", "avg_pool", [column_of_ones, np.zeros((64, 1), np.float16)],
+               [*column_of_ones.shape, FP16, 0, 1, 5000], {1: np.full((64, 1), 4096.0)}, [1.0])  # fmt: skip
 
 
 def indices(rng: np.random.Generator) -> Iterator[Case]:

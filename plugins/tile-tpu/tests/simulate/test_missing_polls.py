@@ -1,4 +1,4 @@
-"""The control core goes on while commands run: looking at memory that they work on takes a tpu_poll() before it."""
+"""Commands are asynchronous: the control core needs a tpu_poll() before it accesses memory that they access."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_planted(name):
         LOAD + STORE + TENSOR.format("c", "invalidate"),
     ],
 )
-def test_what_needs_no_poll(body):
+def test_accesses_that_need_no_poll(body):
     run(body)
 
 
@@ -70,7 +70,7 @@ def summed(X: T.Tensor((64, 40), "float32"), R: T.Tensor((4,), "int32"), Y: T.Te
 
 
 def test_a_kernel_without_its_polls():
-    """The polls that the compiler puts between commands and the control core are each needed."""
+    """Each poll that the compiler inserts between commands and the control core is needed."""
     source = tilecore.compile(summed, target="tpu", execution_backend="sim").get_kernel_source()
     x, index, y = (
         np.arange(2560, dtype=np.float32).reshape(64, 40),

@@ -1,4 +1,5 @@
-"""The simulator against the vendor's CModel of BM1690: the same C, the same inputs, equal bits where both are exact."""
+"""The simulator compared with the vendor's CModel of BM1690: the same C and inputs give equal bits where both are
+exact."""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ _ADDRESSES = 6  # of a kernel's struct, before its numbers
 @pytest.fixture(scope="module")
 def device():
     try:
-        made = CModelDevice(BM1690)
+        cmodel = CModelDevice(BM1690)
     except ToolchainError as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    yield made
+    yield cmodel
     pool.close_all()
 
 
@@ -51,13 +52,13 @@ def on_cmodel(case: cases.Case, device: CModelDevice, library: KernelLibrary) ->
     return arrays
 
 
-def difference(case: cases.Case, theirs: list[np.ndarray], own: list[np.ndarray]) -> str:
-    found = [
-        f"{case.name}: {said}"
+def difference(case: cases.Case, theirs: list[np.ndarray], ours: list[np.ndarray]) -> str:
+    differences = [
+        f"{case.name}: {text}"
         for place in case.expected
-        if (said := cases.agree(own[place], theirs[place], *case.cmodel))
+        if (text := cases.agree(ours[place], theirs[place], *case.cmodel))
     ]
-    return "\n".join(found)
+    return "\n".join(differences)
 
 
 @pytest.mark.parametrize("make", cases.FAMILIES, ids=lambda make: make.__name__)
@@ -69,5 +70,5 @@ def test_same_results(make, kernels_library, device, vendor_library):
         except LaunchError as error:
             wrong.append(f"{case.name}: {error}")
             continue
-        wrong += [said] if (said := difference(case, theirs, launched(case, kernels_library))) else []
+        wrong += [text] if (text := difference(case, theirs, launched(case, kernels_library))) else []
     assert not wrong, "\n".join(wrong)

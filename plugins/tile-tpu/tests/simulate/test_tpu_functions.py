@@ -1,4 +1,4 @@
-"""Every function of the interface on the simulator: many shapes and types, against numpy."""
+"""Every function of the interface on the simulator, compared with numpy: many shapes and types."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def launched(case: cases.Case, library, chip: str = "bm1690") -> list:
 
 
 def mismatch(case: cases.Case, arrays: list) -> str:
-    found = [
-        f"{case.name}: {said}"
+    mismatches = [
+        f"{case.name}: {text}"
         for place, want in case.expected.items()
-        if (said := cases.agree(arrays[place], want.reshape(arrays[place].shape), case.ulps, case.least))
+        if (text := cases.agree(arrays[place], want.reshape(arrays[place].shape), case.ulps, case.least))
     ]
-    return "\n".join(found)
+    return "\n".join(mismatches)
 
 
 @pytest.mark.parametrize("make", cases.FAMILIES, ids=lambda make: make.__name__)
 def test_against_numpy(make, kernels_library):
-    wrong = [said for case in cases.family(make) if (said := mismatch(case, launched(case, kernels_library)))]
+    wrong = [text for case in cases.family(make) if (text := mismatch(case, launched(case, kernels_library)))]
     assert not wrong, "\n".join(wrong)
 
 
@@ -43,7 +43,7 @@ def test_other_chips(chip, make, kernels_library):
         too_large = small and max(array.nbytes for array in case.arrays) > 60_000
         if needs_bias or too_large:
             continue
-        wrong += [said] if (said := mismatch(case, launched(case, kernels_library, chip))) else []
+        wrong += [text] if (text := mismatch(case, launched(case, kernels_library, chip))) else []
     assert not wrong, "\n".join(wrong)
 
 

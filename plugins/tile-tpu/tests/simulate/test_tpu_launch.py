@@ -1,4 +1,4 @@
-"""Launches: arguments, several cores, what a run reports."""
+"""Launches: arguments, several cores, the report of a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kernel(fields: str, body: str):
 
 
 def test_a_large_product():
-    """1024 x 1024 x 1024 on eight cores, by tiles, two in turn: right, and seconds at most."""
+    """1024 x 1024 x 1024 on eight cores, in tiles with two slots: it is right, and takes seconds at most."""
     library = kernel(
         "unsigned long long a, b, c;",
         """const int n = 1024, tile = 128, at = tpu_workitem_index() * tile; const local_addr_t C = 0;
@@ -155,7 +155,7 @@ def test_wrong_arguments():
     library = kernel("unsigned long long a;", "(void)q;")
     with pytest.raises(ArgumentError, match="C-contiguous"):
         SimulatedTpu().run(library, "f_kernel", [np.zeros((4, 4))[:, ::2]])
-    with pytest.raises(ArgumentError, match="argument 0 is of a type"):
+    with pytest.raises(ArgumentError, match="argument 0 has a type"):
         SimulatedTpu().run(library, "f_kernel", [3])
     with pytest.raises(LaunchError, match="work items"):
         SimulatedTpu("bm1688").run(library, "f_kernel", [np.zeros(4)], 3)

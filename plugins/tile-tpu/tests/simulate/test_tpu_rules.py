@@ -1,4 +1,4 @@
-"""Planted mistakes: each rule of the chip is broken once, and says so at the line where it was."""
+"""Planted errors: each rule of the chip is broken once, and the error names the rule and the line."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_the_same_without_the_mistakes():
 
 
 def test_interleaved_accesses_are_no_hazard():
-    """Even elements by one engine, odd ones by the other: exact to the byte."""
+    """One engine accesses even elements, the other odd ones: the check is exact to the byte."""
     run(LOAD + "dim4 half = {1, 70, 1, 16}, r = {64, 32, 32, 2}; tpu_parallel_start();"
         " tpu_bdc_fp_add_C(X, X, (scalar_t){0}, &half, &r, &r, DT_FP16);"
         " tpu_gdma_cpy_S2L(X + 2, q->a, &half, &r, NULL, DT_FP16); tpu_parallel_end();")  # fmt: skip
@@ -237,7 +237,7 @@ def test_interleaved_accesses_are_no_hazard():
         ),
     ],
 )
-def test_what_a_chip_has_not(chip, body, missing):
+def test_functions_that_a_chip_lacks(chip, body, missing):
     with pytest.raises(TpuSimulationError, match=f"{missing} is not there on {chip}") as caught:
         run(body, chip)
     assert caught.value.kind == "unavailable"

@@ -1,4 +1,4 @@
-"""A launch of a kernel in tpu_kernels.py with what it should give, and the numbers that such cases are made of."""
+"""A launch of a kernel of tpu_kernels.py with its expected results, and the numbers for such cases."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Case:
     blocks: int = 1
 
 
-def agree(found: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
-    """Empty when they do, else where they differ most."""
-    if found.dtype.kind in "iu":
-        bad = found.astype(np.int64) != np.asarray(expected).astype(np.int64)
-        error = np.abs(found.astype(float) - np.asarray(expected, float))
+def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
+    """ "" where the results agree, else the element with the largest difference."""
+    if actual.dtype.kind in "iu":
+        bad = actual.astype(np.int64) != np.asarray(expected).astype(np.int64)
+        error = np.abs(actual.astype(float) - np.asarray(expected, float))
     else:
-        code = next(c for c, t in TYPES.items() if found.dtype == t)
-        got, want = found.astype(np.float64), np.asarray(expected, np.float64)
+        code = next(c for c, t in TYPES.items() if actual.dtype == t)
+        got, want = actual.astype(np.float64), np.asarray(expected, np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             error = np.abs(got - want)
             allowed = np.maximum(ulps * EPS[code] * np.maximum(np.abs(want), np.finfo(np.float32).tiny), least)
@@ -59,7 +59,7 @@ def agree(found: np.ndarray, expected: np.ndarray, ulps: float, least: float) ->
         return ""
     at = int(np.argmax(np.where(bad.ravel(), np.nan_to_num(error.ravel(), nan=1e300), -1)))
     return (
-        f"{int(bad.sum())} of {bad.size} differ, element {at}: {found.ravel()[at]} instead of "
+        f"{int(bad.sum())} of {bad.size} differ, element {at}: {actual.ravel()[at]} instead of "
         f"{np.asarray(expected).ravel()[at]}"
     )
 
@@ -73,7 +73,7 @@ def filled(rng: np.random.Generator, shape: Sequence[int], dt: int, low: float =
 
 
 def flushed(values: np.ndarray) -> np.ndarray:
-    """Without the subnormal numbers of fp32."""
+    """The numbers with the subnormal ones of fp32 flushed to 0."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
 
 

@@ -1,7 +1,7 @@
-"""Kernels in C that run on the simulator and on the vendor's CModel alike, one for each function of the interface.
+"""Kernels in C that run on the simulator and on the vendor's CModel, one for each function of the interface.
 
-A kernel gets six tensors ``g``, numbers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor
-(n, c, h, w), p[4] and p[5] are data types. Tensors of local memory lie some banks apart.
+A kernel gets six tensors ``g``, integers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor (n, c, h, w),
+p[4] and p[5] are data types. Tensors in local memory are some banks apart.
 """
 
 from __future__ import annotations
@@ -211,46 +211,46 @@ for _op in ("greater_select", "less_select", "equal_select"):
 
 
 def _bodies() -> dict[str, str]:
-    made = dict(BODIES)
+    bodies = dict(BODIES)
     for op in UNARY:
-        made[op] = f"load(X, q->g[0], s, dt); tpu_bdc_{op}(Y, X, &s, NULL, NULL, dt); store(q->g[1], Y, s, dt);"
+        bodies[op] = f"load(X, q->g[0], s, dt); tpu_bdc_{op}(Y, X, &s, NULL, NULL, dt); store(q->g[1], Y, s, dt);"
     for op in BINARY:
-        made[op] = (
+        bodies[op] = (
             "load(X, q->g[0], s, dt); load(Y, q->g[1], s, dt);"
             f" tpu_bdc_{op}(Z, X, Y, &s, NULL, NULL, NULL, dt); store(q->g[2], Z, s, dt);"
         )
     for op in WITH_C:
-        made[op] = (
+        bodies[op] = (
             "scalar_t c; if (tpu_is_data_type_fp(dt)) c = number(q->f[0], dt); else c.s32 = p[6];"
             f" load(X, q->g[0], s, dt); tpu_bdc_{op}(Z, X, c, &s, NULL, NULL, dt); store(q->g[1], Z, s, dt);"
         )
     for op in COMPARE:
-        made[op] = (
+        bodies[op] = (
             "scalar_t yes; yes.s32 = 1; if (tpu_is_data_type_fp(dt2)) yes = number(1, dt2);"
             " load(X, q->g[0], s, dt); load(Y, q->g[1], s, dt);"
             f" tpu_bdc_{op}(Z, X, Y, yes, &s, NULL, NULL, NULL, dt2, dt); store(q->g[2], Z, s, dt2);"
         )
-        made[f"{op}_C"] = (
+        bodies[f"{op}_C"] = (
             "scalar_t yes, c; yes.s32 = 1; if (tpu_is_data_type_fp(dt2)) yes = number(1, dt2); c.s32 = p[6];"
             " if (tpu_is_data_type_fp(dt)) c = number(q->f[0], dt); load(X, q->g[0], s, dt);"
             f" tpu_bdc_{op}_C(Z, X, c, yes, &s, NULL, NULL, dt2, dt); store(q->g[1], Z, s, dt2);"
         )
     for op in INTEGER:
-        made[op] = (
+        bodies[op] = (
             "load(X, q->g[0], s, dt); load(Y, q->g[1], s, dt);"
             f" tpu_bdc_{op}(Z, X, Y, &s, NULL, NULL, NULL, dt2, dt, dt, p[7], p[8], p[9]); store(q->g[2], Z, s, dt2);"
         )
-        made[f"{op}_C"] = (
+        bodies[f"{op}_C"] = (
             "scalar_t c; c.s32 = p[6]; load(X, q->g[0], s, dt);"
             f" tpu_bdc_{op}_C(Z, X, c, &s, NULL, NULL, dt2, dt, dt, p[7], p[8], p[9]); store(q->g[1], Z, s, dt2);"
         )
     for name, text in FUNCTIONS.items():
-        made[name] = f"load(X, q->g[0], s, dt); {text} store(q->g[1], Y, s, dt);"
-    return made
+        bodies[name] = f"load(X, q->g[0], s, dt); {text} store(q->g[1], Y, s, dt);"
+    return bodies
 
 
 def source(names: Sequence[str] | None = None) -> str:
-    """The C of the kernels: all, or some."""
+    """The C source of all kernels, or of some."""
     bodies = _bodies()
     return PRELUDE + "\n".join(f"KERNEL({name}) {{ {bodies[name]} }}" for name in names or bodies) + "\n"
 

@@ -1,4 +1,4 @@
-"""Emitted C to libraries: what the compilers are given, and what is said when they refuse."""
+"""Compiling emitted C to libraries: the options of the compilers, and the errors when they fail."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def source(statement=";"):
 
 @pytest.fixture
 def sdk(monkeypatch, tmp_path):
-    """A release with everything but what builds for a card."""
+    """A release without the files that code for a card is built with."""
     root = release(tmp_path / "sdk", "bm1690", "bm1684x", libraries=True)
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     return root
 
 
 def cross_compiler(folder, name):
-    """A compiler of that name that is this machine's."""
+    """This machine's compiler under another name."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('#!/bin/sh\nexec gcc "$@"\n')
@@ -55,21 +55,21 @@ def cross_compiler(folder, name):
 
 def archive(root, chip):
     """libfirmware_core.a with the functions that the kernels call."""
-    made = root / "deps" / "chip" / chip.arch / "lib" / "libfirmware_core.a"
-    made.parent.mkdir(parents=True, exist_ok=True)
+    path = root / "deps" / "chip" / chip.arch / "lib" / "libfirmware_core.a"
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = "void tpu_initialize(){} void tpu_poll(){} void tpu_register_kernel_func(const char*n,void*f,int t){}"
     (root / "core.c").write_text(text)
     subprocess.run(["gcc", "-fPIC", "-c", "-w", "core.c", "-o", "core.o"], cwd=root, check=True)
-    subprocess.run(["ar", "rc", os.fspath(made), "core.o"], cwd=root, check=True)
+    subprocess.run(["ar", "rc", os.fspath(path), "core.o"], cwd=root, check=True)
 
 
 def test_for_the_cmodel(sdk):
-    made = build.for_cmodel(source(), BM1690, "k", ["k_kernel"])
-    assert made[:4] == b"\x7fELF"
-    assert b"tpu_kernel_register_k_kernel\0" in made
-    assert b"libtpuv7_emulator.so\0" in made
-    assert os.fspath(sdk).encode() not in made  # the same wherever the SDK lies
-    assert build.for_cmodel(source(), BM1690, "k", ["k_kernel"]) == made
+    binary = build.for_cmodel(source(), BM1690, "k", ["k_kernel"])
+    assert binary[:4] == b"\x7fELF"
+    assert b"tpu_kernel_register_k_kernel\0" in binary
+    assert b"libtpuv7_emulator.so\0" in binary
+    assert os.fspath(sdk).encode() not in binary  # the same wherever the SDK lies
+    assert build.for_cmodel(source(), BM1690, "k", ["k_kernel"]) == binary
 
 
 def test_the_chip_s_macros_and_the_user_s_flags(sdk):
@@ -96,7 +96,7 @@ def test_refused_source(sdk, statement, words):
 
 def test_a_function_that_the_library_has_not(sdk):
     text = "int tpu_bdc_new(int);\n" + source("return tpu_bdc_new(3);")
-    with pytest.raises(ToolchainError, match="calls what the chip's library has not: tpu_bdc_new") as caught:
+    with pytest.raises(ToolchainError, match="calls functions that the chip's library lacks: tpu_bdc_new") as caught:
         build.for_cmodel(text, BM1690, "k")
     assert "line 1: int tpu_bdc_new(int);" in (caught.value.found or "")
 
@@ -118,7 +118,7 @@ def test_no_compiler(monkeypatch, sdk):
     monkeypatch.delenv("CC", raising=False)
     with pytest.raises(ToolchainError, match="needs a C compiler") as caught:
         build.for_cmodel(source(), BM1690, "k")
-    assert caught.value.hint == "install gcc"
+    assert "install gcc" in caught.value.hint
 
 
 def test_own_compiler(monkeypatch, tmp_path):
@@ -139,14 +139,14 @@ def test_for_a_card(monkeypatch, sdk, tmp_path, where):
         monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
     elif where != "SDK":
         monkeypatch.setenv("CROSS_TOOLCHAINS", os.fspath(folder))
-    made = build.for_card(source(), BM1690, "k", ["k_kernel"])
-    assert made[:4] == b"\x7fELF"
-    assert b"tpu_register_kernel_func\0" in made  # the whole archive is in it
+    binary = build.for_card(source(), BM1690, "k", ["k_kernel"])
+    assert binary[:4] == b"\x7fELF"
+    assert b"tpu_register_kernel_func\0" in binary  # the whole archive is in it
     with pytest.raises(ToolchainError, match="cannot compile the code of k"):
         build.for_card(source("oops;"), BM1690, "k")
 
 
-def test_what_is_missing_for_a_card_is_named(monkeypatch, sdk, tmp_path):
+def test_the_error_names_the_missing_tools_for_a_card(monkeypatch, sdk, tmp_path):
     with pytest.raises(ToolchainError, match="no card SDK") as caught:
         build.for_card(source(), BM1684X, "k")
     assert "libfirmware_core.a" in str(caught.value)

@@ -1,4 +1,5 @@
-"""Installing the wheel: fetched, checked, unpacked aside; whole or not at all."""
+"""Installing the wheel: it is downloaded, checked and unpacked to a temporary folder; it is complete or not
+installed."""
 
 from __future__ import annotations
 
@@ -35,29 +36,29 @@ LEFT = {
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
-    """A small wheel, taken for the vendor's."""
+    """A small wheel that is accepted as the vendor's."""
     path = tmp_path / wheel.FILE
     write(path, KEPT | LEFT)
-    known(monkeypatch, path)
+    accept(monkeypatch, path)
     return path
 
 
 def write(path, members):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive_file:
         for name, text in members.items():
-            made.writestr(name, text)
+            archive_file.writestr(name, text)
 
 
-def known(monkeypatch, path):
+def accept(monkeypatch, path):
     monkeypatch.setattr(wheel, "SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
     monkeypatch.setattr(wheel, "BYTES", path.stat().st_size)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "data" / "tpu"
-    made.mkdir(parents=True)
-    return made
+    path = tmp_path / "data" / "tpu"
+    path.mkdir(parents=True)
+    return path
 
 
 def request(folder, archive="", progress=lambda *_: None):
@@ -75,7 +76,7 @@ def test_from_a_file(archive, folder):
         assert not Path(where, name).exists()
     assert [p.name for p in folder.iterdir()] == [wheel.FOLDER]
     assert archive.exists()
-    assert {what.split()[0] for what, _, _ in seen} == {"checking", "unpacking"}
+    assert {step.split()[0] for step, _, _ in seen} == {"checking", "unpacking"}
     assert all(0 <= done <= total for _, done, total in seen)
     assert seen[-1][1] == seen[-1][2]
 
@@ -112,7 +113,7 @@ def test_an_archive_that_is_not_whole(monkeypatch, archive, folder, damage):
         archive.write_bytes(b"hello")
     else:
         write(archive, {k: v for k, v in KEPT.items() if not k.endswith("libtpuv7_rt.so")})
-    known(monkeypatch, archive)
+    accept(monkeypatch, archive)
     with pytest.raises(ToolchainError, match=r"not a complete wheel|lacks libtpuv7_rt\.so"):
         install.install(request(folder, archive))
     assert list(folder.iterdir()) == []
@@ -123,7 +124,7 @@ def test_a_damaged_member_is_noticed(monkeypatch, archive, folder):
     at = data.index(b"PK\x03\x04") + 30 + len("tpu_mlir/lib/libtpuv7_rt.so") + 2
     data[at] ^= 0xFF
     archive.write_bytes(bytes(data))
-    known(monkeypatch, archive)
+    accept(monkeypatch, archive)
     with pytest.raises(ToolchainError, match="not a complete wheel"):
         install.install(request(folder, archive))
     assert list(folder.iterdir()) == []
@@ -155,7 +156,7 @@ def test_interrupted_while_unpacking(monkeypatch, archive, folder, error):
     assert [p.name for p in folder.iterdir()] == [wheel.FOLDER]
 
 
-def test_what_a_killed_installation_left_is_removed(archive, folder):
+def test_files_of_a_killed_installation_are_removed(archive, folder):
     dead = folder / ".unpacking-4194305-abc"  # above the largest process number of Linux
     alive = folder / f".unpacking-{os.getppid()}-abc"
     for left in (dead, alive):
@@ -175,9 +176,9 @@ with open({log!r}, "a") as log:
     log.write("called\\n")
 out = words[words.index("-d") + 1]
 os.makedirs(out)
-said = {said!r}
-if said:
-    print(said)
+output = {output!r}
+if output:
+    print(output)
     sys.exit(1)
 with open(os.path.join(os.environ["TMPDIR"], "part"), "wb") as part:
     part.write(b"x" * 100)
@@ -187,12 +188,12 @@ shutil.copy({source!r}, out)
 
 @pytest.fixture
 def pip(monkeypatch, tmp_path, archive):
-    """In place of pip: copies the archive, or fails with ``said``. Returns a function that sets it up."""
+    """In place of pip: copies the archive, or fails with ``output``. Returns a function that sets it up."""
     log = tmp_path / "log"
 
-    def set_up(said="", source=archive):
+    def set_up(output="", source=archive):
         program = tmp_path / "python"
-        facts = {"python": PYTHON, "said": said, "source": os.fspath(source), "log": os.fspath(log)}
+        facts = {"python": PYTHON, "output": output, "source": os.fspath(source), "log": os.fspath(log)}
         program.write_text(PIP.format(**facts))
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", os.fspath(program))
@@ -210,7 +211,7 @@ def test_fetched_by_pip(pip, folder):
     install.install(request(folder, progress=lambda *facts: seen.append(facts)))
     assert install.installed(os.fspath(folder))
     assert [p.name for p in folder.iterdir()] == [wheel.FOLDER]  # what was fetched is gone
-    assert any(what.startswith("fetching") for what, _, _ in seen)
+    assert any(step.startswith("fetching") for step, _, _ in seen)
 
 
 def test_a_whole_download_is_not_fetched_again(monkeypatch, pip, folder):
@@ -219,23 +220,23 @@ def test_a_whole_download_is_not_fetched_again(monkeypatch, pip, folder):
     with pytest.raises(KeyboardInterrupt):
         install.install(request(folder))
     monkeypatch.undo()
-    known(monkeypatch, next(folder.glob("fetched/*.whl")))
+    accept(monkeypatch, next(folder.glob("fetched/*.whl")))
     install.install(request(folder))
     assert calls() == 1
     assert install.installed(os.fspath(folder))
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         ("WARNING: NewConnectionError: Temporary failure in name resolution", "does not reach its index"),
         ("ERROR: Read timed out.", "does not reach its index"),
-        ("ERROR: Could not find a version that satisfies the requirement", "pip cannot fetch"),
+        ("ERROR: Could not find a version that satisfies the requirement", "pip cannot download"),
         ("OSError: [Errno 28] No space left on device", "the disk is full"),
     ],
 )
-def test_pip_fails(pip, folder, said, words):
-    pip(said)
+def test_pip_fails(pip, folder, output, words):
+    pip(output)
     with pytest.raises(ToolchainError, match=words) as caught:
         install.install(request(folder))
     assert "--from" in (caught.value.hint or "") or "TILECORE_DATA_DIR" in (caught.value.hint or "")

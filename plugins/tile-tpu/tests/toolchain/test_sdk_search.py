@@ -1,4 +1,4 @@
-"""SDKs are found by the vendor's variables, in tilecore's folder and among pip's packages, in this order."""
+"""SDKs are found by the vendor's variables, in tilecore's folder and among installed packages, in this order."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_the_folder_deps_is_enough(monkeypatch, tmp_path):
     assert [sdk.root for sdk in search.search().sdks] == [root]
 
 
-@pytest.mark.parametrize("how", ["TPUC_ROOT", "own folder", "package"])
-def test_the_wheel(monkeypatch, tmp_path, how):
-    if how == "TPUC_ROOT":
+@pytest.mark.parametrize("origin", ["TPUC_ROOT", "own folder", "package"])
+def test_the_wheel(monkeypatch, tmp_path, origin):
+    if origin == "TPUC_ROOT":
         package = wheel_at(tmp_path / "tpu_mlir")
         monkeypatch.setenv("TPUC_ROOT", os.fspath(package))
-    elif how == "own folder":
+    elif origin == "own folder":
         package = wheel_at(tmp_path / "data" / "tpu" / FOLDER / "tpu_mlir")
     else:
         package = wheel_at(tmp_path / "site" / "tpu_mlir")
@@ -76,12 +76,12 @@ def test_the_wheel(monkeypatch, tmp_path, how):
 
 
 def test_a_user_s_own_sdk_comes_first_and_is_filled_up_by_the_next(monkeypatch, tmp_path):
-    own = release(tmp_path / "sdk", "bm1690", libraries=True)
+    users_sdk = release(tmp_path / "sdk", "bm1690", libraries=True)
     package = wheel_at(tmp_path / "tpu_mlir")
-    monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(own))
+    monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(users_sdk))
     monkeypatch.setenv("TPUC_ROOT", os.fspath(package))
     assert [sdk.origin for sdk in search.search().sdks] == ["PPL_PROJECT_ROOT", "TPUC_ROOT"]
-    assert search.find_cmodel(BM1690).device.is_relative_to(own)
+    assert search.find_cmodel(BM1690).device.is_relative_to(users_sdk)
     assert search.find_cmodel(BM1684X).device.is_relative_to(package)
 
 
@@ -91,15 +91,15 @@ def test_the_tree_with_a_script(monkeypatch, tmp_path):
     script.parent.mkdir(parents=True)
     script.write_text(f"echo noise; export PPL_PROJECT_ROOT='{sdk}' CROSS_TOOLCHAINS=/cross\n")
     monkeypatch.setenv("SOPHGO_TPU_ROOT", os.fspath(tree))
-    found = search.search()
-    assert [s.root for s in found.sdks] == [sdk]
-    assert "envsetup.sh" in found.sdks[0].origin
-    assert found.variables["CROSS_TOOLCHAINS"] == "/cross"
+    sdk_search = search.search()
+    assert [s.root for s in sdk_search.sdks] == [sdk]
+    assert "envsetup.sh" in sdk_search.sdks[0].origin
+    assert sdk_search.variables["CROSS_TOOLCHAINS"] == "/cross"
     assert "PPL_PROJECT_ROOT" not in os.environ
     script.write_text("echo it is broken; exit 3\n")
-    found = search.search()
-    assert found.sdks == []
-    assert "it is broken" in (found.problems[0].found or "")
+    sdk_search = search.search()
+    assert sdk_search.sdks == []
+    assert "it is broken" in (sdk_search.problems[0].found or "")
 
 
 def test_the_old_layout(monkeypatch, tmp_path):
@@ -112,7 +112,7 @@ def test_the_old_layout(monkeypatch, tmp_path):
     assert sdk.include(BM1690) == include
 
 
-def test_what_builds_for_a_card(monkeypatch, tmp_path):
+def test_the_files_to_build_for_a_card(monkeypatch, tmp_path):
     root = release(tmp_path / "sdk", "bm1690")
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     with pytest.raises(ToolchainError, match="card SDK") as caught:

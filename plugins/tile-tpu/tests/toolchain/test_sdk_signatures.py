@@ -1,4 +1,4 @@
-"""SDKs whose functions have other parameters are noticed, function by function."""
+"""Functions of an SDK with other parameters are detected, one by one."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def include(tmp_path, edit=lambda text: text):
 
 def test_the_same_functions(tmp_path):
     assert drift(include(tmp_path), BM1690) == Drift()
-    assert Drift().words() == ""
+    assert Drift().description() == ""
 
 
 def test_another_type(tmp_path):
     edit = edited(
         r"void tpu_bdc_set_C\(local_addr_t dst_addr, scalar_t C", "void tpu_bdc_set_C(local_addr_t dst_addr, int C"
     )
-    found = drift(include(tmp_path, edit), BM1690)
-    assert found == Drift(("tpu_bdc_set_C",))
-    assert "tpu_bdc_set_C" in found.words()
+    differences = drift(include(tmp_path, edit), BM1690)
+    assert differences == Drift(("tpu_bdc_set_C",))
+    assert "tpu_bdc_set_C" in differences.description()
 
 
 def test_two_parameters_of_one_type_that_changed_places(tmp_path):
@@ -52,12 +52,12 @@ def test_one_more_parameter_and_one_function_less(tmp_path):
 
 
 def test_a_header_that_does_not_compile(tmp_path):
-    found = drift(include(tmp_path, lambda text: text + "\nthis is no C;\n"), BM1690)
-    assert found.error
-    assert "does not compile" in found.words()
+    differences = drift(include(tmp_path, lambda text: text + "\nthis is no C;\n"), BM1690)
+    assert differences.error
+    assert "does not compile" in differences.description()
 
 
-def test_it_is_asked_again_when_the_header_has_changed(tmp_path):
+def test_a_changed_header_is_checked_again(tmp_path):
     place = include(tmp_path)
     assert not drift(place, BM1690).changed
     include(tmp_path, edited(r"(void tpu_bdc_cast\([^)]*)\)", r"\1, int more)"))
@@ -71,11 +71,11 @@ def test_kernels_that_call_such_a_function_are_refused_and_others_not(monkeypatc
     monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
     with pytest.raises(ToolchainError, match=r"with other parameters in .*: tpu_bdc_cast"):
         build.for_cmodel(SOURCE % "cast(0, 0, 0, 0, 0, DT_FP16, DT_FP32, 0, 0)", BM1690, "k")
-    with pytest.raises(ToolchainError, match="library has not: tpu_bdc_cpy"):  # it came as far as the linker
+    with pytest.raises(ToolchainError, match="library lacks: tpu_bdc_cpy"):  # it came as far as the linker
         build.for_cmodel(SOURCE % "cpy(0, 0, 0, 0, 0, DT_FP16)", BM1690, "k")
-    (found,) = [f for f in report.find() if f.name == "interface for bm1690"]
-    assert not found.present
-    assert "tpu_bdc_cast" in found.where
+    (tool,) = [f for f in report.find() if f.name == "interface for bm1690"]
+    assert not tool.present
+    assert "tpu_bdc_cast" in tool.where
 
 
 def test_the_vendor_s_own(monkeypatch):
@@ -84,6 +84,6 @@ def test_the_vendor_s_own(monkeypatch):
         pytest.skip("no SDK: tilecore toolchain install tpu")
     for chip in CHIPS.values():
         if place := sdks[0].include(chip):
-            found = drift(place, chip)
-            assert found.words() == ""
-            assert chip is not BM1690 or not found.missing
+            differences = drift(place, chip)
+            assert differences.description() == ""
+            assert chip is not BM1690 or not differences.missing

@@ -1,4 +1,4 @@
-"""A vendor's script is run aside, for its variables only."""
+"""A vendor's script is run in a separate shell, to read its variables."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_variables_and_nothing_else(monkeypatch, tmp_path, capfd):
     monkeypatch.setenv("SECRET_OF_OURS", "1")
     monkeypatch.setenv("CHIP", "bm1688")
     text = "echo noise; echo more >&2; cd /; export A='two words' B=\"$CHIP\" C=$SECRET_OF_OURS PATH=/x:$PATH; D=local"
-    found = sourced(script(tmp_path, text))
-    assert found["A"] == "two words"
-    assert found["B"] == "bm1688"
-    assert found["C"] == ""  # the shell does not get our environment
-    assert found["PATH"].startswith("/x:")
-    assert "D" not in found
-    assert "HOME" not in found  # it is as it was
+    variables = sourced(script(tmp_path, text))
+    assert variables["A"] == "two words"
+    assert variables["B"] == "bm1688"
+    assert variables["C"] == ""  # the shell does not get our environment
+    assert variables["PATH"].startswith("/x:")
+    assert "D" not in variables
+    assert "HOME" not in variables  # it is as it was
     assert "A" not in os.environ
     assert capfd.readouterr() == ("", "")
 
@@ -35,11 +35,13 @@ def test_variables_and_nothing_else(monkeypatch, tmp_path, capfd):
 def test_awkward_paths_and_values(tmp_path):
     folder = tmp_path / "a folder's $name"
     folder.mkdir()
-    found = sourced(script(folder, 'export LINES_OF="one\ntwo=2" EMPTY=\nexport WHERE="$BASH_SOURCE" ARGUMENTS="$#"'))
-    assert found["LINES_OF"] == "one\ntwo=2"
-    assert found["EMPTY"] == ""
-    assert found["WHERE"].endswith("envsetup.sh")
-    assert found["ARGUMENTS"] == "0"
+    variables = sourced(
+        script(folder, 'export LINES_OF="one\ntwo=2" EMPTY=\nexport WHERE="$BASH_SOURCE" ARGUMENTS="$#"')
+    )
+    assert variables["LINES_OF"] == "one\ntwo=2"
+    assert variables["EMPTY"] == ""
+    assert variables["WHERE"].endswith("envsetup.sh")
+    assert variables["ARGUMENTS"] == "0"
 
 
 @pytest.mark.parametrize("text", ["exit 3", "set -e; false; export A=1", "kill -9 $$", "return 1", "if then"])
@@ -63,7 +65,7 @@ def test_a_script_that_does_not_end_is_stopped_with_its_children(tmp_path):
     assert not mark.exists()
 
 
-def test_it_is_asked_again_when_it_has_changed(tmp_path):
+def test_a_changed_script_is_run_again(tmp_path):
     path = script(tmp_path, "export A=1; echo x >> count")
     assert sourced(path)["A"] == "1"
     assert sourced(path)["A"] == "1"

@@ -1,4 +1,4 @@
-"""An SDK without the vendor: the layout of a release, with a small header and a runtime that runs on the host."""
+"""A fake SDK: the folders of a release, with a small header and a runtime that runs on the host."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def release(root: Path, *chips: str, libraries: bool = False, header: str = "") 
 
 
 def header(edit: Callable[[str], str] = lambda text: text) -> str:
-    """A vendor's header: our own declarations, edited, in one file."""
+    """A vendor's header: the declarations of tile-tpu's simulator, edited, in one file."""
     parts = [(DECLARATIONS / name).read_text() for name in ("tpu_types.h", "tpu_bdc.h", "tpu_dma.h")]
     return "#pragma once\n#include <stdbool.h>\n#include <stddef.h>\n" + edit("\n".join(parts))
 
 
 def edited(pattern: str, replacement: str) -> Callable[[str], str]:
-    """Replaces the one place where ``pattern`` is found first."""
+    """Replaces the first match of ``pattern``."""
 
     def edit(text: str) -> str:
-        made, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
+        edited_text, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
         assert count == 1
-        return made
+        return edited_text
 
     return edit
 
@@ -67,12 +67,12 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @functools.lru_cache(maxsize=1)
 def runtime_library() -> Path:
-    """The runtime of fake_tpurt.c; its kernels find ``tpu_*`` in it."""
-    made = Path(_folder().name, "libfake_tpurt.so")
+    """The runtime of fake_tpurt.c, in which kernels find the functions ``tpu_*``."""
+    path = Path(_folder().name, "libfake_tpurt.so")
     source = os.fspath(HERE / "fake_tpurt.c")
     soname = "-Wl,-soname,libtpuv7_emulator.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-w", soname, source, "-o", os.fspath(made), "-ldl"], check=True)
-    return made
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", soname, source, "-o", os.fspath(path), "-ldl"], check=True)
+    return path
 
 
 def scale(x: np.ndarray, out: np.ndarray, factor: float, items: int = 1, n: int | None = None):

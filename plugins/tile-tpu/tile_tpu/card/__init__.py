@@ -1,1 +1,1 @@
-"""Kernels on a card: through the vendor's runtime, or through its extension of torch."""
+"""Runs kernels on a card: through the vendor's runtime, or through its extension of torch."""

@@ -13,11 +13,12 @@ from tile_tpu.runtimes.tpurt import TpuRt, device_count, open_library
 from tile_tpu.toolchain.search import search
 
 NAME = "libtpuv7_rt.so"
-USUAL = "/opt/tpuv7/tpuv7-current/lib"  # where the vendor's driver package puts it
+USUAL = "/opt/tpuv7/tpuv7-current/lib"  # the folder in which the vendor's driver package installs the library
 
 
 def board_library() -> tuple[Path | None, list[str]]:
-    """(the library that drives cards, the places that have none). The CModel's, of the same name, is not taken."""
+    """(the runtime library that drives cards or None, the paths without one). The runtime library of the CModel, which
+    has the same name, does not count."""
     searched: list[str] = []
     folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), USUAL]
     folders += [os.fspath(sdk.root / "deps" / "runtime" / "tpuv7-runtime" / "lib") for sdk in search().sdks]
@@ -31,7 +32,7 @@ def board_library() -> tuple[Path | None, list[str]]:
 
 
 def drives_cmodel(library: Path) -> bool:
-    """Whether a runtime library is the CModel's: it then needs the emulator of the card's daemon."""
+    """Whether a runtime library is that of the CModel, which needs the emulator of the card's daemon."""
     try:
         return b"libcdm_daemon_emulator" in library.read_bytes()
     except OSError:
@@ -39,7 +40,8 @@ def drives_cmodel(library: Path) -> bool:
 
 
 def cards() -> int:
-    """Cards that the runtime sees; raises RuntimeFailure when there is no runtime or it does not start."""
+    """The number of cards that the runtime finds. Raises RuntimeFailure where there is no runtime or it does not
+    start."""
     return device_count(open_library(_path()))
 
 
@@ -47,7 +49,7 @@ def cards() -> int:
 def _path() -> str:
     path, searched = board_library()
     if path is None:
-        raise RuntimeFailure(f"no {NAME} that drives a card, looked at {', '.join(searched[:4])}")
+        raise RuntimeFailure(f"there is no {NAME} that drives a card; searched: {', '.join(searched[:4])}")
     return os.fspath(path)
 
 
@@ -56,7 +58,7 @@ _runtimes: dict[int, TpuRt] = {}
 
 
 def card_runtime(device: int = 0) -> TpuRt:
-    """The runtime on a card, opened once; raises RuntimeFailure."""
+    """The runtime of a card, which is opened once. Raises RuntimeFailure."""
     with _lock:
         if device not in _runtimes:
             _runtimes[device] = TpuRt(_path(), device)

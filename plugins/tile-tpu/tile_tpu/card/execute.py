@@ -1,4 +1,5 @@
-"""One call on a card, its tensors on the host: each block there, the launches in order, and back."""
+"""Executes one call on a card with tensors of the host: copies the blocks to the card, launches, and copies them
+back."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from tile_tpu.runtimes.records import Block, Launch, Runtime
 
 
 def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
-    """Do it all and wait; raises RuntimeFailure."""
+    """Executes the launches in order and waits for them. Raises RuntimeFailure."""
     module = runtime.load(library)
     addresses: list[int] = []
     try:
@@ -17,7 +18,7 @@ def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: S
             if block.copy_in and block.nbytes:
                 runtime.to_device(addresses[-1], block.host, block.nbytes)
         for launch in launches:
-            runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
+            runtime.launch(module, launch.entry, launch.with_addresses(addresses), launch.items)
         runtime.wait()
         for address, block in zip(addresses, blocks, strict=True):
             if block.copy_out and block.nbytes:

@@ -1,4 +1,4 @@
-"""Tensors of torch over memory whose address is known, made through DLPack."""
+"""Creates torch tensors over device memory at a given address, through DLPack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _delete(address: int) -> None:
 
 
 def tensor_at(address: int, shape: Sequence[int], strides: Sequence[int], kind: str, device: tuple[int, int]) -> Any:
-    """A tensor that does not own its memory: ``address`` on ``device`` (DLPack's type, index), strides in elements."""
+    """A tensor over memory that it does not own: at ``address`` on ``device`` (DLPack's device type and index). Strides
+    are in elements."""
     from torch.utils.dlpack import from_dlpack
 
     code, bits = FACTS[str(dtype(kind))].dlpack

@@ -1,13 +1,12 @@
-"""SophGo's ``torch_tpu``: which package it is, and launching through it.
+"""SophGo's ``torch_tpu``: recognizes the package, and launches kernels through it.
 
-PyPI has a package of the same name from somebody else. SophGo's is not on PyPI; it says "sophgo" as its author and
-offers ``torch.ops.my_ops.dynlib_execute(so_url, func_name, tensors, tensors_index, fp_scalars, fp_scalars_index,
-fixed_scalars, fixed_scalars_index)``, which hands arguments to libtpudnn by their position (torch_tpu/tpu/jit.py).
+PyPI has another package of the same name. SophGo's package is not on PyPI; its author is "sophgo", and it registers
+``torch.ops.my_ops.dynlib_execute(so_url, func_name, tensors, tensors_index, fp_scalars, fp_scalars_index,
+fixed_scalars, fixed_scalars_index)``, which passes arguments to libtpudnn by position (torch_tpu/tpu/jit.py).
 
-Not tested on hardware: how libtpudnn lays out the arguments of the kernel, and how many work items it launches, is in a
-library that is not public. A kernel whose entries say more than one core counts on exactly so many. Tensors alone are
-passed as 64-bit addresses everywhere; kernels with scalars are refused unless ``SCALARS_KNOWN`` is set by somebody who
-has seen them arrive.
+Not tested on hardware. libtpudnn is not public, so the layout of its kernel arguments and the number of work items that
+it launches are not known, while a kernel for several cores depends on that number. Kernels with tensors only get 64-bit
+addresses. Kernels with scalars are refused until somebody has tested them on a card and sets ``SCALARS_KNOWN``.
 """
 
 from __future__ import annotations
@@ -27,36 +26,37 @@ FIX = "install SophGo's wheel of torch_tpu (from its releases, not from PyPI)"
 
 @dataclass(frozen=True)
 class Package:
-    """The package ``torch_tpu`` that is installed. folder: None when there is none. is_sophgo: it is the right one."""
+    """The installed package ``torch_tpu``. folder: None where none is installed. is_sophgo: it is SophGo's package."""
 
     folder: Path | None
     version: str
     author: str
     is_sophgo: bool
 
-    def words(self) -> str:
-        """What is wrong with it, for people; "" when nothing is."""
+    def problem(self) -> str:
+        """The reason why kernels cannot be launched through the package; "" where they can."""
         if self.folder is None:
             return f"the package {NAME} is not installed"
         if not self.is_sophgo:
-            whose = f"by {self.author}" if self.author else "by somebody else"
+            author = f"by {self.author}" if self.author else "by another author"
             return (
-                f"the package {NAME} {self.version} in {self.folder} is {whose}, not SophGo's: it has no dynlib_execute"
+                f"the package {NAME} {self.version} in {self.folder} is {author}, not SophGo's: "
+                "it has no dynlib_execute"
             )
         return ""
 
 
 def installed() -> Package:
-    """Looks without importing it."""
+    """The installed package, found without importing it."""
     module = sys.modules.get(NAME)
     try:
         spec = importlib.util.find_spec(NAME) if module is None else module.__spec__
     except (ImportError, ValueError):
         spec = None
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if not places:
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not folders:
         return Package(None, "", "", False)
-    folder = Path(places[0])
+    folder = Path(folders[0])
     version, author = _metadata()
     return Package(folder, version, author, "sophgo" in author.lower() or _offers_launch(folder))
 
@@ -72,7 +72,7 @@ def _metadata() -> tuple[str, str]:
 
 
 def _offers_launch(folder: Path) -> bool:
-    """Whether its own sources use the operation."""
+    """Whether the sources of the package use ``dynlib_execute``."""
     for name in ("tpu/jit.py", "__init__.py"):
         try:
             if "dynlib_execute" in (folder / name).read_text(errors="replace"):
@@ -83,12 +83,12 @@ def _offers_launch(folder: Path) -> bool:
 
 
 def operation() -> Any:
-    """``dynlib_execute``; importing torch_tpu registers it. Raises ImportError when it is not there."""
+    """The operation ``dynlib_execute``, which importing torch_tpu registers. Raises ImportError where it is missing."""
     import torch
 
     package = installed()
-    if package.words():
-        raise ImportError(package.words())
+    if package.problem():
+        raise ImportError(package.problem())
     importlib.import_module(NAME)
     try:
         return torch.ops.my_ops.dynlib_execute
@@ -97,7 +97,7 @@ def operation() -> Any:
 
 
 def execute(run: Any, library: str, entry: str, tensors: Sequence[Any], scalars: Sequence[int | float]) -> None:
-    """Launch ``entry`` on the current stream. run: the operation. Tensors come first, as in the struct."""
+    """Launches ``entry`` on the current stream by ``run``, the operation. Tensors come first, as in the struct."""
     floats = [(i, v) for i, v in enumerate(scalars, len(tensors)) if isinstance(v, float)]
     ints = [(i, int(v)) for i, v in enumerate(scalars, len(tensors)) if not isinstance(v, float)]
     run(

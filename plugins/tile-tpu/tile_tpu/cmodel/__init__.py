@@ -1,6 +1,6 @@
-"""The vendor's CModel, in a process of its own: an assertion of it ends the process that it runs in.
+"""Runs the vendor's CModel in a separate process, as its failed assertions end the process that it runs in.
 
-``FRAMES`` is C that is built into kernels for it, and tells where they crash.
+``FRAMES`` is a C file that is compiled into kernels for the CModel and reports where they crash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The worker's memory: all blocks of a call side by side, on the host and on the device, with guards between them.
+"""The worker's memory: one arena on the host and one on the device, with all blocks of a call and guards between them.
 
-One copy there and one back, however many tensors a kernel has: each costs the CModel a message to its other threads.
+A call copies the arena once to the device and once back, however many tensors a kernel has, as each copy costs the
+CModel a message to its other threads.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import NamedTuple
 
 from tile_tpu.runtimes.records import Launch, Runtime, RuntimeFailure
 
-GUARD = 4096  # bytes at least, before and behind each block; blocks start at multiples of it
+GUARD = 4096  # the least bytes before and behind each block; blocks start at multiples of it
 
 
 class Placed(NamedTuple):
-    """A block in the arena. at: where it starts."""
+    """A block in the arena. at: its offset."""
 
     name: str
     at: int
@@ -25,7 +26,8 @@ class Placed(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Bytes of no block. pattern: what each of them is; gaps differ, as a copy that runs over copies the next one's."""
+    """A guard: bytes that belong to no block. pattern: the value of each byte. Patterns of different gaps differ, so
+    that a copy that runs over is noticed even where it copies another guard."""
 
     start: int
     end: int
@@ -35,7 +37,7 @@ class _Gap(NamedTuple):
 
 
 class Arena:
-    """memory: descriptor of the parent's memory file, which grows with the calls."""
+    """memory: the descriptor of the memory file that the parent shares; it grows as calls need."""
 
     def __init__(self, memory: int) -> None:
         self.memory = memory
@@ -47,7 +49,8 @@ class Arena:
     def run(
         self, runtime: Runtime, library: str, nbytes: int, blocks: Sequence[Placed], launches: Sequence[Launch]
     ) -> None:
-        """``nbytes`` of the file hold the blocks as they are to be; afterwards as they are. Raises RuntimeFailure."""
+        """Runs the launches on the blocks in the first ``nbytes`` of the file, which afterwards contain the results.
+        Raises RuntimeFailure."""
         module = runtime.load(library)
         self._reserve(runtime, nbytes)
         gaps = _gaps(blocks, nbytes)
@@ -56,7 +59,7 @@ class Arena:
         runtime.to_device(self._device, self._host, nbytes)
         addresses = [self._device + block.at for block in blocks]
         for launch in launches:
-            runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
+            runtime.launch(module, launch.entry, launch.with_addresses(addresses), launch.items)
             runtime.wait()
         runtime.to_host(self._host, self._device, nbytes)
         for gap in gaps:
@@ -74,7 +77,7 @@ class Arena:
             self._device_bytes = nbytes
 
     def _check(self, start: int, end: int, before: Placed | None, behind: Placed | None, pattern: int) -> None:
-        """Raises when the bytes between two blocks have changed."""
+        """Raises RuntimeFailure where the bytes between two blocks have changed."""
         content = ctypes.string_at(self._host + start, end - start)
         if content.count(pattern) == end - start:
             return
@@ -90,7 +93,7 @@ class Arena:
 
 
 def _gaps(blocks: Sequence[Placed], nbytes: int) -> list[_Gap]:
-    """What belongs to no block."""
+    """The guards between the blocks, before the first one and behind the last one."""
     ends = [(block.at, block) for block in blocks] + [(nbytes, None)]
     gaps, position, last = [], 0, None
     for index, (end, block) in enumerate(ends):

@@ -1,4 +1,5 @@
-"""Errors of a CModel that has ended: which kernel, how it was launched, where in it, and the CModel's own words."""
+"""The error for a CModel process that has ended: the kernel, its launches, the line, and the last output of the
+CModel."""
 
 from __future__ import annotations
 
@@ -14,33 +15,33 @@ from tile_tpu.toolchain.compile_errors import at
 from tile_tpu.toolchain.sdk import CModel
 from tilecore.errors import LaunchError
 
-_CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # the CModel's own: file, function, condition
+_CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # an assertion of the CModel: file, function, condition
 _ASSERTION = re.compile(r'\w+\.c:(\d+): \w+: Assertion "(.*)" failed')  # TPUKERNEL_ASSERT
-_ASSERTED = re.compile(r"\[ERR\] (.*?)(?:\[\d+\])?\w+\.c:\d+: \w+: Assertion ")  # the kernel's words for one
-_COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # where the runtime puts the kernels that it loads
+_ASSERTED = re.compile(r"\[ERR\] (.*?)(?:\[\d+\])?\w+\.c:\d+: \w+: Assertion ")  # the message of the kernel's assertion
+_COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # the runtime's copies of loaded kernels
 _FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) ?\[0x[0-9a-f]+\]")
 
 
 def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
-    """The CModel of this chip does not come up."""
+    """The error for a CModel that does not start."""
     return LaunchError(
         f"the CModel of {chip.name} does not start: {ended.reason}",
-        found=ended.words or str(files.device),
-        hint="install it again: tilecore toolchain install tpu --force; TILECORE_DEBUG=6 shows what is used",
+        found=ended.last_lines or str(files.device),
+        hint="install it again: tilecore toolchain install tpu --force; TILECORE_DEBUG=6 shows the commands and files",
     )
 
 
 def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ended: WorkerEnded) -> LaunchError:
-    """A kernel ended the CModel's process."""
-    output = "\n".join((ended.words, ended.raw))
+    """The error for a kernel that ended the CModel's process."""
+    output = "\n".join((ended.last_lines, ended.raw))
     shapes = ", ".join(f"{x.entry} on {x.items} core{'s' * (x.items != 1)}" for x in launches)
     lines = kernels.source.splitlines()
     line_number = _line(kernels, output)
     details = [f"launched {shapes}"]
     if line_number:
         details.append(at(lines, line_number))
-    if ended.words:
-        details.append(f"its last words:\n{ended.words}")
+    if ended.last_lines:
+        details.append(f"the last output of the CModel:\n{ended.last_lines}")
     return LaunchError(
         f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, output)}", found="; ".join(details),
         hint=_hint(ended),
@@ -49,8 +50,8 @@ def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ende
 
 def _hint(ended: WorkerEnded) -> str | None:
     if ended.is_late:
-        return "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit"
-    return 'execution_backend="sim" checks more and says where' if "SIG" in ended.reason else None
+        return "look for a loop that does not end, or set TILECORE_SIMULATE_TIMEOUT to a longer limit in seconds"
+    return 'run it with execution_backend="sim", which checks more' if "SIG" in ended.reason else None
 
 
 def _reason(ended: WorkerEnded, output: str) -> str:
@@ -71,7 +72,8 @@ def _last_called(output: str) -> str:
 
 
 def _line(kernels: KernelLibrary, output: str) -> int:
-    """The emitted line that was running, as an assertion or the kernel's innermost frame names it; 0 if unknown."""
+    """The line of the emitted source that was running, from an assertion or the kernel's innermost frame; 0 if
+    unknown."""
     if match := _ASSERTION.search(output):
         return int(match[1])
     for match in _FRAME.finditer(output):
@@ -82,8 +84,8 @@ def _line(kernels: KernelLibrary, output: str) -> int:
 
 
 def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
-    """The line of what ends right before ``offset`` bytes behind a function, or behind the library's start: a call that
-    returns there, or what crashed (frames.c)."""
+    """The line of the instruction that ends right before ``offset`` bytes behind a function, or behind the start of the
+    library: the call that returns there, or the instruction that crashed (frames.c)."""
     start = 0
     if symbol:
         symbol_line = re.search(rf"^([0-9a-f]+) \w {symbol}$", _output_of("nm", str(kernels.path)), re.MULTILINE)
@@ -95,7 +97,7 @@ def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
 
 
 def _output_of(*command: str) -> str:
-    """What a tool of binutils says; "" where there is none."""
+    """The output of a tool of binutils; "" where it is not installed."""
     try:
         return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20).stdout
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""CModelDevice: a chip's CModel, ready to run kernels."""
+"""CModelDevice: runs kernels on the CModel of a chip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from tilecore.errors import LaunchError, UnsupportedError
 
 
 class CModelDevice:
-    """One chip. files: its simulator, by default the one that is found (raises ToolchainError when there is none)."""
+    """One chip. files: the files of its CModel; by default those of an installed SDK (raises ToolchainError without
+    one)."""
 
     def __init__(self, chip: Chip, files: CModel | None = None) -> None:
         self.chip = chip
@@ -29,24 +30,24 @@ class CModelDevice:
 
     @property
     def most_items(self) -> int:
-        """Work items of a launch: one a core; bmlib's CModel runs one only."""
+        """The most work items of a launch: one for each core. bmlib's CModel runs one only."""
         return self.chip.cores if self.chip.runtime == "tpurt" else 1
 
     def require_items(self, entry: str, items: int) -> None:
-        """Raises UnsupportedError when a launch of so many work items cannot be: code that counts on them would leave
-        work undone."""
+        """Raises UnsupportedError where the CModel cannot launch ``items`` work items. Code for more work items than
+        are launched would leave work undone."""
         if items > self.most_items:
             name, most = self.chip.name, self.most_items
             raise UnsupportedError(
                 f"{entry} is launched on {items} cores, and the CModel of {name} launches on {most}",
-                hint=f'compile it for one core: target="tpu -chip={name} -cores=1"; or execution_backend="sim"',
+                hint=f'compile it for one core: target="tpu -chip={name} -cores=1"; or use execution_backend="sim"',
             )
 
     def run(self, kernels: KernelLibrary, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
-        """Run ``launches`` one after the other on memory that they share. What kernels print goes to stdout.
+        """Runs ``launches`` in order on the same memory. The output of kernels goes to stdout.
 
-        Raises UnsupportedError for too many work items, and LaunchError: an assertion of the CModel, a crash, a kernel
-        that does not return 0 or in time, a write outside of a block. The next call starts a fresh process.
+        Raises UnsupportedError for too many work items, and LaunchError for an assertion of the CModel, a crash, a
+        kernel that does not return 0, a timeout, or a write outside of a block. The next call starts a new process.
         """
         for launch in launches:
             kernels.require(launch.entry)
@@ -77,13 +78,13 @@ class CModelDevice:
             answer = worker.ask(request, settings.simulate_timeout())
         except WorkerEnded as ended:
             raise crashed(self.chip, kernels, launches, ended) from None
-        self._take(worker, kernels, answer)
+        self._check(worker, kernels, answer)
         for block, where in zip(blocks, placed, strict=True):
             if block.copy_out:
                 staging.read(block, where.at)
 
-    def _take(self, worker: Worker, kernels: KernelLibrary, answer: dict[str, Any]) -> None:
-        """What kernels printed, and whether all went well."""
+    def _check(self, worker: Worker, kernels: KernelLibrary, answer: dict[str, Any]) -> None:
+        """Prints the output of the kernels. Raises LaunchError where a kernel failed."""
         _show(worker.output.printed())
         code = worker.output.task_code()
         if code is not None:
@@ -107,7 +108,8 @@ class CModelDevice:
 
 
 def _users_libraries() -> list[str]:
-    """Folders of our LD_LIBRARY_PATH, without those that hold a C library: the vendor's own setup adds one."""
+    """The folders of this process's LD_LIBRARY_PATH, without those that have a C library, as the vendor's setup adds
+    one."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return [folder for folder in folders if folder and not os.path.exists(os.path.join(folder, "libc.so.6"))]
 

@@ -1,4 +1,4 @@
-"""Kernels built for the CModel, as files: its runtime loads them by path."""
+"""Writes kernels that are built for the CModel to files, as its runtime loads them by path."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FIRMWARE = "libcmodel.so"
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """Kernels built for the CModel.
+    """A library of kernels for the CModel.
 
-    name: for people. binary: the library; path: a file with it. source: the emitted C.
+    name: the name in messages. binary: the library. path: the file that contains it. source: the emitted C.
     """
 
     name: str
@@ -29,16 +29,17 @@ class KernelLibrary:
 
     @property
     def firmware(self) -> Path:
-        """The same file by the name that bmlib's CModel wants."""
+        """The same file under the name that bmlib's CModel expects."""
         return self.path.parent / FIRMWARE
 
     @functools.cached_property
     def kernels(self) -> int:
-        """How many it registers."""
+        """The number of kernels that the library registers."""
         return len(set(re.findall(rb"tpu_kernel_register_(\w+)\0", self.binary)))
 
     def require(self, entry: str) -> None:
-        """Raises LaunchError when it registers no such kernel: the vendor's runtime would be silent, or crash."""
+        """Raises LaunchError where the library does not register the kernel ``entry``: the vendor's runtime would
+        ignore it, or crash."""
         if f"tpu_kernel_register_{entry}\0".encode() not in self.binary:
             raise LaunchError(
                 f"{self.name} does not register the kernel {entry}",
@@ -48,9 +49,9 @@ class KernelLibrary:
 
 
 def kernel_library(name: str, binary: bytes, source: str = "") -> KernelLibrary:
-    """The library as a file of this process, which goes with it.
+    """The library in a file that exists as long as this process.
 
-    tpuRt's CModel tells libraries apart by the names of their files, without folders: each has its own.
+    tpuRt's CModel identifies libraries by the names of their files without folders, so each library has its own name.
     """
     digest = hashlib.sha256(binary).hexdigest()[:16]
     folder = Path(_folder(os.getpid()).name, digest)

@@ -1,4 +1,4 @@
-"""The parent's side of the memory that it shares with a worker."""
+"""The parent's access to the memory that it shares with a worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tile_tpu.runtimes.records import Block
 
 
 def place(blocks: Sequence[Block]) -> tuple[list[Placed], int]:
-    """Where blocks lie in the arena, guards between them, and bytes in all."""
+    """(the blocks with their offsets in the arena, which has guards between them, the size of the arena in bytes)"""
     placed, position = [], GUARD
     for block in blocks:
         placed.append(Placed(block.name, position, block.nbytes))
@@ -21,7 +21,7 @@ def place(blocks: Sequence[Block]) -> tuple[list[Placed], int]:
 
 
 class Staging:
-    """A file without a name. descriptor: of it."""
+    """Shared memory in an anonymous file. descriptor: the descriptor of the file."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -29,7 +29,7 @@ class Staging:
         self._start = 0
 
     def reserve(self, nbytes: int) -> None:
-        """At least so many bytes are there."""
+        """Makes the memory at least ``nbytes`` bytes large."""
         if len(self._map) < nbytes:
             os.ftruncate(self.descriptor, nbytes)
             self._map = mmap.mmap(self.descriptor, nbytes)

@@ -1,4 +1,4 @@
-"""Messages between us and the CModel's process: JSON behind its length, over a socket."""
+"""Messages between the parent and the CModel's process over a socket: a length, then JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def send(link: socket.socket, message: dict[str, Any]) -> None:
 
 
 def receive(link: socket.socket) -> dict[str, Any] | None:
-    """The next message; None when the other side has gone."""
+    """The next message; None where the other process has closed the socket."""
     head = _exactly(link, 4)
     body = _exactly(link, struct.unpack("<I", head)[0]) if head else None
     return json.loads(body) if body else None

@@ -1,4 +1,4 @@
-"""What the CModel's process prints: the kernels' own lines for the user, the CModel's words for errors."""
+"""The output of the CModel's process: lines of kernels, which the user sees, and lines of the CModel, for errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NOISE = re.compile(
 )
 _FRAME = re.compile(r"\S+\(\S*\)\s*\[0x[0-9a-f]+\]")
 _TASK_FAILED = re.compile(r"^\[ap\].*has error:(-?\d+)", re.MULTILINE)
-_LAST = 30  # lines of an error
+_LAST = 30  # the lines that an error shows
 
 
 class Output:
-    """Two files that the process writes at their ends. out, err: their descriptors."""
+    """Two files to which the process appends its output. out, err: their descriptors."""
 
     def __init__(self, folder: Path) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -27,31 +27,31 @@ class Output:
         self._seen = {self.out: 0, self.err: 0}
 
     def size(self) -> int:
-        """Bytes of both."""
+        """The bytes in both files."""
         return sum(os.fstat(number).st_size for number in self._seen)
 
     def skip(self) -> None:
-        """Forget what has been printed so far."""
+        """Discards the output so far."""
         for number in self._seen:
             os.ftruncate(number, 0)
             self._seen[number] = 0
 
     def printed(self) -> str:
-        """Lines that kernels have printed since the last call of :meth:`skip`."""
+        """The lines that kernels have printed since the last call of :meth:`skip`."""
         lines = _text(self.out).splitlines(keepends=True)
         return "".join(line for line in lines if not _NOISE.match(line))
 
     def task_code(self) -> int | None:
-        """What a kernel returned that did not return 0; -1: the runtime knows no kernel of that name."""
+        """The return value of a kernel that did not return 0, else None. -1: the runtime has no kernel of that name."""
         codes = _TASK_FAILED.findall(_text(self.err))
         return int(codes[-1]) if codes else None
 
     def raw(self) -> str:
-        """Everything, as it is: stack frames too."""
+        """All output, with stack frames."""
         return _text(self.out) + _text(self.err)
 
-    def last_words(self) -> str:
-        """The last lines that say something: no banners, no stack frames."""
+    def last_lines(self) -> str:
+        """The last lines without banners and stack frames."""
         lines = [line.rstrip() for line in self.raw().splitlines()]
         informative = [line for line in lines if line.strip() and not _NOISE.match(line) and not _FRAME.match(line)]
         return "\n".join(informative[-_LAST:])

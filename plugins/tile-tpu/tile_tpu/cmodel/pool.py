@@ -1,4 +1,5 @@
-"""The CModel's processes of this one: one for each chip (bmlib: for each kernel library), kept warm between calls."""
+"""The pool of CModel processes: one for each chip (with bmlib: for each kernel library), which live on between
+calls."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from pathlib import Path
 from tile_tpu.cmodel.kernel_files import KernelLibrary
 from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
 
-MOST = 4  # processes that are kept; each has some 140 MB
-MOST_KERNELS = 150  # of a process: the CModel's table has room for 2048, and each kernel takes 10 places of it
-TRIES = 3  # to start one
+MOST = 4  # the most processes in the pool; each has some 140 MB
+MOST_KERNELS = 150  # the most kernels in a process: the CModel's table has 2048 entries, and a kernel takes 10 of them
+TRIES = 3  # the attempts to start a process
 
 
 class Slot:
-    """Place of one process. lock: who holds it may use the process."""
+    """The slot of one process. lock: the owner of the lock may use the process."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self.config = config
@@ -29,7 +30,7 @@ class Slot:
         self.loaded: dict[Path, int] = {}  # libraries that the process has, and how many kernels they register
 
     def ready(self, kernels: KernelLibrary | None = None) -> Worker:
-        """The process, started if there is none, or none that has room for these kernels; raises WorkerEnded."""
+        """The process; a new one is started where there is none with room for these kernels. Raises WorkerEnded."""
         if self.worker is not None and not self.worker.alive:
             self.close()
         if kernels is not None and kernels.path not in self.loaded:
@@ -48,21 +49,22 @@ class Slot:
 
 
 def _started(config: WorkerConfig) -> Worker:
-    """A new process. The vendor's runtime looks for free ports of the machine and may take those of another that starts
-    at the same time; both then wait for ever. So ours start one after the other, and a start that hangs is repeated."""
-    for left in reversed(range(TRIES)):
+    """A new process. The vendor's runtime searches for free network ports and may take those of another process that
+    starts at the same time; both then wait forever. So processes start one after the other, and a start that hangs is
+    repeated."""
+    for tries_left in reversed(range(TRIES)):
         with _starting():
             try:
                 return Worker(config)
             except WorkerEnded as ended:
-                if not (ended.is_late and left):
+                if not (ended.is_late and tries_left):
                     raise
     raise AssertionError("not reached")
 
 
 @contextlib.contextmanager
 def _starting() -> Iterator[None]:
-    """Held by one process of this user at a time."""
+    """A lock between all processes of this user, for the start of a CModel."""
     path = os.path.join(tempfile.gettempdir(), f"tilecore-tpu-{os.getuid()}.lock")
     with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -74,7 +76,7 @@ _lock = threading.Lock()
 
 
 def slot(config: WorkerConfig) -> Slot:
-    """The one for ``config``; processes that were not used for longest make room."""
+    """The slot for ``config``. Where there are too many, the least recently used processes are closed."""
     with _lock:
         worker_slot = _slots.pop(config, None) or Slot(config)
         _slots[config] = worker_slot
@@ -88,7 +90,7 @@ def slot(config: WorkerConfig) -> Slot:
 
 
 def close_all() -> None:
-    """End all processes, also those that work; the next call starts fresh ones."""
+    """Ends all processes, also those that run kernels. The next call starts new ones."""
     with _lock:
         for worker_slot in _slots.values():
             worker_slot.close()
@@ -96,7 +98,7 @@ def close_all() -> None:
 
 
 def _forget() -> None:
-    """In a fork: the processes are its parent's."""
+    """Forgets all processes after a fork, as they belong to the parent."""
     global _lock
     _lock = threading.Lock()
     for worker_slot in _slots.values():

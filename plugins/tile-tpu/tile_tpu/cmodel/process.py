@@ -1,4 +1,4 @@
-"""The parent's side of one process that runs the CModel."""
+"""Starts a process that runs the CModel, and sends requests to it."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from tile_tpu.cmodel.memory import Staging
 from tile_tpu.cmodel.output import Output
 from tile_tpu.cmodel.worker import forget_files
 
-START_SECONDS = 30.0  # longest that the CModel may take to come up; it takes a quarter of one on an idle machine
-MOST_OUTPUT = 64 << 20  # bytes that a kernel may print in one call
+START_SECONDS = 30.0  # the timeout for the start of the CModel, which takes a quarter of a second on an idle machine
+MOST_OUTPUT = 64 << 20  # the most bytes that a kernel may print in one call
 
 
 class WorkerEnded(Exception):
     """The process ended, or was ended, in the middle of a request.
 
-    reason: how it ended. words: the last lines that it printed. raw: everything that it printed, with stack frames.
-    is_late: it was ended because it took too long.
+    reason: how it ended. last_lines: the last lines that it printed. raw: everything that it printed, with stack
+    frames. is_late: it was ended because it took too long.
     """
 
     def __init__(self, reason: str, output: Output, is_late: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.is_late = is_late
-        self.words = output.last_words()
+        self.last_lines = output.last_lines()
         self.raw = output.raw()[-100_000:]
 
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """runtime: "tpurt" or "bmlib". library: of it. environment: what the process gets besides ours, by name."""
+    """runtime: "tpurt" or "bmlib". library: the path of the runtime library. environment: (name, value) of the
+    variables that the process gets in addition to those of this process."""
 
     runtime: str
     library: str
@@ -51,14 +52,14 @@ class WorkerConfig:
 
 
 class Worker:
-    """A process that has the CModel loaded. One request at a time; the caller sees to that.
+    """A process that has loaded the CModel. The caller must send one request at a time.
 
-    Between requests it is stopped (SIGSTOP): threads of the vendor's runtime never rest, and take a processor of a
-    machine that does nothing else. The kernel of the operating system wakes it when this process ends (worker.py).
+    Between requests the process is stopped (SIGSTOP), as threads of the vendor's runtime wait busily and would use a
+    whole processor. The operating system wakes it when this process ends (worker.py).
     """
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Start it and wait until it is ready; raises WorkerEnded."""
+        """Starts the process and waits until it is ready. Raises WorkerEnded."""
         self.memory = os.memfd_create("tilecore-tpu")
         self.staging = Staging(self.memory)
         self._folder = tempfile.TemporaryDirectory(prefix="tilecore-tpu-")
@@ -102,8 +103,8 @@ class Worker:
         return self._process.pid
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to a request. Raises WorkerEnded when the process ends first or needs longer than ``seconds``; it
-        has then been ended, as it has when this is interrupted."""
+        """The answer to a request. Raises WorkerEnded where the process ends first or takes longer than ``seconds``.
+        The process is ended on any error, also where this call is interrupted."""
         try:
             self._signal(signal.SIGCONT)
             with contextlib.suppress(ConnectionError):
@@ -122,13 +123,13 @@ class Worker:
     def _wait(self, seconds: float, purpose: str) -> dict[str, Any]:
         end = time.monotonic() + seconds
         while True:
-            left = end - time.monotonic()
-            if left <= 0:
+            seconds_left = end - time.monotonic()
+            if seconds_left <= 0:
                 self._kill()
                 raise WorkerEnded(
                     f"it took more than {seconds:g} s {purpose} and was stopped", self.output, is_late=True
                 )
-            if select.select([self._link], [], [], min(left, 0.5))[0]:
+            if select.select([self._link], [], [], min(seconds_left, 0.5))[0]:
                 break
             if self.output.size() > MOST_OUTPUT:
                 self._kill()
@@ -148,16 +149,16 @@ class Worker:
     def _reap(self) -> None:
         try:
             self._process.wait(10)
-        except subprocess.TimeoutExpired:  # it closed its socket and lives on
+        except subprocess.TimeoutExpired:  # the process has closed its socket, but still runs
             self._kill()
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # a session of its own: whatever it has started too
+            os.killpg(self._process.pid, signal.SIGKILL)  # the process and its children: it has its own session
         self._process.wait()
 
     def close(self) -> None:
-        """End the process and forget what it left."""
+        """Ends the process and removes its files."""
         if self._process.poll() is None:
             self._kill()
         self.forget()
@@ -166,7 +167,8 @@ class Worker:
             self._folder.cleanup()
 
     def forget(self) -> None:
-        """Close what this process has of it, as a fork must that did not start it."""
+        """Closes this process's descriptors of the worker, without ending it. A fork, which did not start it, does
+        so."""
         self._link.close()
         self.output.close()
         if self.memory >= 0:

@@ -1,9 +1,9 @@
-"""The CModel's process: ``python -m tile_tpu.cmodel.worker CONFIG``. Only the standard library and ctypes.
+"""The CModel's process: ``python -m tile_tpu.cmodel.worker CONFIG``. It imports only the standard library.
 
 CONFIG is JSON: runtime ("tpurt" or "bmlib"), library (its path), link and memory (descriptors of the socket and of the
-shared memory), parent (its process). The environment names the emulator. It answers ``{"ready": true}``, then each
-request ``{"library", "bytes", "blocks", "launches"}`` by ``{"done": true}`` or ``{"failed": words}``, until the parent
-goes.
+shared memory), parent (its process). Environment variables name the emulator. The process sends ``{"ready": true}``.
+Then it answers each request ``{"library", "bytes", "blocks", "launches"}`` by ``{"done": true}`` or ``{"failed":
+message}``, until the parent ends.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def _answer(runtime: Runtime, arena: Arena, request: dict[str, Any]) -> dict[str
 
 
 def forget_files(process: int) -> None:
-    """Remove what the runtime leaves of a process: a folder ``/tmp/<process>-<core>`` for each core."""
+    """Removes the files that the runtime leaves of a process: a folder ``/tmp/<process>-<core>`` for each core."""
     for path in glob.glob(f"/tmp/{process}-[0-9]*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _flush_lines() -> None:
-    """Let C's stdout write whole lines at once, so that they are there when a kernel crashes."""
+    """Makes C's stdout line-buffered, so that lines are not lost when a kernel crashes."""
     libc = ctypes.CDLL(None)
     try:
         stdout = ctypes.c_void_p.in_dll(libc, "stdout")
@@ -85,20 +85,21 @@ def _flush_lines() -> None:
 
 
 def _wake_with_parents_end() -> None:
-    """The parent stops this process between requests; it must not stay so when the parent is gone. (The signal also
-    comes when only the parent's thread ends that started this process: then it is awake until the next request.)"""
+    """Requests SIGCONT when the parent ends: the parent stops this process between requests, and it must not stay
+    stopped. (The signal also comes when the parent's thread that started this process ends; then the process runs until
+    the next request.)"""
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGCONT, 0, 0, 0)
 
 
 def _leave_with(parent: int, link: int) -> None:
-    """End when the parent has ended, also while a kernel runs. A fork of the parent may keep the socket open, so its
-    number is looked at too."""
+    """Ends this process when the parent has ended, also while a kernel runs. A fork of the parent may keep the socket
+    open, so the parent's process id is checked too."""
     watch = select.poll()
     watch.register(link, select.POLLRDHUP)
     while os.getppid() == parent and not watch.poll(1000):
         pass
-    time.sleep(0.2)  # an idle main thread sees the end by itself
+    time.sleep(0.2)  # an idle main thread notices the end itself
     _end()
 
 

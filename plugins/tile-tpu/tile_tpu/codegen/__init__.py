@@ -1,4 +1,4 @@
-"""C for ``tpu_kernel.h`` from lowered kernels, registered with TVM as ``target.build.tilecore_tpu``."""
+"""Emits C for ``tpu_kernel.h`` from lowered kernels. Registered with TVM as ``target.build.tilecore_tpu``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def register() -> None:
 
 
 def build(module: Any, target: str) -> dict[str, str]:
-    """The module's source, and facts of its kernels as JSON: {symbol: {"attributes": {...}}} with
+    """The source of the module, and the attributes of its kernels as JSON: {symbol: {"attributes": {...}}} with
 
-    - cores: work items of the launch (block_num).
-    - fields: element type of each field of the struct of arguments, in order; "uint64" for an address.
-    - assertions: their texts.
+    - cores: the number of work items of the launch (block_num).
+    - fields: the type of each field of the struct of arguments, in order; "uint64" for an address.
+    - assertions: the texts of the kernel's assertions.
     """
     from tile_tpu.chips import find_chip
     from tile_tpu.codegen.module import emit_module

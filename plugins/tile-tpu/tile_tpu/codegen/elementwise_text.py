@@ -1,4 +1,4 @@
-"""Instructions that work element by element, their functions with tables, and those over one axis."""
+"""Emits elementwise instructions, functions with tables, and reductions along one axis."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tilecore.ir.nodes import FloatImm
 
 Emitter = Callable[[ControlCode, Command], str]
 
-# instruction -> function; those that start with fp_ are for floats only
+# instruction -> suffix of the vendor's function; functions with fp_ take floats only
 _UNARY = {
     "neg": "neg", "abs": "abs", "reciprocal": "fp_reciprocal", "square": "fp_square", "floor": "fp_floor",
     "ceil": "fp_ceil", "round": "fp_round", "sqrt": "fp_sqrt", "rsqrt": "fp_rsqrt",
 }  # fmt: skip
 _ARITHMETIC = ("add", "sub", "mul", "div")
-_ANY = ("max", "min", "and", "or", "xor")  # one function for all types
-_SWAPS = ("add", "mul", *_ANY)  # a number on the left may stand on the right
-_ROUNDS = "0, RM_HALF_TO_EVEN, false"  # of integer functions: shift, rounding of it, saturation
+_ANY = ("max", "min", "and", "or", "xor")  # instructions with one function for all types
+_SWAPS = ("add", "mul", *_ANY)  # commutative instructions: a scalar on the left may be moved to the right
+_ROUNDS = "0, RM_HALF_TO_EVEN, false"  # last arguments of integer functions: shift, its rounding mode, saturation
 
 
 def _unary(name: str) -> Emitter:
@@ -34,13 +34,13 @@ def _unary(name: str) -> Emitter:
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
         _floats_only(emit, command, _UNARY[name].startswith("fp_"), dst.dtype)
-        places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, dst)}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, dst)}"
         kind = data_type(emit, dst.dtype)
         if command.instruction.aligned:
             require_aligned(emit, name, dst, src)
-            return f"{function}({places}, {kind})"
+            return f"{function}({addresses}, {kind})"
         mode = ", RM_HALF_TO_EVEN" if name == "round" else ""
-        return f"{function}({places}, {strides(emit, dst)}, {strides(emit, src)}, {kind}{mode})"
+        return f"{function}({addresses}, {strides(emit, dst)}, {strides(emit, src)}, {kind}{mode})"
 
     return text
 
@@ -51,7 +51,7 @@ def _floats_only(emit: ControlCode, command: Command, needed: bool, dtype: str) 
 
 
 def _binary(name: str) -> Emitter:
-    """Views of one type; one of the operands may be a number."""
+    """Emits an instruction on views of one type; one of the operands may be a scalar."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, a, b = (command.operands[key] for key in ("dst", "a", "b"))
@@ -61,11 +61,11 @@ def _binary(name: str) -> Emitter:
         elif not isinstance(b, View):
             form = "_C"
         if not isinstance(a, View):
-            refuse(command, emit.dialect.kind, "a view beside a number", f"tpu.{name} of two numbers")
+            refuse(command, emit.dialect.kind, "at least one view", f"tpu.{name} of two scalars")
         other = address(emit, b) if isinstance(b, View) else scalar(emit, b, a.dtype)
         layouts = [strides(emit, v) for v in (dst, a, b) if isinstance(v, View)]
-        places = f"{address(emit, dst)}, {address(emit, a)}, {other}, {shape(emit, dst)}, {', '.join(layouts)}"
-        return f"{_function(emit, command, name, form, dst.dtype)}({places}, {_types(emit, name, dst, a, b)})"
+        addresses = f"{address(emit, dst)}, {address(emit, a)}, {other}, {shape(emit, dst)}, {', '.join(layouts)}"
+        return f"{_function(emit, command, name, form, dst.dtype)}({addresses}, {_types(emit, name, dst, a, b)})"
 
     return text
 
@@ -93,7 +93,8 @@ def _types(emit: ControlCode, name: str, dst: View, a: View, b: Any) -> str:
 
 
 def _shift(to_the_left: bool) -> Emitter:
-    """The vendor's shifts go to the left for positive amounts, to the right for negative ones."""
+    """Emits a shift. The vendor's functions shift to the left by positive amounts, and to the right by negative
+    ones."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, a, b = (command.operands[key] for key in ("dst", "a", "b"))
@@ -102,18 +103,20 @@ def _shift(to_the_left: bool) -> Emitter:
             refuse(command, emit.dialect.kind, "a view of integers", f"tpu.{name} of {dst.dtype}")
         keeps_sign = FACTS[dst.dtype].kind == "int" and not to_the_left
         function = f"tpu_bdc_{'arithmetic' if keeps_sign else 'logical'}_shift"
-        places = f"{address(emit, dst)}, {address(emit, a)}"
+        addresses = f"{address(emit, dst)}, {address(emit, a)}"
         kinds = [view.dtype if keeps_sign else f"u{view.dtype.removeprefix('u')}" for view in (dst, a)]  # the same bits
         types = ", ".join(data_type(emit, kind) for kind in kinds)
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
-        # what leaves at the right end is dropped: rounded down
+        # RM_DOWN drops the bits that are shifted out at the right end
         if isinstance(b, View):
             if FACTS[b.dtype].kind != "int":
-                refuse(command, emit.dialect.kind, "amounts with a sign", f"tpu.{name} by {b.dtype}")
-            places = f"{places}, {address(emit, b)}"
-            return f"{function}({places}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
+                refuse(command, emit.dialect.kind, "amounts of a signed integer type", f"tpu.{name} by {b.dtype}")
+            addresses = f"{addresses}, {address(emit, b)}"
+            return (
+                f"{function}({addresses}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
+            )
         amount = emit.value(b) if to_the_left else minus(emit.value(b))
-        return f"{function}_C({places}, {amount}, {layouts}, {types}, RM_DOWN)"
+        return f"{function}_C({addresses}, {amount}, {layouts}, {types}, RM_DOWN)"
 
     return text
 
@@ -139,7 +142,7 @@ def _variable(emit: ControlCode, value: Any, dtype: str) -> str:
 
 
 def _with_table(name: str, works: int) -> Emitter:
-    """Functions that a table and ``works`` buffers of work memory go to."""
+    """Emits a function with a table of coefficients and ``works`` buffers of work memory."""
 
     def text(emit: ControlCode, command: Command) -> str:
         operands = command.operands
@@ -148,9 +151,11 @@ def _with_table(name: str, works: int) -> Emitter:
         _floats_only(emit, command, True, dst.dtype)
         require_aligned(emit, name, dst, src, *work)
         tables = [operands["exp_table"], table] if name == "erf" else [table]
-        places = [address(emit, view) for view in (dst, src, *work, *tables)]
-        unused = ["NO_USE"] if name == "sigmoid" else []  # a table that no function reads
-        return f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
+        addresses = [address(emit, view) for view in (dst, src, *work, *tables)]
+        unused = ["NO_USE"] if name == "sigmoid" else []  # the argument for a table that the function does not read
+        return (
+            f"tpu_bdc_fp_{name}({', '.join([*addresses, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
+        )
 
     return text
 
@@ -163,25 +168,25 @@ def _load_table(emit: ControlCode, command: Command) -> str:
 
 
 def _reduce(word: str) -> Emitter:
-    """Pools whose window is all of each axis that the result has one element of."""
+    """Emits a pool. Its window covers each axis along which the result has one element."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
         _floats_only(emit, command, True, src.dtype)
         require_aligned(emit, command.instruction.name, dst, src)
         height, width = (
-            number(emit, whole if constant(left) == 1 else 1)
-            for whole, left in zip(src.shape[2:], dst.shape[2:], strict=True)
+            number(emit, whole if constant(remaining) == 1 else 1)
+            for whole, remaining in zip(src.shape[2:], dst.shape[2:], strict=True)
         )
         window = f"DIM2({height}, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
-        places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
         kind = data_type(emit, src.dtype)
         if word != "avg":
-            return f"tpu_bdc_fp_{word}_pool2d({places}, {kind}, {scalar(emit, _zero(), src.dtype)})"
-        scale = scalar(emit, FloatImm("float32", 1.0), src.dtype)  # what sums are multiplied by
+            return f"tpu_bdc_fp_{word}_pool2d({addresses}, {kind}, {scalar(emit, _zero(), src.dtype)})"
+        scale = scalar(emit, FloatImm("float32", 1.0), src.dtype)  # the factor of the sums
         if dst.dtype == src.dtype:
-            return f"tpu_bdc_fp_avg_pool2d({places}, {kind}, {scale})"
-        return f"tpu_bdc_fp_avg_pool2d_ex({places}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {scale})"
+            return f"tpu_bdc_fp_avg_pool2d({addresses}, {kind}, {scale})"
+        return f"tpu_bdc_fp_avg_pool2d_ex({addresses}, DIM2(0, 0), {kind}, {data_type(emit, dst.dtype)}, {scale})"
 
     return text
 

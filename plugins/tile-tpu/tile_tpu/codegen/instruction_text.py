@@ -1,6 +1,7 @@
-"""The instructions as calls of the vendor's functions (``tpu_kernel.h``), chosen by element type.
+"""Emits instructions as calls of the vendor's functions (``tpu_kernel.h``), which are chosen by element type.
 
-Extents, strides and rules of the functions: the vendor's header. What a chip lacks is refused.
+The vendor's header documents the extents, strides and rules of the functions. Instructions that a chip lacks are
+refused.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ _ROUNDING = {"even": "RM_HALF_TO_EVEN", "zero": "RM_TOWARDS_ZERO", "down": "RM_D
 
 
 def _strided(function: str) -> Emitter:
-    """dst, src, shape, strides of both, type."""
+    """Emits a function with the arguments dst, src, shape, strides of both, type."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
-        places = f"{address(emit, dst)}, {address(emit, src)}"
+        addresses = f"{address(emit, dst)}, {address(emit, src)}"
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, src)}"
-        return f"{function}({places}, {layouts}, {data_type(emit, dst.dtype)})"
+        return f"{function}({addresses}, {layouts}, {data_type(emit, dst.dtype)})"
 
     return text
 
 
 def _moved(function: str) -> Emitter:
-    """The same, with elements near enough to each other for DMA."""
+    """Emits a DMA function as ``_strided`` does, with axes reordered where the elements along w are too far apart."""
     strided = _strided(function)
 
     def text(emit: ControlCode, command: Command) -> str:
@@ -58,7 +59,7 @@ def _moved(function: str) -> Emitter:
 
 
 def _plain(function: str) -> Emitter:
-    """dst, src, shape, type: both aligned."""
+    """Emits a function with the arguments dst, src, shape, type; both views must be aligned."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
@@ -74,11 +75,11 @@ def _gather_rows(emit: ControlCode, command: Command) -> str:
     dst, src, rows = (command.operands[name] for name in ("dst", "src", "rows"))
     direction = f"{'L' if src.is_local else 'S'}2{'L' if dst.is_local else 'S'}"
     other = scalar(emit, command.operands["other"], dst.dtype)
-    places = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
+    addresses = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
     layouts = f"{shape(emit, dst)}, {number(emit, src.shape[2])}"
-    # an index's NULL would be a layout of its own; a lane's indices must be neighbours, even where there is one
+    # NULL would mean another layout for the indices; the indices of a lane must have stride 1, even a single one
     steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, (*rows.strides[:2], 1, 1))}"
-    return f"tpu_gdma_h_gather_{direction}({places}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
+    return f"tpu_gdma_h_gather_{direction}({addresses}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
 
 
 def _fill(emit: ControlCode, command: Command) -> str:
@@ -90,10 +91,10 @@ def _fill(emit: ControlCode, command: Command) -> str:
 
 def _cast(emit: ControlCode, command: Command) -> str:
     dst, src = command.operands["dst"], command.operands["src"]
-    places = f"{address(emit, dst)}, {address(emit, src)}"
+    addresses = f"{address(emit, dst)}, {address(emit, src)}"
     layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, src)}"
     types = f"{data_type(emit, dst.dtype)}, {data_type(emit, src.dtype)}"
-    return f"tpu_bdc_cast({places}, {layouts}, {types}, {_ROUNDING[command.operands['rounding']]})"
+    return f"tpu_bdc_cast({addresses}, {layouts}, {types}, {_ROUNDING[command.operands['rounding']]})"
 
 
 def _iota_w(emit: ControlCode, command: Command) -> str:
@@ -117,7 +118,7 @@ def _iota_c(emit: ControlCode, command: Command) -> str:
 
 
 def _sync_all(emit: ControlCode, command: Command) -> str:
-    """A core without others waits for none; the function is not there then."""
+    """Emits a barrier of all cores. A chip with one core has no tpu_sync_all and needs none."""
     return "tpu_sync_all()" if emit.chip.cores > 1 else "tpu_poll()"
 
 
@@ -126,7 +127,7 @@ def _product(count: Any, size: int) -> Any:
 
 
 def _of_cache(function: str) -> Emitter:
-    """The first byte, bytes."""
+    """Emits a cache function with the arguments: address of the first byte, number of bytes."""
 
     def text(emit: ControlCode, command: Command) -> str:
         memory: View = command.operands["memory"]
@@ -169,7 +170,7 @@ assert _TEXTS.keys() == INSTRUCTIONS.keys(), _TEXTS.keys() ^ INSTRUCTIONS.keys()
 
 
 def statements(chip: Chip) -> dict[str, Callable[[Any, Any], None]]:
-    """What emits each instruction on ``chip``."""
+    """For each instruction the function that emits it on ``chip``."""
     return {PREFIX + name: _statement(name, text, chip) for name, text in _TEXTS.items()}
 
 

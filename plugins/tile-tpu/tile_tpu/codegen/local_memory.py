@@ -1,4 +1,4 @@
-"""Local memory in the source: addresses of buffers, and single elements that the control core touches."""
+"""Emits local memory: the addresses of buffers, and accesses of the control core to single elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def allocate(emit: Statements, node: Any) -> None:
-    """``const local_addr_t x = 0x400;``: where plan_local has put it."""
+    """Emits ``const local_addr_t x = 0x400;``, the address that plan_local has assigned."""
     buffer = node.buffer
     if isinstance(node, DeclBuffer):
         name = emit.names.take(str(buffer.name))

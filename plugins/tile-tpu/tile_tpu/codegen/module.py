@@ -1,4 +1,4 @@
-"""One C file for a module: for each kernel a struct of arguments, a function and its registration.
+"""Emits a module as one C file, which has a struct of arguments, a function and its registration for each kernel.
 
 A kernel runs once on each core of the launch; every core gets the same struct. Its fields are the slots of an artifact
 in order (tensors and workspaces as addresses, scalars, sizes), at C's natural alignment.
@@ -27,12 +27,12 @@ from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, IRModule, PrimFunc,
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
-ADDRESS_TYPE = "uint64"  # of a field that holds an address
+ADDRESS_TYPE = "uint64"  # the type of a field that is an address
 
 
 def emit_module(module: IRModule, chip: Chip) -> tuple[str, dict[str, Any]]:
-    """The source, and {symbol: {"attributes": ...}}. Raises UnsupportedError, at the user's line, for what has no
-    form."""
+    """(the source, {symbol: {"attributes": ...}}). Raises UnsupportedError at the user's line for operations that
+    cannot be emitted."""
     preludes: dict[str, None] = {}
     texts, facts = [], {}
     for var, func in module.functions.items():
@@ -48,7 +48,8 @@ def emit_module(module: IRModule, chip: Chip) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Uses:
-    """Parameters by how the body uses them. elements: the control core touches some. views: commands do."""
+    """The parameters by the accesses of the body. elements: the control core accesses single elements. views: commands
+    access them."""
 
     elements: set[Var]
     views: set[Var]
@@ -93,12 +94,14 @@ class _Kernel:
         cores = self.func.attrs.get(TpuFunctionAttr.CORES)
         if cores is None:
             raise LoweringError(
-                f"nothing has spread the blocks of {self.symbol} over the cores", expected=TpuFunctionAttr.CORES
+                f"the kernel {self.symbol} has no number of cores",
+                expected=f"the attribute {TpuFunctionAttr.CORES}, which the pass spread_blocks sets",
+                hint="please report it",
             )
         return {"cores": int(cores), "fields": self.types, "assertions": list(self.emit.assertions)}
 
     def _declarations(self) -> list[str]:
-        """Fields, neighbours of one type in one line."""
+        """The fields of the struct; adjacent fields of one type share a line."""
         lines: list[str] = []
         last = ""
         for kind, name in self.fields:
@@ -110,7 +113,7 @@ class _Kernel:
         return lines or ["  int unused;"]
 
     def _parameters(self) -> None:
-        """A field for each; those that the body uses get a local name."""
+        """Declares a field for each parameter, and a local variable for each that the body uses."""
         emit, body = self.emit, self.func.body
         uses, used = _Uses.of(body), variables(body)
         for param in self.func.params:
@@ -136,7 +139,7 @@ class _Kernel:
         self.types.append(dtype)
 
     def _tensor(self, param: Var, name: str, uses: _Uses) -> None:
-        """``name`` is a pointer for the control core, ``name_addr`` the address for commands."""
+        """Declares ``name``, a pointer for the control core, and ``name_addr``, the address for commands, as needed."""
         emit, dtype = self.emit, dtype_of(param)
         kind = emit.expressions.type_of(dtype, param)
         self._field("unsigned long long", name, ADDRESS_TYPE)

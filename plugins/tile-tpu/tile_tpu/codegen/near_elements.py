@@ -1,5 +1,8 @@
-"""DMA moves elements along w that are at most a beat of the bus apart (``tpu_gdma_move_max_wstride_byte_len``: 128
-bytes, 64 on BM1688), and not the same one again and again. The other axes have no such limit."""
+"""Reorders the axes of DMA commands whose elements along w are too far apart.
+
+DMA needs a stride along w of at most a beat of the bus (``tpu_gdma_move_max_wstride_byte_len``: 128 bytes, 64 on
+BM1688), which must not be 0. The other axes have no such limit.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tilecore.ir.build import constant
 
 
 def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
-    """dst and src, with w on another axis where a step along it is too long."""
+    """dst and src, with w moved to another axis where its stride is too long."""
     dst, src = (_with_any_step(command.operands[name]) for name in ("dst", "src"))
     longest = emit.chip.beat_bytes
     if all(_is_near(view, longest) for view in (dst, src)):
@@ -27,13 +30,13 @@ def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
     return refuse(
         command,
         emit.dialect.kind,
-        f"elements at most {longest} bytes apart where all four axes of a move are longer than 1",
-        f"a move of elements that are {src.strides[3]} and {dst.strides[3]} elements apart",
+        f"elements at most {longest} bytes apart along the last axis, or an axis n or h of one element",
+        f"a DMA transfer with strides of {src.strides[3]} and {dst.strides[3]} elements along the last axis",
     )
 
 
 def _with_any_step(view: View) -> View:
-    """One element has no next one."""
+    """The view with stride 1 along w where it has one element along w."""
     return replace(view, strides=(*view.strides[:3], 1)) if constant(view.shape[3]) == 1 else view
 
 
@@ -43,6 +46,6 @@ def _is_near(view: View, longest: int) -> bool:
 
 
 def _ordered(view: View, axes: tuple[int, int, int]) -> View:
-    """These axes as n, c, h, and a w of one element."""
+    """The view with ``axes`` as n, c and h, and one element along w."""
     shape, strides = ([numbers[axis] for axis in axes] for numbers in (view.shape, view.strides))
     return replace(view, shape=(*shape, 1), strides=(*strides, 1))

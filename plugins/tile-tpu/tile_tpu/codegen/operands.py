@@ -1,4 +1,4 @@
-"""Operands of commands as text: addresses, extents, strides, data types, scalars."""
+"""Emits operands of commands: addresses, extents, strides, data types, scalars."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _TYPES = {
     "uint8": ("DT_UINT8", "SCALAR_U8"),
     "bool": ("DT_UINT8", "SCALAR_U8"),
 }
-WORD = 32  # bits of the largest element that engines move
+WORD = 32  # the bits of the largest element that engines move
 
 
 def data_type(emit: ControlCode, dtype: str, node: Any = None) -> str:
-    """``DT_FP32``; refuses types that the engines have not."""
+    """The vendor's name of an element type, as ``DT_FP32``. Refuses types that the engines do not support."""
     if dtype not in _TYPES:
         refuse(node, emit.dialect.kind, "one of " + ", ".join(_TYPES), f"a command on {dtype}")
     if emit.chip.lacks(dtype):
-        return "DT_UINT8"  # it is moved only
+        return "DT_UINT8"  # the chip can only move elements of this type
     return _TYPES[dtype][0]
 
 
@@ -50,12 +50,12 @@ def size_of(dtype: str) -> int:
 
 
 def number(emit: ControlCode, value: Any) -> str:
-    """An extent, a stride, a count: an int or an expression."""
+    """An extent, a stride or a count, which is an int or an expression."""
     return str(value) if isinstance(value, int) else str(emit.expressions.index(value))
 
 
 def address(emit: ControlCode, view: View) -> str:
-    """``x + LANE(3) + 128``: of the view's first element, in bytes."""
+    """The address of the view's first element in bytes, as ``x + LANE(3) + 128``."""
     size, offset = size_of(view.dtype), constant(view.offset)
     if view.is_local:
         parts = [emit.expressions.memory[view.buffer].name]
@@ -74,7 +74,7 @@ def address(emit: ControlCode, view: View) -> str:
 
 
 def _bytes(emit: ControlCode, view: View, size: int) -> str:
-    """The offset of a global tensor is counted in 64 bits: a tensor may be large."""
+    """The offset in bytes; in 64 bits for a global tensor, which may be large."""
     text = emit.expressions.index(view.offset)
     if size == 1:
         return within(text, SUM, right=True)
@@ -92,13 +92,14 @@ def shape(emit: ControlCode, view: View) -> str:
 
 
 def strides(emit: ControlCode, view: View) -> str:
-    """NULL where they are those that the function takes then: aligned in local memory, row-major in global memory."""
+    """The strides of a view. NULL where the view has the default layout: aligned in local memory, row-major in global
+    memory."""
     natural = lies_aligned(emit, view) if view.is_local else _is_continuous(view)
     return "NULL" if natural else four(emit, view.strides)
 
 
 def lies_aligned(emit: ControlCode, view: View) -> bool:
-    """Whether the view has the layout of ``tpu_aligned_stride``, as far as its extents use strides at all."""
+    """Whether the view has the layout of ``tpu_aligned_stride``. The strides of axes with one element do not matter."""
     n, c, h, w = (constant(e) for e in view.shape)
     sn, sc, sh, sw = (constant(s) for s in view.strides)
     units = emit.chip.eu_count(FACTS[view.dtype].bits)
@@ -136,18 +137,19 @@ def _is_multiple(value: Any, unit: int) -> bool:
 
 
 def require_aligned(emit: ControlCode, name: str, *views: View) -> None:
-    """For functions that take no strides. A view that is not aligned here is a mistake of a pass."""
+    """Raises LoweringError unless all views are aligned, for functions without strides. A view that is not aligned here
+    is a bug of a pass."""
     for view in views:
         if not lies_aligned(emit, view):
             raise LoweringError(
-                f"tpu.{name} takes aligned operands",
+                f"an operand of tpu.{name} is not aligned",
                 found=f"{view.buffer.name}, offset {view.offset}, extents {view.shape}, strides {view.strides}",
                 hint="please report it",
             )
 
 
 def scalar(emit: ControlCode, value: Any, dtype: str) -> str:
-    """A number as a ``scalar_t`` of ``dtype``, rounded to it once. ``value``: an expression of any type."""
+    """An expression of any type as a ``scalar_t`` of ``dtype``, rounded once."""
     macro = _TYPES[dtype][1]
     if FACTS[dtype].kind == "float":
         text = emit.value(value)

@@ -1,4 +1,4 @@
-"""Products of matrices, by element type."""
+"""Emits matrix products; the function depends on the element types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING = "(var_context_t){0}"  # no bias, no scale
 
 
 def _operands(emit: ControlCode, command: Command) -> tuple[View, View]:
-    """The left and the right one, checked."""
+    """The left and the right operand of a product; refuses operands that the functions do not take."""
     c, a, b, accumulate = (command.operands[name] for name in ("c", "a", "b", "accumulate"))
     require_aligned(emit, command.instruction.name, c, a, b)
     if any(constant(view.lane) != 0 for view in (c, a, b)):
@@ -35,18 +35,18 @@ def accumulate_matters(accumulate: Any) -> bool:
 
 
 def _text(emit: ControlCode, command: Command, form: str, sizes: list[Any], a: View, b: View) -> str:
-    """One of the vendor's products. form: "", "_R_trans" or "_all_trans"; a, b: left and right as it takes them."""
+    """A call of a product. form: "", "_R_trans" or "_all_trans". a, b: the left and the right operand."""
     c, accumulate = command.operands["c"], command.operands["accumulate"]
-    places = ", ".join([*(address(emit, v) for v in (c, a, b)), "{}", *(number(emit, s) for s in sizes)])
+    addresses = ", ".join([*(address(emit, v) for v in (c, a, b)), "{}", *(number(emit, s) for s in sizes)])
     to, left, right = (data_type(emit, v.dtype) for v in (c, a, b))
     add = flag(emit, accumulate)
     if a.dtype in _FP8 and b.dtype in _FP8:
-        start = places.replace("{}, ", "")
+        start = addresses.replace("{}, ", "")
         return f"tpu_bdc_fp8_mm{form}({start}, {to}, {left}, {right}, {add}, false, true, {_NOTHING})"
     if a.dtype in _BYTES and b.dtype in _BYTES:
-        return _bytes(emit, command, form, places, left, right, add)
+        return _bytes(emit, command, form, addresses, left, right, add)
     if a.dtype in _HALVES and a.dtype == b.dtype:
-        start = places.replace("{}, ", "")
+        start = addresses.replace("{}, ", "")
         if form == "_R_trans":
             return _halves_transposed(emit, command, start, to, left, add)
         return f"tpu_bdc_fp_mm{form}({start}, {to}, {left}, {add})"
@@ -56,7 +56,8 @@ def _text(emit: ControlCode, command: Command, form: str, sizes: list[Any], a: V
 
 
 def _halves_transposed(emit: ControlCode, command: Command, start: str, to: str, kind: str, add: str) -> str:
-    """The plain form overwrites; the one with a bias, which some chips lack, accumulates too."""
+    """A product with a transposed right operand. The plain function overwrites its result; only the function with a
+    bias, which some chips lack, accumulates."""
     if add == "false":
         return f"tpu_bdc_fp_mm_R_trans({start}, {to}, {kind})"
     if emit.chip.runtime != "tpurt":
@@ -65,8 +66,8 @@ def _halves_transposed(emit: ControlCode, command: Command, start: str, to: str,
     return f"tpu_bdc_fp_mm_R_trans_with_bias({start}, {to}, {kind}, DT_FP32, {add}, true, {_NOTHING}, false)"
 
 
-def _bytes(emit: ControlCode, command: Command, form: str, places: str, left: str, right: str, add: str) -> str:
-    start = places.format("SCALAR_U8(0)")  # what is subtracted from the right operand
+def _bytes(emit: ControlCode, command: Command, form: str, addresses: str, left: str, right: str, add: str) -> str:
+    start = addresses.format("SCALAR_U8(0)")  # the zero point, which is subtracted from the right operand
     if command.operands["c"].dtype != "int32":
         refuse(command, emit.dialect.kind, "an int32 result", f"a product of bytes in {command.operands['c'].dtype}")
     if form == "_all_trans":

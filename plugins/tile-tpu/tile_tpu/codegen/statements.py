@@ -1,4 +1,4 @@
-"""Statements of the control core: the core's emitter, and what it knows of the chip and of tensors' addresses."""
+"""Emits statements of the control core: tilecore's emitter with the chip and the addresses of tensors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tilecore.ir.nodes import Var
 
 
 class ControlCode(CallValues, Statements):
-    """``addresses``: for tensors that commands use, the name of their address. ``offsets``: addresses of local buffers
-    in a lane, by name."""
+    """addresses: for each tensor that commands access, the name of the variable with its address. offsets: the
+    addresses of local buffers in a lane, by name."""
 
     def __init__(
         self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses, chip: Chip

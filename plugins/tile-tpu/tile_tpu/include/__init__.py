@@ -1,4 +1,4 @@
-"""The header of emitted kernels; ``FOLDER`` is where compilers look for it."""
+"""The header of emitted kernels. ``FOLDER`` is the include folder for compilers."""
 
 from __future__ import annotations
 

@@ -80,15 +80,17 @@ def _overwrites(operands: dict[str, Any]) -> bool:
 
 def _of_control(node: Any, span: Any) -> list[Access]:
     accesses: list[Access] = []
-    changed = [call.dst for call in map(as_tile_call, collect(node, Call)) if call and call.op.name == "atomic_element"]
+    atomic_targets = [
+        call.dst for call in map(as_tile_call, collect(node, Call)) if call and call.op.name == "atomic_element"
+    ]
     for inner in collect(node, TensorLoad, Call, BufferStore):
         if isinstance(inner, TensorLoad):
-            writes = any(inner.same_as(place) for place in changed)
+            writes = any(inner.same_as(target) for target in atomic_targets)
             accesses.append(Access(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
         elif isinstance(inner, BufferStore):
             accesses.append(Access(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
         elif op_name(inner) == ELEMENT:
-            writes = any(inner.same_as(place) for place in changed)
+            writes = any(inner.same_as(target) for target in atomic_targets)
             accesses.append(Access(inner.args[0], CONTROL, True, writes, span=span))
         elif op_name(inner) == SET_ELEMENT:
             accesses.append(Access(inner.args[0], CONTROL, False, True, span=span))

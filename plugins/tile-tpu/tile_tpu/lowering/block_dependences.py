@@ -54,8 +54,8 @@ def _is_own(read: Access, writes: list[View | None]) -> bool:
 
 
 def _where(access: Access) -> str:
-    place = location_of_span(access.span)
-    return f" (line {place.line})" if place else ""
+    location = location_of_span(access.span)
+    return f" (line {location.line})" if location else ""
 
 
 class _Walk:

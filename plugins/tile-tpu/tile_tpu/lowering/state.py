@@ -11,7 +11,7 @@ from tilecore.ir.nodes import Var
 
 @dataclass
 class TileLayouts(PassState, by="assign_layouts"):
-    """For each tile the buffer in local memory that stands for it, and its layout.
+    """For each tile its local buffer, and its layout.
 
     Published by assign_layouts. Read by tensorize, address_tiles and the implementations of tile operations.
     """

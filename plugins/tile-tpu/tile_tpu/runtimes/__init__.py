@@ -1,2 +1,2 @@
-"""The vendor's two runtime libraries through ctypes. Nothing but the standard library is imported here: the CModel's
-process starts with it."""
+"""The vendor's two runtime libraries, called through ctypes. These modules import only the standard library, as the
+CModel's process imports them."""

@@ -1,8 +1,8 @@
-"""bmlib, the runtime of BM1684X and BM1688, as it drives the CModel.
+"""bmlib, the runtime of BM1684X and BM1688, on the CModel.
 
-There the kernels' library is the firmware itself: ``TPUKERNEL_FIRMWARE_PATH`` names it before the device is opened, and
-loading a module is no operation. A launch is one work item: the CModel has none over several cores
-(``tpu_kernel_launch_sync_multi_cores`` answers "not implemented"). Signatures are those of PPL's
+The kernel library is the firmware: ``TPUKERNEL_FIRMWARE_PATH`` names it before the device is opened, and loading a
+module does nothing. A launch is one work item, as the CModel does not launch on several cores
+(``tpu_kernel_launch_sync_multi_cores`` returns "not implemented"). Signatures are those of PPL's
 ``deps/runtime/bmlib/include/bmlib_runtime.h``.
 """
 
@@ -36,7 +36,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 class Bmlib:
-    """The runtime on one device. path: of the library. Raises RuntimeFailure."""
+    """The runtime on one device. path: the path of the library. Raises RuntimeFailure."""
 
     def __init__(self, path: str, device: int = 0) -> None:
         try:
@@ -79,7 +79,7 @@ class Bmlib:
 
     def launch(self, module: int, entry: str, arguments: bytes, items: int) -> None:
         if items != 1:
-            raise RuntimeFailure(f"{entry}: bmlib's CModel has no launch of {items} work items, only of one")
+            raise RuntimeFailure(f"{entry} cannot be launched as {items} work items: bmlib's CModel launches one only")
         function = self._functions.get((module, entry))
         if function is None:
             function = self.library.tpu_kernel_get_function(self.handle, module, entry.encode())
@@ -97,7 +97,7 @@ class Bmlib:
         _check("bm_thread_sync", self.library.bm_thread_sync(self.handle))
 
     def _part(self, address: int, nbytes: int) -> _Memory:
-        """A description of bytes inside an allocation."""
+        """The descriptor of a range of bytes inside an allocation."""
         for start, whole in self._memory.items():
             if start <= address and address + nbytes <= start + whole.size:
                 return _Memory(address, whole.reserved, whole.descriptor, whole.flags, nbytes)

@@ -1,4 +1,4 @@
-"""What a call of kernels is to a runtime: blocks of memory, launches whose arguments point into them, and failures."""
+"""The records of a call for a runtime: blocks of memory, and launches whose arguments point into them; and failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 
 
 class Block(NamedTuple):
-    """Host memory that the kernels get. host: its address. copy_in, copy_out: to the device before, back afterwards."""
+    """A block of host memory for kernels. host: its address. copy_in: it is copied to the device before the call.
+    copy_out: it is copied back afterwards."""
 
     name: str
     host: int
@@ -17,7 +18,8 @@ class Block(NamedTuple):
 
 
 class Pointer(NamedTuple):
-    """A field of the struct of arguments that holds an address: ``delta`` bytes into a block."""
+    """A field of the struct of arguments that is an address. at: the offset of the field. block: the index of the block
+    that it points into. delta: the offset in the block, in bytes."""
 
     at: int
     block: int
@@ -25,15 +27,16 @@ class Pointer(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """One entry. arguments: the struct, its pointers not filled in. items: work items, each on a core of its own."""
+    """The launch of one entry. arguments: the struct, with zeros for the pointers. items: the work items, each on its
+    own core."""
 
     entry: str
     arguments: bytes
     pointers: Sequence[Pointer]
     items: int
 
-    def filled(self, addresses: Sequence[int]) -> bytes:
-        """The struct, with the blocks at these addresses of the device."""
+    def with_addresses(self, addresses: Sequence[int]) -> bytes:
+        """The struct with its pointers filled in. addresses: the device addresses of the blocks."""
         arguments = bytearray(self.arguments)
         for at, block, delta in self.pointers:
             arguments[at : at + 8] = (addresses[block] + delta).to_bytes(8, "little")
@@ -41,7 +44,7 @@ class Launch(NamedTuple):
 
 
 class Runtime(Protocol):
-    """What :class:`~tile_tpu.runtimes.tpurt.TpuRt` and :class:`~tile_tpu.runtimes.bmlib.Bmlib` are."""
+    """The interface of :class:`~tile_tpu.runtimes.tpurt.TpuRt` and :class:`~tile_tpu.runtimes.bmlib.Bmlib`."""
 
     def load(self, path: str) -> int: ...
     def allocate(self, nbytes: int) -> int: ...
@@ -53,4 +56,4 @@ class Runtime(Protocol):
 
 
 class RuntimeFailure(Exception):
-    """A call of the vendor's runtime did not succeed, or a kernel wrote where it must not; the message says it all."""
+    """A call of the vendor's runtime failed, or a kernel wrote outside of its memory; the message describes it."""

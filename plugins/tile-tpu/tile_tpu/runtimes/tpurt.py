@@ -32,7 +32,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def open_library(path: str) -> Any:
-    """The library with its functions' types; raises RuntimeFailure."""
+    """Opens the library and declares its functions. Raises RuntimeFailure."""
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
         for name, types in _SIGNATURES.items():
@@ -46,7 +46,7 @@ def open_library(path: str) -> Any:
 
 
 def device_count(library: Any) -> int:
-    """Devices that the runtime sees; initialises it."""
+    """Initialises the runtime, and returns the number of devices that it finds."""
     count = c_int(0)
     _check("tpuRtInit", library.tpuRtInit())
     _check("tpuRtGetDeviceCount", library.tpuRtGetDeviceCount(ctypes.byref(count)))
@@ -54,9 +54,9 @@ def device_count(library: Any) -> int:
 
 
 class TpuRt:
-    """The runtime on one device, with one stream. Addresses are the device's.
+    """The runtime on one device, with one stream. Addresses are device addresses.
 
-    path: of the library. Raises RuntimeFailure.
+    path: the path of the library. Raises RuntimeFailure.
     """
 
     def __init__(self, path: str, device: int = 0) -> None:
@@ -93,9 +93,8 @@ class TpuRt:
         _check("tpuRtMemcpyD2S", self.library.tpuRtMemcpyD2S(host, address, nbytes), f"of {nbytes} bytes")
 
     def launch(self, module: int, entry: str, arguments: bytes, items: int) -> None:
-        """``items`` work items, each with a copy of ``arguments``. Only queued: see :meth:`wait`."""
-        # the runtime takes an array of them, its size is that of the array; memory of our own, which stays until the
-        # launch is done
+        """Queues a launch of ``items`` work items, each with a copy of ``arguments``; :meth:`wait` waits for it."""
+        # the runtime takes an array of the copies and its total size; the array must live until the launch is done
         copies = ctypes.create_string_buffer(arguments * items, len(arguments) * items)
         self._queued.append(copies)
         code = self.library.tpuRtKernelLaunch(module, entry.encode(), copies, len(copies), 1, items, self.stream)

@@ -1,7 +1,7 @@
-"""A simulator of SophGo's tensor processors: runs the emitted C on the host and catches what is wrong in it.
+"""A simulator of SophGo's tensor processors, which runs the emitted C on the host and detects errors in it.
 
-``SimulatedTpu`` runs kernels, ``compile_kernel`` makes what it runs, ``Report`` says what a run cost,
-``TpuSimulationError`` what went wrong and where. README.md beside this file says what is modelled.
+``compile_kernel`` compiles kernels for it, and ``SimulatedTpu`` runs them. ``Report`` has the costs of a run, and
+``TpuSimulationError`` the error of one, with its place. README.md in this folder describes what is modelled.
 """
 
 from __future__ import annotations

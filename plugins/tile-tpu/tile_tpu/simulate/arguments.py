@@ -12,14 +12,15 @@ import numpy as np
 from tilecore.errors import ArgumentError
 
 ACCESS = {"r": 1, "w": 2, "rw": 3}
-_ALIGNMENT, _GUARD, _FIRST = 4096, 1 << 20, 1 << 26  # L2 of bm1688 lies before it
+_ALIGNMENT, _GUARD, _FIRST = 4096, 1 << 20, 1 << 26  # the L2 window of bm1688 is below _FIRST
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Bytes that the kernel gets an address of.
+    """Host memory that is a tensor of the kernel.
 
-    address: on the host. nbytes: as many. access: "r", "w" (they start unwritten) or "rw". owner: keeps them alive.
+    address: the address on the host. nbytes: the size in bytes. access: "r", "w" (the bytes begin unwritten) or "rw".
+    owner: the object that keeps the memory alive.
     """
 
     name: str
@@ -32,17 +33,26 @@ class Tensor:
     def of(name: str, array: np.ndarray, access: str = "rw") -> Tensor:
         """A numpy array of any element type, without gaps (C-contiguous)."""
         if not array.flags.c_contiguous:
-            raise ArgumentError(f"{name}: the simulator copies arrays as they lie", expected="a C-contiguous array")
+            raise ArgumentError(
+                f"{name}: the array is not contiguous",
+                found=f"strides {array.strides}",
+                expected="a C-contiguous array",
+                hint="pass numpy.ascontiguousarray(array)",
+            )
         if access not in ACCESS:
-            raise ArgumentError(f"{name}: no such access", found=repr(access), expected=", ".join(ACCESS))
+            raise ArgumentError(f"{name}: unknown access", found=repr(access), expected=", ".join(ACCESS))
         if access != "r" and not array.flags.writeable:
-            raise ArgumentError(f"{name}: the kernel may write it, but the array is read-only")
+            raise ArgumentError(
+                f"{name}: the kernel may write it, but the array is read-only",
+                expected="a writeable array",
+                hint='pass a copy, or Tensor.of(name, array, access="r")',
+            )
         return Tensor(name, array.ctypes.data, array.nbytes, access, array)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One block of device memory: tensors that overlap on the host share one."""
+    """A block of device memory. Tensors that overlap on the host share a block."""
 
     name: str
     host: int
@@ -52,7 +62,7 @@ class Placed:
 
 
 def place(tensors: Sequence[Tensor], global_base: int) -> tuple[list[Placed], list[int]]:
-    """Blocks with guard gaps between them, and the device address of each tensor."""
+    """(the blocks, which have guards between them, the device address of each tensor)"""
     order = sorted(range(len(tensors)), key=lambda i: (tensors[i].address, -tensors[i].nbytes))
     groups: list[tuple[int, int, list[int]]] = []
     for i in order:
@@ -78,21 +88,21 @@ def place(tensors: Sequence[Tensor], global_base: int) -> tuple[list[Placed], li
 
 
 def pack(values: Sequence[Any]) -> bytes:
-    """A C struct of ctypes values, at their natural alignment."""
+    """The bytes of a C struct of ctypes values, which have their natural alignment."""
     fields = [(f"f{i}", type(value)) for i, value in enumerate(values)]
     record = type("Arguments", (ctypes.Structure,), {"_fields_": fields})
     return bytes(record(*values))
 
 
 def split(arguments: Sequence[Any]) -> list[Tensor | Any]:
-    """Numpy arrays become tensors named after their place; ctypes scalars stay."""
+    """The arguments, with numpy arrays as tensors that are named by their position. Scalars of ctypes stay."""
     values = []
     for index, value in enumerate(arguments):
         if isinstance(value, np.ndarray):
             value = Tensor.of(f"argument {index}", value)
         elif not isinstance(value, (Tensor, ctypes._SimpleCData)):
             raise ArgumentError(
-                f"argument {index} is of a type that the simulator does not take",
+                f"argument {index} has a type that the simulator does not support",
                 found=type(value).__name__,
                 expected="a numpy array, a Tensor, or a ctypes scalar such as ctypes.c_int(3)",
             )

@@ -1,4 +1,4 @@
-"""Compiles the simulator and kernels to shared libraries, each once, kept by content in tilecore's cache folder."""
+"""Compiles the simulator and kernels to shared libraries, which tilecore's cache folder keeps by their content."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _KERNEL = (
     "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
 )  # fmt: skip
-# kernels take the simulator's functions, not the same names of a vendor's runtime that the process has loaded too
+# binds kernels to the functions of the simulator, not to those of a vendor's runtime that the process has also loaded
 _OWN = getattr(os, "RTLD_DEEPBIND", 0)
 
 
 def simulator_library(compiler: HostCompiler) -> Path:
-    """The simulator, for every chip; half a minute the first time."""
+    """The library of the simulator, for all chips. The first build takes half a minute."""
     types = (INCLUDE / "tpu_types.h").read_text()
     key = content_key(compiler, _SIMULATOR, [texts_digest(SOURCES), types, _processor()])
     name = f"libtpusim-{key}.so"
@@ -61,7 +61,7 @@ def simulator_library(compiler: HostCompiler) -> Path:
 
 @functools.lru_cache(maxsize=1)
 def _processor() -> str:
-    """What -march=native means here, as far as this file tells: the cache may be on several machines' disk."""
+    """A digest of the processor's features, on which -march=native depends, as machines may share the cache folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
@@ -72,7 +72,7 @@ def _processor() -> str:
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """An emitted source compiled for the simulator."""
+    """A library of kernels that is compiled for the simulator. source: the emitted source."""
 
     path: Path
     source: str = ""
@@ -93,18 +93,18 @@ class KernelLibrary:
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def user_line(self, line: int) -> str | None:
-        """``file:line`` that a comment at this line of the source names, or the last one above it in its function."""
+        """The user's ``file:line`` for a line of the emitted source; None where the source has no comment with it."""
         return user_line(self.source.splitlines(), line) or None
 
 
 def compile_kernel(
     source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = (), include: Sequence[Path] = ()
 ) -> KernelLibrary:
-    """Compile emitted C; what was compiled before is found on disk.
+    """Compiles emitted C, or takes the library from the cache on disk.
 
-    flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
-    there is no compiler or it refuses the source: with its words, whose line numbers are those of ``source``; a
-    function that the simulator has not is one.
+    flags: compiler flags, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
+    there is no compiler, or where it refuses the source, for example because of a function that the simulator lacks.
+    The error has the compiler's messages, with line numbers of ``source``.
     """
     compiler = compiler or find_compiler()
     simulator = simulator_library(compiler)

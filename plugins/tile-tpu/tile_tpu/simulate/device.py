@@ -1,4 +1,4 @@
-"""SimulatedTpu: runs one kernel at a time, and raises what it did wrong."""
+"""SimulatedTpu: runs one kernel at a time, and raises an error for what the kernel does wrong."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _WHOLE = {"bytes_in", "bytes_out", "bytes_l2", "bytes_local", "commands", "bank_
 
 @dataclass(frozen=True)
 class SimulatedTpu:
-    """A chip on the host.
+    """A simulated chip.
 
-    chip: its name or record. command_limit: most commands of one core. seconds: longest run, 0: no limit.
+    chip: its name or record. command_limit: the most commands of one core. seconds: the timeout of a run; 0: no limit.
     """
 
     chip: str | Chip = "bm1690"
@@ -43,11 +43,11 @@ class SimulatedTpu:
     def run(
         self, library: KernelLibrary | str | Path, entry: str, arguments: Sequence[Any], block_num: int = 1
     ) -> Report:
-        """Launch ``entry`` as ``block_num`` work items, each on a core of its own.
+        """Launches ``entry`` as ``block_num`` work items, each on its own core.
 
-        arguments: numpy arrays (any element type, C-contiguous), Tensors, ctypes scalars, in the order of the kernel's
-        struct. Tensors are copied to the device and, if all went well, back. Raises TpuSimulationError; LaunchError
-        when the launch itself is wrong.
+        arguments: numpy arrays (any element type, C-contiguous), Tensors and ctypes scalars, in the order of the
+        kernel's struct. Tensors are copied to the device and, unless the run fails, back. Raises TpuSimulationError for
+        an error of the kernel, and LaunchError for a wrong launch.
         """
         if not isinstance(library, KernelLibrary):
             library = _opened(Path(library))
@@ -70,7 +70,7 @@ def _opened(path: Path) -> KernelLibrary:
 
 
 class _Launch:
-    """One launch, as the records that the simulator reads."""
+    """One launch: creates the records that the simulator reads, and runs it."""
 
     def __init__(
         self, device: SimulatedTpu, library: KernelLibrary, entry: str, arguments: Sequence[Any], block_num: int
@@ -104,7 +104,7 @@ class _Launch:
         launch = native.CLaunch()
         launch.chip = native.chip_record(self.chip)
         launch.entry = self.library.entry(self.entry)
-        # a copy: the kernel gets the address, and memory of a bytes object is not to be written
+        # a copy, as the kernel gets the address, and the memory of a bytes object must not be written
         self.structs = (ctypes.c_char * (len(self.struct) * self.block_num))(*self.struct * self.block_num)
         launch.arguments, launch.argument_bytes = ctypes.addressof(self.structs), len(self.struct)
         tensors = (native.CTensor * max(len(self.placed), 1))()
@@ -116,7 +116,7 @@ class _Launch:
         return launch
 
     def _call(self, simulator: Any, record: native.CLaunch, report: native.CReport) -> int:
-        """Run, so that Ctrl-C ends it."""
+        """Runs the simulator in a way that Ctrl-C can interrupt. Returns whether it failed."""
         return run_interruptible(
             lambda: simulator.tpu_sim_run(ctypes.byref(record), ctypes.byref(report)),
             self.interrupt,

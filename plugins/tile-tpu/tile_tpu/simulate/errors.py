@@ -1,40 +1,40 @@
-"""What a run on the simulator raises."""
+"""The error of a run on the simulator."""
 
 from __future__ import annotations
 
 from tilecore.errors import LaunchError, Location
 
 KINDS = {
-    "alignment": "an address that is no multiple of what the operand needs",
+    "alignment": "an address that is not aligned as the operand needs",
     "argument": "an argument out of its range",
     "assertion": "TPUKERNEL_ASSERT does not hold",
-    "cores": "cores touch the same bytes, one writes, and no tpu_sync_all stands between",
+    "cores": "two cores access the same bytes, one writes, and no tpu_sync_all is between the accesses",
     "crash": "the kernel's own code ended in a signal",
     "deadlock": "a core waits for others that have ended",
-    "dtype": "a data type that the function or the unit has not",
+    "dtype": "a data type that the function or the unit does not support",
     "extent": "an extent out of its range",
-    "hazard": "engines of one parallel region, or commands and the control core without a poll, touch the same bytes",
+    "hazard": "engines of a parallel region, or a command and the control core without a poll, access the same bytes",
     "interrupted": "the run was interrupted",
     "lane": "an operand that starts in a lane where it must not",
     "out_of_bounds": "an access outside of a tensor, of L2 or of local memory",
-    "out_of_memory": "the host has not enough memory",
+    "out_of_memory": "the host does not have enough memory",
     "overlap": "a result that overlaps an operand in a way that is not allowed",
     "protocol": "tpu_initialize, tpu_poll, parallel regions or barriers out of order",
     "read_only": "a write to a tensor that the kernel only reads",
     "stride": "a stride out of its range",
-    "timeout": "too many commands, or too long",
-    "unavailable": "a function that this chip has not",
+    "timeout": "too many commands, or a run that takes too long",
+    "unavailable": "a function that this chip does not have",
     "uninitialised": "a read of bytes that nothing has written",
-    "unsupported": "legal, but the simulator has not got it",
+    "unsupported": "a legal operation that the simulator does not support",
 }
 
 
 class TpuSimulationError(LaunchError):
-    """A kernel did something that the chip forbids or leaves open.
+    """A kernel did something that the chip forbids, or whose result it leaves undefined.
 
-    kind: one of ``KINDS``. kernel: its entry. function: of the kernel interface, whose call in ``line`` of the emitted
-    source it was (0: in none). user_line: the ``file:line`` that the source names there. core: who ran it. tensor: the
-    memory it is about, when there is one.
+    kind: one of ``KINDS``. kernel: the entry. function: the function of the kernel interface that was called. line: the
+    line of the call in the emitted source, 0 where it is not known. user_line: the user's ``file:line`` of it. core:
+    the core that ran the call. tensor: the name of the memory that was accessed, if any.
     """
 
     def __init__(

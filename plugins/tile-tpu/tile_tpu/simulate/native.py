@@ -1,4 +1,4 @@
-"""The simulator's interface in ctypes; the records are those of src/chip.h and src/launch.h."""
+"""The interface of the simulator in ctypes. The records match those of src/chip.h and src/launch.h."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CReport(ctypes.Structure):
 
 
 def chip_record(chip: Chip) -> CChip:
-    """Bandwidths become bytes in a cycle of DMA; cycles are counted in those of the tensor unit."""
+    """The record of a chip. Bandwidths are in bytes per DMA cycle, times in cycles of the tensor unit."""
     record = CChip()
     record.number = list(CHIPS).index(chip.name)
     for name in ("cores", "lanes", "lane_bytes", "banks", "eu_bytes", "cube_columns", "l2_base", "l2_bytes",
@@ -76,7 +76,7 @@ _loaded: dict[str, Any] = {}
 
 
 def load_simulator(path: Path) -> Any:
-    """The simulator as a ctypes library, loaded once: its file's name says what is in it."""
+    """The simulator as a ctypes library, which is loaded once; the name of its file identifies its content."""
     library = _loaded.get(path.name)
     return library if library is not None else _loaded.setdefault(path.name, _load(path))
 
@@ -87,7 +87,10 @@ def _load(path: Path) -> Any:
     expected = ctypes.sizeof(CLaunch) + 1000 * ctypes.sizeof(CReport) + 10_000_000 * ctypes.sizeof(CTensor)
     if library.tpu_sim_layout() != expected:
         raise ToolchainError(
-            "the simulator's library is of another version of tile-tpu", found=str(path), hint="delete this file"
+            "the library of the simulator was built by another version of tile-tpu",
+            found=str(path),
+            expected="a library with the records of this version",
+            hint="delete this file; the next run builds it again",
         )
     library.tpu_sim_run.argtypes = [ctypes.POINTER(CLaunch), ctypes.POINTER(CReport)]
     library.tpu_sim_run.restype = ctypes.c_int

@@ -1,4 +1,4 @@
-"""What a run cost: counts, and cycles by a simple model of the chip."""
+"""The costs of a run: counts, and cycles in a simple model of the chip."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tile_tpu.chips import Chip
 
 @dataclass(frozen=True)
 class CoreCounts:
-    """Of one core. Cycles are those of the tensor unit; all are estimates, see README.md beside this file.
+    """The counts of one core. Cycles are those of the tensor unit, and estimates (README.md in this folder).
 
-    bytes_in, bytes_out: by DMA from and to DDR; bytes_l2: with L2 on a side; bytes_local: between local addresses.
-    commands: that engines were given. bank_conflicts: commands of which two operands share a bank. regions: parallel.
-    dma_cycles, vector_cycles, matrix_cycles, hau_cycles: work of each engine. conflict_cycles: in which the tensor unit
-    waits for banks.
-    serial_cycles: outside of regions. overlapped_cycles: of regions, each as long as its busiest engine;
-    region_serial_cycles: what they would take one after the other. wait_cycles: in tpu_sync_all.
-    total_cycles: serial + overlapped + wait. high_water: bytes of a lane's memory up to the last one used.
+    bytes_in, bytes_out: DMA from and to DDR. bytes_l2: DMA from or to L2. bytes_local: DMA inside local memory.
+    commands: the commands to engines. bank_conflicts: commands of which two operands share a bank. regions: parallel
+    regions. dma_cycles, vector_cycles, matrix_cycles, hau_cycles: the work of each engine. conflict_cycles: cycles in
+    which the tensor unit waits for banks. serial_cycles: cycles outside of parallel regions. overlapped_cycles: cycles
+    of parallel regions, each as long as its busiest engine. region_serial_cycles: cycles of the same commands without
+    overlap. wait_cycles: cycles in tpu_sync_all. total_cycles: serial + overlapped + wait. high_water: the bytes of a
+    lane's memory up to the last one that is used.
     """
 
     bytes_in: int
@@ -43,7 +43,8 @@ class CoreCounts:
 
 @dataclass(frozen=True)
 class Report:
-    """One run. cores: in their order. functions: {name: calls}, of all cores. printed: what the kernel printed."""
+    """The report of one run. cores: the counts of each core. functions: {name: calls} of all cores together. printed:
+    the output of the kernel."""
 
     chip: Chip
     cores: tuple[CoreCounts, ...]
@@ -52,7 +53,7 @@ class Report:
 
     @property
     def total_cycles(self) -> float:
-        """Of the slowest core: how long the kernel takes."""
+        """The duration of the kernel: the cycles of the slowest core."""
         return max(core.total_cycles for core in self.cores)
 
     @property
@@ -61,22 +62,22 @@ class Report:
 
     @property
     def dma_bound(self) -> float:
-        """Cycles that DMA alone takes: no schedule of these copies is faster."""
+        """The cycles of DMA alone: a lower bound for every schedule of these transfers."""
         return max(core.dma_cycles for core in self.cores)
 
     @property
     def matrix_bound(self) -> float:
-        """Cycles that the products alone take."""
+        """The cycles of matrix products alone."""
         return max(core.matrix_cycles for core in self.cores)
 
     @property
     def tensor_bound(self) -> float:
-        """Cycles that the tensor unit alone takes, products, waits for banks and the rest: one thing at a time."""
+        """The cycles of the tensor unit alone: matrix products, other commands, and waits for banks."""
         return max(core.matrix_cycles + core.vector_cycles + core.conflict_cycles for core in self.cores)
 
     @property
     def bytes_moved(self) -> int:
-        """From and to DDR, all cores."""
+        """The bytes from and to DDR of all cores."""
         return sum(core.bytes_in + core.bytes_out for core in self.cores)
 
     @property

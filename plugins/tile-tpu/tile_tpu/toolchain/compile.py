@@ -1,4 +1,4 @@
-"""Emitted C to a shared library: for the CModel by the host's compiler, for a card by the vendor's."""
+"""Compiles emitted C to a shared library: for the CModel by the host's compiler, for a card by the vendor's."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tile_tpu.toolchain.sdk import CModel, Firmware
 from tile_tpu.toolchain.signatures import require_same
 from tilecore.errors import ToolchainError, UnsupportedError
 
-LONGEST_NAME = 63  # characters of a kernel's name: FUNC_MAX_NAME_LEN of tpuv7_rt.h is 64, with the end of the string
+LONGEST_NAME = 63  # the most characters of a kernel's name: FUNC_MAX_NAME_LEN (tpuv7_rt.h) is 64 with the final zero
 
-# arithmetic of the control core is what the interpreter defines: no fused multiply-adds, integers wrap
+# arithmetic of the control core as the interpreter defines it: no fused multiply-adds, integers wrap
 _COMMON = (
     "-std=gnu11", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
@@ -36,8 +36,8 @@ def for_cmodel(
 ) -> bytes:
     """A library that the chip's CModel loads. Raises ToolchainError.
 
-    symbols: the registered kernels. files: the simulator, by default the one that is found. The library names no folder
-    of this machine, so that it is the same wherever the SDK lies.
+    symbols: the registered kernels. files: the files of the CModel, by default those of an installed SDK. The library
+    contains no path of this machine, so it does not depend on the folder of the SDK.
     """
     check_names(symbols)
     files = files or search.find_cmodel(chip)
@@ -53,8 +53,8 @@ def for_cmodel(
 def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), flags: Sequence[str] = ()) -> bytes:
     """A library that a card loads. Raises ToolchainError.
 
-    Where the vendor's archive or compiler is missing, the source is at least checked if another compiler for the same
-    processor is here.
+    Where the vendor's archive or compiler is missing, the source is still checked if another compiler for the same
+    processor is installed.
     """
     check_names(symbols)
     try:
@@ -63,14 +63,14 @@ def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), fl
         compiler = card_compiler(chip, sdk_search.variables, [sdk.root for sdk in sdk_search.sdks])
     except ToolchainError as error:
         if check_for_card(source, chip, name, flags):
-            error.hint = f"{error.hint}; the code of {name} does compile for the chip's control core"
+            error.hint = f"{error.hint}. The code of {name} does compile for the chip's control core"
         raise
     require_same(files.include, chip, source)
     return _built(compiler, card_options(chip, files, flags), source, name)
 
 
 def card_options(chip: Chip, files: Firmware, flags: Sequence[str]) -> list[str]:
-    """As the vendor builds (PPL's deps/scripts/pcie.cmake)."""
+    """The compiler options of the vendor's build (PPL's deps/scripts/pcie.cmake)."""
     archive = ["-Wl,--whole-archive", str(files.archive), "-Wl,--no-whole-archive"]
     return [
         *_COMMON, "-O3", "-flto", "-Dlibkernel_EXPORTS", *_includes(chip, files.include), *flags, SOURCE,
@@ -79,9 +79,10 @@ def card_options(chip: Chip, files: Firmware, flags: Sequence[str]) -> list[str]
 
 
 def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()) -> bool:
-    """Compile, not link, for the chip's control core; False where no compiler for it or no header is here.
+    """Compiles the source for the chip's control core without linking it. False where there is no compiler for it, or
+    no header.
 
-    Raises ToolchainError when the source does not compile.
+    Raises ToolchainError where the source does not compile.
     """
     compiler = checking_compiler(chip)
     include = next((folder for sdk in search.search().sdks if (folder := sdk.include(chip))), None)
@@ -93,24 +94,24 @@ def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()
 
 
 def check_names(symbols: Sequence[str]) -> None:
-    """Raises UnsupportedError for a name that the runtime would cut off or abort on."""
+    """Raises UnsupportedError for a name that is too long for the runtime, which would truncate it or abort."""
     for symbol in symbols:
         if len(symbol) > LONGEST_NAME:
             raise UnsupportedError(
                 f"the kernel's name {symbol} is too long for the vendor's runtime",
                 found=f"{len(symbol)} characters",
-                expected=f"at most {LONGEST_NAME}, with the ending that tilecore adds",
+                expected=f"at most {LONGEST_NAME} characters, with the suffix that tilecore adds",
                 hint="give the function a shorter name",
             )
 
 
 def _includes(chip: Chip, vendor: Path) -> list[str]:
-    """The chip's macros, and the folders of the vendor's headers and of ours."""
+    """The chip's macros, and the include folders of the vendor and of tile-tpu."""
     return [*(f"-D{name}" for name in chip.defines), f"-I{vendor}", f"-I{FOLDER}"]
 
 
 def _built(compiler: Compiler, options: list[str], source: str, name: str, also: Sequence[Path] = ()) -> bytes:
-    """also: files that ``options`` name beside the source."""
+    """The library that ``compiler`` builds from ``source``. also: further files that ``options`` name."""
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         Path(folder, SOURCE).write_text(source)
         for path in also:

@@ -1,4 +1,4 @@
-"""What a C compiler or linker says of emitted source, put beside the emitted line and the user's."""
+"""Errors of C compilers and linkers in emitted source, with the emitted line and the user's line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
 def refused(name: str, tool: str, source: str, output: str, options: list[str]) -> ToolchainError:
     """The error for source that ``tool`` did not compile or link."""
     lines = source.splitlines()
-    report = "TILECORE_DUMP=dir keeps the source; if the kernel is right, please report it"
+    report = "set TILECORE_DUMP=dir to keep the source; if the kernel is right, please report it"
     match = _FIRST.search(output)
     if match is not None:
         return ToolchainError(
@@ -26,9 +26,9 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
     if missing:
         used = next((i for i, text in enumerate(lines, 1) if re.search(rf"\b{missing[0]}\b", text)), 0)
         return ToolchainError(
-            f"the code of {name} calls what the chip's library has not: {', '.join(missing)}",
+            f"the code of {name} calls functions that the chip's library lacks: {', '.join(missing)}",
             found=at(lines, used) if used else None,
-            hint="another version of the vendor's SDK may have it; `tilecore doctor` shows the one in use",
+            hint="use another version of the vendor's SDK; `tilecore doctor` shows the one in use",
         )
     other = _ELSEWHERE.search(output)
     reason = (other[0] if other else output).strip()[:400]
@@ -36,15 +36,15 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
 
 
 def at(lines: list[str], number: int) -> str:
-    """``line 12: text (from file.py:3)`` of a source, by its line from 1."""
+    """A line of the source for messages: ``line 12: text (from file.py:3)``. number: the line, from 1."""
     emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    place = user_line(lines, number)
-    return f"line {number}: {emitted}" + (f" (from {place})" if place else "")
+    users_line = user_line(lines, number)
+    return f"line {number}: {emitted}" + (f" (from {users_line})" if users_line else "")
 
 
 def user_line(lines: list[str], number: int) -> str:
-    """``file:line`` that a comment at line ``number`` (from 1) names, or the last one above it in its function; "" when
-    there is none."""
+    """The user's ``file:line`` for line ``number`` (from 1) of the emitted source. It is in a comment on that line, or
+    in the last comment above it in the same function; "" where there is none."""
     for text in reversed(lines[:number]):
         if match := _PLACE.search(text):
             return match[1]

@@ -1,4 +1,4 @@
-"""The C compilers: the host's for the CModel, the vendor's cross compilers for cards."""
+"""Finds and runs C compilers: the host's for the CModel, and the vendor's cross compilers for cards."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tilecore import debug
 from tilecore.errors import ToolchainError
 
 HOST_NAMES = ("gcc", "cc", "clang")
-# of the control core: what the vendor builds with (PPL's deps/scripts/pcie.cmake)
+# the vendor's compilers for the control core, and their folders (PPL's deps/scripts/pcie.cmake)
 _RISCV = ("riscv64-unknown-linux-gnu-gcc", "Xuantie-900-gcc-linux-5.10.4-glibc-x86_64-V2.6.1")
 _ARM = ("aarch64-none-linux-gnu-gcc", "gcc-arm-10.3-2021.07-x86_64-aarch64-none-linux-gnu")
-# these make code of the right kind, but not with the vendor's C library: good for checking sources
+# compilers for the same processors, but without the vendor's C library: they can only check sources
 _CHECKERS = {_RISCV[0]: "riscv64-linux-gnu-gcc", _ARM[0]: "aarch64-linux-gnu-gcc"}
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """command: how it is called. version: the first line of its ``--version``."""
+    """A C compiler. command: its command line. version: the first line of its ``--version``."""
 
     command: tuple[str, ...]
     version: str
 
     def run(self, options: list[str], folder: str) -> tuple[bool, str]:
-        """(whether it succeeded, what it said), in ``folder`` and in English."""
+        """(whether it succeeded, its output in English). It runs in ``folder``."""
         command = [*self.command, *options]
         debug.command(shlex.join(command))
         env = {**os.environ, "LC_ALL": "C"}
@@ -40,7 +40,7 @@ class Compiler:
 
 
 def host_compiler() -> Compiler:
-    """The C compiler of this machine: CC, gcc, cc, clang. Raises ToolchainError."""
+    """The C compiler of this machine: the first of CC, gcc, cc and clang that runs. Raises ToolchainError."""
     from_environment = os.environ.get("CC", "").strip()
     commands = [tuple(shlex.split(from_environment))] if from_environment else []
     commands += [(path,) for name in HOST_NAMES if (path := shutil.which(name))]
@@ -50,8 +50,8 @@ def host_compiler() -> Compiler:
     tried = ", ".join(shlex.join(c) for c in commands)
     raise ToolchainError(
         "the CModel needs a C compiler",
-        found=f"none of {tried} runs" if tried else f"no {', '.join(HOST_NAMES)} on the PATH, no CC",
-        hint="install gcc",
+        found=f"none of {tried} runs" if tried else f"no {', '.join(HOST_NAMES)} on the PATH, and CC is not set",
+        hint="install gcc, or set CC to a C compiler",
     )
 
 
@@ -61,7 +61,8 @@ def card_compiler_name(chip: Chip) -> str:
 
 
 def checking_compiler(chip: Chip) -> Compiler | None:
-    """A distribution's compiler for the same processor, which can check a source but not build one for a card."""
+    """The distribution's compiler for the same processor, which can check sources but not build them for a card; None
+    where it is not installed."""
     path = shutil.which(_CHECKERS[_for(chip)[0]])
     version = _version((path,)) if path else ""
     return Compiler((path,), version) if path and version else None
@@ -72,9 +73,10 @@ def _for(chip: Chip) -> tuple[str, str]:
 
 
 def card_compiler(chip: Chip, variables: Mapping[str, str], roots: list[Path]) -> Compiler:
-    """The vendor's cross compiler: under CROSS_TOOLCHAINS, in the SDKs, on the PATH. Raises ToolchainError.
+    """The vendor's cross compiler, from CROSS_TOOLCHAINS, the SDKs or the PATH. Raises ToolchainError.
 
-    variables: the vendor's, as :class:`~tile_tpu.toolchain.search.Search` has them. roots: of the SDKs.
+    variables: the vendor's variables, as :class:`~tile_tpu.toolchain.search.Search` has them. roots: the folders of the
+    SDKs.
     """
     name, _ = _for(chip)
     searched = []
@@ -84,7 +86,7 @@ def card_compiler(chip: Chip, variables: Mapping[str, str], roots: list[Path]) -
         searched.append(os.fspath(path))
     raise ToolchainError(
         f"{name}, which compiles code for {chip.name}, is not installed",
-        found="looked at " + ", ".join([*searched[:6], "PATH"]),
+        found="searched " + ", ".join([*searched[:6], "PATH"]),
         hint="set CROSS_TOOLCHAINS to the folder of the vendor's compilers, as its download_toolchain.sh fetches them",
     )
 

@@ -1,4 +1,5 @@
-"""What an ``envsetup.sh`` sets: it is run by a shell of its own, with an empty environment, for its variables only."""
+"""Reads the variables that an ``envsetup.sh`` sets, by running it in a separate shell with an almost empty
+environment."""
 
 from __future__ import annotations
 
@@ -12,19 +13,19 @@ from pathlib import Path
 
 from tilecore.errors import ToolchainError
 
-SECONDS = 20.0  # longest that a script may take
-_KEPT = ("HOME", "PATH", "CHIP", "LANG")  # of our environment, for the script to build on
-_SHELL_OWN = {"_", "PWD", "OLDPWD", "SHLVL"}
+SECONDS = 20.0  # the timeout of a script
+_INHERITED = ("HOME", "PATH", "CHIP", "LANG")  # the variables of this process that the script gets
+_SHELL_VARIABLES = {"_", "PWD", "OLDPWD", "SHLVL"}
 
 
 def sourced(script: Path, seconds: float = SECONDS) -> Mapping[str, str]:
     """The variables that ``script`` sets or changes.
 
-    Nothing of it touches this process, and its output is kept for the error only. Raises ToolchainError when it fails,
-    exits, or takes longer than ``seconds``.
+    The script does not change this process, and its output is only used for an error. Raises ToolchainError where it
+    fails, exits, or takes longer than ``seconds``.
     """
     path = script.resolve()
-    base = tuple((name, os.environ[name]) for name in _KEPT if name in os.environ)
+    base = tuple((name, os.environ[name]) for name in _INHERITED if name in os.environ)
     try:
         stamp = path.stat().st_mtime_ns
     except OSError as error:
@@ -37,8 +38,8 @@ def _sourced(path: Path, stamp: int, base: tuple[tuple[str, str], ...], seconds:
     before = dict(base)
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         answer = Path(folder) / "variables"
-        # "$0" holds the answer's place: "$1" and on would be arguments of the script. It stands alone on its line: in a
-        # list with && its set -e would do nothing
+        # "$0" is the path of the answer, as "$1" and on would be arguments of the script. The script is sourced on a
+        # line of its own: in a list with && its set -e would have no effect
         text = f'. {_quoted(path)}\n[ "$?" = 0 ] || exit 1\nenv -0 > "$0"'
         command = ["bash", "--noprofile", "--norc", "-c", text, os.fspath(answer)]
         output, code = _run(command, before, path, folder, seconds)
@@ -51,12 +52,12 @@ def _sourced(path: Path, stamp: int, base: tuple[tuple[str, str], ...], seconds:
         )
     pairs = (item.partition("=") for item in text.split("\0") if "=" in item)
     return {
-        name: value for name, _, value in pairs if name not in _SHELL_OWN and before.get(name) != value
+        name: value for name, _, value in pairs if name not in _SHELL_VARIABLES and before.get(name) != value
     }  # fmt: skip
 
 
 def _run(command: list[str], env: dict[str, str], path: Path, folder: str, seconds: float) -> tuple[str, int]:
-    """(what it said, its code)"""
+    """(the output of the command, its exit code)"""
     try:
         process = subprocess.Popen(
             command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

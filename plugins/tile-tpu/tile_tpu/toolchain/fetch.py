@@ -1,4 +1,4 @@
-"""Fetching the vendor's wheel by pip, and telling whether a file is it."""
+"""Downloads the vendor's wheel with pip, and checks that a file is this wheel."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ _OFFLINE = re.compile(
     "|Network is unreachable|timed out|ProxyError|ConnectionError|Connection refused",
     re.IGNORECASE,
 )
-_BY_HAND = f"fetch {wheel.FILE} by other means and name it with --from"
+_BY_HAND = f"download {wheel.FILE} by other means and pass its path with --from"
 _CHUNK = 4 << 20
 
 
 def fetch(folder: Path, progress: Progress) -> Path:
-    """The wheel in ``folder``, fetched unless it is there whole already; raises ToolchainError.
+    """The wheel in ``folder``, which is downloaded unless a complete one is there. Raises ToolchainError.
 
-    A connection that breaks is taken up again where it broke (pip 25.1 and newer; older ones begin anew). A wheel that
-    has come whole is kept until it is unpacked, in ``folder`` and by pip in its own cache. A file gets its name only
-    when its digest is right.
+    pip 25.1 and newer resume a download after the connection breaks; older versions restart it. A complete wheel is
+    kept in ``folder``, and in pip's cache, until it is unpacked. The file gets its final name after its digest is
+    checked.
     """
     whole = folder / wheel.FILE
     if whole.is_file() and digest(whole, lambda *_: None) == wheel.SHA256:
         return whole
     if importlib.util.find_spec("pip") is None:
         raise ToolchainError(
-            f"{wheel.FILE} is fetched by pip, which this Python does not have",
+            f"{wheel.FILE} is downloaded with pip, which this Python does not have",
             found=sys.executable,
-            hint=f"python -m ensurepip, or {_BY_HAND}",
+            expected="a Python with pip",
+            hint=f"run python -m ensurepip, or {_BY_HAND}",
         )
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="fetching-") as staging:
@@ -55,7 +56,7 @@ def fetch(folder: Path, progress: Progress) -> Path:
 
 
 def _pip(folder: Path, progress: Progress) -> tuple[str, int]:
-    """Run pip, and tell how far it is by the size of its files. (what it said, its code)"""
+    """Runs pip, and reports progress by the size of its files. Returns (its output, its exit code)."""
     temporary = folder / "tmp"
     temporary.mkdir()
     command = [
@@ -96,14 +97,14 @@ def _failed(output: str, code: int) -> ToolchainError:
         return disk_full(None)
     if _OFFLINE.search(output):
         return ToolchainError(
-            f"{wheel.FILE} cannot be fetched: pip does not reach its index", found=last,
-            hint=f"look at the network and at pip's settings (pip config list), or {_BY_HAND}",
+            f"{wheel.FILE} cannot be downloaded: pip does not reach its index", found=last,
+            hint=f"check the network and pip's settings (pip config list), or {_BY_HAND}",
         )  # fmt: skip
-    return ToolchainError(f"pip cannot fetch {wheel.FILE}", found=f"code {code}: {last}", hint=_BY_HAND)
+    return ToolchainError(f"pip cannot download {wheel.FILE}", found=f"exit code {code}: {last}", hint=_BY_HAND)
 
 
 def disk_full(path: Path | None) -> ToolchainError:
-    """There is no room for the wheel or for what it holds."""
+    """The error for a disk without space for the wheel or its files."""
     return ToolchainError(
         "the disk is full" + (f": {path}" if path else ""),
         hint="free some space, or set TILECORE_DATA_DIR to another directory",
@@ -111,7 +112,7 @@ def disk_full(path: Path | None) -> ToolchainError:
 
 
 def check(path: Path, progress: Progress) -> None:
-    """Raises ToolchainError when a file is not the wheel that we know."""
+    """Raises ToolchainError where a file is not the published wheel."""
     try:
         actual = digest(path, progress)
     except OSError as error:
@@ -121,12 +122,12 @@ def check(path: Path, progress: Progress) -> None:
             f"{path.name} is not {wheel.FILE} as it was published",
             found=f"sha256 {actual}, {path.stat().st_size} bytes",
             expected=f"sha256 {wheel.SHA256}, {wheel.BYTES} bytes",
-            hint="the file is damaged, or another file: fetch it again",
+            hint="the file is damaged, or another file: download it again",
         )
 
 
 def digest(path: Path, progress: Progress) -> str:
-    """SHA-256 of a file."""
+    """The SHA-256 digest of a file."""
     sha256, done, total = hashlib.sha256(), 0, path.stat().st_size
     with open(path, "rb") as file:
         while piece := file.read(_CHUNK):

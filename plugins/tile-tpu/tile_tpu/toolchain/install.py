@@ -1,4 +1,4 @@
-"""Installing the vendor's wheel: what is needed of it is unpacked aside and takes its place when it is whole."""
+"""Installs the vendor's wheel: unpacks the needed files to a temporary folder, which then replaces the installation."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ _SPARE_BYTES = 16 << 20
 
 
 def installed(folder: str) -> str:
-    """Where the wheel is unpacked under tilecore's folder for the target, "" when it is not or a file is missing."""
-    place = Path(folder) / wheel.FOLDER
+    """The folder in which the wheel is unpacked, below tilecore's folder for the target; "" where it is not unpacked,
+    or a file is missing."""
+    installation = Path(folder) / wheel.FOLDER
     try:
-        sizes = json.loads((place / MANIFEST).read_text())
-        whole = all((place / name).stat().st_size == size for name, size in sizes.items())
+        sizes = json.loads((installation / MANIFEST).read_text())
+        whole = all((installation / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError, AttributeError):
         return ""
-    return os.fspath(place) if whole else ""
+    return os.fspath(installation) if whole else ""
 
 
 def install(request: InstallRequest) -> str:
-    """Fetch it or take the user's file, check it, unpack it. Raises ToolchainError, and then nothing has changed."""
+    """Downloads the wheel or takes the user's file, checks it and unpacks it. Raises ToolchainError, after which the
+    installation is unchanged."""
     folder = Path(request.folder)
     archive = Path(request.archive) if request.archive else None
     try:
@@ -50,58 +52,58 @@ def install(request: InstallRequest) -> str:
             archive = fetch(folder / "fetched", request.progress)
         else:
             check(archive, request.progress)
-        place = unpack(archive, folder, request.progress)
+        installation = unpack(archive, folder, request.progress)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(folder) from None
         raise ToolchainError(f"{folder} cannot be written: {error.strerror or error}") from None
     if not request.archive:
         shutil.rmtree(folder / "fetched", ignore_errors=True)
-    return os.fspath(place)
+    return os.fspath(installation)
 
 
 def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
-    """The needed files of the wheel in ``folder``; raises ToolchainError, OSError."""
-    place = folder / wheel.FOLDER
+    """Unpacks the needed files of the wheel to ``folder``. Raises ToolchainError or OSError."""
+    installation = folder / wheel.FOLDER
     staging = Path(tempfile.mkdtemp(dir=folder, prefix=f".unpacking-{os.getpid()}-"))
     try:
         with zipfile.ZipFile(archive) as whole:
             members = [m for m in whole.infolist() if wheel.is_needed(m.filename) and not m.is_dir()]
             total, done, sizes = sum(m.file_size for m in members), 0, {}
             for member in members:
-                whole.extract(member, staging)  # never outside of the folder, and it checks the file's CRC
+                whole.extract(member, staging)  # extract stays inside of the folder and checks the CRC
                 sizes[member.filename] = member.file_size
                 done += member.file_size
                 progress(f"unpacking {wheel.FILE}", done, total)
         missing = [name for name in wheel.LIBRARIES if f"tpu_mlir/lib/{name}" not in sizes]
         if missing:
-            raise ToolchainError(f"{archive.name} lacks {', '.join(missing)}", hint="fetch it again")
+            raise ToolchainError(f"{archive.name} lacks {', '.join(missing)}", hint="download it again")
         (staging / MANIFEST).write_text(json.dumps(sizes))
-        _put(staging, place)
+        _put(staging, installation)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ToolchainError(f"{archive} is not a complete wheel: {error}", hint="fetch it again") from None
+        raise ToolchainError(f"{archive} is not a complete wheel: {error}", hint="download it again") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return place
+    return installation
 
 
-def _put(staging: Path, place: Path) -> None:
-    """Let ``staging`` take its place; what was there is moved aside first."""
-    if place.exists():
-        old = tempfile.mkdtemp(dir=place.parent, prefix=f".unpacking-{os.getpid()}-")
-        os.replace(place, Path(old) / "old")
-        os.replace(staging, place)
+def _put(staging: Path, installation: Path) -> None:
+    """Moves ``staging`` to ``installation``; an old installation is moved away first and removed."""
+    if installation.exists():
+        old = tempfile.mkdtemp(dir=installation.parent, prefix=f".unpacking-{os.getpid()}-")
+        os.replace(installation, Path(old) / "old")
+        os.replace(staging, installation)
         shutil.rmtree(old, ignore_errors=True)
     else:
-        os.replace(staging, place)
+        os.replace(staging, installation)
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what installations left behind that were killed."""
-    for left in folder.glob(".unpacking-*"):
-        number = left.name.split("-")[1]
-        if number.isdigit() and not _is_running(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
+    """Removes the temporary folders of installations that were killed."""
+    for leftover in folder.glob(".unpacking-*"):
+        process = leftover.name.split("-")[1]
+        if process.isdigit() and not _is_running(int(process)):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _is_running(process: int) -> bool:

@@ -1,4 +1,4 @@
-"""The toolchain of tile-tpu, as the hook ``tilecore_toolchain`` answers it."""
+"""The toolchain of tile-tpu, which the hook ``tilecore_toolchain`` returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _CARD = ("tpurt", "torch_tpu")
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """For the CModel or for a card, as the execution backend asks. Raises ToolchainError, UnsupportedError."""
+    """Builds the library for the CModel or for a card, as the execution backend needs. Raises ToolchainError or
+    UnsupportedError."""
     chip = chip_of(request.target)
     if request.adapter not in _CARD:
         return for_cmodel(request.source, chip, request.name, request.symbols, request.flags), CMODEL
@@ -36,20 +37,20 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 
 def _without_card(target: Target) -> str:
-    """How kernels run without the tools for a card, for people."""
+    """A hint how kernels run without the tools for a card."""
     simulator = SimulatorAdapter().available(target)
     need = "" if simulator.present else f", for which {simulator.detail}"
     return f'without a card: execution_backend="sim"{need}'
 
 
 def version(target: Target) -> str:
-    """The SDK that the chip's code is built with, the compiler, and our headers."""
+    """The versions of the chip's SDK, of the compiler and of tile-tpu's headers."""
     return f"{_sdk(chip_of(target))}, {_compiler()}, headers {_headers()}"
 
 
 @functools.lru_cache(maxsize=1)
 def _headers() -> str:
-    """A digest of what of ours is built into kernels."""
+    """A digest of the files of tile-tpu that are compiled into kernels."""
     digest = hashlib.sha256()
     for path in [*sorted(FOLDER.rglob("*.h")), FRAMES]:
         digest.update(path.read_bytes())
@@ -72,7 +73,7 @@ def _compiler() -> str:
 
 
 def find() -> Sequence[Found]:
-    """Everything that was looked for, and what each thing is needed for."""
+    """All tools, whether they were found, and what each is needed for."""
     return report.find()
 
 

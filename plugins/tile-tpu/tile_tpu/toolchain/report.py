@@ -1,6 +1,6 @@
-"""What ``tilecore doctor`` shows of the toolchain: each thing, where it is, and what it allows.
+"""The toolchain in ``tilecore doctor``: each tool, its path, and what it allows.
 
-Words of ``allows``: emit (source), simulate, compile (for the CModel or a card), run (on a card).
+The values of ``allows`` are emit (source), simulate, compile (for the CModel or a card), run (on a card).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CARD_SDK = "set PPL_PROJECT_ROOT to SophGo's SDK for the card"
 
 
 def find() -> Sequence[Found]:
-    """All of it."""
+    """All tools, in the order of the report."""
     sdk_search = search()
     return [*_own_parts(), *_sdks(sdk_search), *_cmodels(sdk_search), *_card(sdk_search)]
 
@@ -41,9 +41,9 @@ def _sdks(sdk_search: Search) -> Iterator[Found]:
         chips = ", ".join(sdk.chips())
         yield Found(f"SDK ({sdk.origin})", True, f"{sdk.root}: {chips}", sdk.version, "compile")
     if not sdk_search.sdks:
-        looked = "; ".join(f"nothing at {place}" for place in sdk_search.looked)
+        searched = "; ".join(f"nothing at {place}" for place in sdk_search.searched)
         unset = "PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT and TPUC_ROOT are not set"
-        yield Found("SDK", False, looked or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
+        yield Found("SDK", False, searched or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
     for error in sdk_search.problems:
         yield Found("SDK environment", False, f"{error.message}; {error.found}", "", "compile", error.hint or "")
     chip = sdk_search.variables.get("CHIP", "")
@@ -53,18 +53,18 @@ def _sdks(sdk_search: Search) -> Iterator[Found]:
 
 
 def _drifts(sdk_search: Search) -> Iterator[Found]:
-    """SDKs whose functions are not those that we call."""
+    """The SDKs whose functions differ from those that emitted code calls."""
     for sdk in sdk_search.sdks:
         for chip in CHIPS.values():
             include = sdk.include(chip)
             try:
-                words = drift(include, chip).words() if include else ""
+                words = drift(include, chip).description() if include else ""
             except ToolchainError:  # no compiler, which is reported already
                 return
             if words:
                 yield Found(
                     f"interface for {chip.name}", False, f"{sdk.root} has {words}", sdk.version, "compile",
-                    "use PPL 1.7 or upgrade tile-tpu; kernels that call none of these are not affected",
+                    "use PPL 1.7, or upgrade tile-tpu; kernels that do not call these functions are not affected",
                 )  # fmt: skip
 
 
@@ -88,14 +88,14 @@ def _card(sdk_search: Search) -> Iterator[Found]:
         yield Found("libfirmware_core.a", True, where, archives[0].version, "compile for a card")
     else:
         yield Found("libfirmware_core.a", False, "in no SDK; the wheel has none", "", "compile for a card", _CARD_SDK)
-    library, looked = board_library()
+    library, searched = board_library()
     if library is not None:
         yield Found("card runtime", True, os.fspath(library), "", "run")
     else:
         fix = "install the driver and runtime of the card (tpuv7)"
-        yield Found("card runtime", False, ", ".join(looked) or "nowhere", "", "run", fix)
+        yield Found("card runtime", False, ", ".join(searched) or "nowhere", "", "run", fix)
     package = installed()
-    words = package.words()
+    words = package.problem()
     yield Found(
         "torch_tpu", not words, words or os.fspath(package.folder or ""), package.version, "run", FIX if words else ""
     )

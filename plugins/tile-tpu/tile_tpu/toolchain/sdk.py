@@ -1,6 +1,6 @@
-"""An SDK on disk: which of its files are where.
+"""The layout of an SDK on disk: the paths of its files.
 
-Two layouts hold the same files. A PPL release (``PPL_PROJECT_ROOT``) has them under ``deps/``: headers in
+There are several layouts of the same files. A PPL release (``PPL_PROJECT_ROOT``) has them under ``deps/``: headers in
 ``deps/chip/<arch>/TPU1686/kernel/include``, a chip's libraries in ``deps/chip/<arch>/lib``, the runtime's in
 ``deps/runtime/<runtime>/lib`` (its ``deps/chip/<arch>/config_common.cmake``). The wheel ``tpu_mlir`` has one in
 ``cross_toolchains/ppl_compile``, and all libraries in ``lib``. The tree that ``SOPHGO_TPU_ROOT`` names has
@@ -24,10 +24,11 @@ SCALAR = "libtpuv7_scalar_emulator.so"
 
 @dataclass(frozen=True)
 class CModel:
-    """What the simulator of one chip consists of.
+    """The files of the CModel of one chip.
 
-    include: folder of ``tpu_kernel.h``. device: the library that kernels link. runtime: the one that launches.
-    scalar: of the control core, None where the runtime needs none. version: of the SDK.
+    include: the folder of ``tpu_kernel.h``. device: the library that kernels link to. runtime: the library that
+    launches kernels. scalar: the emulator of the control core, None where the runtime needs none. version: the version
+    of the SDK.
     """
 
     include: Path
@@ -39,7 +40,8 @@ class CModel:
 
 @dataclass(frozen=True)
 class Firmware:
-    """What code for a card is built with. include: folder of ``tpu_kernel.h``; archive: ``libfirmware_core.a``."""
+    """The files that code for a card is built with. include: the folder of ``tpu_kernel.h``. archive: the path of
+    ``libfirmware_core.a``."""
 
     include: Path
     archive: Path
@@ -48,14 +50,14 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Sdk:
-    """root: the folder that holds ``deps`` or ``runtime``. origin: how it was found, for people."""
+    """An SDK. root: the folder that contains ``deps`` or ``runtime``. origin: how it was found, for messages."""
 
     root: Path
     origin: str
 
     @property
     def version(self) -> str:
-        """As its file ``version`` says, "" without one."""
+        """The version from the SDK's file ``version``; "" without one."""
         try:
             match = re.match(r"v?(\d\S*)", (self.root / "version").read_text(errors="replace"))
         except OSError:
@@ -64,17 +66,17 @@ class Sdk:
 
     def include(self, chip: Chip) -> Path | None:
         """The folder of the chip's ``tpu_kernel.h``."""
-        places = (folder / _INCLUDE for folder in self._chip_folders(chip))
-        return next((p for p in places if (p / "tpu_kernel.h").is_file()), None)
+        folders = (folder / _INCLUDE for folder in self._chip_folders(chip))
+        return next((p for p in folders if (p / "tpu_kernel.h").is_file()), None)
 
     def firmware(self, chip: Chip) -> Firmware | None:
-        """What builds code for a card, None when a part of it is missing."""
+        """The files that code for a card is built with; None where one of them is missing."""
         include = self.include(chip)
         archive = self._first(self._chip_libraries(chip), ("libfirmware_core.a",))
         return Firmware(include, archive, self.version) if include and archive else None
 
     def cmodel(self, chip: Chip) -> CModel | None:
-        """The chip's simulator, None when a part of it is missing."""
+        """The files of the chip's CModel; None where one of them is missing."""
         include = self.include(chip)
         folders = [*self._chip_libraries(chip), *self._libraries(), self._runtime(chip)]
         device = self._first(self._chip_libraries(chip), (_DEVICE_NAMES[chip.runtime],)) or self._first(
@@ -87,7 +89,7 @@ class Sdk:
         return CModel(include, device, runtime, scalar, self.version)
 
     def chips(self) -> list[str]:
-        """Names of our chips that it has headers for."""
+        """The names of the supported chips for which the SDK has headers."""
         return [name for name, chip in CHIPS.items() if self.include(chip)]
 
     def _chip_folders(self, chip: Chip) -> list[Path]:
@@ -101,7 +103,7 @@ class Sdk:
         return self.root / "deps" / "runtime" / _RUNTIME_FOLDERS[chip.runtime] / "lib"
 
     def _libraries(self) -> list[Path]:
-        """Folders of libraries of all chips; the wheel's is two above."""
+        """The folders with libraries of all chips; in the wheel it is two levels above the root."""
         wheel = self.root.parent.parent / "lib"
         return [self.root / "lib", self.root / "runtime" / "lib", *([wheel] if _is_in_wheel(self.root) else [])]
 

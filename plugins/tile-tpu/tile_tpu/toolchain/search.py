@@ -1,4 +1,4 @@
-"""Where SDKs may be: the vendor's variables, tilecore's own folder, pip's packages."""
+"""Searches for SDKs: by the vendor's variables, in tilecore's folder, and among installed packages."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _Part = TypeVar("_Part")
 
 @dataclass
 class Search:
-    """What was found.
+    """The result of a search.
 
-    sdks: those there are, in the order in which they are asked. looked: places without one, in words.
-    problems: scripts that failed. variables: the vendor's, of our environment and of the scripts.
+    sdks: the SDKs, in the order in which files are looked up. searched: descriptions of places without an SDK.
+    problems: the errors of scripts. variables: the vendor's variables, from the environment and from scripts.
     """
 
     sdks: list[Sdk] = field(default_factory=list)
-    looked: list[str] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
     problems: list[ToolchainError] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
 
     def add(self, root: Path, origin: str) -> None:
-        """``root`` if it is an SDK that we do not have yet."""
+        """Adds ``root`` if it is an SDK that the search does not have yet."""
         root = Path(os.path.abspath(root))
         if any(sdk.root == root for sdk in self.sdks):
             return
@@ -43,11 +43,11 @@ class Search:
         if sdk.chips():
             self.sdks.append(sdk)
         else:
-            self.looked.append(f"{origin} ({root})")
+            self.searched.append(f"{origin} ({root})")
 
 
 def search() -> Search:
-    """All SDKs of this machine. Cheap but for scripts, whose answers are remembered."""
+    """All SDKs of this machine. The results of scripts, which may take seconds, are cached."""
     sdk_search = Search()
     _by_variables(sdk_search, os.environ, "")
     for script in _scripts(sdk_search):
@@ -57,12 +57,12 @@ def search() -> Search:
             sdk_search.problems.append(error)
             continue
         _by_variables(sdk_search, variables, f" of {script}")
-    for place, origin in _packages():
-        sdk_search.add(in_wheel(place), origin)
+    for package, origin in _packages():
+        sdk_search.add(in_wheel(package), origin)
     return sdk_search
 
 
-def _by_variables(sdk_search: Search, variables: Mapping[str, str], whose: str) -> None:
+def _by_variables(sdk_search: Search, variables: Mapping[str, str], suffix: str) -> None:
     for name in ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP"):
         value = variables.get(name, "").strip()
         if not value:
@@ -70,14 +70,14 @@ def _by_variables(sdk_search: Search, variables: Mapping[str, str], whose: str) 
         sdk_search.variables.setdefault(name, value)
         path = Path(value).expanduser()
         if name == "PPL_PROJECT_ROOT":
-            sdk_search.add(path, name + whose)
+            sdk_search.add(path, name + suffix)
         elif name == "PPL_RUNTIME_PATH" and path.name == "deps":  # the release's folder deps
-            sdk_search.add(path.parent, name + whose)
-        elif name == "TPUC_ROOT":  # the vendor's name of an installed tpu_mlir
-            sdk_search.add(in_wheel(path), name + whose)
+            sdk_search.add(path.parent, name + suffix)
+        elif name == "TPUC_ROOT":  # the vendor's variable for an installed tpu_mlir
+            sdk_search.add(in_wheel(path), name + suffix)
         elif name == "SOPHGO_TPU_ROOT":
             for inner in (path, path / "3rdparty" / "sophgo_tpu"):
-                sdk_search.add(inner, name + whose)
+                sdk_search.add(inner, name + suffix)
 
 
 def _scripts(sdk_search: Search) -> Iterator[Path]:
@@ -90,7 +90,7 @@ def _scripts(sdk_search: Search) -> Iterator[Path]:
 
 
 def own_folder() -> Path | None:
-    """Where tilecore unpacks the vendor's wheel, None when the user has no home."""
+    """The folder to which tilecore unpacks the vendor's wheel; None where the user has no home directory."""
     data = settings.data_dir()
     return None if data is None else Path(data) / "tpu" / FOLDER
 
@@ -103,17 +103,17 @@ def _packages() -> Iterator[tuple[Path, str]]:
         spec = importlib.util.find_spec("tpu_mlir")
     except (ImportError, ValueError):
         return
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        yield Path(place), "the package tpu_mlir"
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield Path(folder), "the package tpu_mlir"
 
 
 def find_cmodel(chip: Chip) -> CModel:
-    """The simulator of a chip; raises ToolchainError with where it was looked for and how to get it."""
+    """The CModel of a chip. Raises ToolchainError, which lists the places that were searched and how to install it."""
     return _find(chip, "CModel", lambda sdk: sdk.cmodel(chip), INSTALL)
 
 
 def find_firmware(chip: Chip) -> Firmware:
-    """What builds code for a card; raises ToolchainError."""
+    """The files that code for a card is built with. Raises ToolchainError."""
     hint = "set PPL_PROJECT_ROOT to SophGo's SDK for the card: its wheel has no libfirmware_core.a"
     return _find(chip, "card SDK (headers and libfirmware_core.a)", lambda sdk: sdk.firmware(chip), hint)
 
@@ -128,7 +128,7 @@ def _find(chip: Chip, part_name: str, part: Callable[[Sdk], _Part | None], hint:
     failed = [error.message for error in sdk_search.problems]
     raise ToolchainError(
         f"there is no {part_name} for {chip.name}",
-        found="; ".join([*without, *failed, *(f"nothing at {place}" for place in sdk_search.looked)]) or "no SDK",
+        found="; ".join([*without, *failed, *(f"nothing at {place}" for place in sdk_search.searched)]) or "no SDK",
         expected="an SDK named by PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT or TPUC_ROOT, or the wheel tpu_mlir",
         hint=hint,
     )

@@ -1,9 +1,9 @@
-"""Whether the functions of an SDK are those that we call, held to the declarations of our simulator.
+"""Checks that the functions of an SDK have the signatures that emitted code expects: those of tile-tpu's simulator.
 
-SDKs have changed parameters under one name (``tpu_bdc_clamp`` swapped two between PPL 1.6 and 1.7): such code would
-compile and compute something else. A file that includes the vendor's header and then our declarations does not compile
-where types differ, and the compiler names the functions; parameters of one type that have changed places are told by
-their names.
+Versions of the SDK have changed parameters of a function (``tpu_bdc_clamp`` swapped two between PPL 1.6 and 1.7). Code
+for another version would compile, and compute something else. So a file includes the vendor's header and then the
+declarations of the simulator. Where types differ it does not compile, and the compiler's errors name the functions.
+Parameters of one type that were swapped are found by their names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tile_tpu.toolchain.compilers import Compiler, host_compiler
 from tilecore.errors import ToolchainError
 
 DECLARATIONS = Path(__file__).parent.parent / "simulate" / "include"
-PARTS = ("tpu_bdc.h", "tpu_dma.h")  # declarations of commands, in the vendor's types
+PARTS = ("tpu_bdc.h", "tpu_dma.h")  # the declarations of commands, with the vendor's types
 _CONFLICT = re.compile(r"error: conflicting types for '(\w+)'")
 _OTHER = re.compile(r"(\S+): (?:fatal )?error: (.*)")
 _NAME = re.compile(r"\b(tpu_\w+)\s*\(")
@@ -30,20 +30,21 @@ _PARAMETER = re.compile(r"(\w+)\s*(?:\[\w*\]\s*)?$")
 
 @dataclass(frozen=True)
 class Drift:
-    """Functions whose types differ in the SDK, those that it has not, and what else kept its header from compiling."""
+    """The differences of an SDK. changed: functions with other parameters. missing: functions that it lacks. error:
+    another error that its header does not compile for."""
 
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     error: str = ""
 
-    def words(self) -> str:
-        """For people; "" where nothing differs."""
-        words = [f"other parameters than ours: {', '.join(self.changed)}"] if self.changed else []
+    def description(self) -> str:
+        """The differences for messages; "" where nothing differs."""
+        words = [f"functions with other parameters: {', '.join(self.changed)}"] if self.changed else []
         return "; ".join([*words, *([f"its header does not compile: {self.error}"] if self.error else [])])
 
 
 def drift(include: Path, chip: Chip, declarations: Path = DECLARATIONS) -> Drift:
-    """How the SDK whose headers are in ``include`` differs; remembered by the headers' content.
+    """The differences of the SDK whose headers are in ``include``; cached by the content of the headers.
 
     Raises ToolchainError without a C compiler.
     """
@@ -71,7 +72,7 @@ def _drift(include: Path, chip: Chip, declarations: Path, digest: str, compiler:
 
 
 def _declared(compiler: Compiler, text: str, options: list[str], folder: str) -> dict[str, list[str]]:
-    """Functions that a text declares, and the names of their parameters, by the preprocessor's output."""
+    """The functions that a text declares after preprocessing: {name: the names of its parameters}."""
     Path(folder, "names.c").write_text(text)
     done, _ = compiler.run([*options, "-E", "-P", "names.c", "-o", "names.i"], folder)
     declared = _PROTOTYPE.findall(Path(folder, "names.i").read_text()) if done else []
@@ -79,7 +80,7 @@ def _declared(compiler: Compiler, text: str, options: list[str], folder: str) ->
 
 
 def _reordered(ours: list[str], theirs: list[str]) -> bool:
-    """Whether the names that both have stand in another order."""
+    """Whether the names that both lists have are in another order."""
     shared = set(ours) & set(theirs)
     return [n for n in ours if n in shared] != [n for n in theirs if n in shared]
 
@@ -90,7 +91,7 @@ def _first(output: str) -> str:
 
 
 def require_same(include: Path, chip: Chip, used: str) -> None:
-    """Raises ToolchainError when the source ``used`` calls a function whose parameters the SDK has changed."""
+    """Raises ToolchainError where the source ``used`` calls a function that has other parameters in the SDK."""
     difference = drift(include, chip)
     called = set(_NAME.findall(used))
     changed = [name for name in difference.changed if name in called]

@@ -1,4 +1,4 @@
-"""The vendor's wheel on PyPI: which one it is, and which of its files we need.
+"""The vendor's wheel on PyPI: its version, and the files of it that tile-tpu needs.
 
 It is ``tpu_mlir`` 1.30.2 (2-Clause BSD by its metadata), which holds PPL 1.7.111 and the CModels of all chips.
 """
@@ -15,7 +15,7 @@ SHA256 = "542807361c9eeb0777a7bd35e501d8c71cce767e4bce021a3cb3a7c25c35f909"
 LICENCE = "2-Clause BSD"
 
 _SDK = "tpu_mlir/cross_toolchains/ppl_compile"
-# libdnnl and what it needs; the bundled C library must never come near a process of ours
+# libdnnl and the libraries that it needs; the wheel's C library must not be loaded into any process
 _THIRD_PARTY = ("libdnnl.so.3", "libgomp.so.1", "libomp.so.5")
 LIBRARIES = (
     "libtpuv7_rt.so", "libcdm_daemon_emulator.so", "libtpuv7_scalar_emulator.so", "libbmlib.so.0",
@@ -28,7 +28,7 @@ _FOLDERS = (
 
 
 def is_needed(member: str) -> bool:
-    """Whether a file of the wheel is one of those that are unpacked."""
+    """Whether a file of the wheel is unpacked."""
     if member.startswith("tpu_mlir/lib/"):
         return member.removeprefix("tpu_mlir/lib/") in LIBRARIES
     licence = member.startswith(f"{FOLDER}.dist-info/") and member.endswith(("LICENSE", "METADATA"))

@@ -16,33 +16,38 @@ from tilecore.ir.nodes import Var, structural_equal
 _LANE_MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
 
 
-def forward_result(emit: Emitter, value: Any, place: Tile, live_buffers: Collection[Var] = ()) -> bool:
-    """Makes the last command, which computes the value, write to ``place``; False where it cannot.
+def forward_result(emit: Emitter, value: Any, destination: Tile, live_buffers: Collection[Var] = ()) -> bool:
+    """Makes the last command, which computes the value, write to ``destination``; False where it cannot.
 
     live_buffers: temporaries that are read later.
     """
     last = emit.last()
     command = as_command(last) if last is not None else None
-    if not isinstance(value, Tile) or command is None or value.axes != place.axes or value.view.buffer in live_buffers:
+    if (
+        not isinstance(value, Tile)
+        or command is None
+        or value.axes != destination.axes
+        or value.view.buffer in live_buffers
+    ):
         return False
     instruction = command.instruction
     if instruction.name in _LANE_MOVES or "dst" not in command.operands:
         return False
-    if instruction.engine != TENSOR and (instruction.name != "gather_rows" or constant(place.view.lane) != 0):
+    if instruction.engine != TENSOR and (instruction.name != "gather_rows" or constant(destination.view.lane) != 0):
         return False
-    if not _is_same(command.operands["dst"], value.view) or value.dtype != place.dtype:
+    if not _is_same(command.operands["dst"], value.view) or value.dtype != destination.dtype:
         return False
-    if _reads_other_elements(command, place.view):
+    if _reads_other_elements(command, destination.view):
         return False
-    if instruction.aligned and not emit.is_aligned(place.view):
+    if instruction.aligned and not emit.is_aligned(destination.view):
         return False
-    emit.replace_last(rebuilt(command, {**command.operands, "dst": place.view}))
+    emit.replace_last(rebuilt(command, {**command.operands, "dst": destination.view}))
     return True
 
 
-def _reads_other_elements(command: Command, place: View) -> bool:
+def _reads_other_elements(command: Command, destination: View) -> bool:
     """Whether the command reads other elements of the destination's memory, which it might overwrite first."""
-    return any(view.buffer.same_as(place.buffer) and not _is_same(view, place) for view in command.read())
+    return any(view.buffer.same_as(destination.buffer) and not _is_same(view, destination) for view in command.read())
 
 
 def _is_same(a: View, b: View) -> bool:

@@ -2,7 +2,7 @@
 
 DMA commands that load local buffers from tensors run ahead, with the fills for elements beyond the end of a tensor in
 front of them. DMA commands that store local buffers to tensors run behind. Neither may depend on other statements of
-the loop: then they are the same commands one iteration earlier or later, on a slot of their own.
+the loop: then they are the same commands one iteration earlier or later, on their own slot.
 """
 
 from __future__ import annotations

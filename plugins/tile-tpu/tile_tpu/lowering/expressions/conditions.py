@@ -95,7 +95,7 @@ def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str
 
 
 def _has_unique_bits(value: Value) -> bool:
-    """Whether the value is a constant that only one bit pattern stands for, so neither 0 nor NaN."""
+    """Whether the value is a constant that only one bit pattern represents, so neither 0 nor NaN."""
     return isinstance(value, FloatImm) and float(value.value) != 0 and float(value.value) == float(value.value)
 
 

@@ -62,8 +62,8 @@ class LiveRanges:
     def _walk(self, node: Stmt, trips: int) -> None:
         if isinstance(node, AllocBuffer):
             if str(node.buffer.scope()) == LOCAL:
-                place = location_of_span(getattr(node, "span", None))
-                self.ranges[node.buffer] = LiveRange(self.clock, place)
+                location = location_of_span(getattr(node, "span", None))
+                self.ranges[node.buffer] = LiveRange(self.clock, location)
         elif isinstance(node, DeclBuffer):
             return
         elif is_leaf(node):
@@ -109,12 +109,15 @@ class LiveRanges:
         if self._region is None:
             self.clock += 1
         used = {self._root(t.buffer): t.engine for t in accesses if t.is_local}
-        place = location_of_span(span)
+        location = location_of_span(span)
         for buffer, engine in used.items():
             live_range = self.ranges[buffer]
             live_range.uses.append(self.clock)
-            if place is not None:
-                live_range.lines = [min([*live_range.lines[:1], place.line]), max([*live_range.lines[1:], place.line])]
+            if location is not None:
+                live_range.lines = [
+                    min([*live_range.lines[:1], location.line]),
+                    max([*live_range.lines[1:], location.line]),
+                ]
             if self._region is not None:
                 self._region.setdefault(engine, set()).add(buffer)
         for a, b in combinations([b for b, engine in used.items() if engine != CONTROL], 2):

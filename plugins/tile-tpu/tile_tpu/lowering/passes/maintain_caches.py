@@ -49,7 +49,7 @@ from tilecore.ir.visit import collect, substitute, variables
 
 
 def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return func.with_body(_Walk(aliases_of(func.body)).of(func.body))
+    return func.with_body(_Walk(aliases_of(func.body)).transform(func.body))
 
 
 class _Walk:
@@ -60,11 +60,11 @@ class _Walk:
         self.aliases = aliases
         self.again: list[list[Stmt]] = []
 
-    def of(self, node: Stmt) -> Stmt:
+    def transform(self, node: Stmt) -> Stmt:
         if isinstance(node, SeqStmt):
-            return seq([self.of(part) for part in node.seq])
+            return seq([self.transform(part) for part in node.seq])
         if isinstance(node, AttrStmt):
-            return AttrStmt(node.node, node.attr_key, node.value, self.of(node.body), span=node.span)
+            return AttrStmt(node.node, node.attr_key, node.value, self.transform(node.body), span=node.span)
         if isinstance(node, (AllocBuffer, DeclBuffer, Break, Return)):
             return node
         if isinstance(node, Continue):
@@ -77,10 +77,10 @@ class _Walk:
             return seq([*_fetch(accesses, node), node, *_on_ranges("flush_cache", written, node)])
         first = _fetch(self._of_tensors([t for part in heads(node) for t in accesses_of(part)]), None)
         if isinstance(node, IfThenElse):
-            other = None if node.else_case is None else self.of(node.else_case)
-            return seq([*first, IfThenElse(node.condition, self.of(node.then_case), other, span=node.span)])
+            other = None if node.else_case is None else self.transform(node.else_case)
+            return seq([*first, IfThenElse(node.condition, self.transform(node.then_case), other, span=node.span)])
         self.again.append(first)
-        body = seq([self.of(node.body), *first])
+        body = seq([self.transform(node.body), *first])
         self.again.pop()
         loop = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
         return seq([*first, loop])

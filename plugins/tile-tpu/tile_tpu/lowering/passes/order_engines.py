@@ -49,7 +49,7 @@ class Pending:
 
 
 def order_engines(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    body, _ = _Walk(func).of(func.body, Pending())
+    body, _ = _Walk(func).transform(func.body, Pending())
     return func.with_body(body)
 
 
@@ -78,17 +78,17 @@ class _Walk:
         self.addresses = {str(k): int(v) for k, v in func.attrs[TpuFunctionAttr.LOCAL_ADDRESSES].items()}
         self.loops: list[_Loop] = []
 
-    def of(self, node: Stmt, state: State) -> tuple[Stmt, State]:
+    def transform(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
             parts = []
             for part in node.seq:
-                statement, state = self.of(part, state)
+                statement, state = self.transform(part, state)
                 parts.append(statement)
             return seq(parts), state
         if isinstance(node, (Break, Continue, Return)):
             return self._leave(node, state)
         if isinstance(node, AttrStmt):
-            statement, state = self.of(node.body, state)
+            statement, state = self.transform(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, statement, span=node.span), state
         if instruction_of(node) is not None:
             return self._command(node, state)
@@ -137,8 +137,8 @@ class _Walk:
 
     def _branches(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
         wait, state = self._waited(accesses_of(node.condition), state)
-        then, after = self.of(node.then_case, state)
-        other, otherwise = (None, state) if node.else_case is None else self.of(node.else_case, state)
+        then, after = self.transform(node.then_case, state)
+        other, otherwise = (None, state) if node.else_case is None else self.transform(node.else_case, state)
         branch = IfThenElse(node.condition, then, other, span=node.span)
         return seq([*wait, branch]), _either(after, otherwise)
 
@@ -148,7 +148,7 @@ class _Walk:
         while True:
             loop = _Loop(head)
             self.loops.append(loop)
-            body, after = self.of(node.body, state)
+            body, after = self.transform(node.body, state)
             self.loops.pop()
             again, after = self._waited(head, after)
             merged = state

@@ -79,8 +79,8 @@ def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
             _note(env, loop, plan)
             return pipelined
         reason = reason or "second slots for its tiles do not fit into local memory"
-    place = location_of_span(loop.span)
-    where = f"line {place.line}: " if place else ""
+    location = location_of_span(loop.span)
+    where = f"line {location.line}: " if location else ""
     env.note("notes", {"text": f"{where}the loop over {loop_var.name} is not pipelined: {reason}"})
     return kernel
 
@@ -93,10 +93,10 @@ def _replaced(kernel: Stmt, loop_var: Var, pipeline: _Pipeline) -> Stmt:
 
 
 def _note(env: PassEnv, loop: For, plan: Stages) -> None:
-    place = location_of_span(loop.span)
+    location = location_of_span(loop.span)
     ahead, behind = (", ".join(str(t.name) for t in tiles) for tiles in (plan.ahead_tiles, plan.behind_tiles))
     env.note("pipelines", {"tiles": ", ".join(t for t in (ahead, behind) if t), "stages": SLOTS})
-    where = f"line {place.line}: " if place else ""
+    where = f"line {location.line}: " if location else ""
     for unit in (u for u in (*plan.before, *plan.after) if u.reason):
         line = f"line {unit.line}: " if unit.line else where
         env.note("notes", {"text": f"{line}this copy waits for the tensor unit: {unit.reason}"})

@@ -56,7 +56,7 @@ def _product(extents: Sequence[Any]) -> Any:
 
 
 def _split_table_loads(body: Stmt) -> tuple[list[Stmt], Stmt]:
-    """(the table loads at the beginning of the body, which one execution for all blocks is enough for; the rest)"""
+    """(the table loads at the beginning of the body, which run once for all blocks; the rest of the body)"""
     parts = statements_of(body)
     count, allocated = 0, set()
     while count < len(parts):

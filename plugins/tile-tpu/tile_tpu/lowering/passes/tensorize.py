@@ -134,8 +134,8 @@ class _Tensorizer:
         return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, commands, span=node.span)
 
     def _note(self, node: For, reason: str | None) -> None:
-        place = location_of_span(node.span)
-        row = {"line": place.line if place else None, "by": "tensor unit" if reason is None else "control core"}
+        location = location_of_span(node.span)
+        row = {"line": location.line if location else None, "by": "tensor unit" if reason is None else "control core"}
         if reason is not None:
             row["because"] = reason
             self.env.note("not_vectorized", {"line": row["line"], "reason": f"on the control core: {reason}"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.views.regions import part
 from tilecore.ir.reductions import identity
@@ -19,12 +19,12 @@ def along_columns(
     """Reduces (n,c,h,w) to (n,c,h,1). The values are prepared. to: where a pool may put the result. spare: the memory
     between the rows of the view may be overwritten."""
     if operator.pool is None:
-        return halved(work, operator, view, W)
+        return reduce_by_halving(work, operator, view, W)
     value = work.aligned_operand(view)
     spare = spare or not value.buffer.same_as(view.buffer)
-    while _is_wide(known_shape(value), work.eu(value.dtype), spare):
+    while _is_wide(constant_shape_of(value), work.eu(value.dtype), spare):
         value, spare = _by_units(work, operator, value, spare), True
-    n, c, h, _ = known_shape(value)
+    n, c, h, _ = constant_shape_of(value)
     total = to if to is not None else work.room((n, c, h, 1), operator.total, "total")
     work.emit(operator.pool, total, value)
     return total
@@ -42,7 +42,7 @@ def _is_wide(shape: tuple[int, int, int, int], units: int, spare: bool) -> bool:
 def _by_units(work: Work, operator: ReductionOperator, value: View, spare: bool) -> View:
     """Reduces an aligned (n,c,1,w) to (n,c,1,units): unit u of a lane reduces the columns u, u + units, ..."""
     units = work.eu(value.dtype)
-    n, c, _, width = known_shape(value)
+    n, c, _, width = constant_shape_of(value)
     missing = -width % units
     if missing:
         if not spare:
@@ -58,13 +58,13 @@ def _by_units(work: Work, operator: ReductionOperator, value: View, spare: bool)
     return parts
 
 
-def halved(work: Work, operator: ReductionOperator, view: View, axis: int) -> View:
+def reduce_by_halving(work: Work, operator: ReductionOperator, view: View, axis: int) -> View:
     """Reduces along n, h or w by halves. The element type is that of the view; the view itself for one element."""
     assert axis != C
-    remaining = known_shape(view)[axis]
+    remaining = constant_shape_of(view)[axis]
     if remaining == 1:
         return view
-    shape = list(known_shape(view))
+    shape = list(constant_shape_of(view))
     shape[axis] = remaining // 2
     halves = work.room((shape[0], shape[1], shape[2], shape[3]), view.dtype, "halves")
     value = view
@@ -76,7 +76,7 @@ def halved(work: Work, operator: ReductionOperator, view: View, axis: int) -> Vi
             first, last = piece(work, halves, axis, 0, 1), piece(work, value, axis, remaining - 1, 1)
             work.emit(operator.instruction, first, first, last)
         value, remaining = halves, half
-    return work.settled(piece(work, halves, axis, 0, 1))
+    return work.normalized(piece(work, halves, axis, 0, 1))
 
 
 def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
@@ -86,7 +86,7 @@ def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
 def along_rows(work: Work, operator: ReductionOperator, view: View) -> View:
     """Reduces (1,rows,1,w) to (1,w,1,1): a value in each lane for each column. The values are prepared; where there are
     more rows than lanes, they have the type of intermediate results."""
-    rows = known_shape(view)[C]
+    rows = constant_shape_of(view)[C]
     value = view if rows <= work.chip.lanes else _one_group(work, operator, view)
     return along_columns(work, operator, work.transposed(work.aligned_operand(value)), spare=True)
 
@@ -94,14 +94,14 @@ def along_rows(work: Work, operator: ReductionOperator, view: View) -> View:
 def _one_group(work: Work, operator: ReductionOperator, view: View) -> View:
     """Reduces the rows of all groups of lanes to those of one group."""
     lanes = work.chip.lanes
-    _, rows, _, width = known_shape(view)
+    _, rows, _, width = constant_shape_of(view)
     full, remainder = divmod(rows, lanes)
     groups = View(view.buffer, view.lane, view.offset, (full, lanes, 1, width), (view.strides[C], 0, 0, 1))
-    value = halved(work, operator, groups, N)
+    value = reduce_by_halving(work, operator, groups, N)
     if full == 1:  # nothing was reduced: the view is still that of the source
         value = work.room((1, lanes, 1, width), view.dtype, "halves")
         work.emit("copy", value, groups)
     if remainder:
         first = piece(work, value, C, 0, remainder)
         work.emit(operator.instruction, first, first, piece(work, view, C, full * lanes, remainder))
-    return work.settled(value)
+    return work.normalized(value)

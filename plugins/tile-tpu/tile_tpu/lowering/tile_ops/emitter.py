@@ -9,7 +9,7 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.commands.emitter import Emitter
 from tile_tpu.lowering.commands.frames import Frame
 from tile_tpu.lowering.state import TileLayouts
-from tile_tpu.lowering.views.regions import NoView, region_view, settled
+from tile_tpu.lowering.views.regions import NoView, normalized, region_view
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
@@ -26,15 +26,15 @@ class Work(Emitter):
     def __init__(self, chip: Chip, span: Any) -> None:
         super().__init__(chip, Frame({}, dict.fromkeys("nchw", 1), chip.lanes), Analyzer(), {}, span)
 
-    def settled(self, view: View) -> View:
-        return settled(view, self.chip.lanes, self.eu(view.dtype))
+    def normalized(self, view: View) -> View:
+        return normalized(view, self.chip.lanes, self.eu(view.dtype))
 
     def aligned_operand(self, view: View) -> View:
         """The view, or a copy of it, with the aligned layout from lane 0 on."""
-        view = self.settled(view)
+        view = self.normalized(view)
         if self.is_aligned(view):
             return view
-        moved = self.room(known_shape(view), view.dtype, f"{view.buffer.name}_moved")
+        moved = self.room(constant_shape_of(view), view.dtype, f"{view.buffer.name}_moved")
         self.transfer(moved, view)
         return moved
 
@@ -48,13 +48,13 @@ class Work(Emitter):
             return view
         if constant(view.lane) != 0:
             view = self.aligned_operand(view)
-        result = self.room(known_shape(view), dtype, f"{view.buffer.name}_as_{dtype}")
+        result = self.room(constant_shape_of(view), dtype, f"{view.buffer.name}_as_{dtype}")
         self.emit("cast", result, view, rounding(view.dtype, dtype))
         return result
 
     def transposed(self, view: View) -> View:
         """The transpose (1,w,1,c) of an aligned (1,c,1,w), in new memory."""
-        _, c, _, w = known_shape(view)
+        _, c, _, w = constant_shape_of(view)
         result = self.room((1, w, 1, c), view.dtype, f"{view.buffer.name}_turned")
         self.emit("transpose", result, view)
         return result
@@ -89,7 +89,7 @@ def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
     return None
 
 
-def known_shape(view: View) -> tuple[int, int, int, int]:
+def constant_shape_of(view: View) -> tuple[int, int, int, int]:
     shape = view.constant_shape()
     assert shape is not None
     return shape

@@ -9,8 +9,8 @@ from tile_tpu.ir.layouts import FLAT, PARTITIONED, ROW
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
-from tile_tpu.lowering.tile_ops.axis_reductions import C, N, W, along_columns, along_rows, halved
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.tile_ops.axis_reductions import C, N, W, along_columns, along_rows, reduce_by_halving
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.views.regions import region_view
 from tile_tpu.options import FAST_MATH
@@ -62,7 +62,7 @@ def _at(whole: Any, step: Any) -> Any:
 
 def _result_shape(call: TileCall, source: TensorRegion, env: PassEnv) -> tuple[int, int]:
     """(rows, columns) of the result of one iteration."""
-    _, c, _, w = known_shape(view_of(source, env))
+    _, c, _, w = constant_shape_of(view_of(source, env))
     rank = len(source.region)
     if rank == 1:
         return 1, 1
@@ -102,9 +102,9 @@ class _Reduction:
     def run(self) -> None:
         work, operator = self.work, self.operator
         keeps_nan = operator.keeps_nan and operator.is_float and operator.instruction in ("max", "min")
-        place = self._place() if self.call.clear and not keeps_nan else None
-        total = self._folded(operator, self.source, place)
-        if place is not None and total.buffer.same_as(place.buffer):
+        direct_target = self._direct_target() if self.call.clear and not keeps_nan else None
+        total = self._folded(operator, self.source, direct_target)
+        if direct_target is not None and total.buffer.same_as(direct_target.buffer):
             return
         if total.buffer.same_as(self.source.buffer):  # nothing was reduced
             total = self._copied(total)
@@ -118,8 +118,8 @@ class _Reduction:
             total = self._with_old(total, keeps_nan)
         store_result.put(work, total, self.target, self.replicated)
 
-    def _folded(self, operator: ReductionOperator, view: View, place: View | None) -> View:
-        """The reduced values, in the type of intermediate results. A pool may write its result to ``place``."""
+    def _folded(self, operator: ReductionOperator, view: View, direct_target: View | None) -> View:
+        """The reduced values, in the type of intermediate results. A pool may write its result to ``direct_target``."""
         work = self.work
         pooled = operator.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
         total = reduction_operators.prepare(work, operator, view, None if pooled else operator.total)
@@ -127,27 +127,27 @@ class _Reduction:
         plain = operator.plain()
         for axis in self.along:
             if axis == N:
-                total = halved(work, plain, total, N)
+                total = reduce_by_halving(work, plain, total, N)
             elif axis == W:
-                total = along_columns(work, plain, total, place if len(self.along) == 1 else None, spare)
+                total = along_columns(work, plain, total, direct_target if len(self.along) == 1 else None, spare)
             else:
                 total = along_rows(work, plain, total)
         return total
 
     def _is_one_group(self) -> bool:
-        return known_shape(self.source)[C] <= self.work.chip.lanes
+        return constant_shape_of(self.source)[C] <= self.work.chip.lanes
 
-    def _place(self) -> View | None:
+    def _direct_target(self) -> View | None:
         """The target, where a pool can write its result there directly; else None."""
-        target = self.work.settled(self.target)
+        target = self.work.normalized(self.target)
         fits = self.along == [W] and self.operator.pool is not None and not self.replicated
         if not fits or target.dtype != self.operator.total or not self.work.is_aligned(target):
             return None
-        _, c, _, _ = known_shape(self.source)
-        return target if known_shape(target) == (1, c, 1, 1) else None
+        _, c, _, _ = constant_shape_of(self.source)
+        return target if constant_shape_of(target) == (1, c, 1, 1) else None
 
     def _copied(self, view: View) -> View:
-        copy = self.work.room(known_shape(view), view.dtype, "total")
+        copy = self.work.room(constant_shape_of(view), view.dtype, "total")
         self.work.emit("copy", copy, view)
         return copy
 

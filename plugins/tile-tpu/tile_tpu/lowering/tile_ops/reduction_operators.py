@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_tpu.ir.views import View, stored
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
@@ -111,7 +111,7 @@ def prepare(work: Work, operator: ReductionOperator, view: View, width: str | No
 def _applied(work: Work, name: str, value: View, source: View, *more: Any) -> View:
     """The result of an instruction, in new memory; in place where the operand is already in new memory."""
     is_new = not value.buffer.same_as(source.buffer)
-    result = value if is_new else work.room(known_shape(value), value.dtype, "prepared")
+    result = value if is_new else work.room(constant_shape_of(value), value.dtype, "prepared")
     work.emit(name, result, value, *more)
     return result
 
@@ -121,14 +121,14 @@ def _without_nan(work: Work, operator: ReductionOperator, value: View, source: V
     if operator.instruction == "max":
         return _applied(work, "max", value, source, edge)
     is_new = not value.buffer.same_as(source.buffer)
-    result = value if is_new else work.room(known_shape(value), value.dtype, "prepared")
+    result = value if is_new else work.room(constant_shape_of(value), value.dtype, "prepared")
     work.emit("min", result, everywhere(work, edge, value), value)
     return result
 
 
 def everywhere(work: Work, number: Any, like: View) -> View:
     """A view with the extents of ``like`` whose elements are all ``number``: one element in each lane."""
-    shape = known_shape(like)
+    shape = constant_shape_of(like)
     element = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
     work.emit("fill", element, number)
     return replace(element, shape=like.shape, strides=(0, 0, 0, 0))
@@ -137,7 +137,7 @@ def everywhere(work: Work, number: Any, like: View) -> View:
 def nan_marks(work: Work, operator: ReductionOperator, view: View) -> View:
     """A tile with 0 for each number and NaN for each NaN of ``view``."""
     value = work.aligned_operand(work.converted(view, "float32"))
-    clean = work.room(known_shape(value), "float32", "clean")
+    clean = work.room(constant_shape_of(value), "float32", "clean")
     lowest = const(float("-inf"), "float32")
     work.emit("select_less", clean, value, lowest, const(float("nan"), "float32"), const(0.0, "float32"))
     return clean

@@ -12,7 +12,7 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
 from tile_tpu.lowering.tile_ops.axis_reductions import C, W, piece
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.views.regions import region_view
 from tile_tpu.options import FAST_MATH
@@ -34,10 +34,10 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
-    n, c, h, w = known_shape(view_of(call.src, env))
+    n, c, h, w = constant_shape_of(view_of(call.src, env))
     if (n > 1 or h > 1) and _axis(call, env) == C:
         return "it scans along the rows of several matrices"
-    shape = known_shape(view_of(call.dst, env))
+    shape = constant_shape_of(view_of(call.dst, env))
     return None if shape == (n, c, h, w) else store_result.declines((c, w), view_of(call.dst, env))
 
 
@@ -67,12 +67,12 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
 
 def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, reverse: bool) -> View:
     """The scanned values. Two new buffers alternate as the target of a step; ``value`` is not changed."""
-    length = known_shape(value)[axis]
+    length = constant_shape_of(value)[axis]
     rooms: list[View] = []
     distance = 1
     while distance < length:
         if len(rooms) < 2:
-            rooms.append(work.room(known_shape(value), value.dtype, "running"))
+            rooms.append(work.room(constant_shape_of(value), value.dtype, "running"))
         target, remaining = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
         unchanged_start, combined_start = (
             (remaining, 0) if reverse else (0, distance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_tpu.ir.views import View, aligned_strides
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 from tilecore.ir.build import constant
 
 
@@ -14,7 +14,7 @@ def declines(shape: tuple[int, int], target: View) -> str | None:
 
     shape: rows in lanes, columns in a lane's memory. The reason is an incompatible lane layout.
     """
-    n, c, h, w = known_shape(target)
+    n, c, h, w = constant_shape_of(target)
     rows, columns = shape
     is_transposed = (c, w) == (columns, rows) and 1 in shape
     if n == h == 1 and ((c, w) == shape or is_transposed):
@@ -24,7 +24,9 @@ def declines(shape: tuple[int, int], target: View) -> str | None:
 
 def oriented_like(work: Work, value: View, target: View) -> View:
     """``value``, transposed where ``target`` has its elements along the other axis."""
-    return value if known_shape(value) == known_shape(target) else work.transposed(work.aligned_operand(value))
+    return (
+        value if constant_shape_of(value) == constant_shape_of(target) else work.transposed(work.aligned_operand(value))
+    )
 
 
 def put(work: Work, value: View, target: View, replicated: bool = False) -> None:
@@ -41,12 +43,12 @@ def put(work: Work, value: View, target: View, replicated: bool = False) -> None
 
 
 def _to_all(work: Work, row: View, target: View) -> None:
-    lanes, shape = work.chip.lanes, known_shape(target)
+    lanes, shape = work.chip.lanes, constant_shape_of(target)
     all_lanes = replace(target, shape=(1, lanes, 1, shape[3]))
-    all_lanes = replace(all_lanes, strides=aligned_strides(known_shape(all_lanes), lanes, work.eu(target.dtype)))
+    all_lanes = replace(all_lanes, strides=aligned_strides(constant_shape_of(all_lanes), lanes, work.eu(target.dtype)))
     if work.is_aligned(all_lanes):
         work.emit("to_all_lanes", all_lanes, row)
         return
-    copies = work.room(known_shape(all_lanes), target.dtype, "copies")
+    copies = work.room(constant_shape_of(all_lanes), target.dtype, "copies")
     work.emit("to_all_lanes", copies, row)
     work.emit("copy", all_lanes, copies)

@@ -41,7 +41,9 @@ def _part_of_buffer(emit: Emitter, access: LocalAccess) -> View:
         )
     strides = [access.steps.get(axis, 0) for axis in AXES]
     if layout.lane_axis is None:  # every lane has all of it
-        return _part(access, View(access.buffer, 0, access.offset, frame.shape(access.axes()), tuple(strides)), 1)
+        shape_in_frame = frame.shape(access.axes())
+        view = View(access.buffer, 0, access.offset, shape_in_frame, tuple(strides))  # type: ignore[arg-type]
+        return _part(access, view, 1)
     if access.row_axis is None:
         raise NotTensor(f"the loop accesses one row of {access.buffer.name}, which may be beyond its end")
     strides[1] = layout.strides[layout.lane_axis]

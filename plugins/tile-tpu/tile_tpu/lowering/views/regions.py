@@ -79,7 +79,7 @@ def _simple(value: Any) -> Any:
     return value if isinstance(value, int) else _number(Analyzer().simplify(value))
 
 
-def settled(view: View, lanes: int, eu: int) -> View:
+def normalized(view: View, lanes: int, eu: int) -> View:
     """The same view, in which the strides of axes with one element are those of the aligned layout."""
     shape = view.constant_shape()
     if shape is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 from tilecore.ir.build import const
 
 _DEEPEST = (2**31 - 1) // 255**2  # the largest depth for unsigned operands: the unit accumulates in int32
@@ -41,6 +41,6 @@ def products(work: Work, left: View, right: View) -> Iterator[tuple[View, View, 
 
 
 def _masked(work: Work, value: View, mask: int) -> View:
-    masked = work.room(known_shape(value), "int8", f"{value.buffer.name}_bits")
+    masked = work.room(constant_shape_of(value), "int8", f"{value.buffer.name}_bits")
     work.emit("and", masked, value, const(mask, "uint8"))
     return masked

@@ -14,12 +14,12 @@ chips.
 from __future__ import annotations
 
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 
 
 def split(work: Work, value: View, parts: int) -> list[View]:
     """Aligned bfloat16 matrices whose sum is the float32 matrix ``value``, the largest first."""
-    shape = known_shape(value)
+    shape = constant_shape_of(value)
     rest = value
     matrices = []
     for number in range(parts):

@@ -11,7 +11,7 @@ from typing import Any
 
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.state import TileLayouts
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.matrix import byte_products, float_splits
 from tile_tpu.lowering.tile_ops.matrix.matrix_products import Product, add_or_put, multiply, only_if
 from tile_tpu.options import ALLOW_TF32
@@ -33,7 +33,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     for region in (call.a, call.b, call.c):
-        n, _, h, _ = known_shape(view_of(region, env))
+        n, _, h, _ = constant_shape_of(view_of(region, env))
         if n != 1 or h != 1 or len(region.region) < 2:
             return f"the tile of {region.source.name} is not a matrix"
     if any(region.source.same_as(call.c.source) for region in (call.a, call.b)):
@@ -44,7 +44,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
 def _no_types(call: TileCall, env: PassEnv) -> str | None:
     a, b, c = (dtype_of(region.source) for region in (call.a, call.b, call.c))
     if a in _BYTES and b in _BYTES and c in byte_products.RESULTS:
-        depth = known_shape(view_of(call.a, env))[1 if call.transpose_a else 3]
+        depth = constant_shape_of(view_of(call.a, env))[1 if call.transpose_a else 3]
         return byte_products.declines(a, b, c, depth)
     if a not in (*_FLOATS, *_BYTES) or b not in (*_FLOATS, *_BYTES):
         return f"the matrix unit has no product of {a} and {b}"
@@ -83,7 +83,7 @@ def common_type(a: str, b: str) -> str:
 
 
 def _left(work: Work, call: TileCall, a: View) -> View:
-    """A aligned, with its rows in lanes: transposed where the call says so."""
+    """The aligned left operand with its rows in lanes; a transposed A is transposed first."""
     a = work.aligned_operand(a)
     return work.transposed(a) if call.transpose_a else a
 
@@ -117,10 +117,10 @@ def accumulates(call: TileCall) -> Any:
 def _total(work: Work, result: View, dtype: str, direct: bool, adds: Any) -> View:
     """The accumulator: the result itself where its type and layout allow, else a new buffer. Where the product is added
     to the result, the new buffer begins with a copy of it."""
-    settled = work.settled(result)
-    if work.is_aligned(settled) and (direct or result.dtype == dtype):
-        return settled
-    total = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
+    normalized = work.normalized(result)
+    if work.is_aligned(normalized) and (direct or result.dtype == dtype):
+        return normalized
+    total = work.room(constant_shape_of(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
     if constant(adds) == 0:
         return total
     with work.inner() as before:
@@ -148,7 +148,7 @@ def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
     adds, transposed = accumulates(call), bool(call.transpose_b)
     left, right = _left(work, call, a), work.aligned_operand(b)
     if result.dtype == "uint32":
-        product = work.room(known_shape(result), "int32", "product")
+        product = work.room(constant_shape_of(result), "int32", "product")
         multiply(work, Product(product, left, right, transposed, 0))
         total = _total(work, result, "uint32", False, adds)
         add_or_put(work, total, work.converted(product, "uint32"), adds)

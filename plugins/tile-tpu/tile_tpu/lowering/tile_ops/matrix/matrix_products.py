@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tile_tpu.lowering.tile_ops.emitter import Work, constant_shape_of
 from tilecore.ir.build import constant, seq
 from tilecore.ir.nodes import IfThenElse, Stmt
 
@@ -33,7 +33,7 @@ def multiply(work: Work, product: Product) -> None:
         assert not product.minus
         work.emit(name, total, product.left, product.right, adds)
         return
-    product_view = work.room(known_shape(total), total.dtype, "product")
+    product_view = work.room(constant_shape_of(total), total.dtype, "product")
     work.emit(name, product_view, product.left, product.right, 0)
     add_or_put(work, total, product_view, adds, "sub" if product.minus else "add")
 

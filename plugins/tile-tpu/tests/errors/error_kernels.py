@@ -1,4 +1,4 @@
-"""Kernels that are asked for in wrong ways."""
+"""Kernels for tests of errors."""
 
 from __future__ import annotations
 
