@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.attributes import CallAttr
+from tilecore.ir.attributes import CallAttr, KernelHint
 from tilecore.ir.build import as_operand, op_name
-from tilecore.ir.nodes import Call, Evaluate, Span, TensorRegion
+from tilecore.ir.nodes import Call, Evaluate, Span, Stmt, TensorRegion, Var
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_op_table import PREFIX, SYNC_THREADS, TILE_OPS, TileOp
 from tilecore.ir.visit import collect
@@ -141,3 +141,8 @@ def combines_threads(node: Any) -> bool:
 def is_barrier(node: Any) -> bool:
     """Is the statement a barrier of the tile language, ``T.sync_threads``?"""
     return isinstance(node, Evaluate) and op_name(node.value) == SYNC_THREADS
+
+
+def reducers_of(body: Stmt) -> dict[Var, str]:
+    """The buffers that T.alloc_reducer allocates, each with its operation."""
+    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, KernelHint.REDUCER)}

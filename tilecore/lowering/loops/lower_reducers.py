@@ -11,7 +11,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
-from tilecore.ir.attributes import KernelHint, LoopAttr
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.contraction import contract
 from tilecore.ir.nodes import (
@@ -37,7 +37,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reductions import accumulator, combine, identity
 from tilecore.ir.scopes import REDUCE
-from tilecore.ir.tile_ops import hints_of
+from tilecore.ir.tile_ops import reducers_of
 from tilecore.ir.visit import collect, variables
 
 _FORMS: dict[str, tuple[type, ...]] = {"sum": (Add, Sub), "max": (Max,), "min": (Min,)}
@@ -54,11 +54,6 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return _Nest(node, kinds).lowered()
 
     return func.with_body(structural_mutate(func.body, [(For, nest)]))
-
-
-def reducers_of(body: Stmt) -> dict[Var, str]:
-    """The buffers that T.alloc_reducer allocates, each with its operation."""
-    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, KernelHint.REDUCER)}
 
 
 def _accumulates(node: Stmt, kinds: dict[Var, str]) -> bool:

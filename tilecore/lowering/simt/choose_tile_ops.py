@@ -14,14 +14,13 @@ from tilecore.contract.state import BufferLayouts
 from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, is_nothing
 from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, reducers_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import assumed_divisors
-from tilecore.lowering.loops.lower_reducers import reducers_of
-from tilecore.lowering.loops.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS
 from tilecore.lowering.simt.state import RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_to_shared
+from tilecore.lowering.tile_ops.choice import choose_all, describe, is_lowered
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:

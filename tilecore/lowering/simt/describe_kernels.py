@@ -29,9 +29,9 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
     """Adds what thread IR says of a kernel: the layout of its shared memory, how it accesses each parameter, and which
     pointers are not ``restrict``; and lowers the barriers of the tile language to "simt.barrier".
 
-    "simt.may_alias" has the tensors that are emitted without ``restrict``: those that may alias another parameter, and
+    NO_RESTRICT has the tensors that are emitted without ``restrict``: those that may alias another parameter, and
     those that a kernel with barriers reads and writes. C++ compilers assume from the qualifier that no other thread
-    writes to the tensor: nvcc holds a value in a register across a barrier, although another thread has written the
+    writes to the tensor, and then hold a value in a register across a barrier, although another thread has written the
     element before the barrier.
     """
     extents = {str(b.name): extent for b, extent in env.state(SharedPlan).places.items()}

@@ -27,7 +27,6 @@ from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.loops.lower_tile_ops import note_rejected_layout
 from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one
@@ -35,6 +34,7 @@ from tilecore.lowering.simt.analysis.partition import partition_of
 from tilecore.lowering.simt.choose_tile_ops import choose
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reducers import everywhere, is_fill
+from tilecore.lowering.tile_ops.choice import note_rejected_layout
 
 
 def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -19,8 +19,8 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.loops.lower_tile_ops import note_rejected_layout
 from tilecore.lowering.simt.state import RequestedLayouts
+from tilecore.lowering.tile_ops.choice import note_rejected_layout
 
 _KEYS = (KernelHint.LAYOUT, KernelHint.PADDING)
 
