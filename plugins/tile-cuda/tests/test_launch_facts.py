@@ -79,7 +79,7 @@ def test_hints_run_on_the_simulated_device(capsys, monkeypatch):
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     built(shifted)(x, y)
     np.testing.assert_array_equal(y, x + 1)
-    assert "told_kernel: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
+    assert "shifted_kernel: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ratio", [1.5, -0.1])
