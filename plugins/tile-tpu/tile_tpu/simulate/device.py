@@ -105,7 +105,8 @@ class _Launch:
         launch.chip = native.chip_record(self.chip)
         launch.entry = self.library.entry(self.entry)
         # a copy, as the kernel gets the address, and the memory of a bytes object must not be written
-        self.structs = (ctypes.c_char * (len(self.struct) * self.block_num))(*self.struct * self.block_num)
+        structs = self.struct * self.block_num
+        self.structs = (ctypes.c_char * len(structs)).from_buffer_copy(structs)
         launch.arguments, launch.argument_bytes = ctypes.addressof(self.structs), len(self.struct)
         tensors = (native.CTensor * max(len(self.placed), 1))()
         for record, block in zip(tensors, self.placed, strict=False):
