@@ -31,13 +31,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the package and of those under plugins/."""
+    """Types of the package and of those under plugins/, which are checked against the package."""
     session.install(*CONSTRAINTS, "mypy", "-e", ".")
     session.run("mypy")
     for project in sorted((ROOT / "plugins").glob("*/pyproject.toml")):
         for package in sorted(project.parent.glob("tile_*/__init__.py")):
             session.chdir(project.parent)
-            session.run("mypy", "--config-file", str(ROOT / "pyproject.toml"), package.parent.name)
+            config = str(ROOT / "pyproject.toml")
+            session.run("mypy", "--config-file", config, package.parent.name, env={"MYPYPATH": str(ROOT)})
 
 
 @nox.session
