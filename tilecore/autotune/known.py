@@ -31,12 +31,12 @@ class KnownConfig:
     config: Config
 
     def fits(self, target: Target, arguments: Mapping[str, Any]) -> bool:
-        wanted = dict(self.target)
-        if wanted.pop("kind", target.kind) != target.kind:
+        attributes = dict(self.target)
+        if attributes.pop("kind", target.kind) != target.kind:
             return False
-        if any(target.get(name) != value for name, value in wanted.items()):
+        if any(target.get(name) != value for name, value in attributes.items()):
             return False
-        return all(name in arguments and _is_in(arguments[name], asked) for name, asked in self.where.items())
+        return all(name in arguments and _is_in(arguments[name], condition) for name, condition in self.where.items())
 
     def to_json(self) -> dict[str, Any]:
         return {"target": dict(self.target), "where": dict(self.where), "config": self.config}
@@ -52,12 +52,12 @@ class KnownConfigs:
     def load(path: str | os.PathLike[str]) -> KnownConfigs:
         """Read a file. Raises AutotuneError, with the place, for what is no such file."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            entries = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise AutotuneError(f"no known configurations in {os.fspath(path)}", found=str(error)) from None
-        if not isinstance(found, list):
-            raise AutotuneError(f"{os.fspath(path)} holds no list", found=type(found).__name__, expected="a list")
-        return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(found)])
+        if not isinstance(entries, list):
+            raise AutotuneError(f"{os.fspath(path)} holds no list", found=type(entries).__name__, expected="a list")
+        return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(entries)])
 
     def find(self, target: Any, arguments: Mapping[str, Any]) -> Config | None:
         """The configuration of the first entry that fits. target: as in tilecore.jit, or a resolved Target.
@@ -83,7 +83,7 @@ def _entry(path: Any, number: int, entry: Any) -> KnownConfig:
     return KnownConfig(*(entry[part] for part in parts))
 
 
-def _is_in(value: Any, asked: Any) -> bool:
-    if isinstance(asked, list):
-        return isinstance(value, int) and not isinstance(value, bool) and asked[0] <= value <= asked[1]
-    return bool(value == asked) and isinstance(value, bool) == isinstance(asked, bool)
+def _is_in(value: Any, condition: Any) -> bool:
+    if isinstance(condition, list):
+        return isinstance(value, int) and not isinstance(value, bool) and condition[0] <= value <= condition[1]
+    return bool(value == condition) and isinstance(value, bool) == isinstance(condition, bool)

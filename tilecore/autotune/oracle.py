@@ -78,10 +78,10 @@ def _load(worker: Worker) -> None:
 def _arguments(artifact: Artifact, inputs: Sequence[Any]) -> list[Any]:
     """An argument for every parameter; those that a call allocates are zeros."""
     sizes = sizes_of(artifact, inputs)
-    given = iter(inputs)
+    remaining = iter(inputs)
     outputs = set(artifact.out_idx)
     return [
-        _zeros(param, sizes) if index in outputs and isinstance(param, TensorParam) else pack(next(given))
+        _zeros(param, sizes) if index in outputs and isinstance(param, TensorParam) else pack(next(remaining))
         for index, param in enumerate(artifact.params)
     ]
 

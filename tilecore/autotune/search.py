@@ -27,7 +27,7 @@ HOPELESS = 2.0
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """best: the fastest right candidate. inputs: what it was timed on. checked: how it is known to be right."""
 
     best: Candidate
@@ -51,14 +51,16 @@ class Tools(Protocol):
         """Where candidates are run and timed, and the judge of what they compute."""
 
 
-def search(configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport) -> Found:
+def search(
+    configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
+) -> SearchResult:
     """Raises AutotuneError, with the reasons of all, when no candidate is left."""
     candidates = [Candidate(config) for config in configs]
     report.begun(candidates)
     _compile(candidates, tools, report)
     same = _once_each(candidates)
     distinct = [candidate for candidate in candidates if candidate.status == "compiled" and not candidate.name]
-    how = _run_and_time(distinct, tools, args, sets, report) if distinct else ""
+    method = _run_and_time(distinct, tools, args, sets, report) if distinct else ""
     for candidate, original in same:
         candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
@@ -68,8 +70,8 @@ def search(configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: Inp
         )
     winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
     assert winner.artifact is not None
-    report.ended(candidates, winner, how)
-    return Found(winner, sets.of(winner.artifact, tools.adapter), how, candidates)
+    report.ended(candidates, winner, method)
+    return SearchResult(winner, sets.of(winner.artifact, tools.adapter), method, candidates)
 
 
 def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
@@ -102,7 +104,7 @@ def _run_and_time(
                     best = candidate.latency if best is None else min(best, candidate.latency)
                 bar.advance(counts(candidates) if best is None else f"{counts(candidates)}, best {best:.4f} ms")
                 report.timed(candidate, number, len(right), best)
-    return judge.how
+    return judge.method
 
 
 def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport) -> None:
@@ -141,11 +143,11 @@ def _run(candidate: Candidate, bench: Bench, sets: InputSets, adapter: Any, judg
     assert candidate.artifact is not None
     try:
         inputs = sets.of(candidate.artifact, adapter)
-        made = bench.run(candidate.name, candidate.artifact, inputs)
+        packed_run = bench.run(candidate.name, candidate.artifact, inputs)
     except Exception as error:
         _failed(candidate, error, "running")
         return
-    judge.add(candidate, made, inputs)
+    judge.add(candidate, packed_run, inputs)
 
 
 def _time(candidate: Candidate, bench: Bench, inputs: list[Any], args: ProfileArgs, slowest: float | None) -> None:

@@ -58,22 +58,22 @@ def forget(keys: Sequence[str]) -> None:
 def run_once(key: str, artifact: Artifact, inputs: str) -> PackedRun:
     """Run a candidate on copies of a set of inputs."""
     kernel = _load(key, artifact)
-    made = run(kernel, _inputs[inputs], lambda: kernel.execution.synchronize(0))
-    written = {position: pack(made.inputs[position]) for position, _ in written_inputs(artifact)}
-    return PackedRun([pack(value) for value in made.returned], written)
+    completed_run = run(kernel, _inputs[inputs], lambda: kernel.execution.synchronize(0))
+    written = {position: pack(completed_run.inputs[position]) for position, _ in written_inputs(artifact)}
+    return PackedRun([pack(value) for value in completed_run.returned], written)
 
 
 def time_kernel(key: str, artifact: Artifact, inputs: str, warmup: float, rep: float, slowest: float | None) -> float:
     """Milliseconds of a call, the median; only an estimate when that is above ``slowest``."""
-    found = Profiler(_load(key, artifact)).do_bench(
+    latency = Profiler(_load(key, artifact)).do_bench(
         warmup=warmup,
         rep=rep,
         input_tensors=_inputs[inputs],
         return_mode="median",
         early_stop_baseline=slowest,
     )
-    assert isinstance(found, float)
-    return found
+    assert isinstance(latency, float)
+    return latency
 
 
 def load_interpreter() -> None:

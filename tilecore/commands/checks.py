@@ -35,7 +35,7 @@ def packages() -> list[dict[str, Any]]:
     rows = []
     for name, prefixes, purpose, needed in PACKAGES:
         facts: dict[str, Any] = {"name": name, "version": "", "for": purpose, "fix": None}
-        wanted = f"{name}=={prefixes[0]}*" if prefixes else name
+        requirement = f"{name}=={prefixes[0]}*" if prefixes else name
         try:
             facts["version"] = version(name)
             fits = not prefixes or facts["version"].startswith(prefixes)
@@ -43,7 +43,7 @@ def packages() -> list[dict[str, Any]]:
         except PackageNotFoundError:
             facts["state"] = "missing" if needed else "optional"
         if facts["state"] != "ok":
-            facts["fix"] = f"pip install '{wanted}'"
+            facts["fix"] = f"pip install '{requirement}'"
         rows.append(facts)
     return rows
 

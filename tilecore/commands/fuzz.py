@@ -116,7 +116,7 @@ def _print(tally: Tally, plan: Plan, seconds: float) -> None:
     if plan.metamorphic:
         print(f"{tally.variants} kernels of other tiles, stages or threads besides")
     none: Counter[str] = Counter()
-    for kind, what, texts in (
+    for kind, label, texts in (
         ("ok", "right", none),
         ("rejected", "rejected by the target", tally.rejections),
         ("refused", "refused by the interpreter, which the generator should not have made", tally.refused),
@@ -124,7 +124,7 @@ def _print(tally: Tally, plan: Plan, seconds: float) -> None:
         ("slow", "passed over, as the interpreter took too long", none),
     ):
         if tally.kinds[kind]:
-            print(f"{tally.kinds[kind]:6} {what}")
+            print(f"{tally.kinds[kind]:6} {label}")
             for text, count in texts.most_common():
                 print(f"{count:10} {text} (seed {', '.join(map(str, tally.seeds_of[text]))})")
     print(f"{len(tally.findings):6} findings")

@@ -72,15 +72,15 @@ def evict(layout: Layout, limit: int) -> int:
 
 def stored(folder: str) -> list[StoredFile]:
     """The files of one of ``Layout.stores``; what vanishes meanwhile is left out."""
-    found: list[StoredFile] = []
+    stored_files: list[StoredFile] = []
     with contextlib.suppress(OSError), os.scandir(folder) as shards:
         for shard in shards:
             with contextlib.suppress(OSError), os.scandir(shard.path) as files:
                 for file in files:
                     with contextlib.suppress(OSError):
                         facts = file.stat(follow_symlinks=False)
-                        found.append(StoredFile(file.path, facts.st_mtime, _pages(facts.st_size) * PAGE))
-    return found
+                        stored_files.append(StoredFile(file.path, facts.st_mtime, _pages(facts.st_size) * PAGE))
+    return stored_files
 
 
 def _pages(size: int) -> int:

@@ -41,7 +41,7 @@ def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
             if os.name == "nt":  # an open file cannot be renamed there
                 os.close(handle)
                 handle = -1
-            made = _rename(staged, path)
+            is_new_directory = _rename(staged, path)
         finally:
             if handle >= 0:
                 os.close(handle)
@@ -52,7 +52,7 @@ def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
     if durable:
         directory = os.path.dirname(path)
         _flush_directory(directory)
-        if made:
+        if is_new_directory:
             _flush_directory(os.path.dirname(directory))
 
 

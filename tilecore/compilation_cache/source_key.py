@@ -92,11 +92,11 @@ def _bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]
     defaults = function.__defaults__ or ()
     values = dict(zip(positional[count - len(defaults) :], defaults, strict=True)) if defaults else {}
     values.update(function.__kwdefaults__ or {})
-    given = dict(zip(positional, args, strict=False))
-    values.update(given)
+    positional_values = dict(zip(positional, args, strict=False))
+    values.update(positional_values)
     extra_keywords = {}
     for name, value in kwargs.items():
-        if name in given or name in positional[: code.co_posonlyargcount]:
+        if name in positional_values or name in positional[: code.co_posonlyargcount]:
             raise NotUnderstoodError(f"argument {name} cannot be given by name")
         if name in positional or name in keyword_only:
             values[name] = value

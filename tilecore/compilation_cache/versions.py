@@ -46,7 +46,7 @@ def _core_versions() -> tuple[tuple[str, str], ...]:
 @functools.lru_cache(maxsize=1)
 def _installed() -> dict[str, str]:
     """Lower-case, dashed name to version of the distributions on sys.path; the first counts, as for imports."""
-    found: dict[str, str] = {}
+    installed_versions: dict[str, str] = {}
     for folder in sys.path:
         try:
             names = os.listdir(folder or ".")
@@ -55,8 +55,8 @@ def _installed() -> dict[str, str]:
         for name in names:
             if name.endswith(".dist-info"):
                 project, _, version = name[: -len(".dist-info")].rpartition("-")
-                found.setdefault(project.replace("_", "-").lower(), version)
-    return found
+                installed_versions.setdefault(project.replace("_", "-").lower(), version)
+    return installed_versions
 
 
 def _from_metadata(distribution: str) -> str:
@@ -95,8 +95,8 @@ def _checkout_digest(module: str) -> str:
 def _source_files(root: str) -> list[str]:
     if os.path.isfile(root):
         return [root]
-    found = []
+    paths = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
-        found += [os.path.join(folder, name) for name in files if not name.endswith(_DERIVED) and name[0] != "."]
-    return sorted(found, key=lambda path: path.replace(os.sep, "/"))
+        paths += [os.path.join(folder, name) for name in files if not name.endswith(_DERIVED) and name[0] != "."]
+    return sorted(paths, key=lambda path: path.replace(os.sep, "/"))

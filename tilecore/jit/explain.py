@@ -98,11 +98,11 @@ class Explanation:
         for row in self._rows("pipelines"):
             filled = f", filled {row['filled']}" if "filled" in row else ""
             lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
-        made = _titled("pipelines:", lines)
+        section = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:
-            made.append(f"barriers inserted: {barriers}")
-        return made
+            section.append(f"barriers inserted: {barriers}")
+        return section
 
     def _roles(self) -> list[str]:
         lines = []

@@ -25,7 +25,7 @@ class Surroundings:
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._known: tuple[str, Watch] | None = None
+        self._state: tuple[str, Watch] | None = None
         self._lock = threading.Lock()
         self._refusals = 0
 
@@ -35,16 +35,16 @@ class Surroundings:
 
         While nothing has changed it costs a look at each place that was read, about 50 ns a place.
         """
-        known = self._known
-        if known is not None and known[1].holds():
-            return known[0]
+        state = self._state
+        if state is not None and state[1].holds():
+            return state[0]
         try:
-            known = self._known = function_state(self._function)
+            state = self._state = function_state(self._function)
         except NotUnderstoodError as error:
-            self._known = None
+            self._state = None
             self._refuse(str(error))
             return None
-        return known[0]
+        return state[0]
 
     def _refuse(self, reason: str) -> None:
         """Say why, once, when it happens a second time: only then is something built again."""

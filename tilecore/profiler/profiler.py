@@ -138,8 +138,8 @@ class Profiler:
         for number in range(repeat):
             again = outputs_of(artifact, run(self.func, inputs, self._synchronize))
             for (name, value), (_, expected) in zip(again, first, strict=True):
-                what = f"{artifact.name}: {name} of run {number + 2}"
-                assert_close(value, expected, Tolerance(1e-5, 1e-8), what=what)
+                subject = f"{artifact.name}: {name} of run {number + 2}"
+                assert_close(value, expected, Tolerance(1e-5, 1e-8), subject=subject)
 
     def do_bench(
         self,

@@ -24,5 +24,5 @@ def rotating(program: Callable[..., Any], inputs: Sequence[Any], mebibytes: int 
     size = max(1, sum(int(getattr(value, "nbytes", 0)) for value in inputs))
     count = min(-(-flush_size(mebibytes) // size), MOST_COPIES)
     sets = [list(inputs)] + [[copied(value) for value in inputs] for _ in range(count - 1)]
-    turn = itertools.cycle(sets)
-    return lambda: program(*next(turn))
+    rotation = itertools.cycle(sets)
+    return lambda: program(*next(rotation))

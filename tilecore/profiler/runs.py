@@ -22,10 +22,10 @@ class Run:
 
 def run(program: Callable[..., Any], inputs: Sequence[Any], synchronize: Callable[[], None]) -> Run:
     """Run ``program`` on copies of ``inputs``."""
-    own = [copied(value) for value in inputs]
-    returned = listed(program(*own))
+    copies = [copied(value) for value in inputs]
+    returned = listed(program(*copies))
     synchronize()
-    return Run(own, returned)
+    return Run(copies, returned)
 
 
 def written_inputs(artifact: Artifact) -> list[tuple[int, str]]:
@@ -82,4 +82,4 @@ def _same_bits(left: Any, right: Any) -> bool:
 def check(artifact: Artifact, compared: Sequence[tuple[str, Any, Any]], tolerance: Tolerance, ratio: float) -> None:
     """Raises AssertionError, naming kernel and output, unless all pairs are close but for a part of ``ratio``."""
     for name, value, expected in compared:
-        assert_close(value, expected, tolerance, ratio, what=f"{artifact.name}: {name}")
+        assert_close(value, expected, tolerance, ratio, subject=f"{artifact.name}: {name}")

@@ -106,12 +106,12 @@ def native_state() -> NativeState | None:
     otherwise than torch does in Python, as another release might. Not while a :func:`recorder` is active."""
     try:
         with sys.modules["torch"].inference_mode(False):
-            return _tried(_found())
+            return _tried(_read_state())
     except Exception:  # a torch whose inner names differ: the launcher asks in Python, which is slower
         return None
 
 
-def _found() -> NativeState:
+def _read_state() -> NativeState:
     import torch
 
     folder = os.path.join(os.path.dirname(str(torch.__file__)), "lib")

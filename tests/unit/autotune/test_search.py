@@ -271,5 +271,5 @@ def test_sizes_that_only_calls_tell(moody):
     profile = ProfileArgs(**QUICK, ref_prog=plus_one)
     with pytest.raises(AutotuneError, match="its sizes n are known only at a call"):
         Tuning(dynamic, {"block": [8, 16]}, profile).run()
-    result = Tuning(dynamic, {"block": [8, 16]}, profile, given=[np.arange(50, dtype=np.int32)]).run()
+    result = Tuning(dynamic, {"block": [8, 16]}, profile, inputs=[np.arange(50, dtype=np.int32)]).run()
     assert result.kernel(np.arange(3, dtype=np.int32)).tolist() == [1, 2, 3]

@@ -256,14 +256,14 @@ class Walk:
 
     def result(self, first: int = 0) -> list[Read]:
         """The reads of the scopes from number ``first`` on, in order."""
-        found = {read for scope in self.scopes[first:] for read in scope.outside()}
+        reads = {read for scope in self.scopes[first:] for read in scope.outside()}
         self.problem = self.problem or next((scope.problem for scope in self.scopes if scope.problem), None)
-        return sorted(found, key=lambda read: (read.name, read.attributes, read.order_free, read.module or ""))
+        return sorted(reads, key=lambda read: (read.name, read.attributes, read.order_free, read.module or ""))
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return found + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return parameters + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
 
 
 def _called_name(node: ast.Call) -> str | None:

@@ -66,5 +66,5 @@ class Scope:
             return []
         if name in self.bound:
             self.problem = f"{name} is both imported and assigned"
-        module, taken = self.imports[name]
-        return [Read(name, (*taken, *attributes), order_free, module)]
+        module, imported = self.imports[name]
+        return [Read(name, (*imported, *attributes), order_free, module)]

@@ -47,7 +47,7 @@ class Describer:
         self.watch = Watch()
         self.places: list[str] = []
         self._numbers: dict[int, int] = {}  # id to number of what has been described
-        self._kept: list[Any] = []  # by number; keeps the ids valid
+        self._described: list[Any] = []  # by number; keeps the ids valid
         self._depth = 0
 
     def value(self, value: Any, order_free: bool = False) -> None:
@@ -56,7 +56,7 @@ class Describer:
         if kind in _PLAIN or foreign_dtype(value) is not None:
             self.out.append(encode(value))
             return
-        if self._depth > _DEEPEST or len(self._kept) > MOST_OBJECTS:
+        if self._depth > _DEEPEST or len(self._described) > MOST_OBJECTS:
             raise NotUnderstoodError("what it reads is too large")
         self._depth += 1
         try:
@@ -74,16 +74,16 @@ class Describer:
 
     def try_value(self, value: Any) -> bool:
         """Describe ``value``, or nothing at all; whether it could be done."""
-        length, count, mark = len(self.out), len(self._kept), self.watch.mark()
+        length, count, mark = len(self.out), len(self._described), self.watch.mark()
         try:
             self.value(value)
             return True
         except NotUnderstoodError:
             del self.out[length:]
             self.watch.forget(mark)
-            for kept in self._kept[count:]:
-                del self._numbers[id(kept)]
-            del self._kept[count:]
+            for described in self._described[count:]:
+                del self._numbers[id(described)]
+            del self._described[count:]
             return False
 
     def tag(self, tag: bytes, text: str | bytes = b"") -> None:
@@ -97,8 +97,8 @@ class Describer:
         if number is not None:
             self.tag(b"R", str(number))
             return True
-        self._numbers[id(value)] = len(self._kept)
-        self._kept.append(value)
+        self._numbers[id(value)] = len(self._described)
+        self._described.append(value)
         return False
 
     def mapping(self, value: Mapping[Any, Any]) -> None:
