@@ -31,7 +31,7 @@ class calling:
     loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too.
     """
 
-    __slots__ = ("loading", "origin", "callee")
+    __slots__ = ("callee", "loading", "origin")
 
     def __init__(self, origin: Origin, callee: str, *, loading: bool = False) -> None:
         self.origin = origin

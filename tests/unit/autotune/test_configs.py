@@ -1,14 +1,14 @@
-"""What may be set_by_call as configurations."""
+"""What may be given as configurations."""
 
 from __future__ import annotations
 
 import inspect
 
 import pytest
-from hypothesis import set_by_call as drawn
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from tilecore.autotune.configs import completed, expand, set_by_call, in_words, tunables
+from tilecore.autotune.configs import completed, expand, in_words, set_by_call, tunables
 from tilecore.errors import AutotuneError
 
 
@@ -87,5 +87,5 @@ def test_what_does_not_fit_is_refused(configs, message):
 
 
 def test_parameters_without_names():
-    with pytest.raises(AutotuneError, match="cannot be set_by_call by name"):
+    with pytest.raises(AutotuneError, match="cannot be given by name"):
         completed(inspect.signature(lambda *sizes, block: None), (1, 2), {}, {"block": 3})
