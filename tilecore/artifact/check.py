@@ -1,4 +1,4 @@
-"""Whether an artifact that was read from a file is one: every field of its type, every reference to something there.
+"""Checks an artifact that was read from a file: the type of every field, and the target of every reference.
 
 A digest tells that a file is as it was written, not that what was written makes sense.
 """

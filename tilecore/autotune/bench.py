@@ -112,7 +112,7 @@ class Bench:
 
 
 def packed(inputs: Sequence[Any]) -> list[Any]:
-    """The inputs as plain data; raises TilecoreError naming one that cannot be sent."""
+    """The inputs as plain data. Raises TilecoreError, which names the input, for one that cannot be sent."""
     packed_inputs = []
     for number, value in enumerate(inputs):
         try:

@@ -1,4 +1,4 @@
-"""Configurations: from what the user gave to a list of dicts."""
+"""Expands the configurations that the user passed to a list of dicts."""
 
 from __future__ import annotations
 

@@ -74,14 +74,14 @@ class AutotunedKernel:
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
 
     def tune(self, *args: Any, **kwargs: Any) -> AutotuneResult:
-        """The result of the search for these arguments: the one known in memory or on disk, or a new one.
+        """The result of the search for these arguments, from memory or disk, else from a new search.
 
         Raises AutotuneError when no candidate is left.
         """
         return self._result(args, kwargs) or self._tuning(args, kwargs).run()
 
     def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
-        """What is known for the call, unless it sets tunables itself."""
+        """The known configuration for the call; None if the call sets tunable arguments itself."""
         if self.known_configs is None:
             return None
         signature = self._signature(args, kwargs)
@@ -138,7 +138,7 @@ class AutotunedKernel:
 
 
 def _key_of(value: Any) -> Any:
-    """Tensors by shape and element type, other values by what they are."""
+    """The cache key of an argument: shape and element type of a tensor, else the value."""
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
     return key_of(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
 

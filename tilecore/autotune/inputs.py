@@ -1,4 +1,4 @@
-"""The tensors that candidates are run on."""
+"""Makes the input tensors for runs of candidates."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ class InputSets:
         self._sets: dict[Any, list[Any]] = {}
 
     def of(self, artifact: Artifact, adapter: KernelAdapter) -> list[Any]:
-        """The same list for the same shapes and types. Raises ArgumentError when they cannot be made or do not fit."""
+        """The inputs for ``artifact``: the same list for the same shapes and types.
+
+        Raises ArgumentError when they cannot be made or do not fit.
+        """
         params = [p for i, p in enumerate(artifact.params) if i not in artifact.out_idx]
         key = tuple(_signature(param) for param in params)
         inputs = self._sets.get(key)

@@ -1,4 +1,4 @@
-"""Which candidates compute the right thing."""
+"""Checks which candidates compute the right results."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ class AutotuneWarning(UserWarning):
 
 
 class Judge(Protocol):
-    """``add`` is called with what each candidate computed, ``settle`` once after that. Right candidates get the status
-    "right", the others are dropped. ``method``: what they were checked against, in words."""
+    """Checks candidates. ``add`` is called with the results of each candidate, then ``settle`` once.
+
+    Right candidates get the status "right", the others are dropped. ``method``: the reference of the check, in words.
+    """
 
     method: str
 
@@ -47,7 +49,7 @@ def judge_for(args: ProfileArgs, adapter: KernelAdapter, oracle: Oracle) -> Judg
 
 
 class Trusting:
-    """skip_check: whatever runs is right."""
+    """Used with skip_check: every candidate that runs is right."""
 
     method = "not checked"
 
@@ -88,7 +90,7 @@ class AgainstReference:
         return None
 
     def _reference(self, inputs: list[Any]) -> Run:
-        """What ref_prog makes of a set of inputs; its own errors pass through."""
+        """The run of ref_prog on a set of inputs; exceptions of ref_prog pass through."""
         for reference_inputs, expected in self._expected:
             if reference_inputs is inputs:
                 return expected
@@ -141,7 +143,7 @@ class ByAgreement:
         self.method = "; ".join(dict.fromkeys(methods)) or "not checked"
 
     def _settle(self, groups: list[_Group]) -> str:
-        """Decide among groups on one set of inputs, the largest first; how it was decided."""
+        """Choose the right group among those on one set of inputs, the largest first; returns the method."""
         unknown = self._ask(groups[:MOST_GROUPS])
         if unknown:
             right = _majority(groups, unknown)
@@ -229,6 +231,6 @@ def _array(value: Any) -> Any:
 
 
 def _run_of(artifact: Artifact, packed_run: PackedRun, inputs: Sequence[Any], opened: Callable[[Any], Any]) -> Run:
-    """A run that was made elsewhere; of the inputs only what the kernel wrote is its own."""
+    """The run in another process as a Run: written arguments replace inputs, the other inputs are unchanged."""
     after = [opened(packed_run.written[i]) if i in packed_run.written else value for i, value in enumerate(inputs)]
     return Run(after, [opened(value) for value in packed_run.returned])

@@ -1,8 +1,8 @@
-"""Configurations that a search has found before, kept as data for classes of shapes: a user's first call is fast.
+"""Reads files of known configurations, results of earlier searches for classes of shapes: a first call needs no search.
 
 The file is JSON, a list of entries {"target": {...}, "where": {...}, "config": {...}}. ``target`` names the kind and
 attributes of a target, ``where`` arguments of the function: each a value, or [lowest, highest] for numbers. The first
-entry that fits a call is taken.
+entry that fits a call is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownConfig:
-    """One entry. target: kind and attributes that a target must have. where: what arguments must be."""
+    """One entry. target: kind and attributes that a target must have. where: values or ranges of arguments."""
 
     target: Mapping[str, Any]
     where: Mapping[str, Any]
@@ -50,7 +50,7 @@ class KnownConfigs:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> KnownConfigs:
-        """Read a file. Raises AutotuneError, with the place, for what is no such file."""
+        """Read a file. Raises AutotuneError, which names the file and the entry, if it is invalid."""
         try:
             entries = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

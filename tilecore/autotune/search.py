@@ -1,4 +1,4 @@
-"""The search: compile all candidates, run and check them, time the right ones, take the fastest."""
+"""Searches: compiles all candidates, runs and checks them, times the right ones and chooses the fastest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOPELESS = 2.0
 
 @dataclass(frozen=True)
 class SearchResult:
-    """best: the fastest right candidate. inputs: what it was timed on. checked: how it is known to be right."""
+    """best: the fastest right candidate. inputs: the inputs it was timed on. checked: the method of the check."""
 
     best: Candidate
     inputs: list[Any]
@@ -83,7 +83,7 @@ def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
 def _run_and_time(
     candidates: Sequence[Candidate], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
 ) -> str:
-    """How they were checked."""
+    """Check and time the candidates; returns the method of the check."""
     adapter = tools.adapter
     with tools.runner() as (bench, judge):
         with report.phase("checking", len(candidates)) as bar:
@@ -126,7 +126,7 @@ def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport
 
 
 def _once_each(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:
-    """Configurations that give the same kernel, with the first one that does; only that one is run."""
+    """Pairs of a candidate and the first candidate with the same kernel; only the first is run."""
     first: dict[str, Candidate] = {}
     same = []
     for candidate in candidates:

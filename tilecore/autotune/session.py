@@ -1,6 +1,6 @@
-"""What runs where candidates are run: a worker process, or this one. Called by :mod:`tilecore.autotune.bench`.
+"""Runs candidates in a worker process, or in this one. Called by :mod:`tilecore.autotune.bench`.
 
-Everything that comes in or goes out is plain data. Nothing here imports TVM but ``interpreted``.
+All arguments and results are plain data. Only ``interpreted`` imports TVM.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _kernels: dict[str, JITKernel] = {}
 
 @dataclass(frozen=True)
 class PackedRun:
-    """What a kernel made of a set of inputs. returned: its results. written: arguments that it wrote, by position."""
+    """A run of a kernel on a set of inputs. returned: its results. written: arguments that it wrote, by position."""
 
     returned: list[Any]
     written: dict[int, Any]
@@ -43,7 +43,7 @@ def prepare(target: str, adapter: str) -> None:
 
 
 def receive_inputs(key: str, target: str, adapter: str, packed: Sequence[Any]) -> None:
-    """Keep a set of inputs, made from plain data."""
+    """Store a set of inputs, unpacked from plain data."""
     backend, _ = manager.resolve(target)
     _inputs[key] = [unpack(value, backend.adapters[adapter]) for value in packed]
 

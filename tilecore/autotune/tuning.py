@@ -1,4 +1,4 @@
-"""Tuning a ``@tilecore.jit`` function for one call: the stored result, or a search."""
+"""Tunes a ``@tilecore.jit`` function for one call: uses the stored result or searches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _VERSION = 1
 
 
 class _Tools:
-    """What the search has done by others: candidates are compiled as by par_compile, run in a process of their own."""
+    """The tools of the search: par_compile compiles candidates, a separate process runs them."""
 
     def __init__(self, request: Request, profile: ProfileArgs, job: Callable[[Config], Job]) -> None:
         self.job = job
@@ -63,7 +63,7 @@ class _Tools:
 class Tuning:
     """One call to be tuned.
 
-    args, kwargs: what the call gives; given: tensors to tune on (an eager kernel is tuned on those of its call).
+    args, kwargs: the arguments of the call; inputs: tensors to tune on (an eager kernel is tuned on those of its call).
     not_specialized: names of parameters whose values do not ask for a search of their own.
     """
 
@@ -108,7 +108,7 @@ class Tuning:
         return result
 
     def _first(self) -> AutotuneResult:
-        """Of kernels that the interpreter runs, whose speed says nothing: the first configuration."""
+        """The first configuration, for kernels that the interpreter runs: their speed means nothing."""
         text = f"{self._name()}: kernels run by their definition, which is not timed: the first configuration is taken"
         warnings.warn(text, AutotuneWarning, stacklevel=levels_to_user())
         config = self.configs[0]
@@ -130,7 +130,7 @@ class Tuning:
         return job_of(self.jit_impl, label_of(self.jit_impl, (), call), (), call)
 
     def _arguments_of_call(self) -> dict[str, Any] | None:
-        """Of an eager kernel: what the call gives, by name; None when tensors are given by their types or left out."""
+        """The arguments of a call of an eager kernel, by name; None if tensors are passed as types or left out."""
         if self.jit_impl.mode != "eager":
             return None
         values = self._call({})

@@ -1,4 +1,7 @@
-"""What ``tilecore doctor`` looks at besides the backends. Each check returns plain data; none imports TVM or torch."""
+"""Implements the checks of ``tilecore doctor`` besides those of the backends.
+
+They return plain data, and import neither TVM nor torch.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def environment() -> list[dict[str, Any]]:
 
 
 def launcher() -> dict[str, Any]:
-    """Whether the compiled launcher is there; without it the slower Python one runs."""
+    """Whether the compiled launcher is installed; without it the slower Python launcher runs."""
     from tilecore.runtime.launcher import built
 
     is_built, reason = built()

@@ -1,4 +1,4 @@
-"""The cache on disk: content-addressed artifacts, and an index from source keys to their keys.
+"""Implements the cache on disk: content-addressed artifacts, and an index from source keys to their keys.
 
 Whatever goes wrong with the disk, compilation goes on: reading becomes a miss, writing becomes nothing, and one
 warning says why. What is read has been checked against its digests and its key before anything is made of it.

@@ -1,4 +1,4 @@
-"""Keeping the cache under its size: the entries that were not used for longest go first.
+"""Keeps the cache under its size limit: evicts the least recently used entries first.
 
 A hit sets an entry's modification time (at most once an hour), so the oldest time is the least recently used.
 Looking at every file is for rare occasions: writers append one byte per page written to the file ``growth``, which

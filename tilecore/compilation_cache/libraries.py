@@ -48,7 +48,7 @@ def is_whole(path: str, name: str) -> bool:
 
 
 def libraries(root: str) -> list[StoredFile]:
-    """What lies in the folder of libraries of the cache ``root``, except for what is being built."""
+    """The libraries in the cache ``root``, except for those that are being built."""
     stored: list[StoredFile] = []
     with contextlib.suppress(OSError), os.scandir(os.path.join(root, FOLDER)) as files:
         for file in files:

@@ -1,4 +1,4 @@
-"""Publishing a file: written whole in the staging directory, flushed to disk, then renamed into place.
+"""Publishes a file: writes it whole in the staging directory, flushes it to disk, then renames it into place.
 
 A writer holds a lock on its staging file until it is done; the kernel drops the lock when the process dies, so that
 a file that can be locked belongs to nobody and is removed by whoever comes next. Nobody ever waits for a lock.
@@ -77,7 +77,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _rename(staged: str, path: str) -> bool:
-    """Put the file in its place; True when its directory had to be made."""
+    """Move the file to its path; True if its directory was created for it."""
     try:
         os.replace(staged, path)
         return False

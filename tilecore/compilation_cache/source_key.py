@@ -1,4 +1,4 @@
-"""The key of a kernel's source: found without TVM, and without running the function that makes the kernel.
+"""Computes the key of a kernel's source, without TVM and without running the function that makes the kernel.
 
 It covers everything that running ``function(*args, **kwargs)`` could read: the source and bytecode of the function
 and of every function and class that it reaches, default arguments, closures, and the values of the globals and module

@@ -1,4 +1,4 @@
-"""Versions of everything that decides what a kernel compiles to, without importing any of it.
+"""Collects the versions of everything that determines the compiled code of a kernel, without importing any of it.
 
 The version of an installed distribution is read from the name of its ``.dist-info`` directory. A package that runs
 from a source checkout changes without changing its version, so there a digest of its files is added.
@@ -60,7 +60,7 @@ def _installed() -> dict[str, str]:
 
 
 def _from_metadata(distribution: str) -> str:
-    """The slow way, for what is not laid out as an installed wheel."""
+    """The version from the metadata: the slow way, for packages that are not installed as a wheel."""
     import importlib_metadata
 
     try:

@@ -62,7 +62,7 @@ def build_all(
 
 
 def load(job: Job, artifact: Artifact) -> JITKernel:
-    """The kernel of a built job, from memory where it is there."""
+    """The kernel of a built job, from the cache in memory if that has it."""
     return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, lambda: job.func))
 
 

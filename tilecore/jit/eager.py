@@ -1,4 +1,4 @@
-"""Eager kernels: the function's body is the kernel; tensors decide its shapes when it is called."""
+"""Compiles eager kernels: the function's body is the kernel, and the tensors of a call set its shapes."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class EagerKernel:
         return self._kernel(self.call_of(args, kwargs))[0]
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
-        """The tile IR for what :meth:`compile` takes."""
+        """The tile IR for the arguments of :meth:`compile`."""
         return self._elaborate(self.call_of(args, kwargs))[0]
 
     def job_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The tile IR for what :meth:`compile` takes, and the positions of its outputs."""
+        """The tile IR for the arguments of :meth:`compile`, and the positions of its outputs."""
         ir, _, outputs = self._elaborate(self.call_of(args, kwargs))
         return ir, outputs
 

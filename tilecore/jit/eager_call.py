@@ -1,4 +1,4 @@
-"""What an eager kernel is compiled for: the tensors' types, Python values, and sizes that are given by their names."""
+"""Describes the calls of eager kernels: the tensors' types, Python values, and sizes passed by name."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def described(types: Mapping[str, Any], plain: Callable[[Any], Any]) -> dict[str
 
 
 def gives_tensors(types: Mapping[str, Any]) -> bool:
-    """Is every tensor given itself, none by its type or not at all?"""
+    """Whether the call passes every tensor itself, not its type, and leaves none out."""
     return not any(kind is LEFT_OUT or isinstance(kind, TensorType) for kind in types.values())
 
 

@@ -54,7 +54,7 @@ class _Undeclared(KernelValue):
 
 @dataclass(frozen=True)
 class _Check:
-    """A declared size that could not be compared yet with the tensor's: T.const names in it were not known."""
+    """A declared size that is compared with the tensor's size later, when its T.const names have values."""
 
     size: DerivedDim
     actual: int
@@ -84,7 +84,7 @@ class _Elaboration:
             size.settle(self.constants[size.name], f"the argument {size.name}=")
 
     def begin(self, annotations: Iterable[Any]) -> None:
-        """T.const sizes that stand in the signature were made once, and are used by every compilation."""
+        """Reset the T.const sizes of the signature, which all compilations of the function share."""
         shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
         sizes = [leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.leaves()]
         for size in {id(size): size for size in sizes}.values():
@@ -128,8 +128,9 @@ class _Elaboration:
                 ).at(self.builder.location)
 
     def _settled(self, name: str, declared: TensorType, tensor_type: TensorType) -> TensorType:
-        """Give the T.const sizes of a declaration the values that the tensor has; sizes made of some that are not
-        known yet are the tensor's, and checked at the end."""
+        """Give the T.const sizes of a declaration the sizes of the tensor.
+
+        A size computed from T.const sizes without a value yet takes the tensor's size; the end checks it."""
         if len(declared.shape) != len(tensor_type.shape):
             axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
@@ -153,7 +154,7 @@ class _Elaboration:
         return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
 
     def check(self) -> None:
-        """What was given by name, and what could not be compared when it was declared."""
+        """Check the sizes passed by name, and those that could not be compared when they were declared."""
         for name in self.constants:
             if name not in self.sizes:
                 raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Names of execution backends that every target has, whatever its own are called."""
+"""Defines the names of execution backends that every target accepts besides its own names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ExecutionBackend = Literal["auto", "cython", "dlpack", "tvm_ffi", "torch"]
 
 
 def is_usual_name(name: str, target_names: Collection[str]) -> bool:
-    """Is it one of these names, and none of the target's own?
+    """Whether ``name`` is one of the names that every target accepts, and no name of the target's own.
 
     Raises TargetError for "torch" where torch is not installed.
     """

@@ -164,6 +164,6 @@ def _lines(first: int, last: int) -> str:
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
-    """The lines under a title; no title where there are no lines."""
+    """The lines under a title; an empty list if there are no lines."""
     listed = list(lines)
     return [title, *listed] if listed else []

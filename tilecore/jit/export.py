@@ -1,4 +1,4 @@
-"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM; and pickled."""
+"""Writes kernels to files (``kernel.export()``), loads them without TVM (``tilecore.load_kernel()``), pickles them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def kernel_of(artifact: Artifact) -> JITKernel:
 
 
 def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:
-    """What pickle makes of a kernel: as a loaded one, with the attributes in ``facts``."""
+    """The kernel that pickle restores: a loaded kernel with the attributes in ``facts``."""
     kernel = kernel_of(artifact)
     for name, value in facts.items():
         setattr(kernel, name, value)

@@ -1,4 +1,4 @@
-"""What a compilation is asked to do: its resolved and checked settings, and building a kernel with them."""
+"""Resolves and checks the settings of a compilation, and builds a kernel with them."""
 
 from __future__ import annotations
 

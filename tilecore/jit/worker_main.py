@@ -1,4 +1,4 @@
-"""What a worker process runs: calls that arrive on its standard input, answered on its standard output.
+"""Runs in a worker process: reads calls from standard input and writes the results to standard output.
 
 A message is 8 bytes of length, little-endian, and a pickle. Whatever the called code prints goes to standard error.
 """

@@ -26,7 +26,7 @@ PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
 
 
 class calling:
-    """Context manager: exceptions of the block become PluginErrors of ``origin``. what: the action, for the message.
+    """Context manager: exceptions of the block become PluginErrors of ``origin``. callee: the action, for the message.
 
     loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too.
     """
@@ -51,7 +51,7 @@ class calling:
 def guarded(
     origin: Origin, callee: str, function: Callable[..., Any], check: Callable[[Any], Any] | None = None
 ) -> Any:
-    """``function`` with its exceptions as PluginErrors of ``origin``. check: turns its result into the final one."""
+    """``function`` with its exceptions as PluginErrors of ``origin``. check: validates and returns the result."""
 
     def call(*args: Any, **keywords: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Comparing tensors, and reports of where they differ."""
+"""Compares tensors, and reports where they differ."""
 
 from __future__ import annotations
 

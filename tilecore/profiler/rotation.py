@@ -1,4 +1,4 @@
-"""Calls that find their data in memory: every one works on another copy of the inputs.
+"""Makes calls read their data from memory, not from caches: every call works on another copy of the inputs.
 
 On the host this is better than emptying the caches, which takes the code away too: a call that takes 6 us took 50 to
 80 us after that, as measured.

@@ -1,4 +1,4 @@
-"""Tensors to run a kernel on: their sizes, and values of a chosen kind."""
+"""Makes tensors to run a kernel on, with values of a chosen kind."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def fill(tensor: Any, param: TensorParam, kind: TensorSupplyType) -> None:
 
 
 def _range(facts: Facts) -> tuple[int, int]:
-    """Of the small whole numbers: the least, and one past the greatest."""
+    """The range of the small integers: the least, and one past the greatest."""
     if facts.kind == "bool":
         return 0, 2
     return (0, 3) if facts.kind == "uint" else (-2, 3)

@@ -177,7 +177,7 @@ class Binder:
             self._read_output(param, tensor, tuple(shape))
 
     def _read_output(self, param: int, tensor: Any, shape: tuple[int, ...]) -> None:
-        """What ``empty`` of the adapter made: that it fits is the adapter's business, not the caller's."""
+        """Read the tensor from the adapter's ``empty``. A wrong one is an error of the adapter, not of the caller."""
         declared = self.plan.tensor(param)
         try:
             self._read_tensor(param, tensor)

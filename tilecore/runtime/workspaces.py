@@ -18,7 +18,7 @@ _Set = tuple[tuple[int, ...], list[Any]]
 
 
 class _ThreadSets(threading.local):
-    """The sets of one thread, by device and stream, the least recently made first."""
+    """The sets of one thread, by device and stream, the oldest first."""
 
     def __init__(self) -> None:
         self.sets: dict[tuple[int, int], _Set] = {}

@@ -1,4 +1,4 @@
-"""Tensors of other libraries: what they look like in memory, and new ones.
+"""Reads the memory layout of other libraries' tensors, and allocates new tensors.
 
 torch tensors, numpy arrays (those of ml_dtypes too) and anything with ``__dlpack__`` are read without a copy.
 Importing this module imports none of those libraries.
@@ -70,7 +70,7 @@ class TensorView:
 
     @property
     def loses_gradient(self) -> bool:
-        """Whether torch expects a derivative of what is computed from it."""
+        """Whether torch needs a derivative of values that are computed from the tensor."""
         return self.library == "torch" and torch_state.loses_gradient(self.tensor)
 
     @property

@@ -1,4 +1,4 @@
-"""Classes and their instances as plain parts: what a description of them has to cover."""
+"""Splits classes and their instances into the plain parts that a description covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a function's definition: a digest of source and code, and its reads.
+"""Analyses a function's definition: a digest of its source and code, and the names that it reads.
 
 It follows from the text and the bytecode alone, so it is worked out once per code object, and kept in the cache on
 disk: parsing is most of what the source key of a kernel costs in a fresh process.

@@ -1,4 +1,4 @@
-"""A function as it stands: its source, its state, and the present values of everything that it reads."""
+"""Describes a function: its source, its state, and the present values of everything that it reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def describe_function(describer: Describer, function: FunctionType, *, signature
 
 
 def describe_decorated(describer: Describer, value: Any, wrapped: FunctionType) -> None:
-    """What a decorator of tilecore made of a function: a macro, a kernel.
+    """Describe the object that a decorator of tilecore made from a function: a macro or a kernel.
 
     Its public attributes are described beside the function. A private one that is set may have been made from the
     function before something that it reads changed, and so may have what went into the decorator.

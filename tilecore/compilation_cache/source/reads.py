@@ -1,4 +1,4 @@
-"""Which names from outside a function reads: a walk over its syntax tree that knows Python's scopes.
+"""Collects the outside names that a function reads: walks its syntax tree and resolves Python's scopes.
 
 A read is a name with the attributes that follow it (``cfg.BLOCK`` is ``("cfg", ("BLOCK",))``). Names bound inside the
 function, by whatever means, are left out. What cannot be followed statically is a problem, and a function with a

@@ -1,4 +1,4 @@
-"""Python's scopes: which names are bound where, and which therefore come from outside a function."""
+"""Models Python's scopes: where names are bound, and which names come from outside a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a function reads, described canonically: numbers by value, functions by source, classes by contents.
+"""Describes the values that a function reads canonically: numbers by value, functions by source, classes by contents.
 
 A description is a sequence of self-delimiting byte strings. What can change, and functions and classes, is described
 once and then referred to by number, so cycles end and aliases show.
