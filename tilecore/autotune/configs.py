@@ -64,7 +64,7 @@ def completed(
     for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
         kind = signature.parameters[name].kind
         if kind is kind.VAR_POSITIONAL or kind is kind.POSITIONAL_ONLY:
-            raise AutotuneError(f"the parameter {name!r} cannot be given by name, as tuning needs")
+            raise AutotuneError(f"the parameter {name!r} cannot be passed by name, as tuning requires")
         keywords.update(value if kind is kind.VAR_KEYWORD else {name: value})
     return {**keywords, **config}
 
@@ -101,8 +101,8 @@ def _called(
     ]
     if missing:
         raise AutotuneError(
-            f"the function that makes the configurations wants {', '.join(missing)}",
-            expected=f"some of {', '.join(arguments)}, which the call gives",
+            f"the function that returns the configurations needs {', '.join(missing)}",
+            expected=f"some of {', '.join(arguments)}, which the call passes",
         )
     return configs(**{name: arguments[name] for name in parameters if name in arguments})
 

@@ -202,7 +202,7 @@ def _majority(groups: Sequence[_Group], situation: str) -> _Group:
     if 2 * len(largest.members) <= total:
         sides = "; ".join(f"[{group.members[0]}] and {len(group.members) - 1} more" for group in groups)
         raise AutotuneError(
-            f"the candidates compute {len(groups)} different things, and nothing tells which is right",
+            f"the candidates compute {len(groups)} different results, and it is unknown which is right",
             found=f"{sides} ({situation})",
             hint="pass ref_prog, which computes what is right",
         )

@@ -54,9 +54,11 @@ class KnownConfigs:
         try:
             entries = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise AutotuneError(f"no known configurations in {os.fspath(path)}", found=str(error)) from None
+            raise AutotuneError(f"{os.fspath(path)} cannot be read as known configurations", found=str(error)) from None
         if not isinstance(entries, list):
-            raise AutotuneError(f"{os.fspath(path)} holds no list", found=type(entries).__name__, expected="a list")
+            raise AutotuneError(
+                f"{os.fspath(path)} does not hold a list", found=type(entries).__name__, expected="a list"
+            )
         return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(entries)])
 
     def find(self, target: Any, arguments: Mapping[str, Any]) -> Config | None:
@@ -76,7 +78,7 @@ def _entry(path: Any, number: int, entry: Any) -> KnownConfig:
     parts = ("target", "where", "config")
     if not isinstance(entry, dict) or any(not isinstance(entry.get(part), dict) for part in parts):
         raise AutotuneError(
-            f"entry {number} of {os.fspath(path)} is no known configuration",
+            f"entry {number} of {os.fspath(path)} is not a valid configuration",
             found=json.dumps(entry)[:200],
             expected='{"target": {...}, "where": {...}, "config": {...}}',
         )

@@ -63,7 +63,7 @@ def _archive(named: str | None) -> str:
         return ""
     path = Path(named).expanduser()
     if not path.is_file():
-        raise ToolchainError(f"{path} is no file", hint="--from names the archive itself, or leave it out")
+        raise ToolchainError(f"{path} is not a file", hint="--from names the archive itself, or leave it out")
     return os.fspath(path.resolve())
 
 
@@ -92,7 +92,7 @@ def _done(arguments: Namespace, backend: Backend, offer: Installable, where: str
 
 def _unwritable(folder: Path, error: OSError) -> ToolchainError:
     return ToolchainError(
-        f"{folder} cannot be made: {error.strerror or error}",
+        f"{folder} cannot be created: {error.strerror or error}",
         hint="set TILECORE_DATA_DIR to a directory that you may write",
     )
 

@@ -160,7 +160,7 @@ class DiskCache:
         except OSError as error:
             if is_other(path):
                 set_aside(path, layout.quarantine)
-                warn(f"what was no file was set aside from the kernel cache: {path}")
+                warn(f"an object that is not a file was moved out of the kernel cache: {path}")
             else:
                 self._warn_reading(layout, error)
             return None

@@ -21,7 +21,7 @@ class AbsentKernel(JITKernel):
         return LoadedKernel(self._no_launch)
 
     def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
-        """Always raises: the device is absent."""
+        """Do nothing: the device is known to be absent."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._no_launch()

@@ -163,7 +163,7 @@ def _outcome(future: Future[Artifact], job: Job) -> Outcome:
         return artifact if job.accepts(artifact) else job.build()
     except (BrokenExecutor, WorkerDied) as error:
         toolchain_error = ToolchainError(
-            f"the process that compiled the kernel ended: {getattr(error, 'message', error)}",
+            f"the process that compiled the kernel ended early: {getattr(error, 'message', error)}",
             hint="compile the kernel alone to see whether it is the cause; if memory is short, lower num_workers",
         )
         toolchain_error.__cause__ = error

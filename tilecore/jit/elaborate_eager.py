@@ -95,9 +95,9 @@ class _Elaboration:
         """``name: T.Tensor[[...], dtype]`` or ``name: T.int32`` in the body."""
         if name not in self.types:
             raise LanguageError(
-                f"`{name}: ...` declares what is not a parameter",
+                f"`{name}: ...` declares a name that is not a parameter",
                 expected=", ".join(self.types),
-                hint="a tensor in a list or a tuple is not taken: pass each as a parameter of its own",
+                hint="tensors in a list or a tuple are not supported: pass each as its own parameter",
             )
         if name in self.params:
             raise LanguageError(f"parameter {name!r} is declared twice", expected="one declaration of it")
@@ -239,7 +239,7 @@ def _returned(returned: Any, work: _Elaboration, place: Location) -> list[Buffer
     for handle in handles:
         if not any(handle is output for output in work.outputs):
             raise LanguageError(
-                f"{work.function.__name__} returns what is not an output",
+                f"{work.function.__name__} returns a value that is not an output",
                 location=place,
                 found=repr(handle)[:60],
                 expected="tensors made by T.empty",

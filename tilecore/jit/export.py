@@ -40,7 +40,7 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     try:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
-            raise CacheError(f"{path} is no exported kernel", found="a pipe or a device", expected="a file")
+            raise CacheError(f"{path} is not an exported kernel", found="a pipe or a device", expected="a file")
         data = Path(path).read_bytes()
     except OSError as error:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error

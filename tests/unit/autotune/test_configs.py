@@ -52,7 +52,7 @@ def test_functions_get_the_arguments_that_they_name():
     assert expand(lambda: [{"block": 4}], SIGNATURE, (1, 2)) == [{"block": 4}]
     assert expand(lambda **all: [{"block": all["M"]}], SIGNATURE, (7, 2)) == [{"block": 7}]
     assert expand(lambda M, extra=5: [{"block": extra}], SIGNATURE, (7, 2)) == [{"block": 5}]
-    with pytest.raises(AutotuneError, match=r"wants K(.|\n)*some of M, N"):
+    with pytest.raises(AutotuneError, match=r"needs K(.|\n)*some of M, N"):
         expand(lambda K: [], SIGNATURE, (1, 2))
 
 
@@ -87,5 +87,5 @@ def test_what_does_not_fit_is_refused(configs, message):
 
 
 def test_parameters_without_names():
-    with pytest.raises(AutotuneError, match="cannot be given by name"):
+    with pytest.raises(AutotuneError, match="cannot be passed by name"):
         completed(inspect.signature(lambda *sizes, block: None), (1, 2), {}, {"block": 3})

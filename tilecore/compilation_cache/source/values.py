@@ -57,7 +57,7 @@ class Describer:
             self.out.append(encode(value))
             return
         if self._depth > _DEEPEST or len(self._described) > MOST_OBJECTS:
-            raise NotUnderstoodError("what it reads is too large")
+            raise NotUnderstoodError("the values that it reads are too large")
         self._depth += 1
         try:
             describe = _BY_TYPE.get(kind)
@@ -147,7 +147,7 @@ class Describer:
         if not order_free and len(value) > 1:
             raise NotUnderstoodError("the order of a set differs between processes")
         if not all(type(item) in _PLAIN and item == item for item in value):  # others cannot be sorted for certain
-            raise NotUnderstoodError("a set holds something else than plain values")
+            raise NotUnderstoodError("a set holds values that are not plain")
         if type(value) is set:
             self.watch.parts(lambda: tuple(value))
         self.out.append(b"S" + encode(frozenset(value)))
