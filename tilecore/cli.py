@@ -260,8 +260,8 @@ _COMMANDS = (
     _Command(
         "passes",
         "list the passes that a kernel goes through on a target, in order\n\n"
-        "Each with the package that it comes from and what it does; extension points, where backends insert passes,\n"
-        "stand in brackets. The options of the target follow: the keys of pass_configs that are read for it. With\n"
+        "Each pass is listed with its package and its purpose; extension points, where backends insert passes, are\n"
+        "shown in brackets. The options of the target follow: the keys of pass_configs that it reads. With\n"
         "--dump, a kernel of a file is compiled, and its IR before the first and after every pass is written to a\n"
         "folder of its name in FOLDER.",
         "  tilecore passes --target cpu\n  tilecore passes --target acme --dump ir/ kernel.py:softmax --set rows=64",
@@ -313,8 +313,8 @@ _COMMANDS = (
     _Command(
         "demo",
         "compile, check and time well-known kernels on a target\n\n"
-        "matmul, softmax, RMSNorm, flash attention, int4 matmul and a reduction, each compared with torch (with numpy\n"
-        "where torch is not installed). The exit code is 1 when a result is wrong.",
+        "The kernels are matmul, softmax, RMSNorm, flash attention, int4 matmul and a reduction. Each is compared\n"
+        "with torch (with numpy where torch is not installed). The exit code is 1 when a result is wrong.",
         "  tilecore demo\n  tilecore demo --target cpu --quick\n  tilecore demo --json > results.json",
         (_demo_choices, _json),
     ),

@@ -122,8 +122,8 @@ def source(text: str, extension: str) -> None:
 def tools(backend: Any) -> None:
     """The tools that the backend builds with."""
     if level() >= BACKEND:
-        found = [f"{tool.name} {tool.version}".strip() for tool in backend.toolchain.find() if tool.present]
-        say(BACKEND, f"tools of {backend.package}: {', '.join(found) or 'none'}")
+        versions = [f"{tool.name} {tool.version}".strip() for tool in backend.toolchain.find() if tool.present]
+        say(BACKEND, f"tools of {backend.package}: {', '.join(versions) or 'none'}")
 
 
 def command(text: str) -> None:

@@ -216,29 +216,29 @@ def canonical_name(value: Any) -> str:
     text = str(value)
     if text.startswith("torch."):
         return canonical_name(text.removeprefix("torch."))
-    own = getattr(value, "name", None) or getattr(value, "__name__", None)
-    if isinstance(own, str) and ALIASES.get(own, own) in FACTS:
-        return ALIASES.get(own, own)
+    type_name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(type_name, str) and ALIASES.get(type_name, type_name) in FACTS:
+        return ALIASES.get(type_name, type_name)
     if text in FACTS or text in ALIASES:
         return ALIASES.get(text, text)
     raise _unknown(value)
 
 
-def nearest_types(name: str, known: Collection[str], most: int = 3) -> list[str]:
-    """The types among ``known`` that come nearest to one: of its kind, first those that hold more, the smallest first.
+def nearest_types(name: str, candidates: Collection[str], most: int = 3) -> list[str]:
+    """The types among ``candidates`` of the kind of type ``name``: first those that hold its values, the nearest first.
 
-    An integer without a sign may become one with a sign, and the other way round.
+    For an unsigned integer type the signed ones count too, and the other way round.
     """
-    wanted = FACTS[name]
-    kinds = {"int": ("int", "uint"), "uint": ("uint", "int")}.get(wanted.kind, (wanted.kind,))
+    requested = FACTS[name]
+    kinds = {"int": ("int", "uint"), "uint": ("uint", "int")}.get(requested.kind, (requested.kind,))
 
     def distance(other: str) -> tuple[bool, int, int, int]:
         facts = FACTS[other]
-        holds = facts.bits >= wanted.bits and facts.significand >= wanted.significand
-        gap = abs(facts.bits - wanted.bits), abs(facts.significand - wanted.significand)
+        holds = facts.bits >= requested.bits and facts.significand >= requested.significand
+        gap = abs(facts.bits - requested.bits), abs(facts.significand - requested.significand)
         return (not holds, *gap, kinds.index(facts.kind))
 
-    return sorted((n for n in known if n in FACTS and n != name and FACTS[n].kind in kinds), key=distance)[:most]
+    return sorted((n for n in candidates if n in FACTS and n != name and FACTS[n].kind in kinds), key=distance)[:most]
 
 
 def _unknown(value: Any) -> Exception:

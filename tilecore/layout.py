@@ -56,23 +56,23 @@ class SwizzleMode(Enum):
         return 8
 
 
-def _facts(buffer: Any, what: str) -> tuple[tuple[int, ...], int]:
+def _facts(buffer: Any, function_name: str) -> tuple[tuple[int, ...], int]:
     """Shape and bits of an element of a buffer."""
     shape, kind = getattr(buffer, "shape", None), getattr(buffer, "dtype", None)
     if shape is None or kind is None:
-        raise LanguageError(f"{what} takes a buffer", found=type(buffer).__name__)
+        raise LanguageError(f"{function_name} takes a buffer", found=type(buffer).__name__)
     return tuple(int(size) for size in shape), DType(str(kind)).bits
 
 
-def _swizzled(buffer: Any, mode: SwizzleMode, what: str) -> Layout:
+def _swizzled(buffer: Any, mode: SwizzleMode, function_name: str) -> Layout:
     """Chunk c of row r goes to place c ^ g, g the number of the 128 bytes that r lies in, within the mode's bytes.
 
     The last two axes are rows and columns; a row wider than the mode's bytes is made of panels of that width.
     """
-    shape, bits = _facts(buffer, what)
+    shape, bits = _facts(buffer, function_name)
     if len(shape) < 2 or shape[-1] * bits % (mode.value * 8):
         raise LanguageError(
-            f"{what}: rows of {shape[-1] * bits // 8} bytes",
+            f"{function_name}: rows of {shape[-1] * bits // 8} bytes",
             found=f"shape {shape} of {bits} bits",
             expected=f"two axes, and rows of a multiple of {mode.value} bytes",
         )

@@ -104,7 +104,7 @@ def test_from_a_file(kit, tmp_path, capsys):
     assert kit.asked[0].archive == os.fspath(archive)
     assert "to fetch" not in "".join(capsys.readouterr())
     assert run("--yes", "--force", "--from", "no/such/file", kit=kit) == 1
-    assert "is no file" in capsys.readouterr().err
+    assert "is not a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("typed", "installed"), [("y", 1), ("YES", 1), ("", 0), ("n", 0), (EOFError(), 0)])

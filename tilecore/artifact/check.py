@@ -1,4 +1,4 @@
-"""Whether an artifact that was read from a file is one: every field of its type, every reference to something there.
+"""Checks an artifact that was read from a file: the type of every field, and the target of every reference.
 
 A digest tells that a file is as it was written, not that what was written makes sense.
 """
@@ -49,15 +49,15 @@ def _check_param(param: TensorParam | ScalarParam, symbols: set[str]) -> None:
 
 
 def _check_symbol(symbol: Symbol, artifact: Artifact) -> None:
-    what, position, axis = symbol.source
+    kind, position, axis = symbol.source
     good = _is_name(symbol.name) and _is_name(symbol.dtype) and _is_count(position) and _is_count(axis)
     _require(good and position < len(artifact.params), "a symbol", symbol)
     _require(_is_int(symbol.scale) and symbol.scale != 0 and _is_int(symbol.offset), "a symbol", symbol)
     param = artifact.params[position]
-    if what == "scalar":
+    if kind == "scalar":
         _require(isinstance(param, ScalarParam), f"the source of {symbol.name}", symbol.source)
         return
-    sizes = {"shape": param.shape, "stride": param.strides}.get(what) if isinstance(param, TensorParam) else None
+    sizes = {"shape": param.shape, "stride": param.strides}.get(kind) if isinstance(param, TensorParam) else None
     _require(sizes is not None and axis < len(sizes), f"the source of {symbol.name}", symbol.source)
 
 
@@ -73,9 +73,9 @@ def _check_entry(entry: Entry, symbols: set[str]) -> None:
     _require(good, f"the attributes of {entry.symbol}", entry.attributes)
 
 
-def _require(good: bool, what: str, value: Any) -> None:
+def _require(good: bool, subject: str, value: Any) -> None:
     if not good:
-        raise ValueError(f"{what} cannot be {str(value)[:80]!r}")
+        raise ValueError(f"{subject} cannot be {str(value)[:80]!r}")
 
 
 def _is_int(value: Any) -> bool:

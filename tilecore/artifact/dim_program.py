@@ -1,4 +1,4 @@
-"""Sizes as flat integer programs, so that the native launcher evaluates them without Python.
+"""Compiles sizes to flat integer programs, so that the native launcher evaluates them without Python.
 
 A program is a sequence of words for a stack machine. ``_checks.h`` runs it; the numbers here are the numbers there.
 """

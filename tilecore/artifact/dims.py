@@ -1,4 +1,4 @@
-"""Sizes that depend on the arguments: integers, or small programs over the symbols of a kernel.
+"""Defines sizes that depend on the arguments: integers, or expressions of the symbols of a kernel.
 
 A :data:`Dim` is an ``int`` or a :class:`DimExpr`. Programs are plain data (nested tuples), so that an artifact
 that comes from disk is never executed as Python.

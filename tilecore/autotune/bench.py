@@ -101,8 +101,8 @@ class Bench:
     def _place(self, inputs: list[Any]) -> str:
         """The key of a set of inputs where candidates run; it is sent when it is not there."""
         pid = getattr(self._runner, "pid", None)
-        for key, (known, where) in self._sent.items():
-            if known is inputs and where == pid and (pid is not None or not self.isolated):
+        for key, (sent_inputs, where) in self._sent.items():
+            if sent_inputs is inputs and where == pid and (pid is not None or not self.isolated):
                 return key
         key = self.name()
         target, adapter = str(self.request.target), self.request.adapter
@@ -112,12 +112,12 @@ class Bench:
 
 
 def packed(inputs: Sequence[Any]) -> list[Any]:
-    """The inputs as plain data; raises TilecoreError naming one that cannot be sent."""
-    made = []
+    """The inputs as plain data. Raises TilecoreError, which names the input, for one that cannot be sent."""
+    packed_inputs = []
     for number, value in enumerate(inputs):
         try:
-            made.append(pack(value))
+            packed_inputs.append(pack(value))
         except TilecoreError as error:
             error.message = f"input {number}: {error.message}"
             raise
-    return made
+    return packed_inputs

@@ -1,4 +1,4 @@
-"""One configuration on its way through the search."""
+"""Defines a candidate: one configuration and its state during the search."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def reason_of(error: Any) -> str:
 
 
 def why_none(candidates: Sequence[Candidate]) -> str:
-    """Why each was dropped; candidates with one reason are named together."""
+    """The reasons for dropping candidates; candidates with the same reason stand together."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for candidate in candidates:
         reasons.setdefault((candidate.status, candidate.reason), []).append(str(candidate))

@@ -1,4 +1,4 @@
-"""Configurations: from what the user gave to a list of dicts."""
+"""Expands the configurations that the user passed to a list of dicts."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def expand(
     kwargs = kwargs or {}
     space = _called(configs, signature, args, kwargs) if callable(configs) else configs
     if isinstance(space, Mapping):
-        found = _combinations(space)
+        expanded = _combinations(space)
     elif isinstance(space, Sequence) and all(isinstance(config, Mapping) for config in space):
-        found = [dict(config) for config in space]
+        expanded = [dict(config) for config in space]
     else:
         raise AutotuneError(
             "the configurations cannot be understood",
             found=_short(space),
             expected="a list of dicts, a dict of lists, or a function that returns one of them",
         )
-    if not found:
+    if not expanded:
         raise AutotuneError("there are no configurations to try", found=_short(space))
-    _check_names(found, signature)
-    fixed = given(tunables(found), signature, args, kwargs)  # what the call itself sets stays so
-    return _distinct([{**config, **fixed} for config in found])
+    _check_names(expanded, signature)
+    fixed = set_by_call(tunables(expanded), signature, args, kwargs)  # what the call itself sets stays so
+    return _distinct([{**config, **fixed} for config in expanded])
 
 
 def tunables(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -48,7 +48,9 @@ def tunables(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for config in configs for name in config))
 
 
-def given(names: Sequence[str], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Config:
+def set_by_call(
+    names: Sequence[str], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Config:
     """Those of ``names`` that the call itself sets; None counts as not set."""
     bound = signature.bind_partial(*args, **kwargs).arguments
     return {name: bound[name] for name in names if bound.get(name) is not None}
@@ -58,13 +60,13 @@ def completed(
     signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config
 ) -> dict[str, Any]:
     """The call with a configuration, all by keywords. Raises AutotuneError for parameters that cannot be."""
-    made: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
     for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
         kind = signature.parameters[name].kind
         if kind is kind.VAR_POSITIONAL or kind is kind.POSITIONAL_ONLY:
-            raise AutotuneError(f"the parameter {name!r} cannot be given by name, as tuning needs")
-        made.update(value if kind is kind.VAR_KEYWORD else {name: value})
-    return {**made, **config}
+            raise AutotuneError(f"the parameter {name!r} cannot be passed by name, as tuning requires")
+        keywords.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return {**keywords, **config}
 
 
 def in_words(config: Mapping[str, Any]) -> str:
@@ -89,18 +91,20 @@ def _called(
         return configs(tuple(args), dict(kwargs))
     bound = signature.bind_partial(*args, **kwargs)
     bound.apply_defaults()
-    known = dict(bound.arguments)
+    arguments = dict(bound.arguments)
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return configs(**known)
+        return configs(**arguments)
     missing = [
-        n for n, p in parameters.items() if n not in known and p.default is p.empty and p.kind is not p.VAR_POSITIONAL
+        n
+        for n, p in parameters.items()
+        if n not in arguments and p.default is p.empty and p.kind is not p.VAR_POSITIONAL
     ]
     if missing:
         raise AutotuneError(
-            f"the function that makes the configurations wants {', '.join(missing)}",
-            expected=f"some of {', '.join(known)}, which the call gives",
+            f"the function that returns the configurations needs {', '.join(missing)}",
+            expected=f"some of {', '.join(arguments)}, which the call passes",
         )
-    return configs(**{name: known[name] for name in parameters if name in known})
+    return configs(**{name: arguments[name] for name in parameters if name in arguments})
 
 
 def _check_names(configs: Sequence[Config], signature: inspect.Signature) -> None:
@@ -116,14 +120,14 @@ def _check_names(configs: Sequence[Config], signature: inspect.Signature) -> Non
 
 
 def _distinct(configs: list[Config]) -> list[Config]:
-    found: list[Config] = []
+    distinct: list[Config] = []
     seen: set[str] = set()
     for config in configs:
         text = repr(sorted(config.items(), key=lambda item: item[0]))
         if text not in seen:
             seen.add(text)
-            found.append(config)
-    return found
+            distinct.append(config)
+    return distinct
 
 
 def _short(value: Any) -> str:

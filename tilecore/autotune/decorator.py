@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Config, Configs, completed, expand, given, tunables
+from tilecore.autotune.configs import Config, Configs, completed, expand, set_by_call, tunables
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
@@ -40,24 +40,24 @@ class AutotunedKernel:
         configs: Configs,
         profile: ProfileArgs,
         do_not_specialize: Sequence[str] = (),
-        known: KnownConfigs | None = None,
+        known_configs: KnownConfigs | None = None,
     ) -> None:
         functools.update_wrapper(self, jit_impl, updated=())
         self.jit_impl = jit_impl
         self.configs = configs
         self.profile = profile
         self.do_not_specialize = tuple(do_not_specialize)
-        self.known = known
+        self.known_configs = known_configs
         self._results: dict[Any, AutotuneResult | None] = {}
         self._lock = threading.RLock()  # one search at a time, as they would disturb each other's times
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         config = self._known_config(args, kwargs)
         if config is not None:
-            made = self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
+            kernel = self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
             if self.jit_impl.mode != "eager":
-                made.config = config
-            return made
+                kernel.config = config
+            return kernel
         result = self._result(args, kwargs)
         if result is None:
             return self.jit_impl(*args, **kwargs)
@@ -74,23 +74,23 @@ class AutotunedKernel:
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
 
     def tune(self, *args: Any, **kwargs: Any) -> AutotuneResult:
-        """The result of the search for these arguments: the one known in memory or on disk, or a new one.
+        """The result of the search for these arguments, from memory or disk, else from a new search.
 
         Raises AutotuneError when no candidate is left.
         """
         return self._result(args, kwargs) or self._tuning(args, kwargs).run()
 
     def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
-        """What is known for the call, unless it sets tunables itself."""
-        if self.known is None:
+        """The known configuration for the call; None if the call sets tunable arguments itself."""
+        if self.known_configs is None:
             return None
         signature = self._signature(args, kwargs)
         names = tunables(expand(self.configs, signature, args, kwargs))
-        if given(names, signature, args, kwargs):
+        if set_by_call(names, signature, args, kwargs):
             return None
         bound = signature.bind_partial(*args, **kwargs)
         bound.apply_defaults()
-        return self.known.find(self.jit_impl.request().target, bound.arguments)
+        return self.known_configs.find(self.jit_impl.request().target, bound.arguments)
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
         """For a call with these arguments. Raises ArgumentError where they do not fit; tunables may be missing."""
@@ -106,7 +106,7 @@ class AutotunedKernel:
                 if key not in self._results:
                     signature = self._signature(args, kwargs)
                     names = tunables(expand(self.configs, signature, args, kwargs))
-                    whole = len(given(names, signature, args, kwargs)) == len(names)
+                    whole = len(set_by_call(names, signature, args, kwargs)) == len(names)
                     self._results[key] = None if whole else self._tuning(args, kwargs).run()
         return self._results[key]
 
@@ -138,7 +138,7 @@ class AutotunedKernel:
 
 
 def _key_of(value: Any) -> Any:
-    """Tensors by shape and element type, other values by what they are."""
+    """The cache key of an argument: shape and element type of a tensor, else the value."""
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
     return key_of(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
 

@@ -1,4 +1,4 @@
-"""The tensors that candidates are run on."""
+"""Makes the input tensors for runs of candidates."""
 
 from __future__ import annotations
 
@@ -65,38 +65,41 @@ class InputSets:
         self,
         supply_type: TensorSupplyType,
         supply_prog: Callable[[list[KernelParam]], Sequence[Any]] | None,
-        given: Sequence[Any] | Mapping[str, Any] | None,
+        inputs: Sequence[Any] | Mapping[str, Any] | None,
         sizes: Mapping[str, int] | None = None,
     ) -> None:
         self.supply_type = supply_type
         self.supply_prog = supply_prog
-        self.given = given
+        self.inputs = inputs
         self.sizes = sizes
         self._sets: dict[Any, list[Any]] = {}
 
     def of(self, artifact: Artifact, adapter: KernelAdapter) -> list[Any]:
-        """The same list for the same shapes and types. Raises ArgumentError when they cannot be made or do not fit."""
+        """The inputs for ``artifact``: the same list for the same shapes and types.
+
+        Raises ArgumentError when they cannot be made or do not fit.
+        """
         params = [p for i, p in enumerate(artifact.params) if i not in artifact.out_idx]
         key = tuple(_signature(param) for param in params)
-        known = self._sets.get(key)
-        if known is None:
-            known = self._sets[key] = self._make(artifact, params, adapter)
-        return known
+        inputs = self._sets.get(key)
+        if inputs is None:
+            inputs = self._sets[key] = self._make(artifact, params, adapter)
+        return inputs
 
     def _make(self, artifact: Artifact, params: list[Param], adapter: KernelAdapter) -> list[Any]:
-        if self.given is None and self.supply_prog is None:
+        if self.inputs is None and self.supply_prog is None:
             sizes = known_sizes(artifact, self.sizes)
             return [supply(param, adapter, sizes, self.supply_type) for param in params]
-        if isinstance(self.given, Mapping):
-            return [self.given[param.name] for param in params]
-        made = list(self.given if self.given is not None else self.supply_prog(list(params_of(params))))  # type: ignore[misc]
-        if len(made) != len(params):
-            source = "set_autotune_inputs gave" if self.given is not None else "supply_prog returned"
+        if isinstance(self.inputs, Mapping):
+            return [self.inputs[param.name] for param in params]
+        tensors = list(self.inputs if self.inputs is not None else self.supply_prog(list(params_of(params))))  # type: ignore[misc]
+        if len(tensors) != len(params):
+            source = "set_autotune_inputs gave" if self.inputs is not None else "supply_prog returned"
             raise ArgumentError(
-                f"{source} {len(made)} tensors for {artifact.name}",
+                f"{source} {len(tensors)} tensors for {artifact.name}",
                 expected=f"{len(params)}: {', '.join(p.name for p in params)}",
             )
-        return made
+        return tensors
 
 
 def _signature(param: Param) -> Any:

@@ -1,4 +1,4 @@
-"""Which candidates compute the right thing."""
+"""Checks which candidates compute the right results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ class AutotuneWarning(UserWarning):
 
 
 class Judge(Protocol):
-    """``add`` is called with what each candidate computed, ``settle`` once after that. Right candidates get the status
-    "right", the others are dropped. ``how``: what they were checked against, in words."""
+    """Checks candidates. ``add`` is called with the results of each candidate, then ``settle`` once.
 
-    how: str
+    Right candidates get the status "right", the others are dropped. ``method``: the reference of the check, in words.
+    """
 
-    def add(self, candidate: Candidate, made: PackedRun, inputs: list[Any]) -> None: ...
+    method: str
+
+    def add(self, candidate: Candidate, packed_run: PackedRun, inputs: list[Any]) -> None: ...
 
     def settle(self) -> None: ...
 
@@ -47,11 +49,11 @@ def judge_for(args: ProfileArgs, adapter: KernelAdapter, oracle: Oracle) -> Judg
 
 
 class Trusting:
-    """skip_check: whatever runs is right."""
+    """Used with skip_check: every candidate that runs is right."""
 
-    how = "not checked"
+    method = "not checked"
 
-    def add(self, candidate: Candidate, made: PackedRun, inputs: list[Any]) -> None:
+    def add(self, candidate: Candidate, packed_run: PackedRun, inputs: list[Any]) -> None:
         candidate.status = "right"
 
     def settle(self) -> None:
@@ -61,18 +63,18 @@ class Trusting:
 class AgainstReference:
     """Compares with ``ref_prog``, by its tolerances or by ``manual_check_prog``."""
 
-    how = "ref_prog"
+    method = "ref_prog"
 
     def __init__(self, args: ProfileArgs, adapter: KernelAdapter) -> None:
         self.args = args
         self.adapter = adapter
         self._expected: list[tuple[list[Any], Run]] = []
 
-    def add(self, candidate: Candidate, made: PackedRun, inputs: list[Any]) -> None:
+    def add(self, candidate: Candidate, packed_run: PackedRun, inputs: list[Any]) -> None:
         artifact = candidate.artifact
         assert artifact is not None
         manual = self.args.manual_check_prog
-        mine = _run_of(artifact, made, inputs, (lambda v: unpack(v, self.adapter)) if manual else _array)
+        mine = _run_of(artifact, packed_run, inputs, (lambda v: unpack(v, self.adapter)) if manual else _array)
         compared = pairs(artifact, mine, self._reference(inputs), inputs)
         try:
             if manual is not None:
@@ -88,9 +90,9 @@ class AgainstReference:
         return None
 
     def _reference(self, inputs: list[Any]) -> Run:
-        """What ref_prog makes of a set of inputs; its own errors pass through."""
-        for known, expected in self._expected:
-            if known is inputs:
+        """The run of ref_prog on a set of inputs; exceptions of ref_prog pass through."""
+        for reference_inputs, expected in self._expected:
+            if reference_inputs is inputs:
                 return expected
         assert self.args.ref_prog is not None
         expected = run(self.args.ref_prog, inputs, lambda: self.adapter.synchronize(0))
@@ -119,13 +121,13 @@ class ByAgreement:
     def __init__(self, args: ProfileArgs, oracle: Oracle) -> None:
         self.args = args
         self.oracle = oracle
-        self.how = "not checked"
+        self.method = "not checked"
         self._groups: list[_Group] = []
         oracle.begin()
 
-    def add(self, candidate: Candidate, made: PackedRun, inputs: list[Any]) -> None:
+    def add(self, candidate: Candidate, packed_run: PackedRun, inputs: list[Any]) -> None:
         assert candidate.artifact is not None
-        outputs = outputs_of(candidate.artifact, _run_of(candidate.artifact, made, inputs, _array))
+        outputs = outputs_of(candidate.artifact, _run_of(candidate.artifact, packed_run, inputs, _array))
         for group in self._groups:
             if group.inputs is inputs and self._difference(outputs, [value for _, value in group.outputs]) is None:
                 group.members.append(candidate)
@@ -133,29 +135,29 @@ class ByAgreement:
         self._groups.append(_Group(inputs, outputs, [candidate]))
 
     def settle(self) -> None:
-        ways = []
+        methods = []
         for inputs in _distinct([group.inputs for group in self._groups]):
             groups = [group for group in self._groups if group.inputs is inputs]
             groups.sort(key=lambda group: -len(group.members))
-            ways.append(self._settle(groups))
-        self.how = "; ".join(dict.fromkeys(ways)) or "not checked"
+            methods.append(self._settle(groups))
+        self.method = "; ".join(dict.fromkeys(methods)) or "not checked"
 
     def _settle(self, groups: list[_Group]) -> str:
-        """Decide among groups on one set of inputs, the largest first; how it was decided."""
+        """Choose the right group among those on one set of inputs, the largest first; returns the method."""
         unknown = self._ask(groups[:MOST_GROUPS])
         if unknown:
             right = _majority(groups, unknown)
             total = sum(len(group.members) for group in groups)
-            how = (
+            method = (
                 f"agreement of {len(right.members)} of {total} ({unknown})" if total > 1 else f"not checked ({unknown})"
             )
         else:
-            how = "interpreter"
+            method = "interpreter"
             confirmed = [group for group in groups if group.confirmed]
             if not confirmed:
                 for group in groups:
                     _drop(group, group.why or "it disagrees with all others")
-                return how
+                return method
             right = _majority(confirmed, "the interpreter finds all of them right")
         for group in groups:
             if group is right:
@@ -164,7 +166,7 @@ class ByAgreement:
             else:
                 difference = self._difference(group.outputs, [value for _, value in right.outputs])
                 _drop(group, group.why or f"it disagrees with {right.members[0]}: {difference}")
-        return how
+        return method
 
     def _ask(self, groups: Sequence[_Group]) -> str:
         """Let the interpreter confirm or refute each group; why it could not, "" when it could."""
@@ -187,7 +189,7 @@ class ByAgreement:
             return f"{len(outputs)} outputs instead of {len(expected)}"
         for (name, value), other in zip(outputs, expected, strict=True):
             try:
-                assert_close(value, other, self.args.tolerance, self.args.max_mismatched_ratio, what=name)
+                assert_close(value, other, self.args.tolerance, self.args.max_mismatched_ratio, subject=name)
             except AssertionError as error:
                 return str(error)
         return None
@@ -200,7 +202,7 @@ def _majority(groups: Sequence[_Group], situation: str) -> _Group:
     if 2 * len(largest.members) <= total:
         sides = "; ".join(f"[{group.members[0]}] and {len(group.members) - 1} more" for group in groups)
         raise AutotuneError(
-            f"the candidates compute {len(groups)} different things, and nothing tells which is right",
+            f"the candidates compute {len(groups)} different results, and it is unknown which is right",
             found=f"{sides} ({situation})",
             hint="pass ref_prog, which computes what is right",
         )
@@ -217,18 +219,18 @@ def _drop(group: _Group, reason: str) -> None:
 
 
 def _distinct(items: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for item in items:
-        if not any(item is other for other in found):
-            found.append(item)
-    return found
+        if not any(item is other for other in distinct):
+            distinct.append(item)
+    return distinct
 
 
 def _array(value: Any) -> Any:
     return value.array() if isinstance(value, Packed) else value
 
 
-def _run_of(artifact: Artifact, made: PackedRun, inputs: Sequence[Any], opened: Callable[[Any], Any]) -> Run:
-    """A run that was made elsewhere; of the inputs only what the kernel wrote is its own."""
-    after = [opened(made.written[i]) if i in made.written else value for i, value in enumerate(inputs)]
-    return Run(after, [opened(value) for value in made.returned])
+def _run_of(artifact: Artifact, packed_run: PackedRun, inputs: Sequence[Any], opened: Callable[[Any], Any]) -> Run:
+    """The run in another process as a Run: written arguments replace inputs, the other inputs are unchanged."""
+    after = [opened(packed_run.written[i]) if i in packed_run.written else value for i, value in enumerate(inputs)]
+    return Run(after, [opened(value) for value in packed_run.returned])

@@ -1,8 +1,8 @@
-"""Configurations that a search has found before, kept as data for classes of shapes: a user's first call is fast.
+"""Reads files of known configurations, results of earlier searches for classes of shapes: a first call needs no search.
 
 The file is JSON, a list of entries {"target": {...}, "where": {...}, "config": {...}}. ``target`` names the kind and
 attributes of a target, ``where`` arguments of the function: each a value, or [lowest, highest] for numbers. The first
-entry that fits a call is taken.
+entry that fits a call is used.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownConfig:
-    """One entry. target: kind and attributes that a target must have. where: what arguments must be."""
+    """One entry. target: kind and attributes that a target must have. where: values or ranges of arguments."""
 
     target: Mapping[str, Any]
     where: Mapping[str, Any]
     config: Config
 
     def fits(self, target: Target, arguments: Mapping[str, Any]) -> bool:
-        wanted = dict(self.target)
-        if wanted.pop("kind", target.kind) != target.kind:
+        attributes = dict(self.target)
+        if attributes.pop("kind", target.kind) != target.kind:
             return False
-        if any(target.get(name) != value for name, value in wanted.items()):
+        if any(target.get(name) != value for name, value in attributes.items()):
             return False
-        return all(name in arguments and _is_in(arguments[name], asked) for name, asked in self.where.items())
+        return all(name in arguments and _is_in(arguments[name], condition) for name, condition in self.where.items())
 
     def to_json(self) -> dict[str, Any]:
         return {"target": dict(self.target), "where": dict(self.where), "config": self.config}
@@ -50,14 +50,16 @@ class KnownConfigs:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> KnownConfigs:
-        """Read a file. Raises AutotuneError, with the place, for what is no such file."""
+        """Read a file. Raises AutotuneError, which names the file and the entry, if it is invalid."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            entries = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise AutotuneError(f"no known configurations in {os.fspath(path)}", found=str(error)) from None
-        if not isinstance(found, list):
-            raise AutotuneError(f"{os.fspath(path)} holds no list", found=type(found).__name__, expected="a list")
-        return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(found)])
+            raise AutotuneError(f"{os.fspath(path)} cannot be read as known configurations", found=str(error)) from None
+        if not isinstance(entries, list):
+            raise AutotuneError(
+                f"{os.fspath(path)} does not hold a list", found=type(entries).__name__, expected="a list"
+            )
+        return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(entries)])
 
     def find(self, target: Any, arguments: Mapping[str, Any]) -> Config | None:
         """The configuration of the first entry that fits. target: as in tilecore.jit, or a resolved Target.
@@ -76,14 +78,14 @@ def _entry(path: Any, number: int, entry: Any) -> KnownConfig:
     parts = ("target", "where", "config")
     if not isinstance(entry, dict) or any(not isinstance(entry.get(part), dict) for part in parts):
         raise AutotuneError(
-            f"entry {number} of {os.fspath(path)} is no known configuration",
+            f"entry {number} of {os.fspath(path)} is not a valid configuration",
             found=json.dumps(entry)[:200],
             expected='{"target": {...}, "where": {...}, "config": {...}}',
         )
     return KnownConfig(*(entry[part] for part in parts))
 
 
-def _is_in(value: Any, asked: Any) -> bool:
-    if isinstance(asked, list):
-        return isinstance(value, int) and not isinstance(value, bool) and asked[0] <= value <= asked[1]
-    return bool(value == asked) and isinstance(value, bool) == isinstance(asked, bool)
+def _is_in(value: Any, condition: Any) -> bool:
+    if isinstance(condition, list):
+        return isinstance(value, int) and not isinstance(value, bool) and condition[0] <= value <= condition[1]
+    return bool(value == condition) and isinstance(value, bool) == isinstance(condition, bool)

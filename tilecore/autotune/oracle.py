@@ -1,4 +1,4 @@
-"""The interpreter as the judge of a candidate, in a process of its own and for a limited time."""
+"""Runs the interpreter as the reference for candidates, in a separate process and with a time limit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Oracle:
         worker_pools.spares.give_back(PURPOSE, self._worker)
 
     def outputs(self, candidate: Candidate, inputs: Sequence[Any]) -> tuple[list[Any] | None, str]:
-        """What the candidate should compute (its outputs as numpy arrays), and ""; or None and why that is not known.
+        """The expected outputs of the candidate as numpy arrays, and ""; or None and the reason why they are unknown.
 
         Raises InterpreterError when the kernel does what the language forbids.
         """
@@ -78,10 +78,10 @@ def _load(worker: Worker) -> None:
 def _arguments(artifact: Artifact, inputs: Sequence[Any]) -> list[Any]:
     """An argument for every parameter; those that a call allocates are zeros."""
     sizes = sizes_of(artifact, inputs)
-    given = iter(inputs)
+    remaining = iter(inputs)
     outputs = set(artifact.out_idx)
     return [
-        _zeros(param, sizes) if index in outputs and isinstance(param, TensorParam) else pack(next(given))
+        _zeros(param, sizes) if index in outputs and isinstance(param, TensorParam) else pack(next(remaining))
         for index, param in enumerate(artifact.params)
     ]
 

@@ -1,4 +1,4 @@
-"""How candidates are run, checked and timed."""
+"""Defines the arguments that say how candidates are run, checked and timed."""
 
 from __future__ import annotations
 

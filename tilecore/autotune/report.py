@@ -1,4 +1,4 @@
-"""What a search says while it goes on: bars where a person watches, else lines for a log."""
+"""Reports the progress of a search: bars on a terminal, else lines for a log."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SearchReport:
             self.line(f"{number} of {total}: [{candidate}] {candidate.latency:.4f} ms, best {best:.4f} ms")
 
     def ended(self, candidates: Sequence[Candidate], best: Candidate, checked: str) -> None:
-        """The winner, what became of all, and how long it took; on a terminal too."""
+        """Report the winner, the outcome of every candidate and the time of the search; on a terminal too."""
         if not self.quiet:
             debug.announce(
                 f"{self.name}: {best}, {best.latency:.4f} ms, {checked}; "

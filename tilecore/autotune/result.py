@@ -1,4 +1,4 @@
-"""AutotuneResult: what a search found."""
+"""Defines AutotuneResult, the result of a search."""
 
 from __future__ import annotations
 

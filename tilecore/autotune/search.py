@@ -1,4 +1,4 @@
-"""The search: compile all candidates, run and check them, time the right ones, take the fastest."""
+"""Searches: compiles all candidates, runs and checks them, times the right ones and chooses the fastest."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HOPELESS = 2.0
 
 
 @dataclass(frozen=True)
-class Found:
-    """best: the fastest right candidate. inputs: what it was timed on. checked: how it is known to be right."""
+class SearchResult:
+    """best: the fastest right candidate. inputs: the inputs it was timed on. checked: the method of the check."""
 
     best: Candidate
     inputs: list[Any]
@@ -51,14 +51,16 @@ class Tools(Protocol):
         """Where candidates are run and timed, and the judge of what they compute."""
 
 
-def search(configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport) -> Found:
+def search(
+    configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
+) -> SearchResult:
     """Raises AutotuneError, with the reasons of all, when no candidate is left."""
     candidates = [Candidate(config) for config in configs]
     report.begun(candidates)
     _compile(candidates, tools, report)
     same = _once_each(candidates)
     distinct = [candidate for candidate in candidates if candidate.status == "compiled" and not candidate.name]
-    how = _run_and_time(distinct, tools, args, sets, report) if distinct else ""
+    method = _run_and_time(distinct, tools, args, sets, report) if distinct else ""
     for candidate, original in same:
         candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
@@ -68,8 +70,8 @@ def search(configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: Inp
         )
     winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
     assert winner.artifact is not None
-    report.ended(candidates, winner, how)
-    return Found(winner, sets.of(winner.artifact, tools.adapter), how, candidates)
+    report.ended(candidates, winner, method)
+    return SearchResult(winner, sets.of(winner.artifact, tools.adapter), method, candidates)
 
 
 def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
@@ -81,7 +83,7 @@ def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
 def _run_and_time(
     candidates: Sequence[Candidate], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
 ) -> str:
-    """How they were checked."""
+    """Check and time the candidates; returns the method of the check."""
     adapter = tools.adapter
     with tools.runner() as (bench, judge):
         with report.phase("checking", len(candidates)) as bar:
@@ -102,7 +104,7 @@ def _run_and_time(
                     best = candidate.latency if best is None else min(best, candidate.latency)
                 bar.advance(counts(candidates) if best is None else f"{counts(candidates)}, best {best:.4f} ms")
                 report.timed(candidate, number, len(right), best)
-    return judge.how
+    return judge.method
 
 
 def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport) -> None:
@@ -124,7 +126,7 @@ def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport
 
 
 def _once_each(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:
-    """Configurations that give the same kernel, with the first one that does; only that one is run."""
+    """Pairs of a candidate and the first candidate with the same kernel; only the first is run."""
     first: dict[str, Candidate] = {}
     same = []
     for candidate in candidates:
@@ -141,11 +143,11 @@ def _run(candidate: Candidate, bench: Bench, sets: InputSets, adapter: Any, judg
     assert candidate.artifact is not None
     try:
         inputs = sets.of(candidate.artifact, adapter)
-        made = bench.run(candidate.name, candidate.artifact, inputs)
+        packed_run = bench.run(candidate.name, candidate.artifact, inputs)
     except Exception as error:
         _failed(candidate, error, "running")
         return
-    judge.add(candidate, made, inputs)
+    judge.add(candidate, packed_run, inputs)
 
 
 def _time(candidate: Candidate, bench: Bench, inputs: list[Any], args: ProfileArgs, slowest: float | None) -> None:

@@ -1,6 +1,6 @@
-"""What runs where candidates are run: a worker process, or this one. Called by :mod:`tilecore.autotune.bench`.
+"""Runs candidates in a worker process, or in this one. Called by :mod:`tilecore.autotune.bench`.
 
-Everything that comes in or goes out is plain data. Nothing here imports TVM but ``interpreted``.
+All arguments and results are plain data. Only ``interpreted`` imports TVM.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _kernels: dict[str, JITKernel] = {}
 
 @dataclass(frozen=True)
 class PackedRun:
-    """What a kernel made of a set of inputs. returned: its results. written: arguments that it wrote, by position."""
+    """A run of a kernel on a set of inputs. returned: its results. written: arguments that it wrote, by position."""
 
     returned: list[Any]
     written: dict[int, Any]
@@ -43,7 +43,7 @@ def prepare(target: str, adapter: str) -> None:
 
 
 def receive_inputs(key: str, target: str, adapter: str, packed: Sequence[Any]) -> None:
-    """Keep a set of inputs, made from plain data."""
+    """Store a set of inputs, unpacked from plain data."""
     backend, _ = manager.resolve(target)
     _inputs[key] = [unpack(value, backend.adapters[adapter]) for value in packed]
 
@@ -58,22 +58,22 @@ def forget(keys: Sequence[str]) -> None:
 def run_once(key: str, artifact: Artifact, inputs: str) -> PackedRun:
     """Run a candidate on copies of a set of inputs."""
     kernel = _load(key, artifact)
-    made = run(kernel, _inputs[inputs], lambda: kernel.execution.synchronize(0))
-    written = {position: pack(made.inputs[position]) for position, _ in written_inputs(artifact)}
-    return PackedRun([pack(value) for value in made.returned], written)
+    completed_run = run(kernel, _inputs[inputs], lambda: kernel.execution.synchronize(0))
+    written = {position: pack(completed_run.inputs[position]) for position, _ in written_inputs(artifact)}
+    return PackedRun([pack(value) for value in completed_run.returned], written)
 
 
 def time_kernel(key: str, artifact: Artifact, inputs: str, warmup: float, rep: float, slowest: float | None) -> float:
     """Milliseconds of a call, the median; only an estimate when that is above ``slowest``."""
-    found = Profiler(_load(key, artifact)).do_bench(
+    latency = Profiler(_load(key, artifact)).do_bench(
         warmup=warmup,
         rep=rep,
         input_tensors=_inputs[inputs],
         return_mode="median",
         early_stop_baseline=slowest,
     )
-    assert isinstance(found, float)
-    return found
+    assert isinstance(latency, float)
+    return latency
 
 
 def load_interpreter() -> None:

@@ -1,6 +1,6 @@
-"""Results of searches, kept in the cache beside the kernels: a note each, JSON.
+"""Stores the results of searches in the cache beside the kernels, each as a note in JSON.
 
-What does not fit the configurations at hand is not used, with a warning, and the search is run again.
+A result that does not fit the present configurations is ignored with a warning, and the search runs again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors as plain data, to be sent to another process."""
+"""Packs tensors as plain data, to send them to another process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Packed:
     data: bytes
 
     def array(self) -> Any:
-        """As a numpy array of its own."""
+        """A new numpy array with the data."""
         import numpy
 
         kind = DType(self.dtype).as_numpy()

@@ -1,4 +1,4 @@
-"""AutoTuner: a search set up step by step."""
+"""Defines AutoTuner, which sets up a search step by step."""
 
 from __future__ import annotations
 

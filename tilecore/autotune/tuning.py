@@ -1,4 +1,4 @@
-"""Tuning a ``@tilecore.jit`` function for one call: the stored result, or a search."""
+"""Tunes a ``@tilecore.jit`` function for one call: uses the stored result or searches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilecore.autotune.judges import AutotuneWarning, judge_for
 from tilecore.autotune.oracle import Oracle
 from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
-from tilecore.autotune.search import Found, search
+from tilecore.autotune.search import SearchResult, search
 from tilecore.caller import levels_to_user
 from tilecore.compilation_cache.key import UncacheableError, kernel_key
 from tilecore.compilation_cache.source_key import source_key
@@ -43,7 +43,7 @@ _VERSION = 1
 
 
 class _Tools:
-    """What the search has done by others: candidates are compiled as by par_compile, run in a process of their own."""
+    """The tools of the search: par_compile compiles candidates, a separate process runs them."""
 
     def __init__(self, request: Request, profile: ProfileArgs, job: Callable[[Config], Job]) -> None:
         self.job = job
@@ -63,7 +63,7 @@ class _Tools:
 class Tuning:
     """One call to be tuned.
 
-    args, kwargs: what the call gives; given: tensors to tune on (an eager kernel is tuned on those of its call).
+    args, kwargs: the arguments of the call; inputs: tensors to tune on (an eager kernel is tuned on those of its call).
     not_specialized: names of parameters whose values do not ask for a search of their own.
     """
 
@@ -74,7 +74,7 @@ class Tuning:
         profile: ProfileArgs,
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
-        given: Sequence[Any] | None = None,
+        inputs: Sequence[Any] | None = None,
         not_specialized: Sequence[str] = (),
     ) -> None:
         self.jit_impl = jit_impl
@@ -82,7 +82,7 @@ class Tuning:
         self.args = args
         self.kwargs = dict(kwargs or {})
         self.configs = expand(configs, jit_impl.call_signature(self.kwargs), args, self.kwargs)
-        self.given = self._arguments_of_call() if given is None else list(given)
+        self.inputs = self._arguments_of_call() if inputs is None else list(inputs)
         self.not_specialized = tuple(not_specialized)
 
     def run(self) -> AutotuneResult:
@@ -90,16 +90,16 @@ class Tuning:
         if self.jit_impl.request().adapter == INTERPRETED:
             return self._first()
         key = self._key()
-        known = None if key is None else store.load(key, self.configs)
-        if known is not None:
-            debug.say(debug.BACKEND, f"{self._name()}: tuned before: {in_words(self.configs[known.index])}")
-            return self._known(known)
+        stored = None if key is None else store.load(key, self.configs)
+        if stored is not None:
+            debug.say(debug.BACKEND, f"{self._name()}: tuned before: {in_words(self.configs[stored.index])}")
+            return self._from_stored(stored)
         request = self.jit_impl.request()
-        sets = InputSets(self.profile.supply_type, self.profile.supply_prog, self.given)
+        sets = InputSets(self.profile.supply_type, self.profile.supply_prog, self.inputs)
         verbose = request.options.verbose or settings.verbose()
         report = SearchReport(self._name(), self.profile.progress, verbose)
-        found = search(self.configs, _Tools(request, self.profile, self._job), self.profile, sets, report)
-        result = self._result(found)
+        search_result = search(self.configs, _Tools(request, self.profile, self._job), self.profile, sets, report)
+        result = self._result(search_result)
         if verbose:
             debug.announce(f"{self._name()}: the configurations, the fastest first\n{result.table()}")
         if key is not None:
@@ -108,7 +108,7 @@ class Tuning:
         return result
 
     def _first(self) -> AutotuneResult:
-        """Of kernels that the interpreter runs, whose speed says nothing: the first configuration."""
+        """The first configuration, for kernels that the interpreter runs: their speed means nothing."""
         text = f"{self._name()}: kernels run by their definition, which is not timed: the first configuration is taken"
         warnings.warn(text, AutotuneWarning, stacklevel=levels_to_user())
         config = self.configs[0]
@@ -130,7 +130,7 @@ class Tuning:
         return job_of(self.jit_impl, label_of(self.jit_impl, (), call), (), call)
 
     def _arguments_of_call(self) -> dict[str, Any] | None:
-        """Of an eager kernel: what the call gives, by name; None when tensors are given by their types or left out."""
+        """The arguments of a call of an eager kernel, by name; None if tensors are passed as types or left out."""
         if self.jit_impl.mode != "eager":
             return None
         values = self._call({})
@@ -140,30 +140,30 @@ class Tuning:
 
     # -- results ----------------------------------------------------------------------------------------------
 
-    def _result(self, found: Found) -> AutotuneResult:
-        best = found.best
+    def _result(self, search_result: SearchResult) -> AutotuneResult:
+        best = search_result.best
         assert best.job is not None
         assert best.artifact is not None
         assert best.latency is not None
         kernel = load(best.job, best.artifact)
         remember(self.jit_impl, (), self._call(best.config), best.job, kernel)
-        reference = self._reference_latency(kernel, found) if self.profile.ref_prog is not None else None
-        for candidate in found.candidates:
+        reference = self._reference_latency(kernel, search_result) if self.profile.ref_prog is not None else None
+        for candidate in search_result.candidates:
             candidate.job = candidate.artifact = None  # results are kept for long
         return self._filled(AutotuneResult(
-            kernel, best.config, best.latency, reference, found.checked, False, found.candidates
+            kernel, best.config, best.latency, reference, search_result.checked, False, search_result.candidates
         ))  # fmt: skip
 
-    def _reference_latency(self, kernel: Any, found: Found) -> float:
+    def _reference_latency(self, kernel: Any, search_result: SearchResult) -> float:
         profile = self.profile
-        inputs = [copied(value) for value in found.inputs]  # it may write to them
+        inputs = [copied(value) for value in search_result.inputs]  # it may write to them
         latency = Profiler(kernel).do_bench(
             profile.ref_prog, profile.warmup, profile.rep, input_tensors=inputs, return_mode="median"
         )
         assert isinstance(latency, float)
         return latency
 
-    def _known(self, stored: store.Stored) -> AutotuneResult:
+    def _from_stored(self, stored: store.Stored) -> AutotuneResult:
         config = self.configs[stored.index]
         kernel = self.jit_impl.compile(**self._call(config))
         return self._filled(
@@ -186,7 +186,7 @@ class Tuning:
                 "autotune": _VERSION,
                 "function": self._function_key(),
                 "configs": self.configs,
-                "inputs": [_facts(value) for value in self.given] if isinstance(self.given, list) else None,
+                "inputs": [_facts(value) for value in self.inputs] if isinstance(self.inputs, list) else None,
                 "device": request.backend.target.detect().detail,
                 **self.profile.key_parts(),
                 **request.key_parts(),
@@ -199,9 +199,9 @@ class Tuning:
         """Stands for the function and the call: its source, or else the tile IR of the first configuration."""
         values = self._call(self.configs[0])
         plain = {name: None if name in self.not_specialized else _plain(value) for name, value in values.items()}
-        found = source_key(self.jit_impl.func, (), plain)
-        if found is not None:
-            return found.digest
+        key = source_key(self.jit_impl.func, (), plain)
+        if key is not None:
+            return key.digest
         try:
             return str(self._job(self.configs[0]).func.script(show_meta=True))
         except Exception as error:

@@ -1,4 +1,7 @@
-"""What ``tilecore doctor`` looks at besides the backends. Each check returns plain data; none imports TVM or torch."""
+"""Implements the checks of ``tilecore doctor`` besides those of the backends.
+
+They return plain data, and import neither TVM nor torch.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def packages() -> list[dict[str, Any]]:
     rows = []
     for name, prefixes, purpose, needed in PACKAGES:
         facts: dict[str, Any] = {"name": name, "version": "", "for": purpose, "fix": None}
-        wanted = f"{name}=={prefixes[0]}*" if prefixes else name
+        requirement = f"{name}=={prefixes[0]}*" if prefixes else name
         try:
             facts["version"] = version(name)
             fits = not prefixes or facts["version"].startswith(prefixes)
@@ -43,7 +46,7 @@ def packages() -> list[dict[str, Any]]:
         except PackageNotFoundError:
             facts["state"] = "missing" if needed else "optional"
         if facts["state"] != "ok":
-            facts["fix"] = f"pip install '{wanted}'"
+            facts["fix"] = f"pip install '{requirement}'"
         rows.append(facts)
     return rows
 
@@ -68,7 +71,7 @@ def environment() -> list[dict[str, Any]]:
 
 
 def launcher() -> dict[str, Any]:
-    """Whether the compiled launcher is there; without it the slower Python one runs."""
+    """Whether the compiled launcher is installed; without it the slower Python launcher runs."""
     from tilecore.runtime.launcher import built
 
     is_built, reason = built()

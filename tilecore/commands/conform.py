@@ -28,8 +28,8 @@ def run(arguments: Namespace) -> int:
         path = arguments.out or Path(folder, "report.json")
         code, interrupted = _ended(_words(arguments, path), sys.stderr if arguments.json else None)
         if interrupted:
-            kept = path.exists() and arguments.out is not None
-            rest = f"{path} has the cases that ran" if kept else "no report was written"
+            has_report = path.exists() and arguments.out is not None
+            rest = f"{path} has the cases that ran" if has_report else "no report was written"
             print(f"interrupted: {rest}", file=sys.stderr)
         if arguments.json and path.exists():
             reports: list[dict[str, Any]] = json.loads(path.read_text())

@@ -114,23 +114,23 @@ def _print(tally: Tally, plan: Plan, seconds: float) -> None:
     if tally.unfinished:
         print(f"{tally.unfinished} more were cut off by the end of the time")
     if plan.metamorphic:
-        print(f"{tally.variants} kernels of other tiles, stages or threads besides")
+        print(f"{tally.variants} more kernels with other tile sizes, stages or threads")
     none: Counter[str] = Counter()
-    for kind, what, texts in (
+    for kind, label, texts in (
         ("ok", "right", none),
         ("rejected", "rejected by the target", tally.rejections),
         ("refused", "refused by the interpreter, which the generator should not have made", tally.refused),
-        ("inexact", "passed over, as their numbers grew too large", none),
-        ("slow", "passed over, as the interpreter took too long", none),
+        ("inexact", "skipped, because their numbers grew too large", none),
+        ("slow", "skipped, because the interpreter took too long", none),
     ):
         if tally.kinds[kind]:
-            print(f"{tally.kinds[kind]:6} {what}")
+            print(f"{tally.kinds[kind]:6} {label}")
             for text, count in texts.most_common():
                 print(f"{count:10} {text} (seed {', '.join(map(str, tally.seeds_of[text]))})")
     print(f"{len(tally.findings):6} findings")
     for finding in tally.findings:
         text = _short(finding.verdict.text)
-        where = f"{finding.path}, {finding.lines} lines" if finding.path else "as one before"
+        where = f"{finding.path}, {finding.lines} lines" if finding.path else "the same as an earlier finding"
         note(finding.verdict.kind, f"seed {finding.seed}: {text}", [("kernel", where)], indent="  ")
 
 

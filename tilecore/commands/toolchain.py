@@ -21,9 +21,9 @@ def run(arguments: Namespace) -> int:
     backend, _ = manager.resolve(arguments.target)
     offer = _offer(backend)
     folder = folder_of(backend.kind)
-    there = offer.installed(os.fspath(folder))
-    if there and not arguments.force:
-        return _done(arguments, backend, offer, there, "is installed already")
+    installed_path = offer.installed(os.fspath(folder))
+    if installed_path and not arguments.force:
+        return _done(arguments, backend, offer, installed_path, "is installed already")
     if not arguments.json or not arguments.yes:
         _describe(offer, folder, arguments.archive)
     if not arguments.yes and not _agreed():
@@ -34,8 +34,8 @@ def run(arguments: Namespace) -> int:
     except OSError as error:
         raise _unwritable(folder, error) from None
     with _progress(quiet=arguments.json) as progress:
-        there = offer.install(InstallRequest(os.fspath(folder), _archive(arguments.archive), progress))
-    return _done(arguments, backend, offer, there, "is installed")
+        installed_path = offer.install(InstallRequest(os.fspath(folder), _archive(arguments.archive), progress))
+    return _done(arguments, backend, offer, installed_path, "is installed")
 
 
 def folder_of(kind: str) -> Path:
@@ -63,7 +63,7 @@ def _archive(named: str | None) -> str:
         return ""
     path = Path(named).expanduser()
     if not path.is_file():
-        raise ToolchainError(f"{path} is no file", hint="--from names the archive itself, or leave it out")
+        raise ToolchainError(f"{path} is not a file", hint="--from names the archive itself, or leave it out")
     return os.fspath(path.resolve())
 
 
@@ -82,17 +82,17 @@ def _agreed() -> bool:
         return False
 
 
-def _done(arguments: Namespace, backend: Backend, offer: Installable, where: str, how: str) -> int:
+def _done(arguments: Namespace, backend: Backend, offer: Installable, where: str, outcome: str) -> int:
     if arguments.json:
         dump({"target": backend.kind, "name": offer.name, "path": where})
     else:
-        print(f"{offer.name} {how}: {where}")
+        print(f"{offer.name} {outcome}: {where}")
     return 0
 
 
 def _unwritable(folder: Path, error: OSError) -> ToolchainError:
     return ToolchainError(
-        f"{folder} cannot be made: {error.strerror or error}",
+        f"{folder} cannot be created: {error.strerror or error}",
         hint="set TILECORE_DATA_DIR to a directory that you may write",
     )
 
@@ -101,15 +101,15 @@ def _unwritable(folder: Path, error: OSError) -> ToolchainError:
 def _progress(quiet: bool) -> Any:
     """A function that shows (what, done, total): as a bar on a terminal, else a line for each thing that is done."""
     if quiet:
-        yield lambda what, done, total: None
+        yield lambda step, done, total: None
         return
     if not sys.stderr.isatty():
-        said: set[str] = set()
+        printed_steps: set[str] = set()
 
-        def line(what: str, done: int, total: int) -> None:
-            if what not in said:
-                said.add(what)
-                print(what, file=sys.stderr)
+        def line(step: str, done: int, total: int) -> None:
+            if step not in printed_steps:
+                printed_steps.add(step)
+                print(step, file=sys.stderr)
 
         yield line
         return
@@ -120,9 +120,9 @@ def _progress(quiet: bool) -> Any:
     with Progress(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
-        def bar(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total or None)
-            bars.update(tasks[what], completed=done, total=total or None)
+        def bar(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total or None)
+            bars.update(tasks[step], completed=done, total=total or None)
 
         yield bar

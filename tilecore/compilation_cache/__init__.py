@@ -1,4 +1,4 @@
-"""The caches of kernels: keys, memory, disk.
+"""Caches kernels in memory and on disk, and computes their keys.
 
     source key ─ links ─► kernel key ─ entries ─► Artifact
 

@@ -1,4 +1,4 @@
-"""What ``tilecore cache`` shows and does: plain functions on the cache directory of the current settings."""
+"""Implements ``tilecore cache``: plain functions on the cache directory of the current settings."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def clear() -> CacheCleared:
 
 
 def verify() -> CacheCheck:
-    """Read every file; what is damaged is quarantined. Raises CacheError."""
+    """Read every file and quarantine the damaged ones. Raises CacheError."""
     layout = _existing_layout()
     if layout is None:
         return CacheCheck(0, 0, 0, (), 0)
@@ -132,7 +132,7 @@ def verify() -> CacheCheck:
 
 
 def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) -> bool:
-    """Whether the file is what its name says (or is gone meanwhile); quarantines it if not."""
+    """Whether the file fits its name, or has been deleted meanwhile; else quarantines it."""
     try:
         data, facts = read_file(path)
     except FileNotFoundError:

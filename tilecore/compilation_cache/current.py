@@ -1,4 +1,4 @@
-"""The cache that the settings of this moment ask for."""
+"""Opens the cache that the current settings name."""
 
 from __future__ import annotations
 

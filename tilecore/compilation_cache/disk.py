@@ -1,4 +1,4 @@
-"""The cache on disk: content-addressed artifacts, and an index from source keys to their keys.
+"""Implements the cache on disk: content-addressed artifacts, and an index from source keys to their keys.
 
 Whatever goes wrong with the disk, compilation goes on: reading becomes a miss, writing becomes nothing, and one
 warning says why. What is read has been checked against its digests and its key before anything is made of it.
@@ -160,7 +160,7 @@ class DiskCache:
         except OSError as error:
             if is_other(path):
                 set_aside(path, layout.quarantine)
-                warn(f"what was no file was set aside from the kernel cache: {path}")
+                warn(f"an object that is not a file was moved out of the kernel cache: {path}")
             else:
                 self._warn_reading(layout, error)
             return None

@@ -1,4 +1,4 @@
-"""The cache's files as bytes. An entry is a header line, the manifest, the emitted source and the binary:
+"""Encodes and decodes the cache's files. An entry is a header line, the manifest, the emitted source and the binary:
 
     tilecore-entry 1 <bytes of the manifest> <sha256 of the manifest>\\n
     {"key": ..., "members": {"source": [bytes, sha256], "binary": [bytes, sha256]}, "artifact": {...}}

@@ -1,4 +1,4 @@
-"""Keeping the cache under its size: the entries that were not used for longest go first.
+"""Keeps the cache under its size limit: evicts the least recently used entries first.
 
 A hit sets an entry's modification time (at most once an hour), so the oldest time is the least recently used.
 Looking at every file is for rare occasions: writers append one byte per page written to the file ``growth``, which
@@ -72,15 +72,15 @@ def evict(layout: Layout, limit: int) -> int:
 
 def stored(folder: str) -> list[StoredFile]:
     """The files of one of ``Layout.stores``; what vanishes meanwhile is left out."""
-    found: list[StoredFile] = []
+    stored_files: list[StoredFile] = []
     with contextlib.suppress(OSError), os.scandir(folder) as shards:
         for shard in shards:
             with contextlib.suppress(OSError), os.scandir(shard.path) as files:
                 for file in files:
                     with contextlib.suppress(OSError):
                         facts = file.stat(follow_symlinks=False)
-                        found.append(StoredFile(file.path, facts.st_mtime, _pages(facts.st_size) * PAGE))
-    return found
+                        stored_files.append(StoredFile(file.path, facts.st_mtime, _pages(facts.st_size) * PAGE))
+    return stored_files
 
 
 def _pages(size: int) -> int:

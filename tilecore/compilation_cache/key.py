@@ -1,4 +1,4 @@
-"""The key of a kernel: the sha256 of a canonical encoding of everything that decides what it compiles to.
+"""Computes the key of a kernel: the sha256 of a canonical encoding of everything that determines the compiled code.
 
 The encoding is type-tagged and length-prefixed, so that different values never encode alike (``1``, ``True``, ``1.0``
 and ``"1"`` differ, and so do ``("ab", "c")`` and ``("a", "bc")``), and it does not depend on the process: dicts and

@@ -1,4 +1,4 @@
-"""Where the cache's files lie, and whether its directory may be trusted.
+"""Defines the paths of the cache's files, and checks whether its directory can be trusted.
 
     <cache>/v1/entries/ab/cdef...    one file per kernel, see entry_format
     <cache>/v1/links/ab/cdef...      source key -> kernel key, a note each

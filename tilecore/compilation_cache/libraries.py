@@ -35,8 +35,8 @@ def is_whole(path: str, name: str) -> bool:
     """Whether the library at ``path`` is as it was built; False also where there is none, or something else."""
     try:
         facts = os.lstat(path)
-        known = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-        if _checked.get(path) == known:
+        identity = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        if _checked.get(path) == identity:
             return True
         data, facts = read_file(path)
     except OSError:
@@ -48,7 +48,7 @@ def is_whole(path: str, name: str) -> bool:
 
 
 def libraries(root: str) -> list[StoredFile]:
-    """What lies in the folder of libraries of the cache ``root``, except for what is being built."""
+    """The libraries in the cache ``root``, except for those that are being built."""
     stored: list[StoredFile] = []
     with contextlib.suppress(OSError), os.scandir(os.path.join(root, FOLDER)) as files:
         for file in files:

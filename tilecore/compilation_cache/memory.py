@@ -1,4 +1,4 @@
-"""The cache in memory: bounded, thread-safe, and each value is made once however many threads ask for it."""
+"""Implements the cache in memory: bounded and thread-safe; several threads that need a value make it once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class MemoryCache(Generic[V]):
             flight.landed.set()
 
     def _store(self, key: Hashable, value: V) -> list[V]:
-        """Returns what had to go: to be let go of outside the lock, as a finaliser may take time."""
+        """Store a value; returns the evicted values, which are dropped outside the lock: a finaliser may take time."""
         dropped = [self._values.pop(key)] if key in self._values else []
         self._values[key] = value
         while len(self._values) > self.capacity:

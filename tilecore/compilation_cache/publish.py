@@ -1,4 +1,4 @@
-"""Publishing a file: written whole in the staging directory, flushed to disk, then renamed into place.
+"""Publishes a file: writes it whole in the staging directory, flushes it to disk, then renames it into place.
 
 A writer holds a lock on its staging file until it is done; the kernel drops the lock when the process dies, so that
 a file that can be locked belongs to nobody and is removed by whoever comes next. Nobody ever waits for a lock.
@@ -41,7 +41,7 @@ def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
             if os.name == "nt":  # an open file cannot be renamed there
                 os.close(handle)
                 handle = -1
-            made = _rename(staged, path)
+            is_new_directory = _rename(staged, path)
         finally:
             if handle >= 0:
                 os.close(handle)
@@ -52,7 +52,7 @@ def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
     if durable:
         directory = os.path.dirname(path)
         _flush_directory(directory)
-        if made:
+        if is_new_directory:
             _flush_directory(os.path.dirname(directory))
 
 
@@ -77,7 +77,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _rename(staged: str, path: str) -> bool:
-    """Put the file in its place; True when its directory had to be made."""
+    """Move the file to its path; True if its directory was created for it."""
     try:
         os.replace(staged, path)
         return False

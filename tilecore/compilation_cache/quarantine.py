@@ -1,4 +1,4 @@
-"""Damaged files: set aside for whoever wants to know what happened, a bounded number of them."""
+"""Quarantines damaged files, a bounded number of them, so that a user can inspect them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key of a kernel's source: found without TVM, and without running the function that makes the kernel.
+"""Computes the key of a kernel's source, without TVM and without running the function that makes the kernel.
 
 It covers everything that running ``function(*args, **kwargs)`` could read: the source and bytecode of the function
 and of every function and class that it reaches, default arguments, closures, and the values of the globals and module
@@ -60,7 +60,7 @@ def function_state(function: FunctionType) -> tuple[str, Watch]:
     try:
         describe_function(describer, function, signature=True)
     except RecursionError:
-        raise NotUnderstoodError("what it reads is nested too deeply") from None
+        raise NotUnderstoodError("the values that it reads are nested too deeply") from None
     return sha256(b"".join(describer.out)).hexdigest(), describer.watch
 
 
@@ -78,7 +78,7 @@ def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             describer.value(function)
             describer.parts(b"T", *args, dict(kwargs))
     except RecursionError:
-        raise NotUnderstoodError("what it reads is nested too deeply") from None
+        raise NotUnderstoodError("the values that it reads are nested too deeply") from None
     digest = sha256(b"".join(describer.out)).hexdigest()
     return SourceKey(digest, sha256(repr((digest, describer.places)).encode()).hexdigest())
 
@@ -92,12 +92,12 @@ def _bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]
     defaults = function.__defaults__ or ()
     values = dict(zip(positional[count - len(defaults) :], defaults, strict=True)) if defaults else {}
     values.update(function.__kwdefaults__ or {})
-    given = dict(zip(positional, args, strict=False))
-    values.update(given)
+    positional_values = dict(zip(positional, args, strict=False))
+    values.update(positional_values)
     extra_keywords = {}
     for name, value in kwargs.items():
-        if name in given or name in positional[: code.co_posonlyargcount]:
-            raise NotUnderstoodError(f"argument {name} cannot be given by name")
+        if name in positional_values or name in positional[: code.co_posonlyargcount]:
+            raise NotUnderstoodError(f"argument {name} cannot be passed by name")
         if name in positional or name in keyword_only:
             values[name] = value
         else:

@@ -1,4 +1,4 @@
-"""Versions of everything that decides what a kernel compiles to, without importing any of it.
+"""Collects the versions of everything that determines the compiled code of a kernel, without importing any of it.
 
 The version of an installed distribution is read from the name of its ``.dist-info`` directory. A package that runs
 from a source checkout changes without changing its version, so there a digest of its files is added.
@@ -46,7 +46,7 @@ def _core_versions() -> tuple[tuple[str, str], ...]:
 @functools.lru_cache(maxsize=1)
 def _installed() -> dict[str, str]:
     """Lower-case, dashed name to version of the distributions on sys.path; the first counts, as for imports."""
-    found: dict[str, str] = {}
+    installed_versions: dict[str, str] = {}
     for folder in sys.path:
         try:
             names = os.listdir(folder or ".")
@@ -55,12 +55,12 @@ def _installed() -> dict[str, str]:
         for name in names:
             if name.endswith(".dist-info"):
                 project, _, version = name[: -len(".dist-info")].rpartition("-")
-                found.setdefault(project.replace("_", "-").lower(), version)
-    return found
+                installed_versions.setdefault(project.replace("_", "-").lower(), version)
+    return installed_versions
 
 
 def _from_metadata(distribution: str) -> str:
-    """The slow way, for what is not laid out as an installed wheel."""
+    """The version from the metadata: the slow way, for packages that are not installed as a wheel."""
     import importlib_metadata
 
     try:
@@ -95,8 +95,8 @@ def _checkout_digest(module: str) -> str:
 def _source_files(root: str) -> list[str]:
     if os.path.isfile(root):
         return [root]
-    found = []
+    paths = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
-        found += [os.path.join(folder, name) for name in files if not name.endswith(_DERIVED) and name[0] != "."]
-    return sorted(found, key=lambda path: path.replace(os.sep, "/"))
+        paths += [os.path.join(folder, name) for name in files if not name.endswith(_DERIVED) and name[0] != "."]
+    return sorted(paths, key=lambda path: path.replace(os.sep, "/"))

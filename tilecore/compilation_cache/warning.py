@@ -1,4 +1,4 @@
-"""Warnings of the cache: each says why it could not be used and what to set; none stops a compilation."""
+"""Defines the warnings of the cache: each says why the cache was not used and what to set; none stops a compilation."""
 
 from __future__ import annotations
 

@@ -19,11 +19,12 @@ FORMER_KEYS: dict[str, type[PassState]] = {}  # keys of PassEnv.facts, with the 
 class FormerFacts(MutableMapping[str, Any]):
     """The mapping of one environment of passes.
 
-    own: the keys that no class of state has. attributes: the environment's attributes that have the value of a key now.
+    entries: the values of the keys that no class of state has. attributes: the environment's attributes that have the
+    value of a key now.
     """
 
-    def __init__(self, states: PassStates, own: MutableMapping[str, Any], attributes: Mapping[str, Any]) -> None:
-        self.states, self.own, self.attributes = states, own, attributes
+    def __init__(self, states: PassStates, entries: MutableMapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        self.states, self.entries, self.attributes = states, entries, attributes
 
     def __getitem__(self, key: str) -> Any:
         if key in self.attributes:
@@ -31,7 +32,7 @@ class FormerFacts(MutableMapping[str, Any]):
             return self.attributes[key]
         kind = _kind_of(key)
         if kind is None:
-            return self.own[key]
+            return self.entries[key]
         instance = self._instance(kind)
         if instance is None:
             raise KeyError(key)
@@ -40,7 +41,7 @@ class FormerFacts(MutableMapping[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         kind = _kind_of(key)
         if kind is None:
-            self.own[key] = value
+            self.entries[key] = value
             return
         instance = self._instance(kind)
         if instance is None:
@@ -49,10 +50,10 @@ class FormerFacts(MutableMapping[str, Any]):
             setattr(instance, kind.former_keys[key], value)
 
     def __delitem__(self, key: str) -> None:
-        del self.own[key]
+        del self.entries[key]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.own
+        yield from self.entries
         yield from self.attributes
         yield from (key for kind in self.states.by_type for key in kind.former_keys)
 
@@ -62,7 +63,7 @@ class FormerFacts(MutableMapping[str, Any]):
     def __contains__(self, key: object) -> bool:
         """Without a warning: asking is no use of the value."""
         kind = FORMER_KEYS.get(str(key))
-        return key in self.own or key in self.attributes if kind is None else self._instance(kind) is not None
+        return key in self.entries or key in self.attributes if kind is None else self._instance(kind) is not None
 
     def _instance(self, kind: type[PassState]) -> PassState | None:
         """The published instance, unchecked: who uses ``facts`` declares nothing."""

@@ -43,7 +43,7 @@ class TileOpImpl:
     layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
     late: bool = False
     fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
-    relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, known: {})
+    relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, layouts: {})
     last_resort: bool = False
     needs: tuple[type[PassState], ...] = ()
     leaves: tuple[type[PassState], ...] = ()

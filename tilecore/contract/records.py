@@ -198,7 +198,7 @@ class InstallRequest:
 
     folder: str
     archive: str = ""
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    progress: Callable[[str, int, int], None] = lambda step, done, total: None
 
 
 @dataclass(frozen=True)

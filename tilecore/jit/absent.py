@@ -1,4 +1,4 @@
-"""Kernels for a device that is not here: compiled, looked at and exported, but not launched."""
+"""Defines kernels for a device that this machine lacks: they can be inspected and exported, but not launched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AbsentKernel(JITKernel):
         return LoadedKernel(self._no_launch)
 
     def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
-        """It is known not to be here."""
+        """Do nothing: the device is known to be absent."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._no_launch()

@@ -1,4 +1,4 @@
-"""Execution backends as programs see them: what ``kernel.adapter`` is, and what a backend's package implements."""
+"""Defines the names of execution backends for programs: ``kernel.adapter``, and the class that a backend implements."""
 
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.jit.kernel_adapter import BaseKernelAdapter

@@ -1,5 +1,6 @@
-"""Arguments of kernel functions as keys of the kernels that were made for them: by value, so that a list or an object
-that was changed between two calls is another argument."""
+"""Turns the arguments of kernel functions into keys of the kernels compiled for them.
+
+Keys compare by value, so a list or an object that was changed between two calls gives another key."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ _EXACT = (int, str, bytes, bool, type(None))
 
 
 class Unlike:
-    """Stands for a value that cannot be compared with what it was earlier, not even the same object: it is like no
-    other. Keeps the object alive: another one could be given its address."""
+    """Stands for a value that cannot be compared with an earlier value: it equals no other key.
+
+    It keeps the object alive, because another object could get its address."""
 
     __slots__ = ("value",)
 

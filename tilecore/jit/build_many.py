@@ -62,7 +62,7 @@ def build_all(
 
 
 def load(job: Job, artifact: Artifact) -> JITKernel:
-    """The kernel of a built job, from memory where it is there."""
+    """The kernel of a built job, from the cache in memory if that has it."""
     return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, lambda: job.func))
 
 
@@ -84,14 +84,14 @@ def _cached(job: Job) -> Artifact | None:
 class _Crew:
     """The executor of a build. Leaving the ``with`` block cancels waiting jobs; Ctrl-C also ends the workers.
 
-    remote: whether jobs run in other processes and are sent as messages. own: whether to shut the executor down at the
-    end.
+    remote: whether jobs run in other processes and are sent as messages. owns_executor: whether the end of the block
+    shuts the executor down.
     """
 
-    def __init__(self, executor: Executor, *, remote: bool, own: bool, timeout: float | None = None) -> None:
+    def __init__(self, executor: Executor, *, remote: bool, owns_executor: bool, timeout: float | None = None) -> None:
         self.executor = executor
         self.remote = remote
-        self.own = own
+        self.owns_executor = owns_executor
         self.timeout = timeout
         self.futures: list[Future[Artifact]] = []
 
@@ -112,7 +112,7 @@ class _Crew:
             future.cancel()
         if kind is not None and issubclass(kind, KeyboardInterrupt) and isinstance(self.executor, Pool):
             self.executor.interrupt()
-        if self.own:
+        if self.owns_executor:
             self.executor.shutdown(wait=False)
 
 
@@ -123,15 +123,15 @@ def _crew_for(
     if executor is not None:
         threads = isinstance(executor, ThreadPoolExecutor) or (isinstance(executor, Pool) and executor.in_process)
         if threads or can_be_sent(request):
-            return _Crew(executor, remote=not threads, own=False, timeout=timeout)
+            return _Crew(executor, remote=not threads, owns_executor=False, timeout=timeout)
         text = (
             f"backend {request.backend.kind!r} is registered in this process only: compiling here, not by the executor"
         )
         warnings.warn(text, CompileWarning, stacklevel=5)
     workers = max(1, min(num_workers or usable_cpus(), len(missing)))
     if executor is None and workers > 1 and _worth_processes(len(missing), workers) and can_be_sent(request):
-        return _Crew(shared_pool(workers), remote=True, own=False, timeout=timeout)
-    return _Crew(Pool(workers, Local), remote=False, own=True, timeout=timeout)
+        return _Crew(shared_pool(workers), remote=True, owns_executor=False, timeout=timeout)
+    return _Crew(Pool(workers, Local), remote=False, owns_executor=True, timeout=timeout)
 
 
 def _worth_processes(count: int, workers: int) -> bool:
@@ -163,7 +163,7 @@ def _outcome(future: Future[Artifact], job: Job) -> Outcome:
         return artifact if job.accepts(artifact) else job.build()
     except (BrokenExecutor, WorkerDied) as error:
         toolchain_error = ToolchainError(
-            f"the process that compiled the kernel ended: {getattr(error, 'message', error)}",
+            f"the process that compiled the kernel ended early: {getattr(error, 'message', error)}",
             hint="compile the kernel alone to see whether it is the cause; if memory is short, lower num_workers",
         )
         toolchain_error.__cause__ = error

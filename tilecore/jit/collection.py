@@ -16,7 +16,7 @@ _mine = threading.local()  # how often this thread is inside
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No collection inside, whichever thread; as it was when the last one leaves.
+    """No garbage collection runs inside the block, in any thread. The last thread that leaves restores the setting.
 
     Compiling, and even fetching a kernel from the cache, makes enough objects to start a full collection, which looks
     at every object of the process: 0.1 s with torch loaded, many times what the work itself takes.

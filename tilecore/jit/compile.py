@@ -167,7 +167,7 @@ def kernel_of(
     artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
 ) -> JITKernel:
     """The kernel of an artifact; it cannot be launched where its device is missing. make_ir: builds the tile IR."""
-    if not request.adapter_asked:
+    if not request.is_adapter_chosen:
         warn_of_simulation(artifact, request.backend, request.target)
     kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache

@@ -1,4 +1,4 @@
-"""Eager kernels: the function's body is the kernel; tensors decide its shapes when it is called."""
+"""Compiles eager kernels: the function's body is the kernel, and the tensors of a call set its shapes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def declarations(function: FunctionType) -> tuple[list[str], list[str]]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _declares(node):
             tensors.append(node.target.id)
         elif isinstance(node, ast.Call) and _last_name(node.func) == "const":
-            texts = [one.value for one in node.args[:1] if isinstance(one, ast.Constant)]
+            texts = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
             sizes += [name for text in texts if isinstance(text, str) for name in text.replace(",", " ").split()]
     return tensors, sizes
 
@@ -94,11 +94,11 @@ class EagerKernel:
         return self._kernel(self.call_of(args, kwargs))[0]
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
-        """The tile IR for what :meth:`compile` takes."""
+        """The tile IR for the arguments of :meth:`compile`."""
         return self._elaborate(self.call_of(args, kwargs))[0]
 
     def job_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The tile IR for what :meth:`compile` takes, and the positions of its outputs."""
+        """The tile IR for the arguments of :meth:`compile`, and the positions of its outputs."""
         ir, _, outputs = self._elaborate(self.call_of(args, kwargs))
         return ir, outputs
 
@@ -122,10 +122,10 @@ class EagerKernel:
         if state is None or not are_compared(values):
             return self._compile(call)
         key = (values, state)
-        known = self._kernels.get(key)
-        if known is None:
-            known = self._kernels[key] = self._compile(call)
-        return known
+        compiled = self._kernels.get(key)
+        if compiled is None:
+            compiled = self._kernels[key] = self._compile(call)
+        return compiled
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
         """Tensors, and scalars that are parameters of the kernel, as their types; other values as they are."""
@@ -153,10 +153,10 @@ class EagerKernel:
         from tilecore.jit.compile import compile_ir
 
         request = self.request()
-        made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
+        elaborate_once = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
         source = source_key(self.function, (), described(call.types, _plain))
         key = request.key_from(source, eager=True, constants=dict(call.constants))
-        kernel = compile_ir(lambda: made()[0], request, key, lambda: made()[2])
+        kernel = compile_ir(lambda: elaborate_once()[0], request, key, lambda: elaborate_once()[2])
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 

@@ -1,4 +1,4 @@
-"""What an eager kernel is compiled for: the tensors' types, Python values, and sizes that are given by their names."""
+"""Describes the calls of eager kernels: the tensors' types, Python values, and sizes passed by name."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def bound_arguments(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, whole: bool
 ) -> dict[str, Any]:
     """The value of every parameter, defaults filled in. whole: a missing one is an ArgumentError; else LEFT_OUT."""
-    given = arguments_of(name, signature, args, kwargs, whole=whole).arguments
-    return {name: _plain_number(given.get(name, LEFT_OUT)) for name in signature.parameters}
+    arguments = arguments_of(name, signature, args, kwargs, whole=whole).arguments
+    return {name: _plain_number(arguments.get(name, LEFT_OUT)) for name in signature.parameters}
 
 
 def arguments_of(
@@ -79,14 +79,17 @@ def arguments_of(
     try:
         bound = (signature.bind if whole else signature.bind_partial)(*args, **kwargs)
     except TypeError as error:
-        given = [*(_short_type(value) for value in args), *(f"{n}={_short_type(v)}" for n, v in kwargs.items())]
+        arg_types = [
+            *(_short_type(value) for value in args),
+            *(f"{n}={_short_type(v)}" for n, v in kwargs.items()),
+        ]
         parameters = signature.replace(
             parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
             return_annotation=signature.empty,
         )
         raise ArgumentError(
             f"{name}(): {(_missing(signature, args, kwargs) if whole else None) or error}",
-            found=f"{name}({', '.join(given)})",
+            found=f"{name}({', '.join(arg_types)})",
             expected=f"{name}{parameters}",
         ) from None
     bound.apply_defaults()
@@ -96,12 +99,12 @@ def arguments_of(
 def _missing(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
     """Which arguments are missing; None where the call does not fit in another way."""
     try:
-        given = signature.bind_partial(*args, **kwargs).arguments
+        bound = signature.bind_partial(*args, **kwargs).arguments
     except TypeError:
         return None
     star = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     names = [n for n, p in signature.parameters.items() if p.default is p.empty and p.kind not in star]
-    left = [n for n in names if n not in given]
+    left = [n for n in names if n not in bound]
     if not left:
         return None
     return f"{'an argument is' if len(left) == 1 else 'arguments are'} missing: {', '.join(left)}"
@@ -137,7 +140,7 @@ def described(types: Mapping[str, Any], plain: Callable[[Any], Any]) -> dict[str
 
 
 def gives_tensors(types: Mapping[str, Any]) -> bool:
-    """Is every tensor given itself, none by its type or not at all?"""
+    """Whether the call passes every tensor itself, not its type, and leaves none out."""
     return not any(kind is LEFT_OUT or isinstance(kind, TensorType) for kind in types.values())
 
 

@@ -54,7 +54,7 @@ class _Undeclared(KernelValue):
 
 @dataclass(frozen=True)
 class _Check:
-    """A declared size that could not be compared yet with the tensor's: T.const names in it were not known."""
+    """A declared size that is compared with the tensor's size later, when its T.const names have values."""
 
     size: DerivedDim
     actual: int
@@ -84,7 +84,7 @@ class _Elaboration:
             size.settle(self.constants[size.name], f"the argument {size.name}=")
 
     def begin(self, annotations: Iterable[Any]) -> None:
-        """T.const sizes that stand in the signature were made once, and are used by every compilation."""
+        """Reset the T.const sizes of the signature, which all compilations of the function share."""
         shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
         sizes = [leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.leaves()]
         for size in {id(size): size for size in sizes}.values():
@@ -95,21 +95,21 @@ class _Elaboration:
         """``name: T.Tensor[[...], dtype]`` or ``name: T.int32`` in the body."""
         if name not in self.types:
             raise LanguageError(
-                f"`{name}: ...` declares what is not a parameter",
+                f"`{name}: ...` declares a name that is not a parameter",
                 expected=", ".join(self.types),
-                hint="a tensor in a list or a tuple is not taken: pass each as a parameter of its own",
+                hint="tensors in a list or a tuple are not supported: pass each as its own parameter",
             )
         if name in self.params:
             raise LanguageError(f"parameter {name!r} is declared twice", expected="one declaration of it")
-        given = self.types[name]
+        argument = self.types[name]
         if isinstance(annotation, TensorType):
-            if given is LEFT_OUT:
+            if argument is LEFT_OUT:
                 self._require(name, annotation)
-            elif isinstance(given, TensorType):
-                annotation = self._settled(name, annotation, given)
+            elif isinstance(argument, TensorType):
+                annotation = self._settled(name, annotation, argument)
             else:
-                raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(given)[:60])
-        elif isinstance(given, TensorType):
+                raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(argument)[:60])
+        elif isinstance(argument, TensorType):
             raise LanguageError(f"parameter {name!r} is a tensor", found=repr(annotation), expected="T.Tensor[...]")
         elif not isinstance(annotation, DType) and annotation not in (int, float, bool):
             return old
@@ -127,16 +127,17 @@ class _Elaboration:
                     expected=f"{name}=... in the call (a tensor, or a T.Tensor type), or each T.const by its name",
                 ).at(self.builder.location)
 
-    def _settled(self, name: str, declared: TensorType, given: TensorType) -> TensorType:
-        """Give the T.const sizes of a declaration the values that the tensor has; sizes made of some that are not
-        known yet are the tensor's, and checked at the end."""
-        if len(declared.shape) != len(given.shape):
-            axes = "1 axis" if len(given.shape) == 1 else f"{len(given.shape)} axes"
+    def _settled(self, name: str, declared: TensorType, tensor_type: TensorType) -> TensorType:
+        """Give the T.const sizes of a declaration the sizes of the tensor.
+
+        A size computed from T.const sizes without a value yet takes the tensor's size; the end checks it."""
+        if len(declared.shape) != len(tensor_type.shape):
+            axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(given.dtype.facts.torch):
-            raise LanguageError(f"parameter {name!r} holds {given.dtype}", expected=str(declared.dtype))
+        if str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
+            raise LanguageError(f"parameter {name!r} holds {tensor_type.dtype}", expected=str(declared.dtype))
         shape = list(declared.shape)
-        for axis, (size, actual) in enumerate(zip(declared.shape, given.shape, strict=True)):
+        for axis, (size, actual) in enumerate(zip(declared.shape, tensor_type.shape, strict=True)):
             where = f"{name}.shape[{axis}]"
             if isinstance(size, ConstDim):
                 if is_prim_expr(actual):
@@ -153,7 +154,7 @@ class _Elaboration:
         return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
 
     def check(self) -> None:
-        """What was given by name, and what could not be compared when it was declared."""
+        """Check the sizes passed by name, and those that could not be compared when they were declared."""
         for name in self.constants:
             if name not in self.sizes:
                 raise ArgumentError(
@@ -202,25 +203,25 @@ def elaborate(
     work.begin(annotations.values())
     types = call.types
     values: dict[str, Any] = {}
-    for name, given in types.items():
-        if given is LEFT_OUT or isinstance(given, TensorType):
-            values[name] = _Undeclared(name, given if isinstance(given, TensorType) else None)
+    for name, argument in types.items():
+        if argument is LEFT_OUT or isinstance(argument, TensorType):
+            values[name] = _Undeclared(name, argument if isinstance(argument, TensorType) else None)
         else:
-            values[name] = given
+            values[name] = argument
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
     returned = run(work.builder, function, [], values)
     work.check()
-    for name, given in types.items():
+    for name, argument in types.items():
         if name in work.params:
             continue
-        if given is LEFT_OUT:
+        if argument is LEFT_OUT:
             raise ArgumentError(
                 f"{function.__name__}() needs its argument {name!r}: it is not declared a tensor",
                 location=place,
                 expected=f"{name}=... in the call",
             )
-        if isinstance(given, TensorType):
+        if isinstance(argument, TensorType):
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} is not declared",
                 location=place,
@@ -234,22 +235,22 @@ def elaborate(
 
 
 def _returned(returned: Any, work: _Elaboration, place: Location) -> list[BufferHandle]:
-    wanted = list(returned) if isinstance(returned, (tuple, list)) else ([] if returned is None else [returned])
-    for handle in wanted:
+    handles = list(returned) if isinstance(returned, (tuple, list)) else ([] if returned is None else [returned])
+    for handle in handles:
         if not any(handle is output for output in work.outputs):
             raise LanguageError(
-                f"{work.function.__name__} returns what is not an output",
+                f"{work.function.__name__} returns a value that is not an output",
                 location=place,
                 found=repr(handle)[:60],
                 expected="tensors made by T.empty",
             )
-    if len(wanted) != len(work.outputs):
-        left = [h.name for h in work.outputs if not any(h is handle for handle in wanted)]
+    if len(handles) != len(work.outputs):
+        left = [h.name for h in work.outputs if not any(h is handle for handle in handles)]
         raise LanguageError(
             f"{work.function.__name__} makes an output with T.empty that it does not return",
-            found=f"{', '.join(left)}; returned: {', '.join(h.name for h in wanted) or 'nothing'}",
+            found=f"{', '.join(left)}; returned: {', '.join(h.name for h in handles) or 'nothing'}",
             expected=f"return {', '.join(h.name for h in work.outputs)}",
             hint="T.alloc_global makes memory for one call that is not returned",
             location=place,
         )
-    return wanted
+    return handles

@@ -1,4 +1,4 @@
-"""Names of execution backends that every target has, whatever its own are called."""
+"""Defines the names of execution backends that every target accepts besides its own names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tilecore.errors import TargetError
 ExecutionBackend = Literal["auto", "cython", "dlpack", "tvm_ffi", "torch"]
 
 
-def is_usual_name(wanted: str, own: Collection[str]) -> bool:
-    """Is it one of these names, and none of the target's own?
+def is_usual_name(name: str, target_names: Collection[str]) -> bool:
+    """Whether ``name`` is one of the names that every target accepts, and no name of the target's own.
 
     Raises TargetError for "torch" where torch is not installed.
     """
-    if wanted in own or wanted not in get_args(ExecutionBackend):
+    if name in target_names or name not in get_args(ExecutionBackend):
         return False
-    if wanted == "torch" and find_spec("torch") is None:
+    if name == "torch" and find_spec("torch") is None:
         raise TargetError(
             'execution_backend="torch", and torch is not installed', expected="torch", hint="pip install torch"
         )

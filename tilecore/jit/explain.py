@@ -98,11 +98,11 @@ class Explanation:
         for row in self._rows("pipelines"):
             filled = f", filled {row['filled']}" if "filled" in row else ""
             lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
-        made = _titled("pipelines:", lines)
+        section = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:
-            made.append(f"barriers inserted: {barriers}")
-        return made
+            section.append(f"barriers inserted: {barriers}")
+        return section
 
     def _roles(self) -> list[str]:
         lines = []
@@ -164,6 +164,6 @@ def _lines(first: int, last: int) -> str:
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
-    """The lines under a title; no title where there are no lines."""
+    """The lines under a title; an empty list if there are no lines."""
     listed = list(lines)
     return [title, *listed] if listed else []

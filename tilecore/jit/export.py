@@ -1,4 +1,4 @@
-"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM; and pickled."""
+"""Writes kernels to files (``kernel.export()``), loads them without TVM (``tilecore.load_kernel()``), pickles them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     try:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
-            raise CacheError(f"{path} is no exported kernel", found="a pipe or a device", expected="a file")
+            raise CacheError(f"{path} is not an exported kernel", found="a pipe or a device", expected="a file")
         data = Path(path).read_bytes()
     except OSError as error:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -80,7 +80,7 @@ def kernel_of(artifact: Artifact) -> JITKernel:
 
 
 def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:
-    """What pickle makes of a kernel: as a loaded one, with the attributes in ``facts``."""
+    """The kernel that pickle restores: a loaded kernel with the attributes in ``facts``."""
     kernel = kernel_of(artifact)
     for name, value in facts.items():
         setattr(kernel, name, value)

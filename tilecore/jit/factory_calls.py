@@ -1,4 +1,4 @@
-"""Calls of a ``@tilecore.jit`` function: from a configuration to what is to be built, and back into its caches."""
+"""Turns calls of a ``@tilecore.jit`` function into build jobs, and stores the built kernels in its caches."""
 
 from __future__ import annotations
 

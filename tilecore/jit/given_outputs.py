@@ -1,4 +1,4 @@
-"""``kernel[(grid,)](a, b, c)`` of a kernel that allocates its outputs: they may be given by the call."""
+"""``kernel[(grid,)](a, b, c)`` of a kernel that allocates its outputs: the call may pass them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kernel.adapter``: what one kernel runs through."""
+"""Defines ``kernel.adapter``, the execution backend of one kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tilecore.lower: a kernel as far as its source, for looking at it; nothing is built or loaded."""
+"""Lowers a kernel to its source without building or loading it (``tilecore.lower``)."""
 
 from __future__ import annotations
 

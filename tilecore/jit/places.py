@@ -1,4 +1,4 @@
-"""Where a kernel stands in the user's files, for the keys of kernels whose errors name lines."""
+"""Finds the source location of a kernel, for the cache keys of kernels whose errors name lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compilation is asked to do: its resolved and checked settings, and building a kernel with them."""
+"""Resolves and checks the settings of a compilation, and builds a kernel with them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ OPTIONS = (DUMP_IR, DUMP_IR_FOLDER)  # the pass configurations that are read her
 class Request:
     """The resolved and checked settings of a compilation.
 
-    debug_root: the folder for the files of every step, or None. adapter_asked: whether the user chose the adapter, by
-    name or by TILECORE_SIMULATE.
+    debug_root: the folder for the files of every step, or None. is_adapter_chosen: whether the user chose the
+    adapter, by name or by TILECORE_SIMULATE.
     """
 
     backend: Backend
@@ -47,7 +47,7 @@ class Request:
     adapter: str
     options: CompileOptions
     debug_root: str | None = None
-    adapter_asked: bool = False
+    is_adapter_chosen: bool = False
 
     def key_parts(self) -> dict[str, Any]:
         """The parts of the request that cache keys contain."""
@@ -94,14 +94,14 @@ def make_request(
     """Resolve and check the arguments that jit, compile and par_compile share. Raises TargetError, PluginError."""
     check_host(target_host)
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
-    asked = execution_backend not in (None, "", "auto")
-    adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
+    is_chosen = execution_backend not in (None, "", "auto")
+    adapter = choose_adapter(backend, resolved, str(execution_backend) if is_chosen else settings.execution_backend())
     is_verbose = settings.verbose() if verbose is None else bool(verbose)
     configs = checked_pass_configs(pass_configs, backend, OPTIONS)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
     options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), is_verbose)
-    asked = asked or settings.simulate() or settings.execution_backend() not in ("auto", "")
-    return Request(backend, resolved, adapter, options, folder, asked)
+    is_chosen = is_chosen or settings.simulate() or settings.execution_backend() not in ("auto", "")
+    return Request(backend, resolved, adapter, options, folder, is_chosen)
 
 
 def _dump_folder(configs: dict[str, Any]) -> str | None:
@@ -152,30 +152,30 @@ def _flags(compile_flags: Any) -> tuple[str, ...]:
     return flags
 
 
-def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
+def choose_adapter(backend: Backend, target: Target, requested: str) -> str:
     """The name of the execution backend; for "auto" the first that is available here, else the first.
 
     TILECORE_INTERPRET chooses the interpreter, TILECORE_SIMULATE the simulated device (the interpreter where the target
-    has none), whatever ``wanted`` is. Raises TargetError for an unknown name.
+    has none), whatever ``requested`` is. Raises TargetError for an unknown name.
     """
     names = list(backend.adapters)
     if settings.interpret() or (settings.simulate() and SIMULATED not in names):
         return INTERPRETED
     if SIMULATED in names and settings.simulate():
         return SIMULATED
-    if is_usual_name(wanted, names):
-        wanted = settings.execution_backend()
-        wanted = "auto" if is_usual_name(wanted, names) else wanted
-    if wanted not in ("auto", ""):
-        if wanted not in names:
+    if is_usual_name(requested, names):
+        requested = settings.execution_backend()
+        requested = "auto" if is_usual_name(requested, names) else requested
+    if requested not in ("auto", ""):
+        if requested not in names:
             raise TargetError(
-                f"target {target.kind!r} has no execution backend {wanted!r}",
+                f"target {target.kind!r} has no execution backend {requested!r}",
                 expected=", ".join(dict.fromkeys([*get_args(ExecutionBackend), *names])),
                 hint="the environment variable TILECORE_EXECUTION_BACKEND sets it"
-                if wanted == settings.execution_backend()
+                if requested == settings.execution_backend()
                 else None,
             )
-        return wanted
+        return requested
     for name in names:
         if backend.adapters[name].available(target).present:
             return name

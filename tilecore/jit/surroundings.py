@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments, so that its kernels are found only while that is what it was."""
+"""Tracks the values that a function reads besides its arguments: cached kernels are used while they are unchanged."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ class StateWarning(UserWarning):
 
 
 class Surroundings:
-    """All that a function, and the functions and classes that it reaches, read from around them: globals, closures,
-    defaults, and what is in the lists, dicts, arrays and objects that these lead to, by value."""
+    """The values that a function reads besides its arguments: globals, closures and defaults, compared by value.
+
+    They include the contents of lists, dicts, arrays and objects, and what called functions and classes read."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._known: tuple[str, Watch] | None = None
+        self._state: tuple[str, Watch] | None = None
         self._lock = threading.Lock()
         self._refusals = 0
 
     def now(self) -> str | None:
-        """A digest of it at this moment: equal ones mean equal kernels. None where something is read whose value
-        cannot be told, such as an object of a class in C: then nothing that was kept may be used.
+        """A digest of the values now: equal digests mean equal kernels.
 
-        While nothing has changed it costs a look at each place that was read, about 50 ns a place.
+        None if a value cannot be described, such as an object of a class written in C: then no cached kernel is used.
+        While nothing has changed, the digest costs about 50 ns for each value that is read.
         """
-        known = self._known
-        if known is not None and known[1].holds():
-            return known[0]
+        state = self._state
+        if state is not None and state[1].holds():
+            return state[0]
         try:
-            known = self._known = function_state(self._function)
+            state = self._state = function_state(self._function)
         except NotUnderstoodError as error:
-            self._known = None
+            self._state = None
             self._refuse(str(error))
             return None
-        return known[0]
+        return state[0]
 
     def _refuse(self, reason: str) -> None:
         """Say why, once, when it happens a second time: only then is something built again."""

@@ -1,4 +1,4 @@
-"""What a worker process runs: calls that arrive on its standard input, answered on its standard output.
+"""Runs in a worker process: reads calls from standard input and writes the results to standard output.
 
 A message is 8 bytes of length, little-endian, and a pickle. Whatever the called code prints goes to standard error.
 """
@@ -42,7 +42,7 @@ class Surroundings:
     path: list[str]
 
     @staticmethod
-    def here() -> Surroundings:
+    def current() -> Surroundings:
         try:
             directory = os.getcwd()
         except OSError:  # it has been removed
@@ -125,4 +125,4 @@ def _failure(error: BaseException) -> bytes:
 def encode_call(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     """The message of one call; raises what pickle raises when an argument cannot be sent."""
     rest = pickle.dumps((function, args), pickle.HIGHEST_PROTOCOL)
-    return pickle.dumps((Surroundings.here(), rest), pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps((Surroundings.current(), rest), pickle.HIGHEST_PROTOCOL)

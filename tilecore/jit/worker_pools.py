@@ -128,9 +128,9 @@ class Spares:
 
     def _end(self, purpose: str, worker: Worker) -> None:
         with self._lock:
-            kept = [item for item in self._free[purpose] if item[0] is not worker]
-            lent = len(kept) == len(self._free[purpose])
-            self._free[purpose] = kept
+            remaining = [item for item in self._free[purpose] if item[0] is not worker]
+            lent = len(remaining) == len(self._free[purpose])
+            self._free[purpose] = remaining
         if not lent:
             worker.stop()
 

@@ -40,13 +40,13 @@ NUMBERS = mapping("a dict of numbers by name", is_text, lambda value: isinstance
 FACTS = mapping("a dict of functions to numbers by name", is_text, NUMBERS.holds)
 
 
-def record(origin: Origin, what: str, kind: type) -> Callable[[Any], Any]:
+def record(origin: Origin, callee: str, kind: type) -> Callable[[Any], Any]:
     """A check for :func:`~tilecore.plugins.guard.guarded`: the result is a valid record of type ``kind``."""
 
     def check(result: Any) -> Any:
         if not isinstance(result, kind):
-            raise wrong(origin, f"{what} returned a wrong value", shown(result), f"a {kind.__name__}")
-        check_fields(origin, f"{what} returned a wrong value: ", result, RULES[kind])
+            raise wrong(origin, f"{callee} returned a wrong value", shown(result), f"a {kind.__name__}")
+        check_fields(origin, f"{callee} returned a wrong value: ", result, RULES[kind])
         return result
 
     return check
@@ -61,30 +61,30 @@ def check_fields(origin: Origin, before: str, answer: Any, rules: Mapping[str, R
             raise wrong(origin, message, shown(value), rule.words)
 
 
-def obeys(origin: Origin, what: str, rule: Rule) -> Callable[[Any], Any]:
+def obeys(origin: Origin, callee: str, rule: Rule) -> Callable[[Any], Any]:
     """A check for :func:`~tilecore.plugins.guard.guarded`: the result obeys the rule."""
 
     def check(result: Any) -> Any:
         if not rule.holds(result):
-            raise wrong(origin, f"{what} returned a wrong value", shown(result), rule.words)
+            raise wrong(origin, f"{callee} returned a wrong value", shown(result), rule.words)
         return result
 
     return check
 
 
-def guarded_by(origin: Origin, what: str, function: Callable[..., Any], rule: Rule) -> Any:
+def guarded_by(origin: Origin, callee: str, function: Callable[..., Any], rule: Rule) -> Any:
     """The function with every call guarded and every result checked by the rule."""
-    return guarded(origin, what, function, obeys(origin, what, rule))
+    return guarded(origin, callee, function, obeys(origin, callee, rule))
 
 
-def check_found(origin: Origin, found: Any) -> tuple[Found, ...]:
+def check_found(origin: Origin, tools: Any) -> tuple[Found, ...]:
     """The checked result of ``Toolchain.find``. Raises PluginError."""
-    what = "Toolchain.find returned a wrong value"
-    if isinstance(found, str) or not isinstance(found, Sequence) or not all(isinstance(item, Found) for item in found):
-        raise wrong(origin, what, shown(found), "a list of Found")
-    for item in found:
-        check_fields(origin, f"{what}: ", item, RULES[Found])
-    return tuple(found)
+    message = "Toolchain.find returned a wrong value"
+    if isinstance(tools, str) or not isinstance(tools, Sequence) or not all(isinstance(item, Found) for item in tools):
+        raise wrong(origin, message, shown(tools), "a list of Found")
+    for item in tools:
+        check_fields(origin, f"{message}: ", item, RULES[Found])
+    return tuple(tools)
 
 
 def check_built(origin: Origin, built: Any) -> tuple[bytes, str]:

@@ -35,7 +35,7 @@ _FOLDERS = ("/dev", "/etc/OpenCL/vendors")
 
 
 @dataclass(frozen=True)
-class Told:
+class PluginAnswer:
     """The answer of a plugin. present: whether its device is present. problem: why the plugin fails, "" if it works."""
 
     kind: str
@@ -45,8 +45,8 @@ class Told:
     language: Mapping[str, str] = field(default_factory=dict)
 
 
-class Offer(Protocol):
-    """Facts about a target: a :class:`Told`, or the TargetSpec of a loaded plugin."""
+class TargetFacts(Protocol):
+    """Facts about a target: a :class:`PluginAnswer`, or the TargetSpec of a loaded plugin."""
 
     @property
     def kind(self) -> str: ...
@@ -56,41 +56,41 @@ class Offer(Protocol):
     def language(self) -> Mapping[str, str]: ...
 
 
-class Elsewhere:
+class PluginAnswers:
     """The answers that this process has, so that each plugin is asked once."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[Entry, bool], Told] = {}
+        self._answers: dict[tuple[Entry, bool], PluginAnswer] = {}
 
-    def get(self, entry: Entry, devices: bool) -> Told | None:
-        return self._told.get((entry, True)) or (None if devices else self._told.get((entry, False)))
+    def get(self, entry: Entry, devices: bool) -> PluginAnswer | None:
+        return self._answers.get((entry, True)) or (None if devices else self._answers.get((entry, False)))
 
     def ask(
-        self, entries: Sequence[Entry], devices: bool, load_here: Callable[[Entry], TargetSpec]
-    ) -> dict[Entry, Told]:
-        """The answers of ``entries``. load_here: loads a plugin in this process if no other process can be started."""
+        self, entries: Sequence[Entry], devices: bool, load: Callable[[Entry], TargetSpec]
+    ) -> dict[Entry, PluginAnswer]:
+        """The answers of ``entries``. load: loads a plugin in this process if no other process can be started."""
         unknown = [entry for entry in entries if self.get(entry, devices) is None]
         try:
-            told = ask(unknown, devices=devices)
+            answers = ask(unknown, devices=devices)
         except CannotAskError:
-            told = {entry.kind: _told_here(entry, load_here) for entry in unknown}
-        self._told.update({(entry, devices): told[entry.kind] for entry in unknown})
-        return {entry: self._told.get((entry, True)) or self._told[entry, devices] for entry in entries}
+            answers = {entry.kind: _answer_in_process(entry, load) for entry in unknown}
+        self._answers.update({(entry, devices): answers[entry.kind] for entry in unknown})
+        return {entry: self._answers.get((entry, True)) or self._answers[entry, devices] for entry in entries}
 
 
-def _told_here(entry: Entry, load_here: Callable[[Entry], TargetSpec]) -> Told:
+def _answer_in_process(entry: Entry, load: Callable[[Entry], TargetSpec]) -> PluginAnswer:
     try:
-        spec = load_here(entry)
-        return Told(entry.kind, spec.detect().present, "", spec.aliases, spec.language)
+        spec = load(entry)
+        return PluginAnswer(entry.kind, spec.detect().present, "", spec.aliases, spec.language)
     except PluginError as error:
-        return Told(entry.kind, problem=error.message)
+        return PluginAnswer(entry.kind, problem=error.message)
 
 
 class CannotAskError(Exception):
     """No further interpreter can be started."""
 
 
-def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, Told]:
+def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, PluginAnswer]:
     """The answers of these plugins, by kind; those without a stored answer are asked in parallel.
 
     devices: whether ``present`` must be up to date. Raises CannotAskError.
@@ -99,21 +99,21 @@ def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, Told]:
 
     disk = disk_cache()
     surroundings = _surroundings() if devices else ""
-    told: dict[str, Told] = {}
+    answers: dict[str, PluginAnswer] = {}
     keys = {entry.kind: _key(entry) for entry in entries}
     for kind, key in keys.items():
-        answer = _kept(disk.note("plugins", key), surroundings)
+        answer = _stored_answer(disk.note("plugins", key), surroundings)
         if answer is not None:
-            told[kind] = _told(kind, answer)
-    unknown = [kind for kind in keys if kind not in told]
-    for kind, answer in _asked(unknown).items():
+            answers[kind] = _answer_from(kind, answer)
+    unknown = [kind for kind in keys if kind not in answers]
+    for kind, answer in _probe(unknown).items():
         answer |= {"surroundings": surroundings or _surroundings(), "asked": time.time()}
         disk.keep_note("plugins", keys[kind], json.dumps(answer))
-        told[kind] = _told(kind, answer)
-    return told
+        answers[kind] = _answer_from(kind, answer)
+    return answers
 
 
-def _asked(kinds: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _probe(kinds: Sequence[str]) -> dict[str, dict[str, Any]]:
     from tilecore.plugins import probe
 
     if not kinds:
@@ -137,16 +137,16 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(kind: str, answer: Mapping[str, Any]) -> Told:
-    return Told(kind, answer["present"], answer["problem"], answer["aliases"], answer["language"])
+def _answer_from(kind: str, answer: Mapping[str, Any]) -> PluginAnswer:
+    return PluginAnswer(kind, answer["present"], answer["problem"], answer["aliases"], answer["language"])
 
 
-def _kept(text: str | None, surroundings: str) -> dict[str, Any] | None:
+def _stored_answer(text: str | None, surroundings: str) -> dict[str, Any] | None:
     """The answer in a note of the cache; None where it is too old or not an answer."""
     try:
         answer = json.loads(text or "")
         fresh = 0 <= time.time() - answer["asked"] < DEVICE_SECONDS
-        checked = _told("", answer)
+        checked = _answer_from("", answer)
         if not isinstance(checked.aliases, dict) or not isinstance(checked.language, dict):
             return None
     except (ValueError, TypeError, KeyError):

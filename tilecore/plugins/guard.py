@@ -26,16 +26,16 @@ PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
 
 
 class calling:
-    """Context manager: exceptions of the block become PluginErrors of ``origin``. what: the action, for the message.
+    """Context manager: exceptions of the block become PluginErrors of ``origin``. callee: the action, for the message.
 
     loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too.
     """
 
-    __slots__ = ("loading", "origin", "what")
+    __slots__ = ("callee", "loading", "origin")
 
-    def __init__(self, origin: Origin, what: str, *, loading: bool = False) -> None:
+    def __init__(self, origin: Origin, callee: str, *, loading: bool = False) -> None:
         self.origin = origin
-        self.what = what
+        self.callee = callee
         self.loading = loading
 
     def __enter__(self) -> None:
@@ -45,11 +45,13 @@ class calling:
         if error is None or isinstance(error, (KeyboardInterrupt, GeneratorExit, MemoryError, PluginError)):
             return
         if self.loading or not isinstance(error, TilecoreError):
-            raise blame(self.origin, self.what, error) from error
+            raise blame(self.origin, self.callee, error) from error
 
 
-def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Callable[[Any], Any] | None = None) -> Any:
-    """``function`` with its exceptions as PluginErrors of ``origin``. check: turns its result into the final one."""
+def guarded(
+    origin: Origin, callee: str, function: Callable[..., Any], check: Callable[[Any], Any] | None = None
+) -> Any:
+    """``function`` with its exceptions as PluginErrors of ``origin``. check: validates and returns the result."""
 
     def call(*args: Any, **keywords: Any) -> Any:
         try:
@@ -57,7 +59,7 @@ def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Call
         except PASS:
             raise
         except BaseException as error:
-            raise blame(origin, what, error) from error
+            raise blame(origin, callee, error) from error
         return result if check is None else check(result)
 
     call.__wrapped__ = function  # type: ignore[attr-defined]
@@ -65,11 +67,11 @@ def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Call
     return call
 
 
-def blame(origin: Origin, what: str, error: BaseException) -> PluginError:
-    """The PluginError for ``error``, which ``what`` of the package raised."""
+def blame(origin: Origin, callee: str, error: BaseException) -> PluginError:
+    """The PluginError for ``error``, which ``callee`` of the package raised."""
     where = _last_frame(error)
     return PluginError(
-        f"{title(origin)}: {what} raised {describe(error)}",
+        f"{title(origin)}: {callee} raised {describe(error)}",
         found=f"raised at {where}" if where else None,
         hint=remedy(origin, error),
     )

@@ -62,10 +62,10 @@ def check_adapter(origin: Origin, hook: str, adapter: KernelAdapter) -> tuple[st
     if not isinstance(name, str) or not name:
         raise wrong(origin, f"{hook}: an adapter has no name", shown(name), "a non-empty str in the attribute name")
     check_fields(origin, f"{hook}: ", adapter, ATTRIBUTES)
-    what = f"{name}.binary_formats"
-    with calling(origin, what, loading=True):
+    callee = f"{name}.binary_formats"
+    with calling(origin, callee, loading=True):
         formats = adapter.binary_formats()
-    return name, check_formats(origin, what, formats)
+    return name, check_formats(origin, callee, formats)
 
 
 def guard_adapter(origin: Origin, adapter: KernelAdapter) -> KernelAdapter:
@@ -106,31 +106,31 @@ def _is_overridden(adapter: KernelAdapter, name: str) -> bool:
 
 def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
     """The guarded method, as a static method: the plugin's bound method has its own self."""
-    what = f"{adapter.name}.{name}"
+    callee = f"{adapter.name}.{name}"
     if name == "current_stream":
-        return staticmethod(_stream(origin, what, adapter.current_stream))
+        return staticmethod(_stream(origin, callee, adapter.current_stream))
     if name == "load":
-        return staticmethod(_load(origin, what, adapter.load))
+        return staticmethod(_load(origin, callee, adapter.load))
     check: Callable[[Any], Any] | None = None
     if name == "available":
-        check = record(origin, what, Presence)
+        check = record(origin, callee, Presence)
     elif name == "binary_formats":
-        check = lambda formats: check_formats(origin, what, formats)  # noqa: E731
+        check = lambda formats: check_formats(origin, callee, formats)  # noqa: E731
     elif name == "timer":
-        check = lambda timer: GuardedTimer(origin, what, timer)  # noqa: E731
+        check = lambda timer: GuardedTimer(origin, callee, timer)  # noqa: E731
     elif name in RESULTS:
-        check = obeys(origin, what, RESULTS[name])
-    call = guarded(origin, what, getattr(adapter, name), check)
+        check = obeys(origin, callee, RESULTS[name])
+    call = guarded(origin, callee, getattr(adapter, name), check)
     call.__doc__ = getattr(KernelAdapter, name).__doc__
     return staticmethod(call)
 
 
-def _load(origin: Origin, what: str, load: Callable[[Any], LoadedKernel]) -> Callable[[Any], LoadedKernel]:
-    call = guarded(origin, what, load)
-    return lambda artifact: guard_loaded(origin, what, call(artifact), artifact)
+def _load(origin: Origin, callee: str, load: Callable[[Any], LoadedKernel]) -> Callable[[Any], LoadedKernel]:
+    call = guarded(origin, callee, load)
+    return lambda artifact: guard_loaded(origin, callee, call(artifact), artifact)
 
 
-def _stream(origin: Origin, what: str, stream: Callable[[int], int]) -> Callable[[int], int]:
+def _stream(origin: Origin, callee: str, stream: Callable[[int], int]) -> Callable[[int], int]:
     """Like ``guarded`` at a third of the cost, because it is called at every launch."""
 
     def current_stream(device_index: int) -> int:
@@ -139,77 +139,77 @@ def _stream(origin: Origin, what: str, stream: Callable[[int], int]) -> Callable
         except PASS:
             raise
         except BaseException as error:
-            raise blame(origin, what, error) from error
+            raise blame(origin, callee, error) from error
         if type(stream_handle) is int and stream_handle >= 0:
             return stream_handle
-        raise wrong(origin, f"{what} returned a wrong value", shown(stream_handle), "a stream as an int, 0 or more")
+        raise wrong(origin, f"{callee} returned a wrong value", shown(stream_handle), "a stream as an int, 0 or more")
 
     return current_stream
 
 
-def check_formats(origin: Origin, what: str, formats: Any) -> tuple[str, ...]:
+def check_formats(origin: Origin, callee: str, formats: Any) -> tuple[str, ...]:
     if isinstance(formats, str) or not isinstance(formats, Sequence) or not all(isinstance(f, str) for f in formats):
-        raise wrong(origin, f"{what} returned a wrong value", shown(formats), "a tuple of format names")
+        raise wrong(origin, f"{callee} returned a wrong value", shown(formats), "a tuple of format names")
     return tuple(formats)
 
 
-def guard_loaded(origin: Origin, what: str, loaded: Any, artifact: Any) -> LoadedKernel:
-    """The checked and guarded LoadedKernel that ``what`` returned for an artifact."""
+def guard_loaded(origin: Origin, callee: str, loaded: Any, artifact: Any) -> LoadedKernel:
+    """The checked and guarded LoadedKernel that ``callee`` returned for an artifact."""
     if not isinstance(loaded, LoadedKernel):
-        raise wrong(origin, f"{what} returned a wrong value", shown(loaded), "a LoadedKernel")
-    check_fields(origin, f"{what} returned a wrong value: ", loaded, LOADED)
-    _check_sizes(origin, what, loaded, artifact)
+        raise wrong(origin, f"{callee} returned a wrong value", shown(loaded), "a LoadedKernel")
+    check_fields(origin, f"{callee} returned a wrong value: ", loaded, LOADED)
+    _check_sizes(origin, callee, loaded, artifact)
     changes: dict[str, Any] = {}
     if callable(loaded.launch):
-        _check_signature(origin, what, loaded)
-        changes["launch"] = guarded_by(origin, f"{what}().launch", loaded.launch, CODE)
+        _check_signature(origin, callee, loaded)
+        changes["launch"] = guarded_by(origin, f"{callee}().launch", loaded.launch, CODE)
     else:
-        _check_capsule(origin, what, loaded)
+        _check_capsule(origin, callee, loaded)
     for name in ("error", "advice"):
         function = getattr(loaded, name)
         if function is not None:
-            changes[name] = guarded_by(origin, f"{what}().{name}", function, WORDS)
+            changes[name] = guarded_by(origin, f"{callee}().{name}", function, WORDS)
     return replace(loaded, **changes)
 
 
-def _check_sizes(origin: Origin, what: str, loaded: LoadedKernel, artifact: Any) -> None:
+def _check_sizes(origin: Origin, callee: str, loaded: LoadedKernel, artifact: Any) -> None:
     symbols = {symbol.name for symbol in getattr(artifact, "symbols", ())}
     used = {name for size in loaded.sizes if isinstance(size, DimExpr) for name in size.names()}
     if used - symbols:
-        message = f"{what} returned a LoadedKernel with sizes of unknown symbols"
+        message = f"{callee} returned a LoadedKernel with sizes of unknown symbols"
         raise wrong(
             origin, message, ", ".join(sorted(used - symbols)), f"symbols among {', '.join(sorted(symbols)) or 'none'}"
         )
 
 
-def _check_signature(origin: Origin, what: str, loaded: LoadedKernel) -> None:
+def _check_signature(origin: Origin, callee: str, loaded: LoadedKernel) -> None:
     if not takes(4 if loaded.on_device else 3).holds(loaded.launch):
-        raise _wrong_launch(origin, what, loaded)
+        raise _wrong_launch(origin, callee, loaded)
 
 
-def _check_capsule(origin: Origin, what: str, loaded: LoadedKernel) -> None:
+def _check_capsule(origin: Origin, callee: str, loaded: LoadedKernel) -> None:
     try:
         if type(loaded.launch).__name__ == "PyCapsule" and capsule_address(loaded.launch, loaded.capsule_name.encode()):
             return
     except ValueError:  # the capsule has another name
         pass
-    raise _wrong_launch(origin, what, loaded)
+    raise _wrong_launch(origin, callee, loaded)
 
 
-def _wrong_launch(origin: Origin, what: str, loaded: LoadedKernel) -> Exception:
+def _wrong_launch(origin: Origin, callee: str, loaded: LoadedKernel) -> Exception:
     arguments = "slots, grids, device, stream" if loaded.on_device else "slots, grids, stream"
     expected = f'a PyCapsule named "{loaded.capsule_name}" or a function({arguments})'
-    return wrong(origin, f"{what} returned a LoadedKernel with a wrong launch", shown(loaded.launch), expected)
+    return wrong(origin, f"{callee} returned a LoadedKernel with a wrong launch", shown(loaded.launch), expected)
 
 
 class GuardedTimer:
     """A plugin's timer, with every call guarded."""
 
-    def __init__(self, origin: Origin, what: str, inner: Any) -> None:
+    def __init__(self, origin: Origin, callee: str, inner: Any) -> None:
         for name in ("start", "stop", "elapsed"):
             if not takes(0).holds(getattr(inner, name, None)):
                 expected = "a timer with start(), stop() and elapsed()"
-                raise wrong(origin, f"{what} returned a wrong value", shown(inner), expected)
-        self.start = guarded(origin, f"{what}().start", inner.start)
-        self.stop = guarded(origin, f"{what}().stop", inner.stop)
-        self.elapsed = guarded_by(origin, f"{what}().elapsed", inner.elapsed, MILLISECONDS)
+                raise wrong(origin, f"{callee} returned a wrong value", shown(inner), expected)
+        self.start = guarded(origin, f"{callee}().start", inner.start)
+        self.stop = guarded(origin, f"{callee}().stop", inner.stop)
+        self.elapsed = guarded_by(origin, f"{callee}().elapsed", inner.elapsed, MILLISECONDS)

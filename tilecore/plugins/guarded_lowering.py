@@ -65,8 +65,8 @@ def _guard_edit(origin: Origin, edit: Any) -> PassEdit:
     if step is None:
         return edit
     check_fields(origin, "Lowering.edits: ", step, PASS)
-    what = f"pass {step.name}"
-    return replace(edit, step=replace(step, run=_guarded_late(origin, what, step.run, _function)))
+    callee = f"pass {step.name}"
+    return replace(edit, step=replace(step, run=_guarded_late(origin, callee, step.run, _function)))
 
 
 def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
@@ -132,8 +132,8 @@ def _table(words: str, holds: Callable[[Any], bool]) -> Rule:
     return Rule(words, is_table)
 
 
-def _guarded_late(origin: Origin, what: str, function: Callable[..., Any], rule: Callable[[], Rule]) -> Any:
-    return guarded(origin, what, function, lambda result: obeys(origin, what, rule())(result))
+def _guarded_late(origin: Origin, callee: str, function: Callable[..., Any], rule: Callable[[], Rule]) -> Any:
+    return guarded(origin, callee, function, lambda result: obeys(origin, callee, rule())(result))
 
 
 def _check_element(origin: Origin, where: str, element: Any, kind: type) -> None:

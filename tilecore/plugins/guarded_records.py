@@ -46,7 +46,7 @@ def guard_codegen(origin: Origin, codegen: Codegen) -> Codegen:
 def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
     return replace(
         toolchain,
-        find=guarded(origin, "Toolchain.find", toolchain.find, lambda found: check_found(origin, found)),
+        find=guarded(origin, "Toolchain.find", toolchain.find, lambda tools: check_found(origin, tools)),
         build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: check_built(origin, built)),
         version=guarded_by(origin, "Toolchain.version", toolchain.version, WORDS),
         describe=guarded_by(origin, "Toolchain.describe", toolchain.describe, FACTS),
@@ -71,11 +71,11 @@ def _guard_installable(origin: Origin, offer: Installable | None) -> Installable
 
 
 def _checked_progress(origin: Origin, progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
-    def checked(what: str, done: int, total: int) -> None:
-        if not isinstance(what, str) or not is_int(done) or not is_int(total) or done < 0 or total < 0:
-            found, expected = shown((what, done, total)), "a str and two ints, 0 or more"
+    def checked(step: str, done: int, total: int) -> None:
+        if not isinstance(step, str) or not is_int(done) or not is_int(total) or done < 0 or total < 0:
+            found, expected = shown((step, done, total)), "a str and two ints, 0 or more"
             raise wrong(origin, "Installable.install called progress with wrong arguments", found, expected)
-        progress(what, done, total)
+        progress(step, done, total)
 
     return checked
 
@@ -92,8 +92,8 @@ def no_toolchain(origin: Origin) -> Toolchain:
     return Toolchain(find=tuple, build=build)
 
 
-def _record(origin: Origin, what: str, function: Callable[..., Any], kind: type) -> Any:
-    return guarded(origin, what, function, record(origin, what, kind))
+def _record(origin: Origin, callee: str, function: Callable[..., Any], kind: type) -> Any:
+    return guarded(origin, callee, function, record(origin, callee, kind))
 
 
 def _once(function: Callable[[], Any]) -> Callable[[], None]:

@@ -99,8 +99,8 @@ class Loader:
             if name in adapters:
                 raise wrong(entry, f"{hook} returned two adapters named {name!r}", name, "one adapter for each name")
             if formats and not self._has("tilecore_toolchain"):
-                found = f"adapter {name!r} loads {', '.join(formats)}, and there is no tilecore_toolchain"
-                raise wrong(entry, "an adapter loads binaries that nothing builds", found, "a tilecore_toolchain hook")
+                reason = f"adapter {name!r} loads {', '.join(formats)}, and there is no tilecore_toolchain"
+                raise wrong(entry, "an adapter loads binaries that nothing builds", reason, "a tilecore_toolchain hook")
             adapters[name] = guard_adapter(entry, adapter)
         return adapters
 
@@ -200,9 +200,9 @@ def _register(entry: Entry, plugin: Any) -> Any:
     missing = [h for h in HOOKS if h not in OPTIONAL and not getattr(manager.hook, h).get_hookimpls()]
     if missing:
         bare = [hook for hook in missing if callable(getattr(plugin, hook, None))]
-        found = f"{', '.join(bare)} without the @hookimpl decorator" if bare else f"no {', '.join(missing)}"
+        reason = f"{', '.join(bare)} without the @hookimpl decorator" if bare else f"no {', '.join(missing)}"
         expected = f"@hookimpl functions {', '.join(h for h in HOOKS if h not in OPTIONAL)}"
-        raise wrong(entry, f"{entry.value} lacks a hook that every backend needs", found, expected)
+        raise wrong(entry, f"{entry.value} lacks a hook that every backend needs", reason, expected)
     return manager.hook
 
 

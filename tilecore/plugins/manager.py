@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
-from tilecore.plugins.asking import Elsewhere, Offer, Told
+from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
@@ -78,7 +78,7 @@ class Manager:
         self._resolved: dict[Target, Target] = {}
         self._detected: dict[Entry, Presence] = {}
         self._warned: set[Entry] = set()
-        self._elsewhere = Elsewhere()
+        self._answers = PluginAnswers()
 
     # -- installed kinds
 
@@ -152,7 +152,7 @@ class Manager:
         """The answer of the hook ``tilecore_target`` of ``kind``; the other hooks are not called."""
         return self._loader(kind).target()
 
-    def offers(self) -> Iterator[Offer]:
+    def offers(self) -> Iterator[TargetFacts]:
         """Aliases and language names of the targets of all working packages, the host first, without importing them."""
         for kind in sorted(self.kinds(), key=lambda kind: (kind != HOST_KIND, kind)):
             entry, *others = self.claims(kind)
@@ -162,7 +162,7 @@ class Manager:
                 with contextlib.suppress(PluginError):
                     yield self._loader(kind).target()
                 continue
-            answer = self._told_elsewhere(entry, devices=False)
+            answer = self._ask_plugin(entry, devices=False)
             if not answer.problem:
                 yield answer
 
@@ -207,7 +207,7 @@ class Manager:
             self._resolved.clear()
             self._detected.clear()
             self._warned.clear()
-            self._elsewhere = Elsewhere()
+            self._answers = PluginAnswers()
 
     # -- internals
 
@@ -271,13 +271,13 @@ class Manager:
         loader = self._loaders.get(entry)
         return loader is not None and loader.tried
 
-    def _told_elsewhere(self, entry: Entry, *, devices: bool) -> Told:
+    def _ask_plugin(self, entry: Entry, *, devices: bool) -> PluginAnswer:
         """The answer of a plugin from a separate process. All other plugins without an answer are asked in parallel."""
-        answer = self._elsewhere.get(entry, devices)
+        answer = self._answers.get(entry, devices)
         if answer is None:
             single = [entries[0] for entries in self._entries().values() if len(entries) == 1]
             apart = [other for other in single if not self._is_here(other)]
-            answer = self._elsewhere.ask(apart, devices, lambda other: self._loader(other.kind).target())[entry]
+            answer = self._answers.ask(apart, devices, lambda other: self._loader(other.kind).target())[entry]
         return answer
 
     def _resolve_variable(self, chosen: str) -> tuple[Backend, Target]:
@@ -293,7 +293,7 @@ class Manager:
             loader = self._loader(kind)
             if self._is_here(entry):
                 return self._is_present(entry, loader)
-            answer = self._told_elsewhere(entry, devices=True)
+            answer = self._ask_plugin(entry, devices=True)
             if answer.problem:
                 self._pass_over(entry, answer.problem)
                 return False

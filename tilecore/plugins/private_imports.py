@@ -1,4 +1,4 @@
-"""Finds what a backend's package imports of the core although it is private (``tilecore.contract.library``)."""
+"""Finds the private names of the core that a backend's package imports (``tilecore.contract.library``)."""
 
 from __future__ import annotations
 

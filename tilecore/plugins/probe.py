@@ -103,7 +103,7 @@ def _whole(kind: str) -> Facts:
 
 
 def _private_imports(module: str) -> list[PrivateImport]:
-    """What the package of a plugin imports of the core although it is private; nothing for the core's own backend."""
+    """The private names of the core that a plugin's package imports; none for the core's own backend."""
     package = module.partition(":")[0].partition(".")[0]
     folders = [] if package == CORE else list(getattr(sys.modules.get(package), "__path__", ()))
     return [entry for folder in folders for entry in private_imports(Path(folder))]

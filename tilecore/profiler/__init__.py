@@ -1,4 +1,4 @@
-"""Timing and checking kernels: ``do_bench``, ``Profiler`` and the inputs that they make.
+"""Times and checks kernels: ``do_bench``, ``Profiler`` and the inputs that they make.
 
 Importing it imports neither numpy nor torch.
 """

@@ -1,4 +1,4 @@
-"""Tensors of torch and numpy as numpy arrays, and copies of them."""
+"""Converts tensors of torch and numpy to numpy arrays, and copies tensors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_numpy(value: Any, name: str = "a tensor") -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A tensor of its own with the same values, strides and device; other values as they are."""
+    """A copy of a tensor with the same values, strides and device; other values are returned unchanged."""
     if is_torch(value):
         import torch
 
@@ -66,7 +66,7 @@ def _copied_array(numpy: Any, value: Any) -> Any:
 
 
 def listed(outputs: Any) -> list[Any]:
-    """What a program returned, as a list: of nothing, one tensor, or several."""
+    """The results of a program as a list of none, one or several tensors."""
     if outputs is None:
         return []
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

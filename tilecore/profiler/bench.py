@@ -1,4 +1,4 @@
-"""do_bench: how long a function takes."""
+"""Measures the time of a function (``do_bench``)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def do_bench(
 
 @dataclass(frozen=True)
 class _Measured:
-    """times: milliseconds a call, one for each measurement. wall: milliseconds for everything."""
+    """times: milliseconds of a call, for each measurement. wall: milliseconds in all."""
 
     times: list[float]
     wall: float

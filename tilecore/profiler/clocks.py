@@ -1,4 +1,4 @@
-"""Which clock times a function: the one of the kernel that it calls, of torch's accelerator, or the host's."""
+"""Chooses the clock that times a function: that of the kernel that it calls, of torch's accelerator, or the host's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing tensors, and reports of where they differ."""
+"""Compares tensors, and reports where they differ."""
 
 from __future__ import annotations
 
@@ -114,15 +114,15 @@ def assert_close(
     expected: Any,
     tolerance: Tolerance,
     max_mismatched_ratio: float = 0.0,
-    what: str = "the result",
+    subject: str = "the result",
     base_name: str = "actual",
     ref_name: str = "expected",
 ) -> Comparison:
     """Raises AssertionError with a report unless the shapes agree and all but the allowed part of the elements do."""
     shapes = tuple(getattr(actual, "shape", ())), tuple(getattr(expected, "shape", ()))
     if shapes[0] != shapes[1]:
-        raise AssertionError(f"{what} has shape {shapes[0]}, expected {shapes[1]}")
+        raise AssertionError(f"{subject} has shape {shapes[0]}, expected {shapes[1]}")
     mismatch = compare(actual, expected, tolerance)
     if not mismatch.within(max_mismatched_ratio):
-        raise AssertionError(f"{what}: {mismatch.report(max_mismatched_ratio, base_name, ref_name)}")
+        raise AssertionError(f"{subject}: {mismatch.report(max_mismatched_ratio, base_name, ref_name)}")
     return mismatch

@@ -1,4 +1,4 @@
-"""Emptying caches between measurements, so that every one finds its data in memory."""
+"""Empties caches between measurements, so that every measurement reads its data from memory."""
 
 from __future__ import annotations
 

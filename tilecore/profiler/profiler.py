@@ -1,4 +1,4 @@
-"""Profiler: runs, checks and times one kernel on inputs that it makes."""
+"""Defines Profiler, which runs, checks and times one kernel on inputs that it makes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Profiler:
 
     @property
     def func(self) -> Callable[..., Any]:
-        """What is run: the kernel, or what with_default_adapter was given."""
+        """The function that is run: the kernel, or the function passed to with_default_adapter."""
         return self.adapter
 
     def with_default_adapter(self, adapter: Callable[..., Any]) -> Profiler:
@@ -67,7 +67,7 @@ class Profiler:
         return [p for i, p in enumerate(self.kernel.artifact.params) if with_output or i not in self.result_idx]
 
     def _get_inputs(self, with_output: bool = False, dynamic_symbolic_constraints: Constraints = None) -> list[Any]:
-        """The arguments of a call, made up; with_output: of all parameters."""
+        """Generated arguments of a call. with_output: for all parameters, outputs too."""
         sizes = known_sizes(self.kernel.artifact, dynamic_symbolic_constraints)
         adapter, index = self.kernel.execution, self.device_index
         return [supply(p, adapter, sizes, self.supply_type, index) for p in self._get_params(with_output)]
@@ -138,8 +138,8 @@ class Profiler:
         for number in range(repeat):
             again = outputs_of(artifact, run(self.func, inputs, self._synchronize))
             for (name, value), (_, expected) in zip(again, first, strict=True):
-                what = f"{artifact.name}: {name} of run {number + 2}"
-                assert_close(value, expected, Tolerance(1e-5, 1e-8), what=what)
+                subject = f"{artifact.name}: {name} of run {number + 2}"
+                assert_close(value, expected, Tolerance(1e-5, 1e-8), subject=subject)
 
     def do_bench(
         self,
@@ -178,7 +178,7 @@ class Profiler:
         )  # fmt: skip
 
     def _most_calls(self, inputs: Sequence[Any]) -> int | None:
-        """How often the adapter's simulator should be asked to run the kernel; None: as often as wanted."""
+        """The largest number of calls that the adapter's simulator should run; None for no limit."""
         limit = self.kernel.execution.largest_run()
         return None if limit is None else max(1, limit // max(operations(self.kernel, inputs), 1))
 

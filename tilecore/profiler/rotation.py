@@ -1,4 +1,4 @@
-"""Calls that find their data in memory: every one works on another copy of the inputs.
+"""Makes calls read their data from memory, not from caches: every call works on another copy of the inputs.
 
 On the host this is better than emptying the caches, which takes the code away too: a call that takes 6 us took 50 to
 80 us after that, as measured.
@@ -24,5 +24,5 @@ def rotating(program: Callable[..., Any], inputs: Sequence[Any], mebibytes: int 
     size = max(1, sum(int(getattr(value, "nbytes", 0)) for value in inputs))
     count = min(-(-flush_size(mebibytes) // size), MOST_COPIES)
     sets = [list(inputs)] + [[copied(value) for value in inputs] for _ in range(count - 1)]
-    turn = itertools.cycle(sets)
-    return lambda: program(*next(turn))
+    rotation = itertools.cycle(sets)
+    return lambda: program(*next(rotation))

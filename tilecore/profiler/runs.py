@@ -1,4 +1,4 @@
-"""Running a kernel and a reference program on the same inputs, and what is to be compared of each."""
+"""Runs a kernel and a reference program on the same inputs, and pairs the tensors to compare."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilecore.profiler.compare import Tolerance, assert_close
 
 @dataclass(frozen=True)
 class Run:
-    """What one program made of a copy of the inputs. inputs: that copy, afterwards. returned: its results."""
+    """One run of a program on a copy of the inputs. inputs: the copy after the run. returned: the results."""
 
     inputs: list[Any]
     returned: list[Any]
@@ -22,10 +22,10 @@ class Run:
 
 def run(program: Callable[..., Any], inputs: Sequence[Any], synchronize: Callable[[], None]) -> Run:
     """Run ``program`` on copies of ``inputs``."""
-    own = [copied(value) for value in inputs]
-    returned = listed(program(*own))
+    copies = [copied(value) for value in inputs]
+    returned = listed(program(*copies))
     synchronize()
-    return Run(own, returned)
+    return Run(copies, returned)
 
 
 def written_inputs(artifact: Artifact) -> list[tuple[int, str]]:
@@ -36,14 +36,14 @@ def written_inputs(artifact: Artifact) -> list[tuple[int, str]]:
 
 
 def outputs_of(artifact: Artifact, run: Run) -> list[tuple[str, Any]]:
-    """Everything that a run of the kernel gave: what it returned, then what it wrote in place, with names."""
+    """The outputs of a run with their names: returned tensors, then the arguments that it wrote in place."""
     names = [artifact.params[index].name for index in artifact.out_idx]
     returned = list(zip(names, run.returned, strict=True))
     return returned + [(name, run.inputs[position]) for position, name in written_inputs(artifact)]
 
 
 def pairs(artifact: Artifact, kernel: Run, reference: Run, inputs: Sequence[Any]) -> list[tuple[str, Any, Any]]:
-    """What to compare: (name, of the kernel, of the reference).
+    """The tensors to compare: (name, the kernel's, the reference's).
 
     The reference returns the kernel's outputs, or those and everything that the kernel writes in place, or writes in
     place as the kernel does. Arguments that only the kernel writes, such as scratch memory, are not compared.
@@ -82,4 +82,4 @@ def _same_bits(left: Any, right: Any) -> bool:
 def check(artifact: Artifact, compared: Sequence[tuple[str, Any, Any]], tolerance: Tolerance, ratio: float) -> None:
     """Raises AssertionError, naming kernel and output, unless all pairs are close but for a part of ``ratio``."""
     for name, value, expected in compared:
-        assert_close(value, expected, tolerance, ratio, what=f"{artifact.name}: {name}")
+        assert_close(value, expected, tolerance, ratio, subject=f"{artifact.name}: {name}")

@@ -1,4 +1,4 @@
-"""Tensors to run a kernel on: their sizes, and values of a chosen kind."""
+"""Makes tensors to run a kernel on, with values of a chosen kind."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class TensorSupplyType(Enum):
 
 def known_sizes(artifact: Artifact, constraints: Mapping[str, int] | None) -> dict[str, int]:
     """The values of the kernel's symbols; raises ArgumentError when some are not given."""
-    wanted = [symbol.name for symbol in artifact.symbols]
+    required = [symbol.name for symbol in artifact.symbols]
     sizes = {str(getattr(name, "name", name)): int(value) for name, value in (constraints or {}).items()}
     scalars = [p.name for p in artifact.params if isinstance(p, ScalarParam)]
-    missing = [name for name in wanted if name not in sizes]
-    unknown = [name for name in sizes if name not in wanted and name not in scalars]
+    missing = [name for name in required if name not in sizes]
+    unknown = [name for name in sizes if name not in required and name not in scalars]
     if missing or unknown:
-        example = ", ".join(f'"{name}": 1024' for name in missing or wanted)
+        example = ", ".join(f'"{name}": 1024' for name in missing or required)
         raise ArgumentError(
             f"{artifact.name}: its sizes {', '.join(missing)} are known only at a call"
             if missing
@@ -146,7 +146,7 @@ def fill(tensor: Any, param: TensorParam, kind: TensorSupplyType) -> None:
 
 
 def _range(facts: Facts) -> tuple[int, int]:
-    """Of the small whole numbers: the least, and one past the greatest."""
+    """The range of the small integers: the least, and one past the greatest."""
     if facts.kind == "bool":
         return 0, 2
     return (0, 3) if facts.kind == "uint" else (-2, 3)

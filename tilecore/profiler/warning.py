@@ -1,4 +1,4 @@
-"""Warnings of the profiler: what a time does not say."""
+"""Defines the warnings of the profiler about misleading times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 
 
 class ProfilerWarning(UserWarning):
-    """A time was measured that does not mean what a reader would take it for."""
+    """A measured time does not mean what a reader would expect."""
 
 
 def warn_of_simulator(name: str, stacklevel: int) -> None:

@@ -52,7 +52,7 @@ def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentE
 
 
 def wrong_output(
-    plan: CallPlan, declared: TensorParam, adapter: KernelAdapter, found: str, shape: tuple[int, ...] | None = None
+    plan: CallPlan, declared: TensorParam, adapter: KernelAdapter, actual: str, shape: tuple[int, ...] | None = None
 ) -> PluginError:
     """The execution backend allocated a tensor that does not fit the parameter."""
     origin: Origin | None = getattr(adapter, "origin", None)  # set by the guard around a plugin's adapter
@@ -61,7 +61,7 @@ def wrong_output(
     )
     return PluginError(
         message if origin is None else f"{title(origin)}: {message}",
-        found=found,
+        found=actual,
         expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared) if shape is None else shape}",
         hint=None if origin is None else remedy(origin),
     )
@@ -80,63 +80,63 @@ def unreadable(plan: CallPlan, declared: TensorParam, error: UnreadableTensor) -
     return ArgumentError(f"{plan.name}(): {declared.name} cannot be used: {error.reason}", hint=error.hint)
 
 
-def dtype(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+def dtype(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} has the wrong dtype",
-        found=found.dtype_name,
+        found=view.dtype_name,
         expected=storage_text(declared),
-        hint=_dtype_hint(declared, found),
+        hint=_dtype_hint(declared, view),
     )
 
 
-def _dtype_hint(declared: TensorParam, found: TensorView) -> str:
+def _dtype_hint(declared: TensorParam, view: TensorView) -> str:
     if declared.packed > 1:
         return (
             f"{declared.dtype} is passed packed: {declared.packed} elements of the last axis in one element of "
             f"{storage_text(declared)}, the element of even index in the low bits"
         )
     name = declared.dtype
-    if found.library == "torch":
+    if view.library == "torch":
         return f"{declared.name}.to(torch.{FACTS[name].torch})"
-    if found.library == "numpy":
+    if view.library == "numpy":
         module = "ml_dtypes" if FACTS[name].in_ml_dtypes else "numpy"
         return f"{declared.name}.astype({module}.{FACTS[name].numpy})"
     return f"convert {declared.name} to {name}"
 
 
-def rank(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
-    have, want = len(found.shape), len(declared.shape)
+def rank(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
+    have, want = len(view.shape), len(declared.shape)
     return ArgumentError(
         f"{plan.name}(): {declared.name} has {have} {'axis' if have == 1 else 'axes'}, {want} expected",
-        found=f"shape {tuple_text(found.shape)}",
+        found=f"shape {tuple_text(view.shape)}",
         expected=shape_text(declared),
     )
 
 
-def packed_stride(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+def packed_stride(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): the last axis of {declared.name} is not contiguous",
-        found=f"strides {tuple_text(found.strides)}",
+        found=f"strides {tuple_text(view.strides)}",
         expected=f"1 for the last axis, since {declared.dtype} elements are packed along it",
-        hint=_contiguous_hint(declared, found),
+        hint=_contiguous_hint(declared, view),
     )
 
 
-def device(plan: CallPlan, name: str, found: TensorView, expected: str) -> ArgumentError:
-    hint = f'{name}.to("{expected}")' if found.library == "torch" else f"copy {name} to {expected}"
+def device(plan: CallPlan, name: str, view: TensorView, expected: str) -> ArgumentError:
+    hint = f'{name}.to("{expected}")' if view.library == "torch" else f"copy {name} to {expected}"
     return ArgumentError(
-        f"{plan.name}(): {name} is on the wrong device", found=found.device_name, expected=expected, hint=hint
+        f"{plan.name}(): {name} is on the wrong device", found=view.device_name, expected=expected, hint=hint
     )
 
 
-def devices_differ(plan: CallPlan, first: str, seen: TensorView, name: str, found: TensorView) -> ArgumentError:
+def devices_differ(plan: CallPlan, first: str, first_view: TensorView, name: str, view: TensorView) -> ArgumentError:
     return ArgumentError(
-        f"{plan.name}(): {first} is on {seen.device_name} but {name} is on {found.device_name}",
+        f"{plan.name}(): {first} is on {first_view.device_name} but {name} is on {view.device_name}",
         expected="all tensors on one device",
     )
 
 
-def read_only(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+def read_only(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} is written by the kernel, but it is read-only",
         hint=f"pass a copy of {declared.name}",
@@ -150,31 +150,31 @@ def no_memory(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     )
 
 
-def alignment(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
-    excess = found.address % declared.align
-    copy = ".clone()" if found.library == "torch" else ".copy()"
+def alignment(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
+    excess = view.address % declared.align
+    copy = ".clone()" if view.library == "torch" else ".copy()"
     return ArgumentError(
         f"{plan.name}(): the data of {declared.name} is not aligned",
-        found=f"address 0x{found.address:x}, {excess} bytes past a multiple of {declared.align}",
+        found=f"address 0x{view.address:x}, {excess} bytes past a multiple of {declared.align}",
         expected=f"a multiple of {declared.align} bytes",
         hint=f"pass {declared.name}{copy} instead of a view that starts inside another tensor",
     )
 
 
-def not_contiguous(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+def not_contiguous(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} is not contiguous",
-        found=f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}",
-        expected=f"strides {tuple_text(contiguous_strides(found.shape))}",
-        hint=f"{_contiguous_hint(declared, found)} or declare T.StridedTensor",
+        found=f"strides {tuple_text(view.strides)} for shape {tuple_text(view.shape)}",
+        expected=f"strides {tuple_text(contiguous_strides(view.shape))}",
+        hint=f"{_contiguous_hint(declared, view)} or declare T.StridedTensor",
     )
 
 
-def self_overlap(plan: CallPlan, declared: TensorParam, found: TensorView, axis: int) -> ArgumentError:
+def self_overlap(plan: CallPlan, declared: TensorParam, view: TensorView, axis: int) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} is written by the kernel, but its elements along axis {axis} share memory",
-        found=f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}",
-        hint=f"pass {_contiguous_hint(declared, found)}",
+        found=f"strides {tuple_text(view.strides)} for shape {tuple_text(view.shape)}",
+        hint=f"pass {_contiguous_hint(declared, view)}",
     )
 
 
@@ -215,8 +215,8 @@ def overlapping(plan: CallPlan, written: TensorParam, other: TensorParam, shared
     )
 
 
-def _contiguous_hint(declared: TensorParam, found: TensorView) -> str:
-    if found.library == "numpy":
+def _contiguous_hint(declared: TensorParam, view: TensorView) -> str:
+    if view.library == "numpy":
         return f"numpy.ascontiguousarray({declared.name})"
     return f"{declared.name}.contiguous()"
 

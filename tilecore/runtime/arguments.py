@@ -158,7 +158,7 @@ class Binder:
     def make_outputs(self) -> None:
         """Allocate the outputs: numpy arrays where all arguments are arrays, else with the adapter's ``empty``."""
         arrays = makes_arrays(self.adapter, self.plan.device_type)
-        arrays = arrays and {found.library for found in self.views.values()} == {"numpy"}
+        arrays = arrays and {view.library for view in self.views.values()} == {"numpy"}
         for param in self.plan.outputs:
             declared = self.plan.tensor(param)
             shape = [self.size(d, "the shape of {}", declared.name) for d in declared.shape]
@@ -170,17 +170,17 @@ class Binder:
                 shape[-1] //= declared.packed
             dtype = storage_dtypes(declared)[0]
             if arrays:
-                made = empty_array(tuple(shape), dtype)
+                tensor = empty_array(tuple(shape), dtype)
             else:
-                made = self.adapter.empty(tuple(shape), dtype, self.device_index)
-            self.results.append(made)
-            self._read_output(param, made, tuple(shape))
+                tensor = self.adapter.empty(tuple(shape), dtype, self.device_index)
+            self.results.append(tensor)
+            self._read_output(param, tensor, tuple(shape))
 
-    def _read_output(self, param: int, made: Any, shape: tuple[int, ...]) -> None:
-        """What ``empty`` of the adapter made: that it fits is the adapter's business, not the caller's."""
+    def _read_output(self, param: int, tensor: Any, shape: tuple[int, ...]) -> None:
+        """Read the tensor from the adapter's ``empty``. A wrong one is an error of the adapter, not of the caller."""
         declared = self.plan.tensor(param)
         try:
-            self._read_tensor(param, made)
+            self._read_tensor(param, tensor)
         except ArgumentError as error:
             raise errors.wrong_output(self.plan, declared, self.adapter, error.found or error.message) from error
         if self.views[param].shape != shape:

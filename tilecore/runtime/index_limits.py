@@ -1,4 +1,4 @@
-"""Tensors of devices whose indices have 32 bits: none may reach 2**31 bytes, or elements where several share a byte.
+"""Checks tensor sizes on devices with 32-bit indices: the limit is 2**31 bytes, or elements where several share a byte.
 
 Sizes that are numbers are checked when the kernel is compiled, those of the call here. A plan's grids become negative
 where a tensor is too large, so that the built launcher leaves the call to :func:`~tilecore.runtime.arguments.bind`,

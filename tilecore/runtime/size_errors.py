@@ -70,13 +70,13 @@ def odd_packed_output(plan: CallPlan, declared: TensorParam, shape: Sequence[int
 def shape(
     plan: CallPlan,
     declared: TensorParam,
-    found: TensorView,
+    view: TensorView,
     axis: int,
     size: int,
     expected: int,
     symbols: Mapping[str, int],
 ) -> ArgumentError:
-    have = f"shape {tuple_text(found.shape)}"
+    have = f"shape {tuple_text(view.shape)}"
     if declared.packed > 1:
         have += f", each element of the last axis holding {declared.packed}"
     place = f"{declared.name}.shape[{axis}]"
@@ -86,20 +86,26 @@ def shape(
 def stride(
     plan: CallPlan,
     declared: TensorParam,
-    found: TensorView,
+    view: TensorView,
     axis: int,
     size: int,
     expected: int,
     symbols: Mapping[str, int],
 ) -> ArgumentError:
     assert declared.strides is not None
-    have = f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}"
-    place, wanted = f"{declared.name}.stride[{axis}]", f"strides {sizes_text(declared.strides)}"
-    return _size_error(plan, place, declared.strides[axis], (size, expected), symbols, have, wanted)
+    have = f"strides {tuple_text(view.strides)} for shape {tuple_text(view.shape)}"
+    place, expected_text = f"{declared.name}.stride[{axis}]", f"strides {sizes_text(declared.strides)}"
+    return _size_error(plan, place, declared.strides[axis], (size, expected), symbols, have, expected_text)
 
 
 def _size_error(
-    plan: CallPlan, place: str, dim: Dim, sizes: tuple[int, int], symbols: Mapping[str, int], found: str, wanted: str
+    plan: CallPlan,
+    place: str,
+    dim: Dim,
+    sizes: tuple[int, int],
+    symbols: Mapping[str, int],
+    actual: str,
+    expected_text: str,
 ) -> ArgumentError:
     """The error for a wrong size. sizes: the actual size at ``place``, and the expected one, the value of ``dim``."""
     size, expected = sizes
@@ -111,8 +117,8 @@ def _size_error(
         message = f"{dim.tree} is {expected} from {origin} but {size} from {place}"
     else:
         message = f"{place} is {size}, expected {expression_text(dim)} = {expected}"
-        wanted += where_text(bindings_text(plan, (dim,), symbols))
-    return ArgumentError(f"{plan.name}(): {message}", found=found, expected=wanted)
+        expected_text += where_text(bindings_text(plan, (dim,), symbols))
+    return ArgumentError(f"{plan.name}(): {message}", found=actual, expected=expected_text)
 
 
 def index_range(

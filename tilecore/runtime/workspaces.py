@@ -13,15 +13,15 @@ from tilecore.tensors.views import view
 if TYPE_CHECKING:
     from tilecore.artifact.records import Workspace
 
-_KEPT = 8  # sets of workspaces that a thread keeps, one per device and stream
+_MOST_SETS = 8  # sets of workspaces that a thread keeps, one per device and stream
 _Set = tuple[tuple[int, ...], list[Any]]
 
 
-class _OfThread(threading.local):
-    """The sets of one thread, by device and stream, the least recently made first."""
+class _ThreadSets(threading.local):
+    """The sets of one thread, by device and stream, the oldest first."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[int, int], _Set] = {}
+        self.sets: dict[tuple[int, int], _Set] = {}
 
 
 class Workspaces:
@@ -36,7 +36,7 @@ class Workspaces:
         self._workspaces = workspaces
         self._adapter = adapter
         self._static = all(isinstance(size, int) for w in workspaces for size in w.shape)
-        self._own = _OfThread()
+        self._thread_sets = _ThreadSets()
         self._captures = adapter_captures(adapter)
         self._captured: dict[tuple[int, int, int], _Set] = {}
         self._of_captures: list[_Set] = []  # of sizes that differ from call to call
@@ -48,12 +48,12 @@ class Workspaces:
             return self._for_capture(symbols, device_index, stream, capture)
         if not self._static:
             return self._allocate(symbols, device_index)
-        kept = self._own.kept
-        workspace_set = kept.get((device_index, stream))
+        sets = self._thread_sets.sets
+        workspace_set = sets.get((device_index, stream))
         if workspace_set is None:
-            if len(kept) >= _KEPT:
-                del kept[next(iter(kept))]
-            workspace_set = kept[device_index, stream] = self._allocate(symbols, device_index)
+            if len(sets) >= _MOST_SETS:
+                del sets[next(iter(sets))]
+            workspace_set = sets[device_index, stream] = self._allocate(symbols, device_index)
         return workspace_set
 
     def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:

@@ -1,4 +1,4 @@
-"""Reading DLPack capsules: what ``__dlpack__`` returns, as plain numbers. The capsule keeps the memory alive."""
+"""Reads DLPack capsules, the results of ``__dlpack__``, as plain numbers. The capsule keeps the memory alive."""
 
 from __future__ import annotations
 

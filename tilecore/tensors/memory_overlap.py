@@ -1,4 +1,4 @@
-"""Whether two tensors share memory, or two elements of one."""
+"""Finds out whether two tensors, or two elements of one tensor, share memory."""
 
 from __future__ import annotations
 

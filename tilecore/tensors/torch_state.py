@@ -1,4 +1,4 @@
-"""What torch is doing while a kernel is called: whether it records operations, and what it keeps of tensors.
+"""Reads torch's state when a kernel is called: whether torch records operations, and the version counters of tensors.
 
 A kernel reads and writes memory behind torch's back. Where torch traces, it would record nothing; where it
 differentiates, it would miss a step; and it must hear which tensors were written. Nothing here imports torch.
@@ -44,7 +44,7 @@ def recorder() -> str:
 
 
 def loses_gradient(tensor: Any) -> bool:
-    """Whether torch would expect a step of the derivative for what is computed from this torch tensor now."""
+    """Whether autograd would need a derivative of values that are computed from this torch tensor now."""
     return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
 
 
@@ -102,16 +102,18 @@ _SYMBOLS = {
 
 
 def native_state() -> NativeState | None:
-    """The functions of the torch that is loaded, each tried on tensors first; None where one is missing or answers
-    otherwise than torch does in Python, as another release might. Not while a :func:`recorder` is active."""
+    """The functions of the loaded torch, each checked on tensors first.
+
+    None if a function is missing or its result differs from torch's in Python, as in another release. Must not be
+    called while a :func:`recorder` is active."""
     try:
         with sys.modules["torch"].inference_mode(False):
-            return _tried(_found())
+            return _tried(_read_state())
     except Exception:  # a torch whose inner names differ: the launcher asks in Python, which is slower
         return None
 
 
-def _found() -> NativeState:
+def _read_state() -> NativeState:
     import torch
 
     folder = os.path.join(os.path.dirname(str(torch.__file__)), "lib")
@@ -151,7 +153,7 @@ def _offset_of_handle() -> int:
 
 
 def _tried(state: NativeState) -> NativeState:
-    """``state`` if every function says of tensors and modes what is known of them. Raises ValueError."""
+    """``state`` if every function returns the expected result for known tensors and modes. Raises ValueError."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 

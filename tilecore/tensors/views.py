@@ -1,4 +1,4 @@
-"""Tensors of other libraries: what they look like in memory, and new ones.
+"""Reads the memory layout of other libraries' tensors, and allocates new tensors.
 
 torch tensors, numpy arrays (those of ml_dtypes too) and anything with ``__dlpack__`` are read without a copy.
 Importing this module imports none of those libraries.
@@ -70,7 +70,7 @@ class TensorView:
 
     @property
     def loses_gradient(self) -> bool:
-        """Whether torch expects a derivative of what is computed from it."""
+        """Whether torch needs a derivative of values that are computed from the tensor."""
         return self.library == "torch" and torch_state.loses_gradient(self.tensor)
 
     @property
@@ -224,14 +224,14 @@ def _numpy_view(array: Any) -> TensorView:
 def _dlpack_view(value: Any, stream: Callable[[int], int] | None) -> TensorView:
     try:
         device = _pair(value.__dlpack_device__())
-        asked: dict[str, Any] = {}
+        keywords: dict[str, Any] = {}
         handle = stream(device[1]) if stream is not None and device[0] not in dlpack.HOST_KINDS else 0
         if handle:
-            asked["stream"] = handle
+            keywords["stream"] = handle
         try:
-            capsule = value.__dlpack__(max_version=(dlpack.MAJOR, 0), **asked)
+            capsule = value.__dlpack__(max_version=(dlpack.MAJOR, 0), **keywords)
         except TypeError:  # made before version 1 of the protocol
-            capsule = value.__dlpack__(**asked)
+            capsule = value.__dlpack__(**keywords)
         tensor = dlpack.read_capsule(capsule)
     except Exception as error:
         reason = f"{type(value).__name__}.__dlpack__ failed ({_first_line(error)})"

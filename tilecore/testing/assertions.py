@@ -40,7 +40,7 @@ def torch_assert_close(
         tensor_b,
         Tolerance(rtol, atol, equal_nan),
         max_mismatched_ratio,
-        what=f"{base_name} against {ref_name}",
+        subject=f"{base_name} against {ref_name}",
         base_name=base_name,
         ref_name=ref_name,
     )

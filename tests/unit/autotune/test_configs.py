@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from tilecore.autotune.configs import completed, expand, given, in_words, tunables
+from tilecore.autotune.configs import completed, expand, in_words, set_by_call, tunables
 from tilecore.errors import AutotuneError
 
 
@@ -52,14 +52,14 @@ def test_functions_get_the_arguments_that_they_name():
     assert expand(lambda: [{"block": 4}], SIGNATURE, (1, 2)) == [{"block": 4}]
     assert expand(lambda **all: [{"block": all["M"]}], SIGNATURE, (7, 2)) == [{"block": 7}]
     assert expand(lambda M, extra=5: [{"block": extra}], SIGNATURE, (7, 2)) == [{"block": 5}]
-    with pytest.raises(AutotuneError, match=r"wants K(.|\n)*some of M, N"):
+    with pytest.raises(AutotuneError, match=r"needs K(.|\n)*some of M, N"):
         expand(lambda K: [], SIGNATURE, (1, 2))
 
 
 def test_what_the_call_sets_stays():
     configs = {"block": [1, 2], "stages": [3, 4]}
     assert expand(configs, SIGNATURE, (8, 8), {"block": 9}) == [{"block": 9, "stages": s} for s in (3, 4)]
-    assert given(("block", "stages"), SIGNATURE, (8, 8, 9), {"stages": None}) == {"block": 9}
+    assert set_by_call(("block", "stages"), SIGNATURE, (8, 8, 9), {"stages": None}) == {"block": 9}
     assert completed(SIGNATURE, (8, 8, None), {}, {"block": 2}) == {"M": 8, "N": 8, "block": 2}
 
 
@@ -87,5 +87,5 @@ def test_what_does_not_fit_is_refused(configs, message):
 
 
 def test_parameters_without_names():
-    with pytest.raises(AutotuneError, match="cannot be given by name"):
+    with pytest.raises(AutotuneError, match="cannot be passed by name"):
         completed(inspect.signature(lambda *sizes, block: None), (1, 2), {}, {"block": 3})

@@ -288,7 +288,7 @@ def test_an_unreadable_place_is_a_miss_with_one_warning(cache):
         assert cache.get(key) is None
         assert cache.get(key) is None
     assert len(texts) == 1
-    assert "no file" in texts[0]
+    assert "not a file" in texts[0]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs symbolic links and modes")
@@ -302,7 +302,7 @@ def test_links_and_files_that_others_could_write_are_not_followed(cache, tmp_pat
     os.chmod(path, 0o600)
     os.rename(path, tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere", path)
-    with pytest.warns(CacheWarning, match="no file"):
+    with pytest.warns(CacheWarning, match="not a file"):
         assert cache.get(key) is None
     assert (tmp_path / "elsewhere").exists(), "the link is set aside, not what it names"
 

@@ -79,7 +79,7 @@ def test_an_entry_that_is_no_file(cache, plant):
     with recorded() as texts:
         assert cache.get(key) is None
     assert len(texts) == 1
-    assert "no file" in texts[0]
+    assert "not a file" in texts[0]
     assert cache.put(key, artifact_of(key))
     assert cache.get(key) == artifact_of(key)
     assert len(os.listdir(Layout(cache.path).quarantine)) == 1

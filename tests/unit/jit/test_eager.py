@@ -245,7 +245,7 @@ def test_outputs_that_are_not_returned_or_not_made():
     x = np.ones(4, np.float32)
     with pytest.raises(LanguageError, match=r"makes an output with T\.empty that it does not return"):
         forgotten(x)
-    with pytest.raises(LanguageError, match="returns what is not an output"):
+    with pytest.raises(LanguageError, match="returns a value that is not an output"):
         given_back(x)
 
 

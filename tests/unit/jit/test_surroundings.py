@@ -185,9 +185,9 @@ from tilecore.jit.surroundings import Surroundings
 def check(change):
     around = Surroundings(here.reads)
     before = around.now()
-    assert before is not None and around.now() == before and around._known[1].holds()
+    assert before is not None and around.now() == before and around._state[1].holds()
     change()
-    assert not around._known[1].holds(), "not noticed"
+    assert not around._state[1].holds(), "not noticed"
     assert around.now() not in (None, before), "the same, or not known"
     assert around.now() == Surroundings(here.reads).now(), "another digest for the same state"
 
@@ -215,9 +215,9 @@ def test_everything_that_is_read_counts():
 def test_nothing_is_described_again_while_nothing_changes(monkeypatch):
     around = Surroundings(reads)
     first = around.now()
-    known = around._known
+    known = around._state
     assert around.now() == first
-    assert around._known is known
+    assert around._state is known
     monkeypatch.setattr(HERE, "SCALE", 5)
     assert around.now() != first
     monkeypatch.undo()

@@ -43,7 +43,7 @@ def test_the_report_says_how_many_where_and_how_much():
     b = a.copy()
     b[3:9] = 0.5
     with pytest.raises(AssertionError) as caught:
-        assert_close(a, b, EXACT, 0.1, what="main: C")
+        assert_close(a, b, EXACT, 0.1, subject="main: C")
     assert str(caught.value).splitlines() == [
         "main: C: 6 of 10 elements differ (60 %, 10 % allowed)",
         "greatest difference: 0.5 at (3,), relative 1",

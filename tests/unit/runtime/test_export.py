@@ -96,7 +96,7 @@ def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(CacheError, match="pipe is no exported kernel"):
+    with pytest.raises(CacheError, match="pipe is not an exported kernel"):
         tilecore.load_kernel(tmp_path / "pipe")
 
 

@@ -1,4 +1,4 @@
-"""What the source key of a kernel is made of.
+"""Describes the source and state of functions for the source keys of kernels.
 
 text         a function's definition, verbatim, and its bytecode
 scopes       which names are bound where

@@ -1,4 +1,4 @@
-"""Arrays and tensors that a function reads while its kernel is built, by what is in them."""
+"""Describes arrays and tensors that a function reads while its kernel is built, by their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes and their instances as plain parts: what a description of them has to cover."""
+"""Splits classes and their instances into the plain parts that a description covers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def class_parts(cls: type) -> list[Any]:
         raise NotUnderstoodError(f"class {cls.__qualname__} has a metaclass")
     if not _is_written_in_python(cls):
         raise NotUnderstoodError(f"class {cls.__qualname__} is not written in Python")
-    own = vars(cls)
+    attributes = vars(cls)
     parts: list[Any] = [[base for base in cls.__bases__ if base is not object]]
-    if "__dataclass_fields__" in own:
-        parts.append(repr(own["__dataclass_params__"]))
-        for field in own["__dataclass_fields__"].values():
+    if "__dataclass_fields__" in attributes:
+        parts.append(repr(attributes["__dataclass_params__"]))
+        for field in attributes["__dataclass_fields__"].values():
             default = "missing" if field.default is dataclasses.MISSING else ("default", field.default)
             factory = "missing" if field.default_factory is dataclasses.MISSING else ("factory", field.default_factory)
             facts = (field.name, default, factory, field.init, field.repr, field.compare, field.hash, field.kw_only)
@@ -82,16 +82,16 @@ def instance_state(value: Any) -> Any:
 
 def instance_parts(value: Any) -> list[Any]:
     """The objects that :func:`instance_state` reads: the class, slots, and the names and values of the rest."""
-    found: list[Any] = [type(value)]
+    parts: list[Any] = [type(value)]
     for base in type(value).__mro__:
         for slot in vars(base).values():
             if isinstance(slot, types.MemberDescriptorType):
                 try:
-                    found.append(slot.__get__(value))
+                    parts.append(slot.__get__(value))
                 except AttributeError:
-                    found.append(_ABSENT)
+                    parts.append(_ABSENT)
     state = getattr(value, "__dict__", {})
-    return [*found, *state.keys(), *state.values()]
+    return [*parts, *state.keys(), *state.values()]
 
 
 def static_attribute(value: Any, name: str) -> tuple[Any] | None:
@@ -103,42 +103,42 @@ def static_attribute(value: Any, name: str) -> tuple[Any] | None:
     if is_class and issubclass(cls, enum.Enum):
         member = cls._member_map_.get(name)
         return None if member is None else (member,)
-    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _ABSENT)
+    attribute = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _ABSENT)
     if not is_class:
         if cls.__getattribute__ is not object.__getattribute__ or hasattr(cls, "__getattr__"):
             return None
-        if isinstance(found, types.MemberDescriptorType):
+        if isinstance(attribute, types.MemberDescriptorType):
             return (getattr(value, name),) if hasattr(value, name) else None
-        if hasattr(type(found), "__set__"):
+        if hasattr(type(attribute), "__set__"):
             return None
         state = getattr(value, "__dict__", None)
         if type(state) is dict and name in state:
             return (state[name],)
-    if found is _ABSENT or hasattr(type(found), "__get__"):
+    if attribute is _ABSENT or hasattr(type(attribute), "__get__"):
         return None
-    return (found,)
+    return (attribute,)
 
 
 _ABSENT = object()
 
 
 def _added_state(member: enum.Enum) -> list[Any]:
-    made = ("_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_")
-    return [(name, value) for name, value in sorted(vars(member).items()) if name not in made]
+    standard_names = ("_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_")
+    return [(name, value) for name, value in sorted(vars(member).items()) if name not in standard_names]
 
 
 def _contents(cls: type) -> list[Any]:
-    own = vars(cls)
-    is_dataclass = "__dataclass_fields__" in own
-    is_namedtuple = tuple in cls.__bases__ and "_fields" in own
+    attributes = vars(cls)
+    is_dataclass = "__dataclass_fields__" in attributes
+    is_namedtuple = tuple in cls.__bases__ and "_fields" in attributes
     contents = []
-    for name in sorted(own):
-        value = own[name]
+    for name in sorted(attributes):
+        value = attributes[name]
         if name in _BOOKKEEPING or (is_namedtuple and name in _MADE_FOR_NAMEDTUPLES and not _is_users(value)):
             continue
         if is_dataclass and isinstance(value, types.FunctionType) and not _is_users(value):
             continue  # made by the decorator from the fields
-        if is_namedtuple and name in own["_fields"]:
+        if is_namedtuple and name in attributes["_fields"]:
             continue
         contents.append((name, value))
     return contents
@@ -150,8 +150,15 @@ def _is_users(value: Any) -> bool:
     if not isinstance(function, types.FunctionType):
         return False
     home = function.__globals__.get("__name__", "")
-    made = function.__code__.co_filename.startswith("<string>") or home.startswith("namedtuple_")
-    return not made and home not in ("dataclasses", "collections", "enum", "reprlib", "typing", "_collections_abc")
+    is_generated = function.__code__.co_filename.startswith("<string>") or home.startswith("namedtuple_")
+    return not is_generated and home not in (
+        "dataclasses",
+        "collections",
+        "enum",
+        "reprlib",
+        "typing",
+        "_collections_abc",
+    )
 
 
 def _is_written_in_python(cls: type) -> bool:
@@ -159,7 +166,7 @@ def _is_written_in_python(cls: type) -> bool:
         return True
     if cls is tuple:
         return False
-    own = vars(cls).values()
-    return not any(isinstance(value, _C_SLOTS) for value in own) and not isinstance(
+    members = vars(cls).values()
+    return not any(isinstance(value, _C_SLOTS) for value in members) and not isinstance(
         vars(cls).get("__new__"), types.BuiltinFunctionType
     )

@@ -1,4 +1,4 @@
-"""What is known of a function's definition: a digest of source and code, and its reads.
+"""Analyses a function's definition: a digest of its source and code, and the names that it reads.
 
 It follows from the text and the bytecode alone, so it is worked out once per code object, and kept in the cache on
 disk: parsing is most of what the source key of a kernel costs in a fresh process.
@@ -69,39 +69,39 @@ def analyse(function: FunctionType, notes: Callable[[], Notes]) -> Definition:
     Raises NotUnderstoodError, the same again for the same code.
     """
     code = function.__code__
-    known = _remembered.get(id(code))
-    if known is None:
+    remembered = _remembered.get(id(code))
+    if remembered is None:
         if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
         try:
-            found: Definition | NotUnderstoodError = _analyse(function, notes())
+            outcome: Definition | NotUnderstoodError = _analyse(function, notes())
         except NotUnderstoodError as error:
-            found = NotUnderstoodError(*error.args)
-        known = _remembered[id(code)] = (code, found)
-    if isinstance(known[1], NotUnderstoodError):
-        raise NotUnderstoodError(*known[1].args)
-    return known[1]
+            outcome = NotUnderstoodError(*error.args)
+        remembered = _remembered[id(code)] = (code, outcome)
+    if isinstance(remembered[1], NotUnderstoodError):
+        raise NotUnderstoodError(*remembered[1].args)
+    return remembered[1]
 
 
 def _analyse(function: FunctionType, notes: Notes) -> Definition:
     code = function.__code__
     lines = source_lines(function)
     if code.co_name == "<lambda>":
-        found = parse_lambda(lines, code)
-        if found is not None:
-            return _study(found[1], _digest(found[0], code), code.co_name)  # a lambda asserts nothing
+        parsed = parse_lambda(lines, code)
+        if parsed is not None:
+            return _study(parsed[1], _digest(parsed[0], code), code.co_name)  # a lambda asserts nothing
     else:
         for text in definition_texts(lines, code):
             digest = _digest(text, code)
             tells_places = "assert" in text
-            known = _recall(digest, notes)
-            if known is not None:
-                return replace(known, tells_places=tells_places)
+            definition = _recall(digest, notes)
+            if definition is not None:
+                return replace(definition, tells_places=tells_places)
             node = parse_definition(text, code)
             if node is not None:
-                known = _study(node, digest, code.co_name)
-                _record(known, notes)
-                return replace(known, tells_places=tells_places)
+                definition = _study(node, digest, code.co_name)
+                _record(definition, notes)
+                return replace(definition, tells_places=tells_places)
     raise NotUnderstoodError(f"the source of {code.co_name} is missing")
 
 

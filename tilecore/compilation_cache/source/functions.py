@@ -1,4 +1,4 @@
-"""A function as it stands: its source, its state, and the present values of everything that it reads."""
+"""Describes a function: its source, its state, and the present values of everything that it reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def describe_function(describer: Describer, function: FunctionType, *, signature
 
 
 def describe_decorated(describer: Describer, value: Any, wrapped: FunctionType) -> None:
-    """What a decorator of tilecore made of a function: a macro, a kernel.
+    """Describe the object that a decorator of tilecore made from a function: a macro or a kernel.
 
     Its public attributes are described beside the function. A private one that is set may have been made from the
     function before something that it reads changed, and so may have what went into the decorator.
@@ -61,7 +61,7 @@ def describe_decorated(describer: Describer, value: Any, wrapped: FunctionType) 
     describer.tag(b"W", f"{kind.__module__}.{kind.__qualname__}")
     state = {n: v for n, v in vars(value).items() if not n.startswith("__") and v is not wrapped}
     describer.watch.mapping(vars(value))
-    if any(name.startswith("_") and held is not None for name, held in state.items()):
+    if any(name.startswith("_") and attribute is not None for name, attribute in state.items()):
         raise NotUnderstoodError(f"{wrapped.__name__} has been built already")
     describer.mapping(state)
     for read in definition.decorators:
@@ -80,9 +80,9 @@ def _annotations(describer: Describer, function: FunctionType, definition: Defin
         return ()
     if "<locals>" in function.__qualname__:
         # what the body reads as a global is none of the enclosing function's locals
-        known = {*function.__code__.co_freevars, *(read.name for read in definition.body)}
+        outer_names = {*function.__code__.co_freevars, *(read.name for read in definition.body)}
         for read in definition.signature:
-            if read.name not in known:
+            if read.name not in outer_names:
                 raise NotUnderstoodError(f"{read.name} in an annotation may be a local of the caller")
     return definition.signature
 
@@ -106,10 +106,10 @@ def _read(describer: Describer, function: FunctionType, cells: dict[str, CellTyp
 
 def _builtin(describer: Describer, function: FunctionType, name: str) -> None:
     scope = function.__globals__.get("__builtins__", {})
-    own = scope if isinstance(scope, dict) else vars(scope)
+    namespace = scope if isinstance(scope, dict) else vars(scope)
     describer.watch.entry(function.__globals__, name)
-    describer.watch.entry(own, name)
-    value = own.get(name, _MISSING)
+    describer.watch.entry(namespace, name)
+    value = namespace.get(name, _MISSING)
     if value is _MISSING and describer.in_process:
         describer.tag(b"BM", name)  # no such name, and that is watched: perhaps what reads it is not run
         return
@@ -147,43 +147,43 @@ def _chain(describer: Describer, value: Any, attributes: tuple[str, ...], order_
 
 def _of_module(describer: Describer, module: ModuleType, name: str, rest: tuple[str, ...]) -> Any:
     """The attribute, to go on with; or _MISSING when it has been described, rest of the chain included."""
-    own = module.__name__
+    module_name = module.__name__
     if any(name in vars(kind) for kind in type(module).__mro__[:-2]):  # the module's class computes it
-        raise NotUnderstoodError(f"{own}.{name} is made on demand")
+        raise NotUnderstoodError(f"{module_name}.{name} is made on demand")
     value = vars(module).get(name, _MISSING)
-    policy = trust.policy(own)
+    policy = trust.policy(module_name)
     if policy != "pure":  # whose names mean what they mean, and are loaded when they are first used
         describer.watch.entry(vars(module), name)
     if value is _MISSING:
-        value = sys.modules.get(f"{own}.{name}", _MISSING)
-        describer.watch.entry(sys.modules, f"{own}.{name}")
+        value = sys.modules.get(f"{module_name}.{name}", _MISSING)
+        describer.watch.entry(sys.modules, f"{module_name}.{name}")
     if isinstance(value, ModuleType):
         return value
     if policy == "pure":
         return _of_pure_module(describer, module, name, value, rest)
     if value is _MISSING:
-        raise NotUnderstoodError(f"{own}.{name} is made on demand, or missing")
+        raise NotUnderstoodError(f"{module_name}.{name} is made on demand, or missing")
     if policy == "listed" and trust.is_listed(module, name, value):
-        describer.tag(b"M", ":".join((own, name, *rest, getattr(module, "__version__", ""))))
+        describer.tag(b"M", ":".join((module_name, name, *rest, getattr(module, "__version__", ""))))
         return _MISSING
     if policy != "user" and type(value) not in _PLAIN and foreign_dtype(value) is None:
-        raise NotUnderstoodError(f"{own}.{name} may read something that is not an argument")
+        raise NotUnderstoodError(f"{module_name}.{name} may read something that is not an argument")
     return value
 
 
 def _of_pure_module(describer: Describer, module: ModuleType, name: str, value: Any, rest: tuple[str, ...]) -> Any:
     """As :func:`_of_module`. The name stands for what belongs to the module, whether it has been loaded or not."""
-    own = module.__name__
-    if own == "tilecore" and trust.policy(f"{own}.{name}") == "pure" and rest:
-        own, name, rest = f"{own}.{name}", rest[0], rest[1:]  # a room that is imported on demand
+    module_name = module.__name__
+    if module_name == "tilecore" and trust.policy(f"{module_name}.{name}") == "pure" and rest:
+        module_name, name, rest = f"{module_name}.{name}", rest[0], rest[1:]  # a room that is imported on demand
     home = None if value is _MISSING else trust.home(value)
-    if home is None and not trust.is_pure_name(own, name):
-        raise NotUnderstoodError(f"{own}.{name} may read something that is not an argument")
+    if home is None and not trust.is_pure_name(module_name, name):
+        raise NotUnderstoodError(f"{module_name}.{name} may read something that is not an argument")
     as_declared = value is _MISSING or trust.is_as_declared(module, name, value)
-    if not as_declared and home is None and not _belongs(value, own):
+    if not as_declared and home is None and not _belongs(value, module_name):
         describer.watch.entry(vars(module), name)
         return value
-    place = (own, name) if as_declared else home or (own, name)
+    place = (module_name, name) if as_declared else home or (module_name, name)
     describer.tag(b"M", ":".join((*place, *rest)))
     return _MISSING
 
@@ -212,10 +212,10 @@ def _of_object(describer: Describer, value: Any, name: str) -> Any:
     """
     if not isinstance(value, type) and describer.try_value(value):
         return _MISSING
-    found = static_attribute(value, name)
+    attribute = static_attribute(value, name)
     describer.watch.parts(lambda: static_attribute(value, name) or ())
-    if found is None:
+    if attribute is None:
         describer.value(value)
         return _MISSING
     describer.tag(b"A", name)
-    return found[0]
+    return attribute[0]

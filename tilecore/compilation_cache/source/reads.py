@@ -1,4 +1,4 @@
-"""Which names from outside a function reads: a walk over its syntax tree that knows Python's scopes.
+"""Collects the outside names that a function reads: walks its syntax tree and resolves Python's scopes.
 
 A read is a name with the attributes that follow it (``cfg.BLOCK`` is ``("cfg", ("BLOCK",))``). Names bound inside the
 function, by whatever means, are left out. What cannot be followed statically is a problem, and a function with a
@@ -256,14 +256,14 @@ class Walk:
 
     def result(self, first: int = 0) -> list[Read]:
         """The reads of the scopes from number ``first`` on, in order."""
-        found = {read for scope in self.scopes[first:] for read in scope.outside()}
+        reads = {read for scope in self.scopes[first:] for read in scope.outside()}
         self.problem = self.problem or next((scope.problem for scope in self.scopes if scope.problem), None)
-        return sorted(found, key=lambda read: (read.name, read.attributes, read.order_free, read.module or ""))
+        return sorted(reads, key=lambda read: (read.name, read.attributes, read.order_free, read.module or ""))
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return found + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return parameters + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
 
 
 def _called_name(node: ast.Call) -> str | None:

@@ -1,4 +1,4 @@
-"""Python's scopes: which names are bound where, and which therefore come from outside a function."""
+"""Models Python's scopes: where names are bound, and which names come from outside a function."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ class Scope:
             return []
         if name in self.bound:
             self.problem = f"{name} is both imported and assigned"
-        module, taken = self.imports[name]
-        return [Read(name, (*taken, *attributes), order_free, module)]
+        module, imported = self.imports[name]
+        return [Read(name, (*imported, *attributes), order_free, module)]

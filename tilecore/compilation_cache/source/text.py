@@ -1,4 +1,4 @@
-"""The text of a function's definition, and its bytecode as data.
+"""Reads the text of a function's definition, and its bytecode as data.
 
 A source key takes both: the text is what the front end reads (annotations that Python does not evaluate included),
 the bytecode is what runs when Python calls the function. So a file that was edited after it was loaded cannot give

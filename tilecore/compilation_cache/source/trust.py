@@ -1,4 +1,4 @@
-"""What a source key takes on trust: names whose meaning follows from versions alone, so that a name stands for them.
+"""Lists trusted names: versions alone determine their meaning, so a source key contains only the names.
 
 Everything here is a pure function of its arguments (or only prints). What reads the environment, files, clocks,
 random numbers or addresses must not be in these tables.

@@ -1,4 +1,4 @@
-"""Values that a function reads, described canonically: numbers by value, functions by source, classes by contents.
+"""Describes the values that a function reads canonically: numbers by value, functions by source, classes by contents.
 
 A description is a sequence of self-delimiting byte strings. What can change, and functions and classes, is described
 once and then referred to by number, so cycles end and aliases show.
@@ -47,7 +47,7 @@ class Describer:
         self.watch = Watch()
         self.places: list[str] = []
         self._numbers: dict[int, int] = {}  # id to number of what has been described
-        self._kept: list[Any] = []  # by number; keeps the ids valid
+        self._described: list[Any] = []  # by number; keeps the ids valid
         self._depth = 0
 
     def value(self, value: Any, order_free: bool = False) -> None:
@@ -56,8 +56,8 @@ class Describer:
         if kind in _PLAIN or foreign_dtype(value) is not None:
             self.out.append(encode(value))
             return
-        if self._depth > _DEEPEST or len(self._kept) > MOST_OBJECTS:
-            raise NotUnderstoodError("what it reads is too large")
+        if self._depth > _DEEPEST or len(self._described) > MOST_OBJECTS:
+            raise NotUnderstoodError("the values that it reads are too large")
         self._depth += 1
         try:
             describe = _BY_TYPE.get(kind)
@@ -74,16 +74,16 @@ class Describer:
 
     def try_value(self, value: Any) -> bool:
         """Describe ``value``, or nothing at all; whether it could be done."""
-        length, count, mark = len(self.out), len(self._kept), self.watch.mark()
+        length, count, mark = len(self.out), len(self._described), self.watch.mark()
         try:
             self.value(value)
             return True
         except NotUnderstoodError:
             del self.out[length:]
             self.watch.forget(mark)
-            for kept in self._kept[count:]:
-                del self._numbers[id(kept)]
-            del self._kept[count:]
+            for described in self._described[count:]:
+                del self._numbers[id(described)]
+            del self._described[count:]
             return False
 
     def tag(self, tag: bytes, text: str | bytes = b"") -> None:
@@ -97,8 +97,8 @@ class Describer:
         if number is not None:
             self.tag(b"R", str(number))
             return True
-        self._numbers[id(value)] = len(self._kept)
-        self._kept.append(value)
+        self._numbers[id(value)] = len(self._described)
+        self._described.append(value)
         return False
 
     def mapping(self, value: Mapping[Any, Any]) -> None:
@@ -147,7 +147,7 @@ class Describer:
         if not order_free and len(value) > 1:
             raise NotUnderstoodError("the order of a set differs between processes")
         if not all(type(item) in _PLAIN and item == item for item in value):  # others cannot be sorted for certain
-            raise NotUnderstoodError("a set holds something else than plain values")
+            raise NotUnderstoodError("a set holds values that are not plain")
         if type(value) is set:
             self.watch.parts(lambda: tuple(value))
         self.out.append(b"S" + encode(frozenset(value)))

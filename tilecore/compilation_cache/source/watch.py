@@ -1,4 +1,4 @@
-"""What a description was read from, so that a look at it tells whether it still holds, in a microsecond or two."""
+"""Records where a description was read from, to check in a microsecond or two whether it still holds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Watch:
         del self._facts[facts:]
 
     def holds(self) -> bool:
-        """Whether every place has what it had. False also where reading one of them fails."""
+        """Whether every place still has its value. False also if reading a place fails."""
         for mapping, key, value in self._entries.values():
             if mapping.get(key, ABSENT) is not value:
                 return False

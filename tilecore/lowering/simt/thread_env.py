@@ -16,7 +16,7 @@ class ThreadEnv(PassEnv):
     binding: Binding
 
     def __post_init__(self) -> None:
-        facts = self.facts.own if isinstance(self.facts, FormerFacts) else self.facts
+        facts = self.facts.entries if isinstance(self.facts, FormerFacts) else self.facts
         self.facts = FormerFacts(self.states, facts, {"binding": self.binding})
 
 
