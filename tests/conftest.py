@@ -1,4 +1,4 @@
-"""For all tests: Ctrl-C as in a program that is started by hand; and which of the slowest run in CI.
+"""For all tests: Ctrl-C as in a program that is started by hand; which of the slowest run in CI; caches of kernels.
 
 A shell starts what runs in its background with SIGINT ignored, and so would everything that the tests start.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 import signal
 import threading
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from kernel_caches import private_cache
 
 from tilecore.testing.conformance.parts import Part
 
@@ -32,3 +35,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             half = zlib.crc32(item.name.encode()) >> 11 & 1  # a bit by which both take the same time
             if half != part.number % 2:
                 item.add_marker(pytest.mark.skip(reason="in the other half, which the next commits run"))
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tests of one file share a cache that nothing else uses."""
+    with private_cache(tmp_path_factory.mktemp("cache")):
+        yield
+
+
+@pytest.fixture
+def fresh_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A test begins with empty caches, on disk and in memory, and leaves them empty; the folder of the one on disk."""
+    from tilecore.jit.compile import _kernels
+
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(folder))
+    _kernels.clear()
+    yield folder
+    _kernels.clear()

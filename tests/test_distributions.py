@@ -6,12 +6,11 @@ import importlib.util
 import json
 import re
 import shutil
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from fresh_processes import output_of
 
 from tilecore.scaffold.package import write_package
 
@@ -52,8 +51,7 @@ def built_metadata(project: Path, folder: Path) -> metadata.Distribution:
         if (project / file).exists():
             shutil.copy(project / file, folder)
     code = "from setuptools import build_meta; build_meta.prepare_metadata_for_build_wheel('.')"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0, ended.stderr
+    output_of(code, folder=folder)
     (info,) = folder.glob("*.dist-info")
     return metadata.Distribution.at(info)
 

@@ -98,11 +98,8 @@ RUNS = [(name, words) for name, several in SIZES.items() for words in several]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
+def needs_torch(module_cache):
     pytest.importorskip("torch")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def load(name: str) -> ModuleType:

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from fresh_processes import imported_by, output_of
 
 import tilecore
 
@@ -91,9 +90,7 @@ def test_only_the_door_imports_tvm():
     ["import tilecore", "import tilecore.language as T", "import tilecore.cli; tilecore.cli._parser()"],
 )
 def test_imports_are_light(code):
-    script = f"import sys\n{code}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=180)
-    assert ended.stdout == "[]\n", ended.stderr
+    assert imported_by(code, HEAVY) == []
 
 
 def test_a_name_of_the_language_is_not_hidden_by_the_module_it_comes_from():
@@ -104,8 +101,7 @@ def test_a_name_of_the_language_is_not_hidden_by_the_module_it_comes_from():
         "    importlib.import_module(place.partition(':')[0])\n"
         "print([name for name in T._NAMES if getattr(T, name) is sys.modules.get(f'tilecore.language.{name}')])"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
-    assert ended.stdout == "[]\n", ended.stderr
+    assert output_of(code) == "[]\n"
 
 
 # -- rooms are small, and named after what they do ----------------------------------------------------------------

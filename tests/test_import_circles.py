@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from test_layers import is_for_type_checkers
+from source_modules import is_for_type_checkers, modules_of
 
 import tilecore
 
@@ -17,15 +17,6 @@ PACKAGES = (
     "examples/backends/tile-opencl/tile_opencl",
     "tilecore/backends/cpu",  # of the package that is installed
 )
-
-
-def modules_of(package: Path) -> dict[str, Path]:
-    """The package's files by the names of the modules."""
-    named = {}
-    for path in package.rglob("*.py"):
-        parts = path.relative_to(package.parent).with_suffix("").parts
-        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return named
 
 
 def imports_of(source: str, modules: set[str]) -> set[str]:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from source_modules import is_for_type_checkers, modules_of
 
 import tilecore
 
@@ -40,19 +41,10 @@ STILL_UP = {
 DEEPEST = 12  # modules in the longest chain of imports
 
 
-def is_for_type_checkers(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
 @cache
 def modules() -> dict[str, Path]:
-    named = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if "cases" in parts or "templates" in parts:
-            continue
-        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return named
+    """Those of tilecore; no cases of the conformance kit and no templates."""
+    return {name: path for name, path in modules_of(PACKAGE).items() if not {"cases", "templates"} & {*name.split(".")}}
 
 
 @cache

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from broken_packages import BrokenPackage
@@ -57,6 +58,13 @@ class Site:
             return {**json.loads(ended.stdout), "code": ended.returncode, "stderr": ended.stderr}
         except ValueError:
             pytest.fail(f"tilecore {' '.join(words)} printed no JSON:\n{ended.stdout}\n{ended.stderr}")
+
+    def evaluate(self, code: str, **environment: str) -> Any:
+        """The JSON that ``code`` prints."""
+        imports = "import json, sys\nfrom tilecore.plugins import manager, probe"
+        ended = self.run("-c", f"{imports}\n{code}", **environment)
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
 
     def pip_install(self, source: Path) -> None:
         """Install the package in ``source``, which a build writes into."""

@@ -13,15 +13,9 @@ from tilecore.contract.records import Codegen
 from tilecore.plugins import manager
 from tilecore.testing import null_backend
 
+pytestmark = pytest.mark.usefixtures("fresh_caches")
+
 FUNCTION = "target.build.tilecore_null"
-
-
-@pytest.fixture(autouse=True)
-def no_cached_kernels(monkeypatch, tmp_path):
-    from tilecore.jit.compile import _kernels
-
-    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
-    _kernels.clear()
 
 
 class Simulated(null_backend.NullAdapter):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ import tilecore
 
 PLUGIN = Path(tilecore.__file__).parent / "backends" / "cpu" / "plugin.py"
 pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason="the built-in backend is not part of this checkout")
-
-
-def evaluate(site, code: str):
-    ended = site.run("-c", f"import json, sys\nfrom tilecore.plugins import manager, probe\n{code}")
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
 
 
 def test_it_is_listed_and_works(site):
@@ -28,7 +21,7 @@ def test_it_is_listed_and_works(site):
 
 def test_everything_but_its_lowering_comes_without_tvm_and_torch(site):
     code = "facts = probe.look('cpu', True)\nprint(json.dumps([facts, 'tvm' in sys.modules, 'torch' in sys.modules]))"
-    facts, tvm, torch = evaluate(site, code)
+    facts, tvm, torch = site.evaluate(code)
     assert facts["state"] == "ok", facts
     assert facts["adapters"][0]["present"]
     assert (tvm, torch) == (False, False)
@@ -36,19 +29,19 @@ def test_everything_but_its_lowering_comes_without_tvm_and_torch(site):
 
 def test_its_target_is_whole_and_the_same_in_every_process(site):
     code = "print(json.dumps(str(manager.resolve('cpu')[1])))"
-    assert evaluate(site, code) == evaluate(site, code)
+    assert site.evaluate(code) == site.evaluate(code)
 
 
 def test_it_is_the_default_without_another_device(site):
-    assert evaluate(site, "print(json.dumps(manager.use_default()[0].kind))") == "cpu"
+    assert site.evaluate("print(json.dumps(manager.use_default()[0].kind))") == "cpu"
 
 
 def test_its_lowering_is_a_whole_record(site):
     code = "backend, target = manager.resolve('cpu')\nprint(json.dumps(backend.lowering.family))"
-    assert evaluate(site, code) == "loops"
+    assert site.evaluate(code) == "loops"
 
 
 def test_it_works_beside_broken_packages(site):
     (site.folder / "tile_bad.py").write_text("raise SystemExit('half installed')")
     site.install("tile-bad", "0.1", "bad", "tile_bad")
-    assert evaluate(site, "print(json.dumps(manager.resolve('cpu')[0].package))") == "tilecore"
+    assert site.evaluate("print(json.dumps(manager.resolve('cpu')[0].package))") == "tilecore"

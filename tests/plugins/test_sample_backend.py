@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -20,13 +19,6 @@ def installed(make_site, tmp_path_factory):
     site.pip_install(copy)
     assert list(site.folder.glob("tile_sample-0.3.1.dist-info"))
     return site
-
-
-def evaluate(site, code: str, **environment: str):
-    """The JSON that ``code`` prints."""
-    ended = site.run("-c", f"import json\nfrom tilecore.plugins import manager\n{code}", **environment)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
 
 
 def test_targets_lists_it(installed):
@@ -50,7 +42,7 @@ def test_table_has_a_line_for_it(installed):
 
 def test_listing_kinds_imports_no_plugin(installed):
     code = "import sys\nkinds = manager.kinds()\nprint(json.dumps([kinds, 'tile_sample' in sys.modules]))"
-    kinds, imported = evaluate(installed, code)
+    kinds, imported = installed.evaluate(code)
     assert "sample" in kinds
     assert not imported
 
@@ -60,12 +52,12 @@ def test_using_one_imports_only_that_one(installed):
         "import sys\nmanager.resolve('sample')\n"
         "print(json.dumps([m in sys.modules for m in ('tile_sample', 'tilecore.backends.cpu.plugin', 'tvm', 'torch')]))"
     )
-    assert evaluate(installed, code) == [True, False, False, False]
+    assert installed.evaluate(code) == [True, False, False, False]
 
 
 def test_alias_default_and_detected_attributes(installed):
     code = "print(json.dumps([str(manager.resolve(t)[1]) for t in ('sample', 'sample-wide', 'sample-wide -lanes=1')]))"
-    assert evaluate(installed, code, SAMPLE_DEVICE="s2") == [
+    assert installed.evaluate(code, SAMPLE_DEVICE="s2") == [
         "sample -checked=false -lanes=4 -model=s2",
         "sample -checked=false -lanes=8 -model=s2",
         "sample -checked=false -lanes=1 -model=s2",
@@ -74,8 +66,8 @@ def test_alias_default_and_detected_attributes(installed):
 
 def test_auto_takes_the_device_that_is_there(installed):
     code = "print(json.dumps(manager.resolve('auto')[0].kind))"
-    assert evaluate(installed, code, SAMPLE_DEVICE="s1") == "sample"
-    assert evaluate(installed, code, TILECORE_TARGET="sample-wide") == "sample"
+    assert installed.evaluate(code, SAMPLE_DEVICE="s1") == "sample"
+    assert installed.evaluate(code, TILECORE_TARGET="sample-wide") == "sample"
 
 
 def test_doctor_reports_tools_and_adapters(installed):
@@ -95,4 +87,4 @@ def test_a_broken_neighbour_changes_nothing(installed):
     states = {target["kind"]: target["state"] for target in facts["targets"]}
     assert states["sample"] == "ok"
     assert states["bad"] == "broken"
-    assert evaluate(installed, "print(json.dumps(str(manager.resolve('sample')[1])))").startswith("sample ")
+    assert installed.evaluate("print(json.dumps(str(manager.resolve('sample')[1])))").startswith("sample ")

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fresh_processes import output_of
 
 from tilecore.plugins import manager
 from tilecore.simulate.compilers import find_compiler
@@ -62,5 +63,4 @@ def test_an_undeclared_name_is_noted():
         "proxy = strict.StrictModule(module)\n"
         "print(hasattr(proxy, 'secret'), strict.undeclared)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert ended.stdout == "False ['plugin.secret']\n", ended.stderr
+    assert output_of(code) == "False ['plugin.secret']\n"

@@ -40,12 +40,15 @@ ADD = adder(1)
 
 
 @pytest.fixture(autouse=True)
-def quiet(tmp_path, monkeypatch):
+def no_settings(monkeypatch):
     for name in list(os.environ):
         if name.startswith("TILECORE_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
-    _kernels.clear()
+
+
+@pytest.fixture(autouse=True)
+def own_caches(no_settings, fresh_caches):
+    """Every test begins with empty caches."""
 
 
 def told(capsys, monkeypatch, level, func=ADD, **options):

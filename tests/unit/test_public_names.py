@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from fresh_processes import output_of
 
 import tilecore
 
@@ -62,8 +61,7 @@ def test_import_is_light_and_names_are_lazy():
         "tilecore.Target, tilecore.language\n"
         "print([m for m in sys.modules if m in ('tvm', 'torch', 'numpy')])"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, timeout=60)
-    assert ended.stdout.splitlines() == ["[]", "[]"], ended.stderr
+    assert output_of(code, folder=REPOSITORY).splitlines() == ["[]", "[]"]
 
 
 def test_version_of_a_checkout_is_the_projects():

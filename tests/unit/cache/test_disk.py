@@ -24,11 +24,6 @@ def warnings_are_errors():
         yield
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return DiskCache(tmp_path / "cache")
-
-
 def files_below(folder):
     return [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
 import sys
 import textwrap
 
 import pytest
+from fresh_processes import HEAVY, imported_by, output_of, run_code
 
 from tilecore.compilation_cache.source import definitions
 from tilecore.compilation_cache.source_key import source_key
@@ -51,20 +51,20 @@ MATMUL = """
 """
 
 
-def test_a_factory_has_a_key_and_it_is_a_sha256(load):
-    digest = key(load(MATMUL).matmul, 1, 2, 3)
+def test_a_factory_has_a_key_and_it_is_a_sha256(load_module):
+    digest = key(load_module(MATMUL).matmul, 1, 2, 3)
     assert len(digest) == 64
     assert not digest.strip("0123456789abcdef")
 
 
-def test_the_key_ignores_path_line_numbers_and_module_name(load):
-    first = load(MATMUL).matmul
-    moved = load("# a comment\n\nUNUSED = 3\n\n\n" + textwrap.dedent(MATMUL)).matmul
+def test_the_key_ignores_path_line_numbers_and_module_name(load_module):
+    first = load_module(MATMUL).matmul
+    moved = load_module("# a comment\n\nUNUSED = 3\n\n\n" + textwrap.dedent(MATMUL)).matmul
     assert key(first, 1, 2, 3) == key(moved, 1, 2, 3)
 
 
-def test_arguments_count_by_value_however_they_are_passed(load):
-    matmul = load(MATMUL).matmul
+def test_arguments_count_by_value_however_they_are_passed(load_module):
+    matmul = load_module(MATMUL).matmul
     base = key(matmul, 1, 2, 3)
     assert key(matmul, 1, N=2, K=3) == base
     assert key(matmul, 1, 2, 3, 64) == base  # the default, given
@@ -82,24 +82,24 @@ def test_arguments_count_by_value_however_they_are_passed(load):
     assert len({base, *different}) == len(different) + 1
 
 
-def test_arguments_that_do_not_fit_give_no_key(load):
-    matmul = load(MATMUL).matmul
+def test_arguments_that_do_not_fit_give_no_key(load_module):
+    matmul = load_module(MATMUL).matmul
     assert key(matmul, 1) is None
     assert key(matmul, 1, 2, 3, 4, 5, 6) is None
     assert key(matmul, 1, 2, 3, M=4) is None
     assert key(matmul, 1, 2, 3, unknown=4) is None
 
 
-def test_any_change_of_the_text_changes_the_key(load):
-    base = key(load(MATMUL).matmul, 1, 2, 3)
+def test_any_change_of_the_text_changes_the_key(load_module):
+    base = key(load_module(MATMUL).matmul, 1, 2, 3)
     for old, new in [("num_stages=2", "num_stages=3"), ("T.float32)", "T.float16)"), ("n / WARPS", "n // WARPS")]:
         assert old in MATMUL
-        changed = key(load(MATMUL.replace(old, new)).matmul, 1, 2, 3)
+        changed = key(load_module(MATMUL.replace(old, new)).matmul, 1, 2, 3)
         assert changed is not None
         assert changed != base
 
 
-def test_a_body_annotation_counts_though_python_never_evaluates_it(load):
+def test_a_body_annotation_counts_though_python_never_evaluates_it(load_module):
     text = """
         import tilecore.language as T
         SIZE = 64
@@ -107,10 +107,10 @@ def test_a_body_annotation_counts_though_python_never_evaluates_it(load):
             A: T.Tensor[[128, SIZE], T.float16]
             return A
     """
-    module = load(text)
+    module = load_module(text)
     base = key(module.kernel, 1, 2)
     assert base is not None
-    assert key(load(text.replace("float16", "float32")).kernel, 1, 2) != base
+    assert key(load_module(text.replace("float16", "float32")).kernel, 1, 2) != base
     module.SIZE = 32
     assert key(module.kernel, 1, 2) != base
 
@@ -121,8 +121,8 @@ def test_made_by_exec_without_source_gives_no_key():
     assert key(space["f"]) is None
 
 
-def test_unknown_arguments_give_no_key(load):
-    f = load("def f(x): return x").f
+def test_unknown_arguments_give_no_key(load_module):
+    f = load_module("def f(x): return x").f
     for value in (os.environ, iter([1]), sys, open, {"a", "b"}, [sys.stdout], {"x": sys.stdin}):
         assert key(f, value) is None
     loop = []
@@ -130,14 +130,14 @@ def test_unknown_arguments_give_no_key(load):
     assert key(f, loop) is not None  # it refers to itself, which can be said
 
 
-def test_a_deeply_nested_argument_gives_no_key_rather_than_an_error(load):
+def test_a_deeply_nested_argument_gives_no_key_rather_than_an_error(load_module):
     deep = []
     for _ in range(5000):
         deep = [deep]
-    assert key(load("def f(x): return x").f, deep) is None
+    assert key(load_module("def f(x): return x").f, deep) is None
 
 
-def test_closures_are_described_by_their_cells(load):
+def test_closures_are_described_by_their_cells(load_module):
     text = """
         def outer(n, table, late=True):
             def f(): return n, table, later
@@ -145,7 +145,7 @@ def test_closures_are_described_by_their_cells(load):
                 later = 1
             return f
     """
-    m = load(text)
+    m = load_module(text)
     table = [1]
     f = m.outer(1, table)
     base = key(f)
@@ -157,8 +157,8 @@ def test_closures_are_described_by_their_cells(load):
     assert key(f) != base
 
 
-def test_super_and_unnamed_cells_are_followed(load):
-    m = load(
+def test_super_and_unnamed_cells_are_followed(load_module):
+    m = load_module(
         """
         class B:
             n = 1
@@ -175,8 +175,8 @@ def test_super_and_unnamed_cells_are_followed(load):
     assert key(m.f) != base
 
 
-def test_a_cell_that_no_name_reads_is_followed(load):
-    m = load(
+def test_a_cell_that_no_name_reads_is_followed(load_module):
+    m = load_module(
         """
         class B:
             n = 1
@@ -190,8 +190,8 @@ def test_a_cell_that_no_name_reads_is_followed(load):
     assert key(m.C.m, 1) not in (base, None)
 
 
-def test_nonlocal_names_are_read_where_they_are_rebound(load):
-    m = load(
+def test_nonlocal_names_are_read_where_they_are_rebound(load_module):
+    m = load_module(
         """
         class C:
             x = 1
@@ -213,9 +213,9 @@ def test_nonlocal_names_are_read_where_they_are_rebound(load):
     assert key(f) not in (base, None)
 
 
-def test_attributes_of_user_modules_are_read_by_value(load):
-    config = load("BLOCK = 64\nOTHER = 1\nclass Deep:\n x = 1\n", name="user_config_module")
-    m = load("import user_config_module as cfg\ndef f(): return cfg.BLOCK, cfg.Deep.x")
+def test_attributes_of_user_modules_are_read_by_value(load_module):
+    config = load_module("BLOCK = 64\nOTHER = 1\nclass Deep:\n x = 1\n", name="user_config_module")
+    m = load_module("import user_config_module as cfg\ndef f(): return cfg.BLOCK, cfg.Deep.x")
     base = key(m.f)
     assert base is not None
     config.OTHER = 2
@@ -231,9 +231,9 @@ def test_attributes_of_user_modules_are_read_by_value(load):
     assert key(m.f) is None
 
 
-def test_what_a_module_computes_is_not_read_by_value(load):
-    config = load("BLOCK = 64\ndef __getattr__(name): return 3\n", name="user_computing_module")
-    m = load("import user_computing_module as cfg\ndef f(): return cfg.BLOCK\ndef g(): return cfg.OTHER")
+def test_what_a_module_computes_is_not_read_by_value(load_module):
+    config = load_module("BLOCK = 64\ndef __getattr__(name): return 3\n", name="user_computing_module")
+    m = load_module("import user_computing_module as cfg\ndef f(): return cfg.BLOCK\ndef g(): return cfg.OTHER")
     assert key(m.f) is not None
     assert key(m.g) is None
 
@@ -246,10 +246,10 @@ def test_what_a_module_computes_is_not_read_by_value(load):
     assert key(m.f) is None
 
 
-def test_a_module_imported_inside_the_function_is_read_by_value(load):
-    config = load("BLOCK = 64\n", name="user_inner_module")
-    m = load("def f():\n import user_inner_module\n return user_inner_module.BLOCK")
-    n = load("def f():\n from user_inner_module import BLOCK as b\n return b")
+def test_a_module_imported_inside_the_function_is_read_by_value(load_module):
+    config = load_module("BLOCK = 64\n", name="user_inner_module")
+    m = load_module("def f():\n import user_inner_module\n return user_inner_module.BLOCK")
+    n = load_module("def f():\n from user_inner_module import BLOCK as b\n return b")
     before = key(m.f), key(n.f)
     assert None not in before
     config.BLOCK = 32
@@ -257,28 +257,28 @@ def test_a_module_imported_inside_the_function_is_read_by_value(load):
     assert key(n.f) not in (before[1], None)
 
 
-def test_a_patched_tilecore_function_is_noticed(load, monkeypatch):
+def test_a_patched_tilecore_function_is_noticed(load_module, monkeypatch):
     import tilecore.dtypes
 
-    m = load("import tilecore.dtypes as D\ndef f(): return D.canonical_name('float')")
+    m = load_module("import tilecore.dtypes as D\ndef f(): return D.canonical_name('float')")
     base = key(m.f)
     assert base is not None
-    patch = load("def canonical_name(x): return 'int8'").canonical_name
+    patch = load_module("def canonical_name(x): return 'int8'").canonical_name
     monkeypatch.setattr(tilecore.dtypes, "canonical_name", patch)
     assert key(m.f) not in (base, None)
 
 
-def test_names_of_tilecore_need_not_be_loaded(load):
+def test_names_of_tilecore_need_not_be_loaded(load_module):
     text = "def f():\n import tilecore.language as T\n return T.copy, T.GemmWarpPolicy.Square\n"
-    base = key(load(text).f)
+    base = key(load_module(text).f)
     assert base is not None
-    assert key(load(text.replace("Square", "FullRow")).f) not in (base, None)
+    assert key(load_module(text.replace("Square", "FullRow")).f) not in (base, None)
 
 
-def test_torch_and_numpy_dtypes_are_read_by_value(load):
+def test_torch_and_numpy_dtypes_are_read_by_value(load_module):
     torch = pytest.importorskip("torch")
     numpy = pytest.importorskip("numpy")
-    m = load(
+    m = load_module(
         "import torch\nimport numpy as np\nD = torch.float16\ndef f(x=None): return D, torch.int8, np.float32, np.pi"
     )
     base = key(m.f)
@@ -295,14 +295,14 @@ def test_torch_and_numpy_dtypes_are_read_by_value(load):
     assert None not in keys
     assert len(set(keys)) == len(keys)
     assert key(m.f, numpy.zeros(2)) == keys[3]
-    assert key(load("import torch\ndef f(): return torch.rand(1)").f) is None
-    assert key(load("import torch\ndef f(): return torch.get_default_dtype()").f) is None
-    assert key(load("import numpy as np\ndef f(): return np.random.rand()").f) is None
-    assert key(load("import torch as t\ndef f(n='rand'): return getattr(t, n)").f) is None
+    assert key(load_module("import torch\ndef f(): return torch.rand(1)").f) is None
+    assert key(load_module("import torch\ndef f(): return torch.get_default_dtype()").f) is None
+    assert key(load_module("import numpy as np\ndef f(): return np.random.rand()").f) is None
+    assert key(load_module("import torch as t\ndef f(n='rand'): return getattr(t, n)").f) is None
 
 
-def test_objects_of_tilecore_speak_for_themselves(load):
-    m = load(
+def test_objects_of_tilecore_speak_for_themselves(load_module):
+    m = load_module(
         """
         class Symbol:
             def __init__(self, name): self.name, self.identity = name, object()
@@ -340,8 +340,8 @@ MACROS = """
 """
 
 
-def test_macros_are_described_by_what_they_wrap(load):
-    m = load(MACROS)
+def test_macros_are_described_by_what_they_wrap(load_module):
+    m = load_module(MACROS)
     base = key(m.f), key(m.g)
     assert None not in base
     m.G = 2
@@ -351,8 +351,8 @@ def test_macros_are_described_by_what_they_wrap(load):
     assert key(m.plain, 1) is not None  # a kernel object stands for its function
 
 
-def test_a_function_of_tilecore_that_holds_state_is_not_taken_by_its_name(load):
-    m = load(
+def test_a_function_of_tilecore_that_holds_state_is_not_taken_by_its_name(load_module):
+    m = load_module(
         """
         def make(n):
             def h(): return n
@@ -368,15 +368,17 @@ def test_a_function_of_tilecore_that_holds_state_is_not_taken_by_its_name(load):
     assert key(m.f) not in (base, None)
 
 
-def test_two_lambdas_on_one_line_are_told_apart(load):
-    m = load("G = 1\npair = (lambda x: x + G), (lambda x: x - G)\nf, g = pair\nh, i = lambda: 1, lambda: (2, [3])\n")
+def test_two_lambdas_on_one_line_are_told_apart(load_module):
+    m = load_module(
+        "G = 1\npair = (lambda x: x + G), (lambda x: x - G)\nf, g = pair\nh, i = lambda: 1, lambda: (2, [3])\n"
+    )
     keys = [key(m.f, 1), key(m.g, 1), key(m.h), key(m.i)]
     assert None not in keys
     assert len(set(keys)) == 4
 
 
-def test_awkward_layouts_of_the_definition(load):
-    m = load(
+def test_awkward_layouts_of_the_definition(load_module):
+    m = load_module(
         '''
         class Holder:
             @staticmethod
@@ -416,47 +418,47 @@ def rewrite(module, text):
 _later = itertools.count(5)
 
 
-def test_a_file_edited_after_loading_does_not_give_the_new_texts_key(load):
+def test_a_file_edited_after_loading_does_not_give_the_new_texts_key(load_module):
     text = "def f(x):\n    return x + {}\n"
-    m = load(text.format(1))
+    m = load_module(text.format(1))
     rewrite(m, text.format(2))
     stale = key(m.f, 1)
-    new = key(load(text.format(2)).f, 1)
-    old = key(load(text.format(1)).f, 1)
+    new = key(load_module(text.format(2)).f, 1)
+    old = key(load_module(text.format(1)).f, 1)
     assert new is not None
     assert old is not None
     assert stale not in (new, old)
 
 
-def test_a_file_edited_after_loading_does_not_hide_what_the_code_reads(load):
-    m = load("G = 1\ndef f(x):\n    return x + G\n")
+def test_a_file_edited_after_loading_does_not_hide_what_the_code_reads(load_module):
+    m = load_module("G = 1\ndef f(x):\n    return x + G\n")
     rewrite(m, "G = 1\ndef f(x):\n    return x + 222\n")
     assert key(m.f, 1) is None
     rewrite(m, "\n\n\nimport nothing\n")
-    assert key(load("def f(x): return x").f, 1) is not None
-    n = load("G = 1\ndef f(x):\n    return x + G\n")
+    assert key(load_module("def f(x): return x").f, 1) is not None
+    n = load_module("G = 1\ndef f(x):\n    return x + G\n")
     rewrite(n, "")
     assert key(n.f, 1) is None
 
 
-def test_a_reloaded_module_has_the_key_of_its_new_text(load):
+def test_a_reloaded_module_has_the_key_of_its_new_text(load_module):
     text = """
         import tilecore.language as T
         def kernel(A):
             A: T.Tensor[[128], T.float16]
             return A
     """
-    m = load(text)
+    m = load_module(text)
     old = key(m.kernel, 1)
     rewrite(m, text.replace("float16", "float32"))  # the bytecode stays the same
     m.__spec__.loader.exec_module(m)
     new = key(m.kernel, 1)
     assert new not in (old, None)
-    assert new == key(load(text.replace("float16", "float32")).kernel, 1)
+    assert new == key(load_module(text.replace("float16", "float32")).kernel, 1)
 
 
-def test_a_quoted_annotation_may_name_a_local_of_the_caller(load):
-    m = load(
+def test_a_quoted_annotation_may_name_a_local_of_the_caller(load_module):
+    m = load_module(
         """
         from __future__ import annotations
         N = 1
@@ -473,7 +475,7 @@ def test_a_quoted_annotation_may_name_a_local_of_the_caller(load):
     assert key(m.outer_body()) is not None
 
 
-def test_keys_do_not_depend_on_the_process(tmp_path, load):
+def test_keys_do_not_depend_on_the_process(tmp_path, load_module):
     path = tmp_path / "kernels_process.py"
     path.write_text(
         textwrap.dedent(MATMUL) + "\nS = {'a', 'b', 'c'}\ndef g(x='a'): return x in S and x in {'p', 'q'}\n"
@@ -487,42 +489,31 @@ def test_keys_do_not_depend_on_the_process(tmp_path, load):
         print(source_key(k.matmul, (1, 2, 3)).digest, source_key(k.g).digest)
         """
     )
-    found = set()
-    for seed in ("0", "1", "77"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-        )
-        found.add(done.stdout)
-    assert len(found) == 1
-    assert key(load(MATMUL).matmul, 1, 2, 3) in found.pop()
+    keys = {output_of(program, PYTHONHASHSEED=seed, PYTHONDONTWRITEBYTECODE="1") for seed in ("0", "1", "77")}
+    assert len(keys) == 1
+    assert key(load_module(MATMUL).matmul, 1, 2, 3) in keys.pop()
 
 
-def test_a_definition_is_parsed_once_for_all_processes(load, monkeypatch):
+def test_a_definition_is_parsed_once_for_all_processes(load_module, monkeypatch):
     text = MATMUL + "\n    def other(x): return panel(x)\n    half = lambda x: x // 2\n"
-    first = load(text)
+    first = load_module(text)
     keys = [key(first.matmul, 1, 2, 3), key(first.other, 1), key(first.half, 1)]
     definitions._remembered.clear()  # as in a fresh process
     monkeypatch.setattr(definitions, "parse_definition", lambda text, code: pytest.fail(f"parsed {code.co_name} again"))
-    second = load("\n\n" + textwrap.dedent(text))
+    second = load_module("\n\n" + textwrap.dedent(text))
     assert [key(second.matmul, 1, 2, 3), key(second.other, 1), key(second.half, 1)] == keys
 
 
-def test_without_a_cache_on_disk_the_key_is_the_same(load, monkeypatch):
-    with_disk = key(load(MATMUL).matmul, 1, 2, 3)
+def test_without_a_cache_on_disk_the_key_is_the_same(load_module, monkeypatch):
+    with_disk = key(load_module(MATMUL).matmul, 1, 2, 3)
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
     definitions._remembered.clear()
-    assert key(load(MATMUL).matmul, 1, 2, 3) == with_disk
+    assert key(load_module(MATMUL).matmul, 1, 2, 3) == with_disk
 
 
 def test_importing_it_does_not_import_tvm_torch_or_numpy():
-    program = (
-        "import sys, tilecore.cache, tilecore.compilation_cache.source_key, tilecore.settings;"
-        "heavy = {'tvm', 'torch', 'numpy', 'tvm_ffi', 'platformdirs', 'importlib_metadata'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = "import tilecore.cache, tilecore.compilation_cache.source_key, tilecore.settings"
+    assert imported_by(code, (*HEAVY, "platformdirs", "importlib_metadata")) == []
 
 
 KERNEL = """
@@ -543,15 +534,15 @@ KERNEL = """
 """
 
 
-def test_a_prim_func_of_a_module_stands_for_its_function_until_it_is_built(load):
-    m = load(KERNEL)
+def test_a_prim_func_of_a_module_stands_for_its_function_until_it_is_built(load_module):
+    m = load_module(KERNEL)
     base = key(m.main)
     assert base is not None
-    assert key(load(KERNEL).main) == base
-    assert key(load(KERNEL.replace("128", "129")).main) not in (base, None)
+    assert key(load_module(KERNEL).main) == base
+    assert key(load_module(KERNEL.replace("128", "129")).main) not in (base, None)
     m.main.annotations["B"] = m.T.Tensor((64,), m.T.uint8)
     assert key(m.main) not in (base, None)
-    m = load(KERNEL)
+    m = load_module(KERNEL)
     m.G = 32
     assert key(m.main) not in (base, None)
     m.G = 64
@@ -560,10 +551,10 @@ def test_a_prim_func_of_a_module_stands_for_its_function_until_it_is_built(load)
     assert key(m.main) is None
 
 
-def test_a_patched_name_of_the_language_is_noticed(load, monkeypatch):
+def test_a_patched_name_of_the_language_is_noticed(load_module, monkeypatch):
     import tilecore.language as T
 
-    m = load(KERNEL)
+    m = load_module(KERNEL)
     base = key(m.factory, 8)
     assert base is not None
     monkeypatch.setitem(vars(T), "fill", lambda buffer, value: None)
@@ -600,5 +591,5 @@ def test_loading_the_language_does_not_change_keys(tmp_path):
         print(None not in before and before == (source_key(k.factory, (8,)), source_key(k.main), source_key(g)))
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_code(program)
     assert done.stdout.strip() == "True", done.stderr

@@ -144,14 +144,14 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_what_is_read_changes_the_key(load, name):
+def test_a_change_of_what_is_read_changes_the_key(load_module, name):
     text, change = CHANGES[name]
-    m = load(text)
+    m = load_module(text)
     arguments = (3,) if name == "own recursion uses the default" else ()
     before = key(m.f, *arguments)
     assert before is not None
     assert key(m.f, *arguments) == before
-    assert key(load(text).f, *arguments) == before  # the same program, elsewhere
+    assert key(load_module(text).f, *arguments) == before  # the same program, elsewhere
     exec(change, {"m": m})
     after = key(m.f, *arguments)
     assert after != before
@@ -185,9 +185,9 @@ UNRELATED = {
 
 
 @pytest.mark.parametrize("name", UNRELATED)
-def test_what_is_not_read_does_not_matter(load, name):
+def test_what_is_not_read_does_not_matter(load_module, name):
     text, change = UNRELATED[name]
-    m = load(text)
+    m = load_module(text)
     before = key(m.f)
     assert before is not None
     exec(change, {"m": m})
@@ -248,5 +248,5 @@ NOT_UNDERSTOOD = {
 
 
 @pytest.mark.parametrize("name", NOT_UNDERSTOOD)
-def test_what_is_not_understood_gives_no_key(load, name):
-    assert key(load(NOT_UNDERSTOOD[name]).f) is None
+def test_what_is_not_understood_gives_no_key(load_module, name):
+    assert key(load_module(NOT_UNDERSTOOD[name]).f) is None

@@ -64,11 +64,6 @@ PLANTS = {
 }
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return DiskCache(tmp_path / "cache")
-
-
 def planted(cache, path, plant):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.lexists(path):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
-import sys
-import textwrap
 
 import pytest
+from fresh_processes import output_of
 
 from tilecore.cache import versions_for_key
 from tilecore.compilation_cache import versions
-
-
-def run(program, path):
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=path, check=True
-    )
-    return done.stdout.strip()
 
 
 def test_the_versions_are_those_of_the_metadata():
@@ -43,31 +34,34 @@ def package(tmp_path):
     return folder
 
 
-LOOK = """
-    import sys
-    sys.path.insert(0, {path!r})
-    import tile_acme.plugin
-    from tilecore.cache import versions_for_key
-    print(versions_for_key("tile-acme", "1.0", "tile_acme.plugin")["tile-acme"])
+VERSION = """
+import sys
+sys.path.insert(0, {path!r})
+import tile_acme.plugin
+from tilecore.cache import versions_for_key
+print(versions_for_key("tile-acme", "1.0", "tile_acme.plugin")["tile-acme"])
 """
 
 
+def version_of(package):
+    return output_of(VERSION.format(path=str(package.parent))).strip()
+
+
 def test_a_checkouts_files_are_part_of_its_version(package):
-    look = LOOK.format(path=str(package.parent))
-    first = run(look, None)
+    first = version_of(package)
     assert first.startswith("1.0+source.")
     (package / "launcher.so").write_text("made from the rest")
-    assert run(look, None) == first  # nor do the .pyc files count that have been written meanwhile
+    assert version_of(package) == first  # nor do the .pyc files count that have been written meanwhile
     (package / "kernels" / "header.h").write_text("// two")
-    second = run(look, None)
+    second = version_of(package)
     assert second != first
     (package / "kernels" / "header.h").write_text("// one")
-    assert run(look, None) == first
+    assert version_of(package) == first
 
 
 def test_an_installed_wheels_version_is_enough(package):
     (package.parent / "tile_acme-1.0.dist-info").mkdir()
-    assert run(LOOK.format(path=str(package.parent)), None) == "1.0"
+    assert version_of(package) == "1.0"
 
 
 def test_a_module_that_is_not_loaded_adds_nothing():

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -51,10 +50,6 @@ HOST = Dialect(
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))
 TX, TY, TZ = (Var(n, "int32") for n in ("tx", "ty", "tz"))
-
-
-def element(dtype: str) -> np.dtype:
-    return np.dtype(bool) if dtype == "bool" else np.dtype(getattr(np, dtype, None) or getattr(ml_dtypes, dtype))
 
 
 def buffer(name: str, size: Any, dtype: str = "float32", scope: str = "global") -> Var:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from host_kit import BX, HOST, TX, buffer, element, interpreted, kernel, needs_compiler, run, source
+from element_types import element
+from host_kit import BX, HOST, TX, buffer, interpreted, kernel, needs_compiler, run, source
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

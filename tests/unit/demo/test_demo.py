@@ -8,11 +8,11 @@ import io
 import json
 import os
 import subprocess
-import sys
 from argparse import Namespace
 
 import numpy as np
 import pytest
+from fresh_processes import output_of, run_code
 from rich.console import Console
 
 from tilecore.commands import demo as command
@@ -23,14 +23,9 @@ from tilecore.demo.run import Demo, Result
 from tilecore.demo.table import result_table
 from tilecore.errors import TargetError
 
+pytestmark = pytest.mark.usefixtures("module_cache")
+
 QUICK = {case.name: case for case in cases(quick=True)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def need_torch() -> None:
@@ -98,12 +93,9 @@ def test_kernels_of_an_earlier_run_come_from_the_cache():
         "import sys\n"
         "print([(r.ok, r.from_cache, r.includes_loading) for r in results], 'tvm' in sys.modules)"
     )
-    environment = dict(os.environ) | {"TILECORE_CACHE_DIR": os.environ["TILECORE_CACHE_DIR"] + "-of-two"}
 
     def lines() -> str:
-        return subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=180
-        ).stdout
+        return output_of(code, TILECORE_CACHE_DIR=os.environ["TILECORE_CACHE_DIR"] + "-of-two")
 
     assert lines() == "[(True, False, True), (True, False, False)] True\n"
     later = "[(True, True, False), (True, True, False)] False\n"
@@ -167,7 +159,7 @@ def test_a_device_without_torch_is_refused():
 
 def run(*words: str, before: str = "") -> subprocess.CompletedProcess[str]:
     code = f"import sys\n{before}\nfrom tilecore.cli import main\nmain({list(words)!r})"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
+    return run_code(code)
 
 
 def test_command_without_torch():

@@ -17,9 +17,9 @@ def shape(kernel, number):
     return ", ".join(str(size) for size in kernel.ir.params[number].shape)
 
 
-def test_strings_under_the_future_import(module):
+def test_strings_under_the_future_import(load_module):
     """Names of the module, of the enclosing functions, and names that only annotations use."""
-    made = module(
+    made = load_module(
         """
         from __future__ import annotations
         import tilecore.language as T
@@ -85,9 +85,9 @@ def test_strings_under_the_future_import(module):
     assert "from __future__ import annotations" in str(caught.value)
 
 
-def test_a_string_that_cannot_be_evaluated(module):
+def test_a_string_that_cannot_be_evaluated(load_module):
     with pytest.raises(LanguageError, match="annotation of parameter 'A' cannot be evaluated") as caught:
-        module(
+        load_module(
             """
             from __future__ import annotations
             import tilecore.language as T
@@ -103,7 +103,7 @@ def test_a_string_that_cannot_be_evaluated(module):
     assert caught.value.location.line == 6
 
 
-def test_parameters_that_say_nothing_or_something_else(module):
+def test_parameters_that_say_nothing_or_something_else(load_module):
     for signature, message in (
         ("A", "parameter 'A' of kernel has no annotation"),
         ("A: 'tuple'", "annotation of parameter 'A' is not a type of the language"),
@@ -117,7 +117,7 @@ def test_parameters_that_say_nothing_or_something_else(module):
         ("A: T.Tensor((4,), 'int7')", "unknown dtype 'int7'"),
     ):
         with pytest.raises(LanguageError, match=message):
-            module(
+            load_module(
                 f"""
                 import tilecore.language as T
 
@@ -131,9 +131,9 @@ def test_parameters_that_say_nothing_or_something_else(module):
             )
 
 
-def test_ways_to_write_types(module):
+def test_ways_to_write_types(load_module):
     pytest.importorskip("torch")
-    made = module(
+    made = load_module(
         """
         import torch, numpy
         import tilecore.language as T
@@ -159,7 +159,7 @@ def test_ways_to_write_types(module):
     assert [int(s) for s in made.kernel.ir.params[4].strides] == [1, 4]
 
 
-def test_what_can_be_decorated(module):
+def test_what_can_be_decorated(load_module):
     import tilecore.language as T
 
     with pytest.raises(LanguageError, match=r"T\.prim_func decorates something that is not a function"):
@@ -195,8 +195,8 @@ def test_source_made_by_exec_needs_its_text():
     assert shape(scope["made"], 0) == "4"
 
 
-def test_a_prim_func_is_not_called_directly(module):
-    made = module(
+def test_a_prim_func_is_not_called_directly(load_module):
+    made = load_module(
         """
         import tilecore.language as T
 
@@ -213,9 +213,9 @@ def test_a_prim_func_is_not_called_directly(module):
     assert repr(made.kernel) == "<T.prim_func kernel>"
 
 
-def test_a_function_of_a_module_is_built_when_first_needed(module):
+def test_a_function_of_a_module_is_built_when_first_needed(load_module):
     """So that importing a module of kernels costs nothing, and its globals may follow it."""
-    made = module(
+    made = load_module(
         """
         import tilecore.language as T
         built = []
@@ -276,9 +276,11 @@ def fill(sizes: Sizes = (3,)) -> elsewhere.Kernel:
 
 
 @pytest.mark.parametrize("texts", [True, False] if sys.version_info >= (3, 14) else [True])
-def test_annotations_of_other_functions_are_not_evaluated(module, texts):
+def test_annotations_of_other_functions_are_not_evaluated(load_module, texts):
     """They may name what type checkers alone import; Python 3.14 runs such functions."""
-    made = module(FOR_TYPE_CHECKERS if texts else FOR_TYPE_CHECKERS.replace("from __future__ import annotations", ""))
+    made = load_module(
+        FOR_TYPE_CHECKERS if texts else FOR_TYPE_CHECKERS.replace("from __future__ import annotations", "")
+    )
     array = numpy.zeros(3, "int32")
     made.fill()(array)
     assert list(array) == [7, 2, 0]

@@ -108,24 +108,24 @@ def text(body: str) -> str:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_be_lost_is_refused(name, module):
+def test_what_would_be_lost_is_refused(name, load_module):
     body, message = REFUSED[name]
     with pytest.raises(LanguageError) as caught:
-        _ = module(text(body)).kernel.ir
+        _ = load_module(text(body)).kernel.ir
     assert message in str(caught.value)
     assert caught.value.location is not None
 
 
 @pytest.mark.parametrize("name", MEANT)
-def test_what_is_kept_means_what_it_means_in_python(name, module):
+def test_what_is_kept_means_what_it_means_in_python(name, load_module):
     body, want = MEANT[name]
     y = np.zeros(8, np.int32)
-    interpret(module(text(body)).kernel.ir, X, y)
+    interpret(load_module(text(body)).kernel.ir, X, y)
     assert y.tolist() == want + [0] * (8 - len(want))
 
 
 @pytest.mark.parametrize("body", ["try:\n Y[0] = 1\n {}\nfinally:\n Y[2] = 1", "with counted(Y, 2):\n {}"])
-def test_the_place_is_the_statement_in_the_try(body, module):
+def test_the_place_is_the_statement_in_the_try(body, load_module):
     with pytest.raises(LanguageError) as caught:
-        _ = module(text(body.format("Y[1] = X[0, 0]"))).kernel.ir
+        _ = load_module(text(body.format("Y[1] = X[0, 0]"))).kernel.ir
     assert "Y[1] = X[0, 0]" in str(caught.value)

@@ -70,10 +70,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("statement", "message", "more"), REFUSED, ids=[case[0] for case in REFUSED])
-def test_refused(module, statement, message, more):
+def test_refused(load_module, statement, message, more):
     body = f"for i in T.Parallel(8):\n    {statement[3:]}" if statement.startswith("i: ") else statement
     with pytest.raises((LanguageError, UnsupportedError)) as caught:
-        module(HEAD + textwrap.indent(body, "        ") + "\nkernel.ir\n")
+        load_module(HEAD + textwrap.indent(body, "        ") + "\nkernel.ir\n")
     error = caught.value
     assert message in error.message
     assert more in str(error)
@@ -82,9 +82,9 @@ def test_refused(module, statement, message, more):
     assert source[error.location.line - 1].strip() == statement.removeprefix("i: ")
 
 
-def test_what_is_not_a_number_is_a_type_error_too(module):
+def test_what_is_not_a_number_is_a_type_error_too(load_module):
     """Helpers that try int() first, and do something else where it does not work, go on."""
-    module(
+    load_module(
         HEAD
         + """
         def size(x):
@@ -98,9 +98,9 @@ kernel.ir
     )
 
 
-def test_the_whole_warp_may_be_named(module):
+def test_the_whole_warp_may_be_named(load_module):
     for mask in ("None", "-1", "0xFFFFFFFF"):
-        module(HEAD + f"        F[0, 0] = T.any_sync(F[0, 1], {mask})\n        T.sync_warp({mask})\nkernel.ir\n")
+        load_module(HEAD + f"        F[0, 0] = T.any_sync(F[0, 1], {mask})\n        T.sync_warp({mask})\nkernel.ir\n")
 
 
 def test_the_order_of_parameters():

@@ -117,10 +117,10 @@ BODIES = [
 ]
 
 
-def report_of(module, text):
+def report_of(load_module, text):
     """The error of a module's text."""
     with pytest.raises(TilecoreError) as caught:
-        module(text)._  # noqa: B018  never reached
+        load_module(text)._  # noqa: B018  never reached
     return caught.value
 
 
@@ -139,8 +139,8 @@ def check(error, underlined):
 
 
 @pytest.mark.parametrize(("body", "message", "further"), BODIES, ids=[body.splitlines()[0] for body, *_ in BODIES])
-def test_in_a_body(module, body, message, further):
-    error = report_of(module, HEAD + textwrap.indent(body, " " * 8) + "\n\nkernel.ir\n")
+def test_in_a_body(load_module, body, message, further):
+    error = report_of(load_module, HEAD + textwrap.indent(body, " " * 8) + "\n\nkernel.ir\n")
     statement = body.splitlines()[-1] if "TABLE[i]" in body else body.splitlines()[0]
     if "endless" in body:
         statement = "endless(x)"
@@ -172,11 +172,11 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize(("text", "underlined", "message"), OUTSIDE, ids=[text for text, *_ in OUTSIDE])
-def test_in_annotations_decorators_and_factories(module, text, underlined, message):
+def test_in_annotations_decorators_and_factories(load_module, text, underlined, message):
     import sys
 
     decorator = "@T.prim_func\n" if text.startswith("def ") else ""  # from Python 3.14 on it is what reads annotations
-    error = report_of(module, f"import tilecore\nimport tilecore.language as T\n\n{decorator}{text}\n")
+    error = report_of(load_module, f"import tilecore\nimport tilecore.language as T\n\n{decorator}{text}\n")
     assert message in str(error)
     if sys.version_info >= (3, 11):
         check(error, underlined)
@@ -196,9 +196,9 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("signature", "underlined", "message"), PARAMETERS, ids=[s for s, *_ in PARAMETERS])
-def test_parameters(module, signature, underlined, message):
+def test_parameters(load_module, signature, underlined, message):
     text = f"@T.prim_func\ndef kernel(\n    {signature},\n):\n    with T.Kernel(1):\n        pass\n\nkernel.ir\n"
-    error = report_of(module, f"import tilecore.language as T\n\n{text.replace('more,', 'more')}")
+    error = report_of(load_module, f"import tilecore.language as T\n\n{text.replace('more,', 'more')}")
     assert message in check(error, underlined)
 
 
@@ -214,33 +214,33 @@ def test_parameters(module, signature, underlined, message):
         ("T.Kernel(1, num_warps=4) as bx", "threads=32 * num_warps"),
     ],
 )
-def test_kernels(module, opening, message):
+def test_kernels(load_module, opening, message):
     text = f"@T.prim_func\ndef kernel(A: T.Tensor((4,), 'int8')):\n    with {opening}:\n        A[0] = 1\n\nkernel.ir\n"
-    error = report_of(module, f"import tilecore.language as T\n\n{text}")
+    error = report_of(load_module, f"import tilecore.language as T\n\n{text}")
     assert message in check(error, f"with {opening}")
 
 
-def test_eager_kernels_take_no_lists_of_parameters(module):
+def test_eager_kernels_take_no_lists_of_parameters(load_module):
     text = "@tilecore.jit\ndef kernel(*X):\n    with T.Kernel(1):\n        X[0][0] = 1\n"
-    error = report_of(module, f"import tilecore\nimport tilecore.language as T\n\n{text}")
+    error = report_of(load_module, f"import tilecore\nimport tilecore.language as T\n\n{text}")
     assert "*X cannot be a parameter of the kernel" in check(error, "X")
 
 
-def test_errors_of_the_users_own_stay(module):
+def test_errors_of_the_users_own_stay(load_module):
     for body, kind in (
         ("raise ValueError('x')", ValueError),
         ("p, q = 1, 2, 3", ValueError),
         ("1 // 0", ZeroDivisionError),
     ):
         with pytest.raises(kind) as caught:
-            module(HEAD + f"        {body}\n\nkernel.ir\n")
+            load_module(HEAD + f"        {body}\n\nkernel.ir\n")
         assert not isinstance(caught.value, LanguageError)
 
 
-def test_a_value_that_leaves_a_loop_by_with(module):
+def test_a_value_that_leaves_a_loop_by_with(load_module):
     """As in `for`."""
     body = "with T.Parallel(8) as i:\n    z = X[0, i]\nY[0, 0] = z"
-    error = report_of(module, HEAD + textwrap.indent(body, " " * 8) + "\n\nkernel.ir\n")
+    error = report_of(load_module, HEAD + textwrap.indent(body, " " * 8) + "\n\nkernel.ir\n")
     assert "`z` is assigned inside a loop that runs in the kernel" in str(error)
 
 

@@ -7,18 +7,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from element_types import FLOATS, element
 
 import tilecore.language as T
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import AttrStmt, Call, Evaluate, IterVar, PrimFunc, Range, SeqStmt, Var, tirx
-
-FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-
-
-def element(dtype: str) -> np.dtype:
-    """The numpy dtype of tensors with this element type."""
-    return np.dtype(bool) if dtype == "bool" else np.dtype(getattr(np, dtype, None) or getattr(ml_dtypes, dtype))
+from tilecore.ir.nodes import AttrStmt, BufferRegion, Call, Evaluate, IterVar, PrimFunc, Range, SeqStmt, Var, tirx
 
 
 def sample(dtype: str, shape: Any, seed: int = 0) -> np.ndarray:
@@ -85,6 +78,15 @@ def map_elements(expression: Callable[..., Any], result: str, *arrays: np.ndarra
 
 def buffer(name: str, shape: Any, dtype: str = "float32", scope: str = "global") -> Var:
     return tirx.decl_buffer(shape, dtype, name, scope=scope, layout=None)
+
+
+def region(buf: Var, *ranges: tuple[Any, Any]) -> BufferRegion:
+    """A part of a buffer: the first index and the number of indices of each axis."""
+    return BufferRegion(buf, [Range.from_min_extent(start, extent) for start, extent in ranges])
+
+
+def whole(buf: Var) -> BufferRegion:
+    return region(buf, *[(0, extent) for extent in buf.shape])
 
 
 def block(*statements: Any) -> Any:

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferStore, Evaluate, IntImm, PointerType, PrimType, Var
 
-from .kit import FLOATS, INTEGERS, buffer, element, function, launch, sample, wide
+from .kit import buffer, function, launch, sample, wide
 
 
 def doubling(dtype, shape=(6,), strides=None):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from element_types import INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferLoad, BufferRegion, Evaluate, For, ForKind, IntImm, Range, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 
-from .kit import INTEGERS, buffer, element, function, launch, rounded, sample, wide
+from .kit import buffer, function, launch, rounded, sample, wide
 
 ATOMICS = {
     "add": (T.atomic_add, lambda old, xs: old + sum(xs)),

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
 from tilecore.errors import LanguageError, OutOfBoundsError
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import AllocBuffer, BufferRegion, Range
+from tilecore.ir.nodes import AllocBuffer
 from tilecore.ir.tile_ops import tile_statement
 
-from .kit import FLOATS, INTEGERS, block, buffer, element, function, launch, sample, wide
+from .kit import block, buffer, function, launch, region, sample, wide
 
 
 @settings(max_examples=25, deadline=None)
@@ -101,10 +102,6 @@ def test_writes_outside_a_global_buffer_are_dropped_and_their_source_may_be_unwr
     a, b = sample("float32", 10), np.zeros(10, np.float32)
     interpret(kernel, a, b)
     np.testing.assert_array_equal(a, b)
-
-
-def region(buf, *ranges):
-    return BufferRegion(buf, [Range.from_min_extent(start, extent) for start, extent in ranges])
 
 
 def copies(params, on_chip, *pairs):

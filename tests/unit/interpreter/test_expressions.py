@@ -6,6 +6,7 @@ import operator
 import ml_dtypes
 import numpy as np
 import pytest
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from tilecore.errors import InterpreterError, LanguageError, UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferLoad, BufferStore, Call, For, ForKind, IntImm, Var, tirx
 
-from .kit import FLOATS, INTEGERS, buffer, element, function, launch, map_elements, sample, wide
+from .kit import buffer, function, launch, map_elements, sample, wide
 
 LIMITS = {name: np.iinfo(name) for name in INTEGERS}
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.ir.nodes import Call, tirx
 
-from .kit import FLOATS, INTEGERS, element, map_elements, sample, wide
+from .kit import map_elements, sample, wide
 
 UNARY = {
     "exp": (np.exp, 1.0),

@@ -13,7 +13,6 @@ from tilecore.ir.nodes import (
     Bind,
     Break,
     BufferLoad,
-    BufferRegion,
     BufferStore,
     Continue,
     FloatImm,
@@ -21,14 +20,13 @@ from tilecore.ir.nodes import (
     ForKind,
     IfThenElse,
     IntImm,
-    Range,
     Return,
     Var,
     tirx,
 )
 from tilecore.ir.tile_ops import tile_statement
 
-from .kit import block, buffer, function, launch, sample
+from .kit import block, buffer, function, launch, sample, whole
 
 
 def parallel(var, extent, body, start=0, step=None):
@@ -391,10 +389,6 @@ def test_an_outer_access_does_not_hide_inner_ones(writer):
             interpret(main, *arrays)
     else:
         interpret(main, *arrays)
-
-
-def whole(buf):
-    return BufferRegion(buf, [Range.from_min_extent(0, extent) for extent in buf.shape])
 
 
 def test_unchecked_scratch_keeps_the_last_value():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,11 +10,11 @@ import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
 from tilecore.interpreter import interpret
 from tilecore.interpreter.tiles.unordered import with_errors
-from tilecore.ir.nodes import AllocBuffer, BufferRegion, BufferStore, Evaluate, IfThenElse, IntImm, Range, SeqStmt, Var
+from tilecore.ir.nodes import AllocBuffer, BufferStore, Evaluate, IfThenElse, IntImm, SeqStmt, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.reductions import reduce as T_reduce
 
-from .kit import FLOATS, INTEGERS, buffer, element, function, launch, rounded, sample, wide
+from .kit import buffer, function, launch, rounded, sample, whole, wide
 
 REFERENCE = {
     "sum": lambda x, axis: x.sum(axis),
@@ -127,10 +128,6 @@ def test_joining_an_unwritten_output_is_an_error():
 
     with pytest.raises(UninitialisedReadError, match="out"):
         interpret(kernel, np.zeros((3, 4), np.float32))
-
-
-def whole(buf):
-    return BufferRegion(buf, [Range.from_min_extent(0, extent) for extent in buf.shape])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from tilecore.interpreter.statements import compile_statement
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferLoad,
-    BufferRegion,
     BufferStore,
     Call,
     Continue,
@@ -19,21 +18,16 @@ from tilecore.ir.nodes import (
     Evaluate,
     FloatImm,
     IntImm,
-    Range,
     StringImm,
     Var,
     tirx,
 )
 from tilecore.ir.tile_ops import tile_call, tile_statement
 
-from .kit import block, buffer, function, launch
+from .kit import block, buffer, function, launch, region
 
 ZERO = IntImm("int32", 0)
 TRUE = IntImm("bool", 1)
-
-
-def region(buf, *ranges):
-    return BufferRegion(buf, [Range.from_min_extent(start, extent) for start, extent in ranges])
 
 
 def run(statement, *params, threads=()):

@@ -6,13 +6,12 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from element_types import FLOATS, INTEGERS, element
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tilecore.element_values import cast, round_to, value_type, wrap
 from tilecore.errors import UnsupportedError
-
-from .kit import FLOATS, INTEGERS, element
 
 NARROW = [name for name in FLOATS if name not in ("float64", "float32")]
 any_float = st.floats(width=64)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
-import subprocess
-import sys
 import types
 import typing
 
 import numpy as np
 import pytest
 import torch
+from fresh_processes import output_of
 
 import tilecore
 import tilecore.language as T
@@ -59,8 +58,7 @@ def test_a_name_wins_over_the_module_of_that_name_whichever_is_imported_first(fi
         "print(isinstance(compile, types.FunctionType), again is compile, 'jit' in dir(sys.modules['tilecore.jit']))\n"
         "print(hasattr(sys.modules['tilecore.jit'], 'nothing'))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
-    assert ended.stdout.splitlines() == ["[]", "True True True", "False"], ended.stderr
+    assert output_of(code).splitlines() == ["[]", "True True True", "False"]
 
 
 def test_the_settings_are_attributes():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import subprocess
 import sys
 import types
 import warnings
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_processes import FOLDER, output_of
 
 import tilecore
 import tilecore.language as T
@@ -178,7 +178,7 @@ CHANGES = {
 }
 ALL_CHANGES = """
 import os, sys, traceback
-sys.path.insert(0, {folder!r})
+sys.path += {folders!r}
 import test_surroundings as here
 from tilecore.jit.surroundings import Surroundings
 
@@ -208,9 +208,8 @@ assert not failed, failed
 
 
 def test_everything_that_is_read_counts():
-    code = ALL_CHANGES.format(folder=str(Path(__file__).parent))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    code = ALL_CHANGES.format(folders=[str(Path(__file__).parent), FOLDER])
+    output_of(code)
 
 
 def test_nothing_is_described_again_while_nothing_changes(monkeypatch):

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fresh_processes import is_alive
 
 from tilecore.errors import ArgumentError, LanguageError, Location
 from tilecore.jit.worker_pools import Pool, Spares
@@ -115,16 +116,8 @@ def test_a_call_that_takes_too_long_is_killed(worker):
     with pytest.raises(WorkerTimeout, match=r"longer than 0.3 seconds and was stopped"):
         worker.call(time.sleep, 60, timeout=0.3)
     assert time.monotonic() - start < 5
-    assert not alive(pid)
+    assert not is_alive(pid)
     assert worker.call(add, 1, 1, timeout=60) == 2
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_calls_in_this_process_time_out_too():
@@ -148,9 +141,9 @@ def test_a_pool_keeps_to_its_size_and_reuses_its_workers():
         again = {future.result() for future in [pool.submit(os.getpid) for _ in range(4)]}
         assert again <= pids
     deadline = time.monotonic() + 10
-    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not any(alive(pid) for pid in pids), "shutdown ends them"
+    assert not any(is_alive(pid) for pid in pids), "shutdown ends them"
     with pytest.raises(RuntimeError, match="shut down"):
         pool.submit(os.getpid)
 
@@ -181,9 +174,9 @@ def test_spare_workers_are_lent_to_one_at_a_time_and_kept_for_a_while():
     assert first.call(os.getpid) == pid, "not ended while it is lent"
     spares.give_back("a", first)
     deadline = time.monotonic() + 10
-    while alive(pid) and time.monotonic() < deadline:
+    while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not alive(pid)
+    assert not is_alive(pid)
     assert spares.borrow("a") is not first
 
 
@@ -215,6 +208,6 @@ def test_a_script_needs_no_main_guard_and_leaves_no_process(tmp_path):
     assert ended.stdout.count("once") == 1
     pid = int(ended.stdout.split()[-1])
     deadline = time.monotonic() + 10
-    while alive(pid) and time.monotonic() < deadline:
+    while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not alive(pid)
+    assert not is_alive(pid)

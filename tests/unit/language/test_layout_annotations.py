@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_processes import FOLDER, output_of
 
 import tilecore
 import tilecore.language as T
@@ -110,12 +109,12 @@ def test_layouts_of_loops_and_copies_are_in_the_key(kernel_of):
 
 def test_keys_are_the_same_in_another_process():
     code = (
-        f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"import sys\nsys.path += {[str(Path(__file__).parent), FOLDER]!r}\n"
         "from test_layout_annotations import LAYOUTS, annotated, copied, key, looped\n"
         "print(key(annotated(LAYOUTS['half'])), key(looped(LAYOUTS['copies'](None))))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert ended.stdout.split() == [key(annotated(LAYOUTS["half"])), key(looped(LAYOUTS["copies"](None)))], ended.stderr
+    expected = [key(annotated(LAYOUTS["half"])), key(looped(LAYOUTS["copies"](None)))]
+    assert output_of(code).split() == expected
 
 
 @pytest.mark.parametrize("name", [name for name in LAYOUTS if name != "none"])

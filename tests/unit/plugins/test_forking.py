@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pytest
+from fresh_processes import run_code
 
 from tilecore.plugins.probe import CAN_FORK
 
@@ -39,8 +38,7 @@ print(time.monotonic() - start)
 
 
 def run(*items: str):
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), *items]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, env={**os.environ, "PYTHONPATH": "."})
+    ended = run_code(PROGRAM, *items, timeout=30, PYTHONPATH=".")
     assert ended.returncode == 0, ended.stderr
     assert "noise" not in ended.stdout + ended.stderr
     answers, seconds = ended.stdout.splitlines()

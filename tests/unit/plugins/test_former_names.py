@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 
 import pytest
+from fresh_processes import imported_by, output_of, run_code
 
 from tilecore.plugins.former_names import NOW, PACKAGES
 
-
-def run(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, timeout=120)
+ALWAYS_WARN = ("-W", "always")
 
 
 @pytest.mark.parametrize("former", sorted(NOW))
@@ -43,38 +40,35 @@ assert effects is tilecore.lowering.race_check.effects
 assert kernels is tilecore.lowering.analysis.kernels
 assert passes.__name__ == "tilecore.contract.passes" and passes.__spec__.name == "tilecore.contract.passes"
 """
-    ended = run(code)
-    assert ended.returncode == 0, ended.stderr
+    output_of(code)
 
 
 def test_the_warning_names_the_new_module_and_the_line_that_imports():
-    ended = run("import tilecore.runtime.adapter", "-W", "always")
+    ended = run_code("import tilecore.runtime.adapter", flags=ALWAYS_WARN)
     assert ended.returncode == 0
     assert "<string>:1: DeprecationWarning: tilecore.runtime.adapter is tilecore.contract.adapter now" in ended.stderr
 
 
 def test_other_names_are_not_there():
-    ended = run("import tilecore.lowering.no_such_pass")
+    ended = run_code("import tilecore.lowering.no_such_pass")
     assert "ModuleNotFoundError: No module named 'tilecore.lowering.no_such_pass'" in ended.stderr
-    ended = run("import tilecore, sys; import json; assert 'tilecore.plugins.former_names' not in sys.modules")
-    assert ended.returncode == 0, ended.stderr
+    assert imported_by("import tilecore, json", ("tilecore.plugins.former_names",)) == []
 
 
 def test_an_extension_point_under_its_name_of_contract_1():
-    ended = run(
-        "from tilecore.contract.passes import ExtensionPoint, Gap; assert Gap is ExtensionPoint", "-W", "always"
-    )
+    code = "from tilecore.contract.passes import ExtensionPoint, Gap; assert Gap is ExtensionPoint"
+    ended = run_code(code, flags=ALWAYS_WARN)
     assert ended.returncode == 0, ended.stderr
     assert "<string>:1: DeprecationWarning: tilecore.contract.passes.Gap is " in ended.stderr
 
 
 def test_effects_of_calls_under_their_names_of_contract_1():
-    ended = run(
+    ended = run_code(
         "from tilecore.lowering.order.effects import Touch, AnyTouch, Start, Hear, Wait\n"
         "from tilecore.lowering.race_check import effects\n"
         "assert (Touch, AnyTouch) == (effects.Access, effects.AnyAccess)\n"
         "assert (Start, Hear) == (effects.AsyncAccess, effects.MemoryBarrierWait)",
-        *("-W", "always"),
+        flags=ALWAYS_WARN,
     )
     assert ended.returncode == 0, ended.stderr
     assert "DeprecationWarning: tilecore.lowering.race_check.effects.Touch is Access now" in ended.stderr

@@ -7,28 +7,17 @@ import json
 import numpy as np
 import pytest
 from host_plugin import compiled, registered, twice
+from kernel_caches import cached_entries
 
 import tilecore
 import tilecore.language as T
 from tilecore.backends.cpu import codegen, toolchain
 from tilecore.backends.cpu.adapter import NativeAdapter
 from tilecore.errors import LimitError, PluginError, UnsupportedError
-from tilecore.jit.compile import _kernels
+
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 A = np.arange(16, dtype=np.float32)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
-    _kernels.clear()
-    yield tmp_path
-    _kernels.clear()
-
-
-def entries(folder):
-    """What the cache on disk holds."""
-    return sorted(path.name for path in folder.glob("*/entries/*/*"))
 
 
 def works(kernel):
@@ -80,17 +69,17 @@ GENERATORS = {
 
 
 @pytest.mark.parametrize("case", GENERATORS)
-def test_a_broken_code_generator(own_cache, case):
+def test_a_broken_code_generator(fresh_caches, case):
     build, message = GENERATORS[case]
     works(tilecore.compile(twice, target="cpu"))
-    kept = entries(own_cache)
-    assert kept
+    entries = cached_entries(fresh_caches)
+    assert entries
     with pytest.raises(PluginError) as caught:
         compiled(twice, build=build)
     text = str(caught.value)
     assert 'target "acme" (package tile-acme 1.5): the code generator target.build.tilecore_acme ' + message in text
     assert "pip install --upgrade tile-acme" in text
-    assert entries(own_cache) == kept, "nothing of it is kept, and nothing of others is lost"
+    assert cached_entries(fresh_caches) == entries, "nothing of it is kept, and nothing of others is lost"
     works(tilecore.compile(twice, target="cpu"))
     works(compiled(twice))  # the same package, mended
 
@@ -101,7 +90,7 @@ def test_a_refusal_of_the_code_generator_passes():
     assert not isinstance(caught.value, PluginError)
 
 
-def test_more_shared_memory_than_there_is(own_cache):
+def test_more_shared_memory_than_there_is(fresh_caches):
     """A family that does not place what is shared leaves it to the code generator to count it."""
 
     @T.prim_func
@@ -117,7 +106,7 @@ def test_more_shared_memory_than_there_is(own_cache):
     assert "at most 10000 bytes on acme" in caught.value.expected
     assert caught.value.found == "tile 16384"
     assert "tile = T.alloc_shared" in str(caught.value)
-    assert entries(own_cache) == []
+    assert cached_entries(fresh_caches) == []
     compiled(turned, facts={"shared_bytes": 20000})
 
 
@@ -125,11 +114,11 @@ def other_format(request):
     return toolchain.build(request)[0], "elf"
 
 
-def test_a_binary_of_a_format_that_nobody_loads(own_cache):
+def test_a_binary_of_a_format_that_nobody_loads(fresh_caches):
     with pytest.raises(PluginError, match=r"tile-acme 1\.5.* Toolchain\.build made 'elf', which") as caught:
         compiled(twice, tools={"build": other_format})
     assert caught.value.expected == "one of object"
-    assert entries(own_cache) == []
+    assert cached_entries(fresh_caches) == []
 
 
 DESCRIPTIONS = {
@@ -154,7 +143,7 @@ class Elsewhere(NativeAdapter):
         raise OSError("the bus is gone")
 
 
-def test_an_adapter_that_breaks_when_the_kernel_is_loaded(own_cache):
+def test_an_adapter_that_breaks_when_the_kernel_is_loaded(fresh_caches):
     with pytest.raises(PluginError, match=r"tile-acme 1\.5.*available raised OSError: the bus is gone"):
         compiled(twice, adapter=Elsewhere)
     works(tilecore.compile(twice, target="cpu"))

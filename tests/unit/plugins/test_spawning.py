@@ -10,18 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from fresh_processes import is_alive
 
 REPOSITORY = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 SLOW_STARTS = """
@@ -73,4 +66,4 @@ def test_interrupted_command_ends_at_once_and_takes_its_children_along(tmp_path,
     _, errors = process.communicate(timeout=5)
     assert process.returncode == 130
     assert errors == b""
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert not is_alive(int((tmp_path / "pid").read_text()))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from kernel_caches import private_cache
 
 import tilecore.language as T
 from tilecore.jit.compile import compile
 
 
 @pytest.fixture(scope="session", autouse=True)
-def private_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+def session_cache(tmp_path_factory):
+    with private_cache(tmp_path_factory.mktemp("cache")):
         yield
 
 

@@ -21,14 +21,9 @@ def scale(A: T.Tensor((M, 4), "float32"), B: T.Tensor((M, 4), "float32"), s: T.f
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
+def kernels(module_cache):
     """(all arguments passed, the output allocated)."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield (
-            tilecore.compile(scale, target="cpu"),
-            tilecore.compile(scale, target="cpu", out_idx=1),
-        )
+    return tilecore.compile(scale, target="cpu"), tilecore.compile(scale, target="cpu", out_idx=1)
 
 
 ARRAY = np.arange(12, dtype=np.float32).reshape(3, 4)

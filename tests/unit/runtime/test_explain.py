@@ -12,7 +12,7 @@ import tilecore.language as T
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory):
+def kernel(module_cache):
     @T.prim_func
     def product(
         A: T.Tensor((32, 16), "float32"), B: T.Tensor((16, 64), "float32"), C: T.Tensor((32, 64), "float32"),
@@ -29,9 +29,7 @@ def kernel(tmp_path_factory):
             for i in T.Parallel(32):
                 T.atomic_add(S[0], A[i, 0])
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield tilecore.compile(product, target="cpu -march=generic")
+    return tilecore.compile(product, target="cpu -march=generic")
 
 
 def line_of(text):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from fresh_processes import output_of
 
 import tilecore
 import tilecore.language as T
@@ -20,16 +19,14 @@ N = T.dynamic("n")
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory):
+def kernel(module_cache):
     @T.prim_func
     def scaled(A: T.Tensor((N, 4), "float32"), s: T.float32, B: T.Tensor((N, 4), "float32")):
         with T.Kernel(N) as b:
             for j in T.Parallel(4):
                 B[b, j] = T.exp(A[b, j] * s)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield tilecore.compile(scaled, target="cpu", out_idx=-1)
+    return tilecore.compile(scaled, target="cpu", out_idx=-1)
 
 
 @pytest.fixture
@@ -59,8 +56,7 @@ def test_it_loads_and_runs_where_neither_tvm_nor_torch_can_be_imported(path):
         print(kernel, type(kernel(a, 1.0)).__name__, "tvm" in sys.modules)
         """
     )
-    ended = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, timeout=120)
-    assert ended.stdout == "<JITKernel scaled(A, s, B) on cpu, native> ndarray False\n", ended.stderr
+    assert output_of(script, path) == "<JITKernel scaled(A, s, B) on cpu, native> ndarray False\n"
 
 
 def test_writing_replaces_and_leaves_nothing_else(kernel, tmp_path):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from fresh_processes import output_of
 from launch_kit import torch
 
 import tilecore
@@ -62,8 +61,7 @@ def test_without_torch_the_languages_types():
         "from tilecore.runtime.params import KernelParam\n"
         "print(repr(KernelParam(ScalarParam('x', 'float16')).dtype))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert ended.stdout == "T.float16\n", ended.stderr
+    assert output_of(code) == "T.float16\n"
 
 
 def test_a_supply_program_gets_them():

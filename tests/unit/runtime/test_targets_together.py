@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernel_caches import cached_entries
 
 import tilecore
 import tilecore.language as T
@@ -23,17 +24,14 @@ ROUNDS = 12
 
 
 @pytest.fixture
-def targets(monkeypatch, tmp_path):
+def targets(monkeypatch, fresh_caches):
     """Options of compilation by target; twin's devices are used in turn."""
-    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("TILECORE_SIMULATE", raising=False)
-    _kernels.clear()
     with manager.register(Twin(), package="tile-twin"):
         found = {words: {"target": words} for words in ("cpu", "cpu -march=generic", "twin")}
         if "cuda" in manager.kinds() and shutil.which("cc"):
             found["cuda"] = {"target": "cuda -arch=sm_80", "execution_backend": "sim"}
         yield found
-    _kernels.clear()
 
 
 def kernel_for(rows, factor):
@@ -58,11 +56,7 @@ def check(kernel, words, number):
     np.testing.assert_array_equal(y, 3 * x)
 
 
-def entries(folder):
-    return sorted(path.name for path in folder.glob("*/entries/*/*"))
-
-
-def test_threads_take_targets_in_turn(targets, tmp_path):
+def test_threads_take_targets_in_turn(targets, fresh_caches):
     """They compile at once, too: nobody has compiled before."""
     func, names = kernel_for(3, 3.0), list(targets)
     start = threading.Barrier(4)
@@ -83,26 +77,26 @@ def test_threads_take_targets_in_turn(targets, tmp_path):
     for words in names:
         assert len({id(seen[words]) for seen in found}) == 1, "one kernel for all threads"
     assert len({str(kernel.artifact.target) for kernel in found[0].values()}) == len(names)
-    kept = entries(tmp_path)
-    assert len(kept) == len(names), "an entry for each target"
+    entries = cached_entries(fresh_caches)
+    assert len(entries) == len(names), "an entry for each target"
     _kernels.clear()  # as in another process
     for words in names:
         kernel = tilecore.compile(func, **targets[words])
         assert kernel.from_cache
         assert str(kernel.artifact.target) == str(found[0][words].artifact.target)
         check(kernel, words, 1)
-    assert entries(tmp_path) == kept
+    assert cached_entries(fresh_caches) == entries
 
 
-def test_a_target_that_goes_takes_nothing_along(targets, tmp_path):
+def test_a_target_that_goes_takes_nothing_along(targets, fresh_caches):
     func = kernel_for(3, 3.0)
     kernels = {}
     with manager.register(Twin(kind="second"), package="tile-second"):
         for words, options in {**targets, "second": {"target": "second"}}.items():
             kernels[words] = tilecore.compile(func, **options)
-    kept = entries(tmp_path)
-    assert len(kept) == len(kernels)
+    entries = cached_entries(fresh_caches)
+    assert len(entries) == len(kernels)
     assert "second" not in manager.kinds()
     for words, kernel in kernels.items():
         check(kernel, words, 2)  # also the one whose target is gone
-    assert entries(tmp_path) == kept
+    assert cached_entries(fresh_caches) == entries

@@ -5,13 +5,13 @@ Both launchers say the same.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
 import warnings
 
 import pytest
+from fresh_processes import FOLDER, output_of, run_code
 
 import tilecore
 import tilecore.language as T
@@ -269,16 +269,14 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {file!r}, "-k", some]))
 
 @pytest.mark.skipif(not launcher.built()[0], reason="there is no built launcher")
 def test_the_same_where_torchs_own_functions_are_not_found_in_a_fresh_process():
-    done = subprocess.run(
-        [sys.executable, "-c", FALLBACK.format(file=__file__)], capture_output=True, text=True, timeout=200
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
+    ended = run_code(FALLBACK.format(file=__file__), timeout=200)
+    assert ended.returncode == 0, ended.stdout[-3000:]
 
 
 def test_the_first_call_may_be_a_traced_one_in_a_fresh_process():
     """Torch's functions are tried on tensors when they are first needed: not while these would be recorded."""
     code = (
-        "import torch, tilecore, sys; sys.path.insert(0, sys.argv[1]); import test_torch_state as here\n"
+        "import torch, tilecore, sys; sys.path += sys.argv[1:]; import test_torch_state as here\n"
         "from torch.fx.experimental.proxy_tensor import make_fx\n"
         "kernel = tilecore.compile(here.plus, target='cpu', out_idx=-1)\n"
         "def run(x):\n"
@@ -289,7 +287,7 @@ def test_the_first_call_may_be_a_traced_one_in_a_fresh_process():
         "kernel(torch.zeros(8))\n"
     )
     folder = __file__.rpartition("/")[0]
-    subprocess.run([sys.executable, "-c", code, folder], check=True, timeout=100)
+    output_of(code, folder, FOLDER)
 
 
 def test_the_GIL_is_free_during_a_loop_that_depends_on_data(compiled):

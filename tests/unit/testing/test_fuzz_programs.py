@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import textwrap
 from collections import Counter
 
 import numpy as np
 import pytest
+from fresh_processes import output_of
 
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.generate import generate
@@ -51,10 +50,7 @@ def test_a_seed_makes_one_program():
     assert [generate(seed) for seed in SEEDS] == [generate(seed) for seed in SEEDS]
     assert len({source_of(generate(seed)) for seed in SEEDS}) == len(SEEDS)
     code = "from tilecore.testing.fuzz.generate import *; from tilecore.testing.fuzz.printing import *\n"
-    other = subprocess.run(
-        [sys.executable, "-c", code + "print(source_of(generate(7)), end='')"], capture_output=True, text=True
-    )
-    assert other.stdout == source_of(generate(7)), other.stderr
+    assert output_of(code + "print(source_of(generate(7)), end='')") == source_of(generate(7))
 
 
 def test_programs_are_well_formed():

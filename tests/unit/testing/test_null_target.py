@@ -23,9 +23,7 @@ from tilecore.testing import null_backend
 
 
 @pytest.fixture(autouse=True)
-def null(tmp_path, monkeypatch):
-    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
-    _kernels.clear()
+def null(fresh_caches):
     with manager.register(null_backend, package="tilecore-null") as registration:
         yield registration
 

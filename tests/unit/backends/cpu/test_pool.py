@@ -2,13 +2,13 @@
 
 import ctypes
 import os
-import subprocess
 import sys
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
+from fresh_processes import FOLDER, output_of, run_code
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from object_kit import GCC, from_c
@@ -304,18 +304,10 @@ print("done")
 
 def test_the_process_can_end_while_kernels_run(threads):
     name = threads.module.__name__.rpartition(".")[2]
-    here = os.path.dirname(__file__)
-    paths = os.pathsep.join([here, os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
+    folder = os.path.dirname(__file__)
+    paths = os.pathsep.join([folder, FOLDER, os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])
     code = AT_EXIT.format(name=name)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.stdout == "done\n"
-    assert done.returncode == 0, done.stderr
+    assert output_of(code, timeout=60, PYTHONPATH=paths) == "done\n"
 
 
 SPIN = """
@@ -399,28 +391,23 @@ def test_the_number_of_threads_is_checked():
             pool.set_num_threads(wrong)
 
 
-def run(code, **environment):
-    keep = {k: v for k, v in os.environ.items() if not k.startswith("TILECORE_")}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**keep, **environment})
-
-
 def test_the_environment_sets_the_number_of_threads():
     code = "from tilecore.backends.cpu import pool; print(pool.get_num_threads(), *pool.built())"
     for pure in ("0", "1"):
-        done = run(code, TILECORE_NUM_THREADS="3", TILECORE_PURE_PYTHON=pure).stdout
-        assert done.startswith("3 ")
-        assert ("TILECORE_PURE_PYTHON is set" in done) == (pure == "1")
-    assert run(code).stdout.startswith(f"{pool._usable_cpus()} ")
-    assert "TILECORE_NUM_THREADS=many" in run(code, TILECORE_NUM_THREADS="many").stderr
+        output = output_of(code, default_settings=True, TILECORE_NUM_THREADS="3", TILECORE_PURE_PYTHON=pure)
+        assert output.startswith("3 ")
+        assert ("TILECORE_PURE_PYTHON is set" in output) == (pure == "1")
+    assert output_of(code, default_settings=True).startswith(f"{pool._usable_cpus()} ")
+    assert "TILECORE_NUM_THREADS=many" in run_code(code, default_settings=True, TILECORE_NUM_THREADS="many").stderr
 
 
 def test_an_extension_that_cannot_be_used_is_replaced():
     for broken, reason in (("None", "is not built"), ("types.SimpleNamespace(INTERFACE=-1)", "is of another version")):
         code = f"import sys, types; sys.modules['tilecore.backends.cpu._pool'] = {broken}\n"
         code += "from tilecore.backends.cpu import pool; print(*pool.built())"
-        done = run(code)
-        assert done.stdout.startswith("False ")
-        assert reason in done.stdout
+        ended = run_code(code, default_settings=True)
+        assert ended.stdout.startswith("False ")
+        assert reason in ended.stdout
 
 
 def test_launch_of_gives_what_a_loaded_kernel_needs():

@@ -13,12 +13,6 @@ from ..simt.kit import code_of_threads, lowered
 PASS = "check_threads"
 
 
-@pytest.fixture
-def conditions_are_ranges(monkeypatch):
-    """Conditions on the thread index become ranges of threads, as in kernels with names of a target's own language."""
-    monkeypatch.setattr("tilecore.lowering.simt.find_ranges.dialect_calls", lambda body: True)
-
-
 def kernel_of(body, threads=128):
     """body: a macro that takes a tensor, integers, another tensor, a shared buffer and the thread index."""
 

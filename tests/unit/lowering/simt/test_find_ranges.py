@@ -17,10 +17,7 @@ from ..one_pass import after_pass, around_pass, before_and_after
 PASS = "find_ranges"
 
 
-@pytest.fixture(autouse=True)
-def _conditions_are_ranges(monkeypatch):
-    """As in kernels that use names of a target's own language."""
-    monkeypatch.setattr("tilecore.lowering.simt.find_ranges.dialect_calls", lambda body: True)
+pytestmark = pytest.mark.usefixtures("conditions_are_ranges")
 
 
 def kernel_of(body, threads=128):

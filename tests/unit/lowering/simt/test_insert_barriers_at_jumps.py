@@ -12,11 +12,7 @@ from tilecore.ir.visit import collect
 
 from .kit import lowered
 
-
-@pytest.fixture(autouse=True)
-def _conditions_are_ranges(monkeypatch):
-    """As in kernels that use names of a target's own language."""
-    monkeypatch.setattr("tilecore.lowering.simt.find_ranges.dialect_calls", lambda body: True)
+pytestmark = pytest.mark.usefixtures("conditions_are_ranges")
 
 
 def waits_and_reads(func) -> list[str]:
