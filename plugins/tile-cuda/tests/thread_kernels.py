@@ -14,7 +14,6 @@ from tilecore.ir.nodes import (
     BufferStore,
     Call,
     Cast,
-    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -26,6 +25,7 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
+from tilecore.ir.thread_ops import thread_statement
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))
 TX, TY, TZ = (Var(n, "int32") for n in ("tx", "ty", "tz"))
@@ -53,7 +53,7 @@ def kernel(
 
 
 def call(name: str, *args: Any) -> Any:
-    return Evaluate(Call(f"simt.{name}", list(args), ret_ty="void"))
+    return thread_statement(f"simt.{name}", args)
 
 
 def vector_add(threads: int = 256) -> IRModule:

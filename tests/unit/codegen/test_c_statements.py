@@ -16,7 +16,6 @@ from tilecore.ir.nodes import (
     Break,
     BufferLoad,
     BufferStore,
-    Call,
     Cast,
     Continue,
     DeclBuffer,
@@ -34,11 +33,12 @@ from tilecore.ir.nodes import (
     While,
     tirx,
 )
+from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.tile_ops import tile_call, tile_statement
 
 
 def call(name: str, *args, dtype: str = "void"):
-    return Call(f"simt.{name}", list(args), ret_ty=dtype)
+    return thread_call(f"simt.{name}", args, dtype=dtype)
 
 
 def statement(name: str, *args):

@@ -9,7 +9,8 @@ from host_kit import HOST, TX, buffer, kernel, source
 
 from tilecore.codegen.forms import C
 from tilecore.ir.build import const, load, seq, store
-from tilecore.ir.nodes import AllocBuffer, BufferLoad, BufferStore, Call, DeclBuffer, Evaluate, Ramp, tirx
+from tilecore.ir.nodes import AllocBuffer, BufferLoad, BufferStore, DeclBuffer, Ramp, tirx
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_ops import tile_statement
 
 OTHER = replace(
@@ -25,7 +26,7 @@ OTHER = replace(
 
 
 def statement(name, *args):
-    return Evaluate(Call(f"simt.{name}", list(args), ret_ty="void"))
+    return thread_statement(f"simt.{name}", args)
 
 
 def memory_of_all_kinds():
