@@ -69,11 +69,13 @@ def guarded(
 
 def blame(origin: Origin, callee: str, error: BaseException) -> PluginError:
     """The PluginError for ``error``, which ``callee`` of the package raised."""
+    from tilecore.plugins.former_imports import advice  # for errors only
+
     where = _last_frame(error)
     return PluginError(
         f"{title(origin)}: {callee} raised {describe(error)}",
         found=f"raised at {where}" if where else None,
-        hint=remedy(origin, error),
+        hint=advice(error) or remedy(origin, error),
     )
 
 
