@@ -32,7 +32,7 @@ HOOKS = tuple(
     f"hooks/{page.name}" for page in sorted((ROOT / "docs" / "hooks").glob("[a-z]*.md")) if page.name != "library.md"
 )
 LONG = ("backend-quickstart.md", "write-a-backend.md", "testing-without-hardware.md")
-PAGES = (*LONG, "versions.md", *HOOKS)
+PAGES = (*LONG, "versions.md", "thread-ir.md", *HOOKS)
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = ("recorded", "shown")
 

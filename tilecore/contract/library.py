@@ -135,7 +135,9 @@ LIBRARY = (
         "Threads and registers, thread IR, and what a backend tells the race check of its own calls.",
         (
             ("ir.thread_calls", "*"),
+            ("ir.thread_nodes", "*"),
             ("ir.thread_ops", "thread_call thread_statement"),
+            ("ir.thread_walk", "CallArguments ThreadWalk nodes_inside read_call"),
             ("lowering.simt.state", "RequestedLayouts ThreadCount TileFunction threads_of_call"),
             ("lowering.simt.thread_env", "ThreadEnv"),
             ("lowering.simt.tile_ops.accumulators", "Accumulator is_whole_fragment"),
