@@ -196,7 +196,7 @@ LIBRARY = (
             ("simulate.adapter", "SimulatedAdapter"),
             ("simulate.device", "SimulatedDevice"),
             ("simulate.arguments", "Record Tensor"),
-            ("simulate.build", "content_key kept texts_digest"),
+            ("simulate.build", "content_key stored_library texts_digest"),
             ("simulate.compilers", "HostCompiler find_compiler"),
             ("simulate.interruptible", "run_interruptible"),
             ("simulate.progress", "building"),

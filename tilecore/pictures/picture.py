@@ -36,9 +36,9 @@ class LayoutPicture:
     @property
     def title(self) -> str:
         size = "x".join(map(str, self.shape)) or "one element"
-        what = "thread.register" if self.kind == FRAGMENT else "bank"
+        cell_text = "thread.register" if self.kind == FRAGMENT else "bank"
         also = f", {self.copies} threads have each element" if self.copies > 1 else ""
-        return f"{self.name}: {size} {self.dtype}, {what} of each element{also}"
+        return f"{self.name}: {size} {self.dtype}, {cell_text} of each element{also}"
 
     def renamed(self, name: str) -> LayoutPicture:
         return replace(self, name=name)

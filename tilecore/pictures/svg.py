@@ -34,10 +34,10 @@ def draw(picture: LayoutPicture, rows: int, columns: int, at: Sequence[int] = ()
         for j in range(width):
             holder, place = int(holders[i, j]), int(places[i, j])
             if picture.kind == FRAGMENT:
-                word, what = f"{holder}.{place}", f"[{i}, {j}]: thread {holder}, register {place}"
+                word, tooltip = f"{holder}.{place}", f"[{i}, {j}]: thread {holder}, register {place}"
             else:
-                word, what = str(holder), f"[{i}, {j}]: bank {holder}, byte {place}"
-            lines.append(_cell(i, j, word, what, colour(holder)))
+                word, tooltip = str(holder), f"[{i}, {j}]: bank {holder}, byte {place}"
+            lines.append(_cell(i, j, word, tooltip, colour(holder)))
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -52,10 +52,10 @@ def _label(x: float, y: float, text: str) -> str:
     return f'<text x="{x:g}" y="{y:g}" text-anchor="middle" fill="#666666">{text}</text>'
 
 
-def _cell(i: int, j: int, word: str, what: str, fill: str) -> str:
+def _cell(i: int, j: int, word: str, tooltip: str, fill: str) -> str:
     x, y = MARGIN + j * CELL_WIDTH, HEAD + i * CELL_HEIGHT
     return (
-        f'<g><title>{what}</title><rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{fill}" '
+        f'<g><title>{tooltip}</title><rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{fill}" '
         f'stroke="#ffffff"/><text x="{x + CELL_WIDTH / 2:g}" y="{y + 0.65 * CELL_HEIGHT:g}" '
         f'text-anchor="middle">{word}</text></g>'
     )

@@ -51,7 +51,7 @@ def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> 
             compiler.run([*flags, source, *linked], "the runtime of the simulated device")
             step()
 
-    return kept(name, build, slow=True)
+    return stored_library(name, build, slow=True)
 
 
 def kernel_library(
@@ -78,7 +78,7 @@ def kernel_library(
         linked = ["kernel.o", os.fspath(runtime), "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(["-shared", *bare, *linked], "the emitted source", cwd=folder)
 
-    return kept(name, build)
+    return stored_library(name, build)
 
 
 def content_key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> str:
@@ -105,12 +105,12 @@ def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
     return digest.hexdigest()
 
 
-def kept(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path:
-    """The library ``name`` among those that are kept; ``build(folder)`` writes it there unless it exists. It is
-    published whole or not at all, and checked before it is used: one that is damaged is built again.
+def stored_library(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path:
+    """The stored library ``name``; where it does not exist, ``build(folder)`` writes it. It is published whole or not
+    at all, and checked before it is used: a damaged library is built again.
 
-    slow: it takes long to build and is no kernel, so one in the user's usual cache is taken over where
-    TILECORE_CACHE_DIR names another, or the cache is off.
+    slow: the library takes long to build and is no kernel, so it is copied from the user's usual cache where
+    TILECORE_CACHE_DIR names another cache, or the cache is off.
     """
     root = library_folder()
     path = root / name
@@ -120,15 +120,16 @@ def kept(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path
         set_aside(os.fspath(path), Layout(os.fspath(root.parent)).quarantine)
         warn(f"a library of a simulator was damaged, or not written by this tilecore; it is built again: {path}")
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=root) as folder:
-        if not (slow and _taken_over(name, folder)):
+        if not (slow and _copied_from_cache(name, folder)):
             build(folder)
             seal(os.path.join(folder, name), name)
         os.replace(Path(folder, name), path)
     return path
 
 
-def _taken_over(name: str, folder: str) -> bool:
-    """Is ``name``, whole, in the cache that is turned off, or in the usual one? It is copied to ``folder`` then."""
+def _copied_from_cache(name: str, folder: str) -> bool:
+    """Copy ``name`` to ``folder`` from the cache that is turned off, or from the usual cache; False where neither has
+    it whole."""
     for cache in dict.fromkeys((settings.cache_dir(), settings.default_cache_dir())):
         usual = Path(cache or os.devnull, FOLDER)
         with contextlib.suppress(OSError):

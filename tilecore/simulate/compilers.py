@@ -25,22 +25,24 @@ class HostCompiler:
     family: str
     version: str
 
-    def run(self, arguments: list[str], what: str, cwd: str | None = None) -> None:
-        """Run it; raises ToolchainError with its own words when it fails."""
+    def run(self, arguments: list[str], task: str, cwd: str | None = None) -> None:
+        """Run the compiler; raises ToolchainError with its output when it fails.
+
+        task: the text that is compiled, in words."""
         command = [*self.command, *arguments]
         debug.say(debug.TOOLS, shlex.join(command))
         ended = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
         if ended.returncode:
             raise ToolchainError(
-                f"the host compiler could not compile {what}",
+                f"the host compiler could not compile {task}",
                 found=f"{shlex.join(self.command)} ({self.version}):\n{(ended.stderr or ended.stdout).strip()}",
             )
 
 
 def candidates() -> list[tuple[str, ...]]:
     """Commands in the order in which they are tried; CXX first."""
-    own = os.environ.get("CXX", "").strip()
-    commands = [tuple(shlex.split(own))] if own else []
+    user_command = os.environ.get("CXX", "").strip()
+    commands = [tuple(shlex.split(user_command))] if user_command else []
     commands += [(path,) for name in _NAMES if (path := shutil.which(name))]
     if importlib.util.find_spec("ziglang") is not None:
         commands.append((sys.executable, "-m", "ziglang", "c++"))

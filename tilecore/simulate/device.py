@@ -110,10 +110,10 @@ class SimulatedDevice:
             )
 
 
-def _extent(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
+def _extent(sizes: Sequence[int], noun: str) -> tuple[int, int, int]:
     x, y, z = (*(int(size) for size in sizes), 1, 1, 1)[:3]
     if min(x, y, z) < 0 or x * y * z >= 2**23 or len(sizes) > 3:
-        raise LaunchError(f"a {what} of {tuple(sizes)} cannot be simulated", expected="fewer than 2**23 in all")
+        raise LaunchError(f"a {noun} of {tuple(sizes)} cannot be simulated", expected="fewer than 2**23 in all")
     return x, y, z
 
 

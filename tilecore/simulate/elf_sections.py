@@ -8,8 +8,8 @@ import zlib
 _COMPRESSED = 1 << 11
 
 
-def sections(data: bytes, wanted: set[str]) -> dict[str, bytes]:
-    """The contents of the wanted sections that are there; {} for a file that is none of this format."""
+def sections(data: bytes, wanted_names: set[str]) -> dict[str, bytes]:
+    """The contents of those sections in ``wanted_names`` that the file has; {} for a file that has another format."""
     if data[:6] != b"\x7fELF\x02\x01":
         return {}
     (table,) = struct.unpack_from("<Q", data, 0x28)
@@ -19,7 +19,7 @@ def sections(data: bytes, wanted: set[str]) -> dict[str, bytes]:
     sections_by_name = {}
     for header in headers:
         name = names[header[0] : names.index(b"\0", header[0])].decode()
-        if name in wanted:
+        if name in wanted_names:
             body = data[header[4] : header[4] + header[5]]
             sections_by_name[name] = zlib.decompress(body[24:]) if header[2] & _COMPRESSED else body
     return sections_by_name

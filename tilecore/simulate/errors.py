@@ -8,10 +8,11 @@ from tilecore.errors import LaunchError, Location
 
 
 @dataclass(frozen=True)
-class Touch:
-    """One access to memory. thread: its number in the block; None: asynchronous work. line: of the emitted source."""
+class MemoryAccess:
+    """An access to memory. operation: such as "read" or "write". thread: its number in the block; None for asynchronous
+    work. line: the line of the emitted source."""
 
-    what: str
+    operation: str
     thread: int | None
     block: tuple[int, int, int]
     line: int | None
@@ -19,7 +20,7 @@ class Touch:
     def __str__(self) -> str:
         who = "asynchronous work" if self.thread is None else f"thread {self.thread}"
         at = f", line {self.line}" if self.line else ""
-        return f"{self.what or 'here'} by {who} of block {self.block}{at}"
+        return f"{self.operation or 'here'} by {who} of block {self.block}{at}"
 
 
 class SimulationError(LaunchError):
@@ -36,8 +37,8 @@ class SimulationError(LaunchError):
         *,
         kind: str,
         kernel: str,
-        access: Touch | None = None,
-        other: Touch | None = None,
+        access: MemoryAccess | None = None,
+        other: MemoryAccess | None = None,
         tensor: str | None = None,
         index: tuple[int, ...] | None = None,
         user_line: str | None = None,
@@ -69,8 +70,8 @@ class SimulationError(LaunchError):
 
     def __reduce__(self):
         _, (_, message, facts) = super().__reduce__()
-        own = ("kind", "kernel", "access", "other", "tensor", "index", "user_line")
-        return _rebuild, (message, {**facts, **{name: getattr(self, name) for name in own}})
+        field_names = ("kind", "kernel", "access", "other", "tensor", "index", "user_line")
+        return _rebuild, (message, {**facts, **{name: getattr(self, name) for name in field_names}})
 
 
 def _rebuild(message: str, facts: dict) -> SimulationError:

@@ -10,25 +10,25 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def building(what: str, parts: int, usually: str) -> Iterator[Callable[[], None]]:
+def building(simulator: str, parts: int, usually: str) -> Iterator[Callable[[], None]]:
     """Around the building of a simulator: a line on standard error before it and one after it, and on a terminal a bar
     meanwhile. Yields a function to be called once for each of ``parts``, from any thread.
 
-    what: the simulator, such as "the simulated device". usually: how long it takes, in words.
+    simulator: its name, such as "the simulated device". usually: how long it takes, in words.
     """
     from tilecore.progress import Progress
 
-    _say(f"building {what}, once for this cache folder: {usually}")
+    _say(f"building {simulator}, once for this cache folder: {usually}")
     start = time.monotonic()
     lock = threading.Lock()
-    with Progress(f"building {what}", parts) as bar:
+    with Progress(f"building {simulator}", parts) as bar:
 
         def step() -> None:
             with lock:
                 bar.advance()
 
         yield step
-    _say(f"{what} is built, in {time.monotonic() - start:.0f} s")
+    _say(f"{simulator} is built, in {time.monotonic() - start:.0f} s")
 
 
 def _say(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import Location
 from tilecore.simulate import native
-from tilecore.simulate.errors import SimulationError, Touch
+from tilecore.simulate.errors import MemoryAccess, SimulationError
 
 if TYPE_CHECKING:
     from tilecore.simulate.arguments import Placed
@@ -37,7 +37,7 @@ def simulation_error(
     report: native.CReport, library: KernelLibrary, symbol: str, placed: Sequence[Placed], shared_bytes: int
 ) -> SimulationError:
     kind = report.kind.decode()
-    access, other = _touch(report.access, library), _touch(report.other, library)
+    access, other = _memory_access(report.access, library), _memory_access(report.other, library)
     place, tensor, index, extent = _place(report, placed, shared_bytes)
     line = access.line if access else None
     user_line = library.user_line(line) if line else None
@@ -58,11 +58,11 @@ def simulation_error(
     )
 
 
-def _touch(access: native.CAccess, library: KernelLibrary) -> Touch | None:
+def _memory_access(access: native.CAccess, library: KernelLibrary) -> MemoryAccess | None:
     if not access.known:
         return None
     thread = None if access.thread == 0xFFFFFFFF else int(access.thread)
-    return Touch(access.what.decode(), thread, tuple(access.block), library.line_of(access.site))
+    return MemoryAccess(access.what.decode(), thread, tuple(access.block), library.line_of(access.site))
 
 
 def _place(
@@ -87,34 +87,34 @@ def _place(
     return f"{tensor.name}[{subscript}]", tensor.name, index, f"{tensor.name} has the shape {tuple(tensor.shape)}"
 
 
-def _sentence(kind: str, report: native.CReport, access: Touch | None, place: str) -> str:
-    said = report.message.decode(errors="replace")
-    what = (access.what if access else "") or "access"
-    bits = f"{report.size}-byte {what}"
-    what = f"an {what}" if what.startswith("a") else f"a {what}"
+def _sentence(kind: str, report: native.CReport, access: MemoryAccess | None, place: str) -> str:
+    runtime_message = report.message.decode(errors="replace")
+    operation = (access.operation if access else "") or "access"
+    sized_operation = f"{report.size}-byte {operation}"
+    subject = f"an {operation}" if operation.startswith("a") else f"a {operation}"
     texts = {
-        "out_of_bounds": f"a {bits} of {place}, which is out of bounds",
-        "uninitialised": f"a {bits} of {place}, which nobody has written",
-        "race": f"{what} of {place} and an earlier {report.other.what.decode()} are not ordered",
+        "out_of_bounds": f"a {sized_operation} of {place}, which is out of bounds",
+        "uninitialised": f"a {sized_operation} of {place}, which nobody has written",
+        "race": f"{subject} of {place} and an earlier {report.other.what.decode()} are not ordered",
         "swizzle_mismatch": f"the rows of a matrix at {place} were copied from different columns of a tensor",
-        "missing_proxy_fence": f"{what} of {place}, with no fence for asynchronous work since a thread wrote it",
-        "missing_wait": f"{what} of {place} while an {report.other.what.decode()} may still be going on",
+        "missing_proxy_fence": f"{subject} of {place}, with no fence for asynchronous work since a thread wrote it",
+        "missing_wait": f"{subject} of {place} while an {report.other.what.decode()} may still be going on",
     }
-    if said:
-        return f"{said} ({place})" if place else said
-    return texts.get(kind, f"a {bits} of {place}")
+    if runtime_message:
+        return f"{runtime_message} ({place})" if place else runtime_message
+    return texts.get(kind, f"a {sized_operation} of {place}")
 
 
-def _who(kind: str, access: Touch | None, other: Touch | None) -> str:
+def _who(kind: str, access: MemoryAccess | None, other: MemoryAccess | None) -> str:
     texts = [str(access)] if access else []
     if other:
         texts.append(str(other))
     return " after ".join(texts)
 
 
-def _excerpt(library: KernelLibrary, *touches: Touch | None) -> str:
+def _excerpt(library: KernelLibrary, *accesses: MemoryAccess | None) -> str:
     """The emitted lines, each with carets under it."""
-    numbers = list(dict.fromkeys(t.line for t in touches if t and t.line))
+    numbers = list(dict.fromkeys(t.line for t in accesses if t and t.line))
     parts: list[str] = []
     width = max((len(str(n)) for n in numbers), default=0)
     for number in numbers:

@@ -79,13 +79,13 @@ def _kernel_in(value: Any, module: ModuleType) -> Any:
     """The T.prim_func, JITImpl or kernel-building function of ``value``; None where the file does not define it."""
     value = getattr(value, "__dict__", {}).get("jit_impl", value)  # under tilecore.autotune
     if isinstance(value, FunctionType):
-        own = value.__globals__ is vars(module)
-        if own and is_eager(value):
+        is_defined_here = value.__globals__ is vars(module)
+        if is_defined_here and is_eager(value):
             return JITImpl(value, {})
-        own = own and is_factory(value)
+        is_defined_here = is_defined_here and is_factory(value)
     else:
-        own = isinstance(value, (PrimFunc, JITImpl)) and _plain(value).__globals__ is vars(module)
-    return value if own else None
+        is_defined_here = isinstance(value, (PrimFunc, JITImpl)) and _plain(value).__globals__ is vars(module)
+    return value if is_defined_here else None
 
 
 def _plain(value: Any) -> FunctionType:

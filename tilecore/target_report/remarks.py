@@ -90,9 +90,9 @@ def _operation(row: Row, backend: Backend) -> Iterator[Remark]:
     declined = [(name, why) for name, why in row.get("declined", ())]
     if not declined or row["op"] == "annotate":
         return
-    own = {impl.name for impl in backend.lowering.implementations if impl.op == row["op"]}
+    backend_names = {impl.name for impl in backend.lowering.implementations if impl.op == row["op"]}
     last = {impl.name for impl in implementations_of(backend) if impl.op == row["op"] and impl.last_resort}
-    slow = row["implementation"] in last and any(name in own | last for name, _ in declined)
+    slow = row["implementation"] in last and any(name in backend_names | last for name, _ in declined)
     reasons = "; ".join(f"not {name}: {why}" for name, why in dict.fromkeys(declined))
     yield Remark(row.get("line"), f"T.{row['op']} as {row['implementation']}; {reasons}", slow)
 

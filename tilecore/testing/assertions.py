@@ -28,9 +28,9 @@ def torch_assert_close(
     equal_nan: NaN is close to NaN. check_*: these attributes must be the same. verbose: print how many are not close.
     base_name, ref_name: what the report calls the two. torch tensors and numpy arrays are taken.
     """
-    for name, wanted in (("device", check_device), ("dtype", check_dtype), ("layout", check_layout)):
+    for name, is_checked in (("device", check_device), ("dtype", check_dtype), ("layout", check_layout)):
         left, right = getattr(tensor_a, name, None), getattr(tensor_b, name, None)
-        if wanted and left != right:
+        if is_checked and left != right:
             raise AssertionError(f"{base_name} and {ref_name} differ in {name}: {left} and {right}")
     if check_stride and _strides(tensor_a) != _strides(tensor_b):
         strides = f"{_strides(tensor_a)} and {_strides(tensor_b)}"

@@ -41,8 +41,8 @@ def regression(prefixes: Iterable[str] = ("regression_",), verbose: bool = True)
     Returns what :func:`process_func` recorded meanwhile, and prints it when verbose.
     """
     names = sys._getframe(1).f_globals
-    wanted = tuple(prefixes)
-    functions = [value for name, value in names.items() if name.startswith(wanted) and callable(value)]
+    name_prefixes = tuple(prefixes)
+    functions = [value for name, value in names.items() if name.startswith(name_prefixes) and callable(value)]
     before = len(_recorded)
     for function in functions:
         function()

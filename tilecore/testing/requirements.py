@@ -137,7 +137,7 @@ def _version_requirement(name: str, kind: str, mode: str | None) -> Any:
     def make(major_version: int, minor_version: int = 0, mode: str = mode or "ge") -> Requirement:
         if mode not in _COMPARE:
             raise ArgumentError(f"{name}: mode={mode!r}", expected=", ".join(_COMPARE))
-        wanted = (major_version, minor_version)
+        required_version = (major_version, minor_version)
 
         def missing(support_required: str) -> str | None:
             reason = missing_target(kind, support_required)
@@ -146,9 +146,10 @@ def _version_requirement(name: str, kind: str, mode: str | None) -> Any:
             version = architecture_version(kind)
             if version is None:
                 return f"the architecture of the {kind} device is not known"
-            if _COMPARE[mode](version, wanted):
+            if _COMPARE[mode](version, required_version):
                 return None
-            return f"the {kind} device has version {version[0]}.{version[1]}, not {mode} {wanted[0]}.{wanted[1]}"
+            required = f"{mode} {required_version[0]}.{required_version[1]}"
+            return f"the {kind} device has version {version[0]}.{version[1]}, not {required}"
 
         return Requirement(f"{name}({major_version}, {minor_version})", missing)
 

@@ -106,7 +106,7 @@ def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_pat
 
     def found(cache, **how):
         monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / cache))
-        return build.kept("lib.so", make, **how).read_text().partition("\n")[0]
+        return build.stored_library("lib.so", make, **how).read_text().partition("\n")[0]
 
     assert found("one", slow=True) == "number 1"  # the usual cache is not there
     assert found("usual", slow=True) == "number 2"
@@ -142,20 +142,20 @@ def test_a_damaged_library_is_built_again(monkeypatch, tmp_path, damage):
         built.append(folder)
         Path(folder, "lib.so").write_bytes(b"the bytes of a library" * 9)
 
-    path = build.kept("lib.so", make)
+    path = build.stored_library("lib.so", make)
     whole = path.read_bytes()
     assert whole.startswith(b"the bytes of a library" * 9)
-    assert build.kept("lib.so", make) == path
+    assert build.stored_library("lib.so", make) == path
     assert len(built) == 1
     assert cache.verify().libraries == 1
     path.write_bytes(DAMAGES[damage](whole))
     with pytest.warns(CacheWarning, match="damaged"):
-        assert build.kept("lib.so", make).read_bytes() == whole
+        assert build.stored_library("lib.so", make).read_bytes() == whole
     assert len(built) == 2
     path.write_bytes(DAMAGES[damage](whole))
     assert cache.verify().damaged == (str(path),)
     assert not path.exists()
-    build.kept("lib.so", make)
+    build.stored_library("lib.so", make)
     Path(tmp_path, "simulate", "building-left-behind").mkdir()
     assert cache.stats().libraries == 1
     assert cache.stats().bytes >= len(whole)
@@ -166,10 +166,10 @@ def test_a_damaged_library_is_built_again(monkeypatch, tmp_path, damage):
 def test_a_library_by_another_name_is_not_taken(monkeypatch, tmp_path):
     """The name says what a library was made of: the file of another one does not pass for it."""
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
-    other = build.kept("other.so", lambda folder: Path(folder, "other.so").write_text("other"))
+    other = build.stored_library("other.so", lambda folder: Path(folder, "other.so").write_text("other"))
     other.rename(other.with_name("lib.so"))
     with pytest.warns(CacheWarning, match="damaged"):
-        path = build.kept("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
+        path = build.stored_library("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
     assert path.read_text().startswith("own")
 
 
@@ -178,7 +178,7 @@ def test_what_is_no_library_is_set_aside(monkeypatch, tmp_path, plant):
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
     plant(build.library_folder() / "lib.so")
     with pytest.warns(CacheWarning):
-        path = build.kept("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
+        path = build.stored_library("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
     assert path.read_text().startswith("own")
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_library_of_the_usual_cache_is_not_taken_over(monkeypatch, tmp
 
     def kept(folder, text):
         monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / folder))
-        return build.kept("lib.so", lambda place: Path(place, "lib.so").write_text(text), slow=True)
+        return build.stored_library("lib.so", lambda place: Path(place, "lib.so").write_text(text), slow=True)
 
     usual = kept("usual", "usual")
     assert kept("one", "own").read_text().startswith("usual")

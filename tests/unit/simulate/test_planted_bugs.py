@@ -57,7 +57,7 @@ def test_a_dropped_barrier_between_reads_and_writes():
     lines = {line_of(source, "const float left"), line_of(source, "= left;")}
     assert {error.line, error.other.line} == lines
     assert error.thread != error.other.thread
-    assert {error.access.what, error.other.what} == {"read", "write"}
+    assert {error.access.operation, error.other.operation} == {"read", "write"}
 
 
 def test_a_warp_barrier_orders_only_its_warp():
@@ -73,7 +73,7 @@ def test_a_missing_warp_barrier():
     error = caught(source, 32, *given, 64, shared=1024, seeds=[0])
     assert error.kind in ("race", "uninitialised")
     assert error.line == line_of(source, "    tc_product")  # the lanes' loads in the collective
-    assert error.access.what == "read"
+    assert error.access.operation == "read"
 
 
 DIVERGENT = """
@@ -283,7 +283,7 @@ def test_a_read_out_of_bounds():
 def test_a_write_out_of_bounds():
     error = copy_error(COPY, 101, a=128)
     assert (error.kind, error.tensor, error.index) == ("out_of_bounds", "B", (100,))
-    assert error.access.what == "write"
+    assert error.access.operation == "write"
 
 
 def test_an_access_before_the_first_element():

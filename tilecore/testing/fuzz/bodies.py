@@ -40,25 +40,25 @@ class Body:
         ]  # fmt: skip
         if depth < 2:
             kinds += [(4, self.condition), (0.7, self.loop)]
-        made: list[Statement] = []
+        statements: list[Statement] = []
         for _ in range(count):
             (kind,) = self.rng.choices([k for _, k in kinds], [w for w, _ in kinds])
-            made += kind(depth)
-        return made
+            statements += kind(depth)
+        return statements
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def own(self, target: Buffer) -> Value:
+    def target_element(self, target: Buffer) -> Value:
         smooth = is_float(target.dtype) and not self.scope.world.exact
         if target.scope == "var":
             return Value(Name(target.name), target.dtype, target.cap, smooth)
-        return self.nest.own(target)
+        return self.nest.target_element(target)
 
     def readable(self) -> list[Value]:
         """What the iteration holds: its elements, its numbers, what has a name."""
-        own = [self.own(self.targets[name]) for name in sorted(self.written)]
-        own += [self.own(number) for number in self.numbers.values()]
-        return [*own, *self.names, *([self.tensor] if self.tensor else [])]
+        values = [self.target_element(self.targets[name]) for name in sorted(self.written)]
+        values += [self.target_element(number) for number in self.numbers.values()]
+        return [*values, *self.names, *([self.tensor] if self.tensor else [])]
 
     def value(self, target: Buffer) -> Expr:
         """Something to store in an element of a target."""
@@ -84,7 +84,7 @@ class Body:
         target = self.rng.choice(choices)
         if self.tensor is not None and self.rng.random() < 0.4:
             return [self.to_tensor()]
-        statement = Assign(self.own(target).expr, self.value(target))  # type: ignore[arg-type]
+        statement = Assign(self.target_element(target).expr, self.value(target))  # type: ignore[arg-type]
         if target.scope != "var":
             self.written.add(target.name)
         return [statement]
@@ -116,13 +116,13 @@ class Body:
         able = [self.targets[name] for name in sorted(self.written)] + list(self.numbers.values())
         if len(able) < 2:
             return []
-        one, other = self.rng.sample(able, 2)
+        left, right = self.rng.sample(able, 2)
         maker = self.nest.maker()
         name = self.scope.world.fresh("x")
-        first, second = self.own(one), self.own(other)
-        kept = Value(Name(name), first.dtype, first.bound, first.smooth)
-        moved = maker.fitting(maker.converted(second, one.dtype), one.dtype, one.cap)
-        back = maker.fitting(maker.converted(kept, other.dtype), other.dtype, other.cap)
+        first, second = self.target_element(left), self.target_element(right)
+        saved = Value(Name(name), first.dtype, first.bound, first.smooth)
+        moved = maker.fitting(maker.converted(second, left.dtype), left.dtype, left.cap)
+        back = maker.fitting(maker.converted(saved, right.dtype), right.dtype, right.cap)
         return [
             Let(name, first.expr),
             Assign(first.expr, moved.expr),  # type: ignore[arg-type]
@@ -138,14 +138,14 @@ class Body:
             dtype = "int32"
         if dtype not in self.scope.world.allowed:
             return []
-        made = Buffer(self.scope.world.fresh("v"), (), dtype, "var", self.scope.world.cap(dtype))
-        first = self.value(made)
-        self.numbers[made.name] = made
-        return [Alloc(made, Op("cast", (first,), dtype))]
+        variable = Buffer(self.scope.world.fresh("v"), (), dtype, "var", self.scope.world.cap(dtype))
+        first = self.value(variable)
+        self.numbers[variable.name] = variable
+        return [Alloc(variable, Op("cast", (first,), dtype))]
 
     def look_up(self, depth: int) -> list[Statement]:
         """An element whose place is computed, under a name."""
-        tables = [t for t in self.scope.known(scopes=("shared",)) if t.name not in self.nest.busy and t.shape]
+        tables = [t for t in self.scope.initialised(scopes=("shared",)) if t.name not in self.nest.busy and t.shape]
         if not tables:
             return []
         table = self.rng.choice(tables)
@@ -155,8 +155,8 @@ class Body:
         axis = self.rng.randrange(len(table.shape))
         index = []
         for number, size in enumerate(table.shape):
-            own = size in self.nest.names and number != axis
-            index.append(Name(self.nest.names[size]) if own else Op("%", (Name(name), Name(size))))
+            by_iteration = size in self.nest.names and number != axis
+            index.append(Name(self.nest.names[size]) if by_iteration else Op("%", (Name(name), Name(size))))
         smooth = is_float(table.dtype) and not self.scope.world.exact
         seen = self.scope.world.fresh("x")
         self.names.append(Value(Name(seen), table.dtype, table.cap, smooth))
@@ -164,7 +164,7 @@ class Body:
 
     def shifted(self, depth: int) -> list[Statement]:
         """A neighbour's element of a tile, where there is one."""
-        tiles = [t for t in self.scope.known(scopes=("shared",)) if set(t.shape) <= set(self.nest.shape)]
+        tiles = [t for t in self.scope.initialised(scopes=("shared",)) if set(t.shape) <= set(self.nest.shape)]
         tiles = [t for t in tiles if t.name not in self.nest.busy and t.shape]
         if not tiles:
             return []
@@ -183,17 +183,17 @@ class Body:
         maker = self.nest.maker()
         smooth = is_float(source.dtype) and not self.scope.world.exact
         value = maker.converted(Value(Load(source.name, tuple(index)), source.dtype, source.cap, smooth), target.dtype)
-        store = Assign(self.own(target).expr, maker.fitting(value, target.dtype, target.cap).expr)  # type: ignore[arg-type]
+        store = Assign(self.target_element(target).expr, maker.fitting(value, target.dtype, target.cap).expr)  # type: ignore[arg-type]
         return [If(test, (store,))]
 
     # -- statements with statements inside -------------------------------------------------------------------------
 
     def condition(self, depth: int) -> list[Statement]:
-        made: list[Statement] = []
+        statements: list[Statement] = []
         test = self.test()
         if self.rng.random() < 0.3:
             name = self.scope.world.fresh("x")
-            made.append(Let(name, test))
+            statements.append(Let(name, test))
             test = Name(name)
         before = set(self.written)
         then = self._inside(depth)
@@ -203,7 +203,7 @@ class Body:
             before = set(self.written)
             orelse = self._inside(depth)
             self.written = before | (after & self.written)
-        return [*made, If(test, then, orelse)] if then else []
+        return [*statements, If(test, then, orelse)] if then else []
 
     def loop(self, depth: int) -> list[Statement]:
         body = self._inside(depth)
@@ -212,6 +212,6 @@ class Body:
 
     def _inside(self, depth: int) -> tuple[Statement, ...]:
         names = list(self.names)
-        made = tuple(self.statements(self.rng.randint(1, 3), depth + 1))
+        statements = tuple(self.statements(self.rng.randint(1, 3), depth + 1))
         self.names = names
-        return made
+        return statements

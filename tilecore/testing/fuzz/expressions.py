@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.program import Expr, Name, Num, Op
-from tilecore.testing.fuzz.types import is_float, is_integer, joined, limit, sum_type
+from tilecore.testing.fuzz.types import common_type, is_float, is_integer, limit, sum_type
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Expressions:
         low = 0 if FACTS[dtype].kind == "uint" else -7
         if is_float(dtype) and self.special and self.rng.random() < 0.5:
             words = ("infinity", "max_value", "min_value") if FACTS[dtype].has_infinity else ("max_value", "min_value")
-            made = Op(self.rng.choice(words), (), dtype)
-            return Value(Op("neg", (made,)) if self.rng.random() < 0.3 else made, dtype, limit(dtype))
+            constant = Op(self.rng.choice(words), (), dtype)
+            return Value(Op("neg", (constant,)) if self.rng.random() < 0.3 else constant, dtype, limit(dtype))
         if is_float(dtype) and not self.exact and self.rng.random() < 0.5:
             return Value(Op("cast", (Num(self.rng.choice((0.5, 0.25, -1.5, 0.1, 2.75))),), dtype), dtype, 3, True)
         number = self.rng.randint(low, 7)
@@ -141,19 +141,19 @@ class Expressions:
         mixed = self.converted(self.leaf(), "float32") if kind < 0.3 else None
         left = self.of_type(dtype, depth - 1)
         right = mixed or self.of_type(dtype, depth - 1)
-        if left.dtype == "bool" or not is_float(joined(left.dtype, right.dtype)):
+        if left.dtype == "bool" or not is_float(common_type(left.dtype, right.dtype)):
             left = self.converted(left, dtype)
-        made = sum_type(left.dtype, right.dtype)
+        result_type = sum_type(left.dtype, right.dtype)
         op = self.rng.choice(("+", "+", "-", "*", "*", "max", "min"))
         bound = left.bound * right.bound if op == "*" else left.bound + right.bound
         if op in ("max", "min"):
             bound = max(left.bound, right.bound)
-        if bound > limit(made) / 2:
+        if bound > limit(result_type) / 2:
             if op == "*":
                 op = "max"
-            left, right = self.tamed(left, limit(made) / 8), self.tamed(right, limit(made) / 8)
+            left, right = self.tamed(left, limit(result_type) / 8), self.tamed(right, limit(result_type) / 8)
             bound = left.bound + right.bound
-        return Value(Op(op, (left.expr, right.expr)), made, bound, left.smooth or right.smooth or not self.exact)
+        return Value(Op(op, (left.expr, right.expr)), result_type, bound, left.smooth or right.smooth or not self.exact)
 
     def float_choice(self, dtype: str, depth: int) -> Value:
         """An operation that rounds nothing."""
@@ -183,19 +183,19 @@ class Expressions:
     def integer_op(self, dtype: str, depth: int) -> Value:
         left = self.integer(dtype, depth - 1)
         right = self.integer(dtype, depth - 1)
-        made = joined(left.dtype, right.dtype)
+        result_type = common_type(left.dtype, right.dtype)
         kind = self.rng.random()
         if kind < 0.55:
             op = self.rng.choice(("+", "-", "*", "&", "|", "^", "max", "min"))
-            return Value(Op(op, (left.expr, right.expr)), made, _integer_bound(op, left, right, made))
+            return Value(Op(op, (left.expr, right.expr)), result_type, _integer_bound(op, left, right, result_type))
         if kind < 0.75:
             op = self.rng.choice(("//", "%", "truncdiv", "truncmod"))
             number = self.rng.choice((1, 2, 3, 5, 7, 8, 16, 100))
             if FACTS[left.dtype].kind == "int" and self.rng.random() < 0.3:
                 number = -number
             if self.rng.random() < 0.25:  # by a number of the kernel, which is made positive
-                return Value(Op(op, (left.expr, Op("max", (right.expr, Num(1))))), made, limit(made))
-            return Value(Op(op, (left.expr, Num(number))), joined(left.dtype, "int32"), limit("int64"))
+                return Value(Op(op, (left.expr, Op("max", (right.expr, Num(1))))), result_type, limit(result_type))
+            return Value(Op(op, (left.expr, Num(number))), common_type(left.dtype, "int32"), limit("int64"))
         if kind < 0.85:
             op = self.rng.choice(("<<", ">>"))
             return Value(Op(op, (left.expr, Op("&", (right.expr, Num(3))))), left.dtype, limit("int64"))
@@ -257,7 +257,7 @@ def _clamped(expr: Expr, dtype: str, most: float) -> Expr:
     return Op("clamp", (expr, Num(low), Num(int(most))))
 
 
-def _integer_bound(op: str, left: Value, right: Value, made: str) -> float:
+def _integer_bound(op: str, left: Value, right: Value, result_type: str) -> float:
     """Of the result in its type, where it may wrap."""
     if op in ("max", "min"):
         bound = max(left.bound, right.bound)
@@ -265,8 +265,8 @@ def _integer_bound(op: str, left: Value, right: Value, made: str) -> float:
         bound = left.bound * right.bound
     else:
         bound = 2 * (left.bound + right.bound)
-    signed = FACTS[made].kind == "int"
-    return bound if bound < limit(made) and signed else limit(made)
+    signed = FACTS[result_type].kind == "int"
+    return bound if bound < limit(result_type) and signed else limit(result_type)
 
 
 def index_value(name: str, bound: float) -> Value:

@@ -18,9 +18,9 @@ def k_trips(scope: Scope) -> int:
 
 def leave(below: Scope) -> None:
     """At the end of a loop: what lives on may be read later, the rest leaves now, and sometimes all does."""
-    lives = {s.buffer.name for s in below.top if isinstance(s, Alloc)}
-    own = {tile.name for tile in below.tiles} - lives
-    flush(below, None if below.rng.random() < 0.3 else own)
+    top_names = {s.buffer.name for s in below.top if isinstance(s, Alloc)}
+    inner_names = {tile.name for tile in below.tiles} - top_names
+    flush(below, None if below.rng.random() < 0.3 else inner_names)
 
 
 def k_loop(scope: Scope) -> None:
@@ -62,18 +62,18 @@ def counted_loop(scope: Scope) -> None:
     trips = rng.randint(1, 3)
     kind = rng.choice(("Pipelined", "serial", "serial", "unroll"))
     name = scope.world.fresh("t")
-    way = rng.random()
-    given = way < 0.25
+    draw = rng.random()
+    is_argument = draw < 0.25
     extents: tuple[Expr, ...] = (Num(trips),)
-    first = rng.randint(1, 3) if 0.25 < way < 0.45 else 0
-    if given:
+    first = rng.randint(1, 3) if 0.25 < draw < 0.45 else 0
+    if is_argument:
         trips, extents = 3, (Name(scope.scalar("int32", 3).name),)
         kind = "serial" if kind == "unroll" else kind
     elif first:
         extents = (Num(first), Num(first + trips))
         if kind != "Pipelined" and rng.random() < 0.4:
             extents = (Num(first + 2 * trips), Num(first), Num(-2))
-    with scope.inner(trips, certain=not given) as below:
+    with scope.inner(trips, certain=not is_argument) as below:
         value = index_value(name, first + 2 * trips)
         below.uniform.append(value)
         below.several(rng.randint(1, 3))
@@ -100,11 +100,11 @@ def while_loop(scope: Scope) -> None:
     if scope.depth > 1:
         return
     rng, world = scope.rng, scope.world
-    given = rng.random() < 0.6
-    trips = 3 if given else rng.randint(1, 3)
-    most: Expr = Name(scope.scalar("int32", 3).name) if given else Num(trips)
+    is_argument = rng.random() < 0.6
+    trips = 3 if is_argument else rng.randint(1, 3)
+    most: Expr = Name(scope.scalar("int32", 3).name) if is_argument else Num(trips)
     name = world.fresh("w")
-    with scope.inner(trips, certain=not given) as below:
+    with scope.inner(trips, certain=not is_argument) as below:
         below.uniform.append(index_value(name, trips))
         below.several(rng.randint(1, 3))
         leave(below)

@@ -49,11 +49,11 @@ def _other_shapes(shape: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _view(scope: Scope, source: Buffer, shape: tuple[str, ...], dtype: str) -> Buffer:
-    made = replace(source, name=scope.world.fresh("v"), shape=shape, dtype=dtype, cap=source.cap)
+    view = replace(source, name=scope.world.fresh("v"), shape=shape, dtype=dtype, cap=source.cap)
     if dtype != source.dtype:
-        made = replace(made, cap=scope.world.cap(dtype))
-    scope.emit(View(made, Name(source.name)))
-    return made
+        view = replace(view, cap=scope.world.cap(dtype))
+    scope.emit(View(view, Name(source.name)))
+    return view
 
 
 def _read(scope: Scope, view: Buffer) -> None:
@@ -85,8 +85,7 @@ def viewed(scope: Scope) -> None:
         kinds += [d for d in sorted(world.allowed) if is_float(d) and FACTS[d].bits >= 8]
     if not kinds:
         return
-    one, two = rng.choice(kinds), rng.choice(kinds)
-    wide, narrow = sorted((one, two), key=lambda d: -FACTS[d].bits)
+    wide, narrow = sorted((rng.choice(kinds), rng.choice(kinds)), key=lambda d: -FACTS[d].bits)
     times = FACTS[wide].bits // FACTS[narrow].bits
     shape = shape_of(scope, rng.choice((1, 2)))
     if world.elements(shape) * times > MOST_ELEMENTS:
@@ -128,9 +127,9 @@ def in_place(scope: Scope) -> None:
         index: tuple[Expr, ...] = tuple(
             plus(base, name) for base, name in zip(scope.base(shape), nest.index(shape), strict=True)
         )
-        own = Load(tensor.name, index)
-        nest.extra += [Value(own, dtype, tensor.cap, is_float(dtype) and not world.exact)] * 3
-        scope.emit(nest.loop(Assign(own, nest.maker().stored(dtype, tensor.cap, max(nest.depth, 1)).expr)))
+        element = Load(tensor.name, index)
+        nest.extra += [Value(element, dtype, tensor.cap, is_float(dtype) and not world.exact)] * 3
+        scope.emit(nest.loop(Assign(element, nest.maker().stored(dtype, tensor.cap, max(nest.depth, 1)).expr)))
         return
     tile = scope.tile(shape, dtype, cap=tensor.cap)
     place = Load(tensor.name, scope.base(shape))
@@ -141,9 +140,9 @@ def in_place(scope: Scope) -> None:
 
 def layout(scope: Scope) -> None:
     """A layout by hand for a tile in shared memory, which changes nothing."""
-    known = [t for t in scope.known(scopes=("shared",)) if len(t.shape) == 2 and "*" not in "".join(t.shape)]
+    tiles = [t for t in scope.initialised(scopes=("shared",)) if len(t.shape) == 2 and "*" not in "".join(t.shape)]
     laid = names_in(tuple(s for s in scope.body if isinstance(s, Tile) and s.op == "annotate_layout"))
-    known = [tile for tile in known if tile.name not in laid]
-    if known and not scope.depth:
-        tile = scope.rng.choice(known)
+    tiles = [tile for tile in tiles if tile.name not in laid]
+    if tiles and not scope.depth:
+        tile = scope.rng.choice(tiles)
         scope.emit(Tile("annotate_layout", (Op("swizzled", (Name(tile.name),)),)))

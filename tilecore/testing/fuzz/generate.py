@@ -52,25 +52,25 @@ def _trimmed(world: World, seed: int, kernels: list[Kernel]) -> Program:
         dynamic = tuple(whole for _, whole in (*_AXES, ("", "K")) if whole in shown and world.rng.random() < 0.6)
     workspaces = tuple(w for w in world.workspaces if w.name in used)
     sizes |= names_in(workspaces)
-    kept = tuple((name, value) for name, value in world.sizes.items() if name in sizes)
+    used_sizes = tuple((name, value) for name, value in world.sizes.items() if name in sizes)
     params = tuple(replace(p, form="") if set(p.shape) & set(dynamic) or FACTS[p.dtype].bits < 8 else p for p in params)
     again = _again(world, dynamic) if world.rng.random() < 0.7 else ()
-    return Program(seed, world.exact, kept, dynamic, params, workspaces, tuple(kernels), world.special, again)
+    return Program(seed, world.exact, used_sizes, dynamic, params, workspaces, tuple(kernels), world.special, again)
 
 
 def _again(world: World, dynamic: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     """Sizes of another call, 0 among them."""
-    made = []
+    other_sizes = []
     for name in dynamic:
         size = world.sizes[name]
-        made.append((name, world.rng.choice((0, 1, size // 2, size - 1, size if name == "K" else size + 5))))
-    return tuple(made)
+        other_sizes.append((name, world.rng.choice((0, 1, size // 2, size - 1, size if name == "K" else size + 5))))
+    return tuple(other_sizes)
 
 
 def _palette(rng: random.Random, exact: bool, allowed: Collection[str]) -> tuple[str, ...]:
-    known = [d for d in (*FLOATS, *INTEGERS, *SMALL, "bool") if d in allowed]
-    weights = [_WEIGHTS.get(d, 1) * (1 if exact or is_float(d) else 0.5) for d in known]
-    return tuple(dict.fromkeys(rng.choices(known, weights, k=rng.choice((1, 2, 2, 3, 4)))))
+    dtypes = [d for d in (*FLOATS, *INTEGERS, *SMALL, "bool") if d in allowed]
+    weights = [_WEIGHTS.get(d, 1) * (1 if exact or is_float(d) else 0.5) for d in dtypes]
+    return tuple(dict.fromkeys(rng.choices(dtypes, weights, k=rng.choice((1, 2, 2, 3, 4)))))
 
 
 def _sizes(rng: random.Random, axes: int) -> dict[str, int]:
@@ -117,7 +117,7 @@ def _kernel(world: World, number: int, axes: int) -> Kernel:
         scope.emit(Tile("use_swizzle", (Num(rng.randint(1, 4)),), (("order", rng.choice(("row", "column"))),)))
     scope.several(rng.randint(2, 6))
     flush(scope)
-    if not any(made == number for made in world.written.values()):
+    if not any(writer == number for writer in world.written.values()):
         store(scope)
     grid = tuple(Op("ceildiv", (Name(whole), Name(tile))) for tile, whole in order)
     used = names_in(tuple(scope.body))

@@ -81,13 +81,13 @@ class Hunt:
                 if self._stop.is_set() or (self._until is not None and time.monotonic() > self._until):
                     return
                 try:
-                    self._one(judge, seed)
+                    self._judge_seed(judge, seed)
                 except OutOfTime:
                     with self._lock:
                         self.tally.unfinished += 1
                     return
 
-    def _one(self, judge: Judge, seed: int) -> None:
+    def _judge_seed(self, judge: Judge, seed: int) -> None:
         program = generate(seed, self.plan.dtypes)
         reference = judge.reference(program)
         verdict = judge.confirmed(program, reference) if isinstance(reference, Reference) else reference
@@ -132,9 +132,9 @@ class Hunt:
         last = [verdict]
 
         def still(candidate: Program) -> bool:
-            found = judge.verdict(candidate)
-            if found.is_finding and found.sort == verdict.sort:
-                last[0] = found
+            candidate_verdict = judge.verdict(candidate)
+            if candidate_verdict.is_finding and candidate_verdict.sort == verdict.sort:
+                last[0] = candidate_verdict
                 return True
             return False
 

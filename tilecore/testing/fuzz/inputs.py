@@ -45,37 +45,37 @@ def make_inputs(tensors: Sequence[Facts], seed: int, values: str) -> list[Any]:
     import numpy
 
     rng = numpy.random.default_rng(seed)
-    made: list[Any] = []
+    arguments: list[Any] = []
     for facts in tensors:
-        given = Given(*facts)
-        drawn = _drawn(rng, given, values)
-        made.append(drawn.item() if given.form == "number" else laid(drawn, given.form))
-    return made
+        parameter = Given(*facts)
+        drawn = _drawn(rng, parameter, values)
+        arguments.append(drawn.item() if parameter.form == "number" else laid(drawn, parameter.form))
+    return arguments
 
 
-def _drawn(rng: numpy.random.Generator, given: Given, values: str) -> numpy.ndarray:
+def _drawn(rng: numpy.random.Generator, parameter: Given, values: str) -> numpy.ndarray:
     import numpy
 
-    facts, shape = FACTS[given.dtype], given.shape
+    facts, shape = FACTS[parameter.dtype], parameter.shape
     if facts.bits == 4:  # two in a byte
         packed = (*shape[:-1], shape[-1] // 2)
         return rng.integers(0, 256, packed, dtype=numpy.uint8).view("int8" if facts.kind == "int" else "uint8")
-    kind = dtype(given.dtype).as_numpy()
+    kind = dtype(parameter.dtype).as_numpy()
     if facts.kind == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if facts.kind == "float":
         if values == "special":
-            return _special(rng, shape, given.dtype)
+            return _special(rng, shape, parameter.dtype)
         if values == "whole":
-            return rng.integers(-int(given.cap), int(given.cap) + 1, shape).astype(numpy.float64).astype(kind)
-        return numpy.asarray(rng.uniform(-given.cap, given.cap, shape)).astype(kind)
+            return rng.integers(-int(parameter.cap), int(parameter.cap) + 1, shape).astype(numpy.float64).astype(kind)
+        return numpy.asarray(rng.uniform(-parameter.cap, parameter.cap, shape)).astype(kind)
     info = numpy.iinfo(kind)
-    low, high = max(info.min, -int(given.cap)), min(info.max, int(given.cap))
+    low, high = max(info.min, -int(parameter.cap)), min(info.max, int(parameter.cap))
     if values == "special" and high == info.max:
         ends = numpy.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max, info.max // 2], kind)
         return numpy.where(rng.random(shape) < 0.5, rng.choice(ends, shape), rng.integers(low, high, shape, dtype=kind))
-    return numpy.asarray(rng.integers(0 if given.form == "number" and given.cap < 8 else low, high, shape, dtype=kind,
-                                      endpoint=True))  # fmt: skip
+    low = 0 if parameter.form == "number" and parameter.cap < 8 else low
+    return numpy.asarray(rng.integers(low, high, shape, dtype=kind, endpoint=True))
 
 
 def _special(rng: numpy.random.Generator, shape: tuple[int, ...], name: str) -> numpy.ndarray:
@@ -88,12 +88,12 @@ def _special(rng: numpy.random.Generator, shape: tuple[int, ...], name: str) -> 
     ends += [facts.max or 1.0, facts.min_normal or 1.0, (facts.min_normal or 1.0) / 2, 2.0**31, -(2.0**31), 2.0**63]
     ends += [1.0 + 2.0**-8, 1.0 + 2.0**-11 + 2.0**-30, 1.0 + 2.0**-4, 3.0e-8, 6.0e-8, -(2.0**-10), 1e9, -1e9]
     with numpy.errstate(all="ignore"):
-        known = numpy.array([*ends, numpy.nan, numpy.inf, -numpy.inf]).astype(kind)
+        special_values = numpy.array([*ends, numpy.nan, numpy.inf, -numpy.inf]).astype(kind)
         bits = rng.integers(0, 256, (*shape, kind.itemsize), dtype=numpy.uint8)
         anything = bits.view(kind).reshape(shape)
         small = (rng.integers(-40, 41, shape) / 4).astype(kind)
     chosen = rng.integers(0, 4, shape)
-    picked = known[rng.integers(0, len(known), shape)]
+    picked = special_values[rng.integers(0, len(special_values), shape)]
     return numpy.asarray(numpy.where(chosen < 2, picked, numpy.where(chosen == 2, anything, small)), dtype=kind)
 
 

@@ -21,8 +21,10 @@ def several_statements(scope: Scope) -> None:
     rng = scope.rng
     tensor = _tensor(scope) if rng.random() < 0.12 else None
     shape = tensor[1] if tensor else shape_of(scope)
-    known = [t for t in scope.known() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room]
-    targets = rng.sample(known, min(len(known), rng.randint(0, 2)))
+    tiles = [
+        t for t in scope.initialised() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room
+    ]
+    targets = rng.sample(tiles, min(len(tiles), rng.randint(0, 2)))
     while len(targets) < rng.choice((1, 2, 2, 3)):
         dtype = scope.world.dtype()
         targets.append(have(scope, shape, dtype) if rng.random() < 0.6 else scope.tile(shape, dtype))
@@ -70,19 +72,19 @@ def partly_written(scope: Scope) -> None:
         tests.append(whole if word == "%" else Op(word, (at, Num(count))))
     first = Nest(scope, shape)
     first.busy.add(some.name)
-    scope.emit(first.loop(If(tests[0], (Assign(first.own(some).expr, _value(first, some)),))))  # type: ignore[arg-type]
+    scope.emit(first.loop(If(tests[0], (Assign(first.target_element(some).expr, _value(first, some)),))))  # type: ignore[arg-type]
     target = scope.tile(shape, scope.world.dtype())
     second = Nest(scope, shape)
     second.busy |= {some.name, target.name}
     other = _value(second, target)
-    second.extra = [second.own(some)] * 4
+    second.extra = [second.target_element(some)] * 4
     chosen = _value(second, target)
-    own = second.own(target).expr
+    element = second.target_element(target).expr
     if rng.random() < 0.4:
         choice = Op("if_then_else", (tests[1], *(Op("cast", (v,), target.dtype) for v in (chosen, other))))
-        scope.emit(second.loop(Assign(own, choice)))  # type: ignore[arg-type]
+        scope.emit(second.loop(Assign(element, choice)))  # type: ignore[arg-type]
     else:
-        scope.emit(second.loop(If(tests[1], (Assign(own, chosen),), (Assign(own, other),))))  # type: ignore[arg-type]
+        scope.emit(second.loop(If(tests[1], (Assign(element, chosen),), (Assign(element, other),))))  # type: ignore[arg-type]
     scope.ready.add(target.name)
 
 
@@ -109,16 +111,25 @@ def exchange(scope: Scope) -> None:
     else:
         high[axis] = plus(high[axis], half)
     sizes[axis] = half
-    one, other = Load(tile.name, tuple(low)), Load(tile.name, tuple(high))
+    low_element, high_element = Load(tile.name, tuple(low)), Load(tile.name, tuple(high))
     smooth = is_float(tile.dtype) and not world.exact
     name = world.fresh("x")
-    swap: tuple[Statement, ...] = (Let(name, one), Assign(one, other), Assign(other, Name(name)))
+    swap: tuple[Statement, ...] = (
+        Let(name, low_element),
+        Assign(low_element, high_element),
+        Assign(high_element, Name(name)),
+    )
     kind = rng.random()
     if kind < 0.35 and tile.dtype != "bool" and not smooth:
-        swap = (If(Op(rng.choice((">", "<")), (one, other)), swap),)
+        swap = (If(Op(rng.choice((">", "<")), (low_element, high_element)), swap),)
     elif kind < 0.6:
         second = world.fresh("x")
-        swap = (Let(name, one), Let(second, other), Assign(one, Name(second)), Assign(other, Name(name)))
+        swap = (
+            Let(name, low_element),
+            Let(second, high_element),
+            Assign(low_element, Name(second)),
+            Assign(high_element, Name(name)),
+        )
     scope.emit(Loop("Parallel", names, tuple(sizes), swap))
 
 
@@ -133,7 +144,7 @@ def neighbours_in_turn(scope: Scope) -> None:
     nest.busy.add(tile.name)
     index = list(nest.index(tile.shape))
     at = index[axis]
-    turn: Expr = Op("==", (Op("%", (at, Num(2))), Num(rng.randint(0, 1))))
+    is_second: Expr = Op("==", (Op("%", (at, Num(2))), Num(rng.randint(0, 1))))
     if rng.random() < 0.5:
         inside: Expr = Op(">", (at, Num(0)))
         index[axis] = Op("-", (at, Num(1)))
@@ -142,9 +153,9 @@ def neighbours_in_turn(scope: Scope) -> None:
         index[axis] = Op("+", (at, Num(1)))
     smooth = is_float(tile.dtype) and not world.exact
     beside = Value(Load(tile.name, tuple(index)), tile.dtype, tile.cap, smooth)
-    own = nest.own(tile)
+    element = nest.target_element(tile)
     if rng.random() < 0.5:
-        nest.extra = [beside, own] * 3
+        nest.extra = [beside, element] * 3
     maker = nest.maker()
     value = maker.stored(tile.dtype, tile.cap, nest.depth) if nest.extra else beside
-    scope.emit(nest.loop(If(Op("and", (inside, turn)), (Assign(own.expr, value.expr),))))  # type: ignore[arg-type]
+    scope.emit(nest.loop(If(Op("and", (inside, is_second)), (Assign(element.expr, value.expr),))))  # type: ignore[arg-type]

@@ -70,18 +70,18 @@ class Judge:
 
     def verdict(self, program: Program, reference: Reference | None = None) -> Verdict:
         """What became of the program. A process that dies is a finding if it does so for this program alone."""
-        known = reference or self.reference(program)
-        if isinstance(known, Verdict):
-            return known
+        reference_run = reference or self.reference(program)
+        if isinstance(reference_run, Verdict):
+            return reference_run
         try:
-            return self._judged(program, known)
+            return self._judged(program, reference_run)
         except WorkerTimeout:
             return Verdict("hang", "hang", f"it took longer than {self.timeout:g} seconds")
         except WorkerDied as error:
             first = error
         self.fresh()
         try:
-            self._judged(program, known)
+            self._judged(program, reference_run)
         except WorkerTimeout:
             return Verdict("hang", "hang", f"it took longer than {self.timeout:g} seconds")
         except WorkerDied as error:
@@ -93,15 +93,15 @@ class Judge:
     def confirmed(self, program: Program, reference: Reference) -> Verdict:
         """As :meth:`verdict`; what is found after other kernels must be found in a fresh process too, as one of them
         may have spoilt the device or the memory of the first. Else it is a finding of the sort "not alone"."""
-        made = self.verdict(program, reference)
-        if not made.is_finding or made.kind in ("crash", "hang") or self.judged <= 1:
-            return made
+        verdict = self.verdict(program, reference)
+        if not verdict.is_finding or verdict.kind in ("crash", "hang") or self.judged <= 1:
+            return verdict
         self.fresh()
         alone = self.verdict(program, reference)
         if alone.is_finding:
             return alone
-        text = f"{made.text}; alone it is right, so that a kernel before may be the cause"
-        return Verdict(made.kind, f"{made.kind}: not alone", text)
+        text = f"{verdict.text}; alone it is right, so that a kernel before may be the cause"
+        return Verdict(verdict.kind, f"{verdict.kind}: not alone", text)
 
     def fresh(self) -> None:
         """A new process and an empty folder for the next kernel."""

@@ -64,14 +64,14 @@ def _overwrite(scope: Scope, tile: Buffer, other: Buffer | None = None) -> None:
 
 def _cell(scope: Scope) -> tuple[Buffer, Load] | None:
     """An integer in shared memory that all threads see alike; its tile may be overwritten."""
-    known = [t for t in scope.known(scopes=("shared",)) if is_integer(t.dtype) and t.name not in scope.room]
-    known = [t for t in known if not any("*" in size for size in t.shape)]
-    if not known:
+    tiles = [t for t in scope.initialised(scopes=("shared",)) if is_integer(t.dtype) and t.name not in scope.room]
+    tiles = [t for t in tiles if not any("*" in size for size in t.shape)]
+    if not tiles:
         kinds = [dtype for dtype in ("int32", "int16", "uint8") if dtype in scope.world.allowed]
         if not kinds:
             return None
-        known = [have(scope, shape_of(scope, 1), scope.rng.choice(kinds), ("shared",))]
-    tile = scope.rng.choice(known)
+        tiles = [have(scope, shape_of(scope, 1), scope.rng.choice(kinds), ("shared",))]
+    tile = scope.rng.choice(tiles)
     place = tuple(Num(scope.rng.randrange(scope.world.size(size))) for size in tile.shape)
     return tile, Load(tile.name, place)
 

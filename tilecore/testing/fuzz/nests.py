@@ -55,9 +55,9 @@ class Nest:
 
     def maker(self) -> Expressions:
         """Expressions of what an iteration may read."""
-        leaves: list[tuple[float, Leaf]] = [(1, self.constant), (1, self.number), (0.4, self.given)]
+        leaves: list[tuple[float, Leaf]] = [(1, self.constant), (1, self.number), (0.4, self.call_argument)]
         leaves.extend((1.0, lambda v=value: v) for value in self.extra)  # type: ignore[misc]
-        tiles = [t for t in self.scope.known() if set(t.shape) <= set(self.shape) and t.name not in self.busy]
+        tiles = [t for t in self.scope.initialised() if set(t.shape) <= set(self.shape) and t.name not in self.busy]
         leaves.extend((2.0, lambda t=tile: self.element(t)) for tile in tiles)  # type: ignore[misc]
         leaves.append((1.0 if tiles else 3.0, self.from_tensor))
         world = self.scope.world
@@ -80,7 +80,7 @@ class Nest:
             return index_value(self.names[size], self.scope.world.size(size))
         return Value(plus(self.scope.place(size)[1], Name(self.names[size])), "int32", 4096)
 
-    def given(self) -> Value:
+    def call_argument(self) -> Value:
         """A number that the call gives."""
         scope, dtype = self.scope, self.scope.world.dtype()
         dtype = dtype if FACTS[dtype].bits > 8 or FACTS[dtype].kind == "bool" else "int32"
@@ -114,7 +114,9 @@ class Nest:
     def any_integer(self) -> Expr:
         """Something to look up by: an index, or an element of a tile of integers."""
         tiles = [
-            t for t in self.scope.known(scopes=("shared",)) if is_integer(t.dtype) and set(t.shape) <= set(self.shape)
+            t
+            for t in self.scope.initialised(scopes=("shared",))
+            if is_integer(t.dtype) and set(t.shape) <= set(self.shape)
         ]
         tiles = [t for t in tiles if t.name not in self.busy]
         if tiles and self.scope.rng.random() < 0.7:
@@ -147,15 +149,15 @@ class Nest:
         self.busy |= {target.name for target in targets}
         if self.scope.rng.random() < 0.2:
             self.let()
-        self.extra += [self.own(target) for target in targets if target.name in self.scope.ready]
+        self.extra += [self.target_element(target) for target in targets if target.name in self.scope.ready]
         for target in targets:
             value = self.maker().stored(target.dtype, target.cap, self.depth)
-            body.append(Assign(self.own(target).expr, value.expr))  # type: ignore[arg-type]
+            body.append(Assign(self.target_element(target).expr, value.expr))  # type: ignore[arg-type]
             if target.name not in self.scope.ready:
-                self.extra.append(self.own(target))
+                self.extra.append(self.target_element(target))
         return body
 
-    def own(self, target: Buffer) -> Value:
+    def target_element(self, target: Buffer) -> Value:
         """The iteration's element of a tile that the nest writes."""
         smooth = is_float(target.dtype) and not self.scope.world.exact
         return Value(Load(target.name, self.index(target.shape)), target.dtype, target.cap, smooth)
@@ -163,7 +165,7 @@ class Nest:
     def conditional(self, target: Buffer) -> list[Statement]:
         """A store of some elements of a tile that holds values in all."""
         self.busy.add(target.name)
-        self.extra.append(self.own(target))
+        self.extra.append(self.target_element(target))
         maker = self.maker()
         condition = maker.condition(self.depth)
         element = Load(target.name, self.index(target.shape))
@@ -176,29 +178,29 @@ class Nest:
     def summed(self, target: Buffer) -> list[Statement] | None:
         """A sum over a serial loop in each iteration, kept in a number of the thread."""
         scope, rng = self.scope, self.scope.rng
-        others = [t for t in scope.known(scopes=("shared",)) if set(t.shape) - set(self.shape)]
+        others = [t for t in scope.initialised(scopes=("shared",)) if set(t.shape) - set(self.shape)]
         others = [t for t in others if len(set(t.shape) - set(self.shape)) == 1 and t.name != target.name]
         if not others:
             return None
         source = rng.choice(others)
         (size,) = set(source.shape) - set(self.shape)
         trips = scope.world.size(size)
-        kept = "float32" if is_float(source.dtype) and source.dtype != "float64" else source.dtype
-        kept = "int32" if kept == "bool" else kept
-        if is_float(kept) and scope.world.special:
+        total_type = "float32" if is_float(source.dtype) and source.dtype != "float64" else source.dtype
+        total_type = "int32" if total_type == "bool" else total_type
+        if is_float(total_type) and scope.world.special:
             return None
-        if is_float(kept) and (source.cap * trips > limit(kept) / 2 or not is_float(target.dtype)):
+        if is_float(total_type) and (source.cap * trips > limit(total_type) / 2 or not is_float(target.dtype)):
             return None
         name = scope.world.fresh("v")
-        total = Buffer(name, (), kept, "var", source.cap * trips)
+        total = Buffer(name, (), total_type, "var", source.cap * trips)
         index = tuple(Name("r") if s == size else Name(self.names[s]) for s in source.shape)
         add = Assign(Name(name), Load(source.name, index), "+=")
         loop = Loop(rng.choice(("serial", "unroll")), ("r",), (Name(size),), (add,))
         self.busy.add(target.name)
         maker = self.maker()
-        smooth = is_float(kept) and not scope.world.exact
-        bound = total.cap if is_float(kept) else limit(kept)
-        value = maker.fitting(Value(Name(name), kept, bound, smooth), target.dtype, target.cap)
-        zero = Op("cast", (Num(0),), kept)
+        smooth = is_float(total_type) and not scope.world.exact
+        bound = total.cap if is_float(total_type) else limit(total_type)
+        value = maker.fitting(Value(Name(name), total_type, bound, smooth), target.dtype, target.cap)
+        zero = Op("cast", (Num(0),), total_type)
         store = Assign(Load(target.name, self.index(target.shape)), value.expr)
         return [Alloc(total, zero), loop, store]

@@ -57,14 +57,14 @@ def output(scope: Scope, source: Buffer) -> None:
     if not may_convert(scope, source, Buffer("", (), dtype, "", limit(dtype))):
         dtype = source.dtype
     cap = min(source.cap, limit(dtype)) if is_float(dtype) else limit(dtype)
-    made = Buffer(world.fresh("Y"), whole, scope.fitting(dtype, whole), "global", cap, world.form())
+    tensor = Buffer(world.fresh("Y"), whole, scope.fitting(dtype, whole), "global", cap, world.form())
     if not missing and "BK" not in source.shape and not scope.depth and scope.rng.random() < world.hidden:
-        made = replace(made, scope="workspace", form="")
-        world.workspaces.append(made)
+        tensor = replace(tensor, scope="workspace", form="")
+        world.workspaces.append(tensor)
     else:
-        world.params.append(made)
-    world.written[made.name] = scope.kernel
-    _move(scope, source, made, scope.base(missing))
+        world.params.append(tensor)
+    world.written[tensor.name] = scope.kernel
+    _move(scope, source, tensor, scope.base(missing))
 
 
 def _move(scope: Scope, source: Buffer, target: Buffer, rows: tuple[Expr, ...]) -> None:
@@ -77,8 +77,8 @@ def _move(scope: Scope, source: Buffer, target: Buffer, rows: tuple[Expr, ...]) 
         return
     nest = Nest(scope, source.shape)
     index = nest.index(source.shape)
-    own = tuple(plus(base, name) for base, name in zip(scope.base(source.shape), index, strict=True))
-    scope.emit(nest.loop(Assign(Load(target.name, (*rows, *own)), Load(source.name, index))))
+    columns = tuple(plus(base, name) for base, name in zip(scope.base(source.shape), index, strict=True))
+    scope.emit(nest.loop(Assign(Load(target.name, (*rows, *columns)), Load(source.name, index))))
 
 
 def meet(scope: Scope, source: Buffer) -> None:
@@ -86,16 +86,16 @@ def meet(scope: Scope, source: Buffer) -> None:
     whole = tuple(scope.place(name)[0] for name in source.shape)
     if source.dtype not in _MEETING or scope.world.elements(whole) > MOST:
         return
-    made = Buffer(scope.world.fresh("Z"), whole, source.dtype, "global", scope.world.cap(source.dtype))
-    scope.emit(Tile("atomic_max", (Load(made.name, scope.base(source.shape)), Name(source.name))))
-    scope.world.params.append(made)
-    scope.world.written[made.name] = scope.kernel
-    scope.world.atomics[made.name] = "max"
+    tensor = Buffer(scope.world.fresh("Z"), whole, source.dtype, "global", scope.world.cap(source.dtype))
+    scope.emit(Tile("atomic_max", (Load(tensor.name, scope.base(source.shape)), Name(source.name))))
+    scope.world.params.append(tensor)
+    scope.world.written[tensor.name] = scope.kernel
+    scope.world.atomics[tensor.name] = "max"
 
 
 def store(scope: Scope) -> None:
     """Some tile into a tensor of its own."""
-    ready = scope.known()
+    ready = scope.initialised()
     if ready:
         output(scope, scope.rng.choice(ready))
 
@@ -104,7 +104,7 @@ def flush(scope: Scope, names: set[str] | None = None) -> None:
     """What these statements computed and none of them read leaves the kernel, so that it matters. names: of the tiles
     that may; the others can be read later."""
     used = sources(tuple(scope.body))
-    unread = [t for t in scope.known() if t.name not in used and (names is None or t.name in names)]
+    unread = [t for t in scope.initialised() if t.name not in used and (names is None or t.name in names)]
     written = names_in(tuple(scope.body))
     unread = [t for t in unread if t.name in written]
     for tile in scope.rng.sample(unread, min(len(unread), AT_ONCE)):
@@ -113,22 +113,22 @@ def flush(scope: Scope, names: set[str] | None = None) -> None:
 
 def sources(body: tuple[Statement, ...]) -> set[str]:
     """What statements read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in body:
         if isinstance(statement, Tile):
             atomic = statement.op.startswith("atomic")
-            found |= names_in(statement.operands[1:] if atomic else statement.operands[:-1])
+            names |= names_in(statement.operands[1:] if atomic else statement.operands[:-1])
         elif isinstance(statement, Assign):
             index = statement.target.index if isinstance(statement.target, Load) else ()
-            found |= names_in((statement.value, index))
+            names |= names_in((statement.value, index))
         elif isinstance(statement, (Loop, While)):
-            found |= sources(statement.body)
+            names |= sources(statement.body)
         elif isinstance(statement, View):
-            found.add(statement.source.name)
+            names.add(statement.source.name)
         elif isinstance(statement, Let):
-            found |= names_in(statement.value)
+            names |= names_in(statement.value)
         elif isinstance(statement, Leave):
-            found |= names_in(statement.condition)
+            names |= names_in(statement.condition)
         elif isinstance(statement, If):
-            found |= names_in(statement.condition) | sources(statement.then) | sources(statement.orelse)
-    return found
+            names |= names_in(statement.condition) | sources(statement.then) | sources(statement.orelse)
+    return names

@@ -116,9 +116,9 @@ class _Printer:
         return f"T.alloc_{buffer.scope}({self.shape(buffer)}, {dtype})"
 
     def view(self, buffer: Buffer, source: Name) -> str:
-        known = {node.buffer.name: node.buffer for _, node in parts(self.program.kernels) if isinstance(node, Alloc)}
-        known |= {param.name: param for param in self.program.params}
-        if source.name in known and known[source.name].dtype == buffer.dtype:
+        buffers = {node.buffer.name: node.buffer for _, node in parts(self.program.kernels) if isinstance(node, Alloc)}
+        buffers |= {param.name: param for param in self.program.params}
+        if source.name in buffers and buffers[source.name].dtype == buffer.dtype:
             return f"T.reshape({source.name}, {self.shape(buffer)})"
         return f"T.view({source.name}, {self.shape(buffer)}, {self.dtype(buffer.dtype)})"
 
@@ -133,18 +133,18 @@ class _Printer:
             strides.append(longer if strides[-1] == "1" else f"{strides[-1]} * {longer}")
         if buffer.form == "padded":
             strides.reverse()
-        told = f"({', '.join(strides)}{',' if len(strides) == 1 else ''})"
-        return f"T.StridedTensor({self.shape(buffer)}, {told}, {self.dtype(buffer.dtype)})"
+        strides_text = f"({', '.join(strides)}{',' if len(strides) == 1 else ''})"
+        return f"T.StridedTensor({self.shape(buffer)}, {strides_text}, {self.dtype(buffer.dtype)})"
 
     def extents(self, loop: Loop) -> str:
-        given = ", ".join(self.value(extent) for extent in loop.extents)
+        arguments = ", ".join(self.value(extent) for extent in loop.extents)
         if loop.kind != "Pipelined":
-            return given
-        given += f", num_stages={loop.stages}"
+            return arguments
+        arguments += f", num_stages={loop.stages}"
         if loop.schedule and len(loop.schedule[0]) == len(loop.body):
             order, stage = map(list, loop.schedule)
-            given += f", order={order}, stage={stage}"
-        return given
+            arguments += f", order={order}, stage={stage}"
+        return arguments
 
     def option(self, value: Any) -> str:
         return self.value(value) if isinstance(value, (Num, Name, Op, Load)) else repr(value)

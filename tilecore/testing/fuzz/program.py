@@ -193,8 +193,8 @@ class Program:
         return size_of(name, dict(self.sizes))
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
-        known = dict(self.sizes)
-        return tuple(size_of(name, known) for name in buffer.shape)
+        sizes = dict(self.sizes)
+        return tuple(size_of(name, sizes) for name in buffer.shape)
 
     def called_again(self) -> Program | None:
         """As it is at the other call, where there is one."""
@@ -204,9 +204,9 @@ class Program:
         return dataclasses.replace(self, sizes=tuple(sizes.items()), again=())
 
 
-def size_of(name: str, known: Mapping[str, int]) -> int:
+def size_of(name: str, sizes: Mapping[str, int]) -> int:
     """What a size stands for."""
-    return prod(int(factor) if factor.isdecimal() else known[factor] for factor in name.split("*"))
+    return prod(int(factor) if factor.isdecimal() else sizes[factor] for factor in name.split("*"))
 
 
 def parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -245,24 +245,24 @@ def substituted(node: Any, names: dict[str, Expr]) -> Any:
     if isinstance(node, tuple):
         return tuple(substituted(item, names) for item in node)
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
-        made = {f.name: substituted(getattr(node, f.name), names) for f in dataclasses.fields(node)}
-        return type(node)(**made)
+        fields = {f.name: substituted(getattr(node, f.name), names) for f in dataclasses.fields(node)}
+        return type(node)(**fields)
     return node
 
 
 def names_in(node: Any) -> set[str]:
     """Names, buffers and sizes that a tree speaks of."""
-    found: set[str] = set()
+    names: set[str] = set()
     for _, item in parts(node):
         if isinstance(item, Name):
-            found |= _spoken_of(item.name)
+            names |= _spoken_of(item.name)
         elif isinstance(item, (Load, Slice)):
-            found.add(item.buffer)
+            names.add(item.buffer)
         elif isinstance(item, Buffer):
-            found.update(*map(_spoken_of, item.shape))
+            names.update(*map(_spoken_of, item.shape))
         elif isinstance(item, While):
-            found.add(item.name)
-    return found
+            names.add(item.name)
+    return names
 
 
 def _spoken_of(name: str) -> set[str]:

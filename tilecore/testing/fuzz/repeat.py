@@ -64,16 +64,16 @@ def main(
     if chosen.execution_backend is None and chosen.target == target:
         chosen.execution_backend = backend
     compiled = ready(tilecore.compile(kernel, target=chosen.target, execution_backend=chosen.execution_backend))
-    found, flushes = 0, has_feature(chosen.target, "flushes_subnormals")
+    exit_status, flushes = 0, has_feature(chosen.target, "flushes_subnormals")
     for tensors in calls:
         got, want = make_inputs(tensors, seed, values), make_inputs(tensors, seed, values)
         interpret(kernel.ir, *want)
         compiled(*got)
         for facts, mine, other, bound in zip(tensors, got, want, bounds, strict=True):
-            given = Given(*facts)
-            words = "" if given.form == "number" else difference(mine, other, bound, given.dtype, flushes)
+            parameter = Given(*facts)
+            words = "" if parameter.form == "number" else difference(mine, other, bound, parameter.dtype, flushes)
             if words:
-                found = 1
-                print(f"{given.name}: {words}")
-    print("differs" if found else f"the same on {chosen.target} as by the interpreter")
-    sys.exit(found)
+                exit_status = 1
+                print(f"{parameter.name}: {words}")
+    print("differs" if exit_status else f"the same on {chosen.target} as by the interpreter")
+    sys.exit(exit_status)

@@ -110,7 +110,7 @@ class Scope:
         self.tiles.append(tile)
         return tile
 
-    def known(self, shape: tuple[str, ...] | None = None, scopes: tuple[str, ...] = ()) -> list[Buffer]:
+    def initialised(self, shape: tuple[str, ...] | None = None, scopes: tuple[str, ...] = ()) -> list[Buffer]:
         """Tiles that hold values."""
         return [
             tile

@@ -59,9 +59,9 @@ def shrink(program: Program, interesting: Interesting, effort: Effort | None = N
     while smaller and not effort.spent():
         smaller = False
         for step in steps:
-            found = _exhausted(program, step, interesting, effort, seen)
-            smaller |= found != program
-            program = found
+            candidate = _exhausted(program, step, interesting, effort, seen)
+            smaller |= candidate != program
+            program = candidate
     return program
 
 

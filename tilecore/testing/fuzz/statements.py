@@ -30,7 +30,7 @@ def shape_of(scope: Scope, axes: int = 0) -> tuple[str, ...]:
 
 def have(scope: Scope, shape: tuple[str, ...], dtype: str = "", scopes: tuple[str, ...] = ()) -> Buffer:
     """A tile of this shape that holds values; made where there is none."""
-    tiles = [t for t in scope.known(shape, scopes) if not dtype or t.dtype == dtype]
+    tiles = [t for t in scope.initialised(shape, scopes) if not dtype or t.dtype == dtype]
     if tiles and scope.rng.random() < 0.8:
         return scope.rng.choice(tiles)
     dtype = dtype or scope.world.dtype()
@@ -88,7 +88,9 @@ def parallel(scope: Scope) -> None:
     shape = shape_of(scope)
     nest = Nest(scope, shape)
     kind = scope.rng.random()
-    tiles = [t for t in scope.known() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room]
+    tiles = [
+        t for t in scope.initialised() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room
+    ]
     target = scope.rng.choice(tiles) if tiles and kind < 0.6 else scope.tile(shape, scope.world.dtype())
     if target.name in scope.ready and kind < 0.25:
         scope.emit(nest.loop(*nest.conditional(target)))
@@ -116,7 +118,9 @@ def copy(scope: Scope) -> None:
 def part_copy(scope: Scope) -> None:
     """Of a part of a tile, to the same place or another of a tile that holds values."""
     source = have(scope, shape_of(scope), scopes=("shared",))
-    targets = [t for t in scope.known(source.shape, ("shared",)) if t.name != source.name and t.name not in scope.room]
+    targets = [
+        t for t in scope.initialised(source.shape, ("shared",)) if t.name != source.name and t.name not in scope.room
+    ]
     targets = [t for t in targets if may_convert(scope, source, t)]
     if not targets:
         return
@@ -124,11 +128,11 @@ def part_copy(scope: Scope) -> None:
     sizes = [scope.world.size(name) for name in source.shape]
     take = [scope.rng.randint(1, size) for size in sizes]
     starts = [[scope.rng.randint(0, size - count) for size, count in zip(sizes, take, strict=True)] for _ in range(2)]
-    one, two = (
+    source_part, target_part = (
         Slice(tile.name, tuple((Num(a), Num(n)) for a, n in zip(start, take, strict=True)))
         for tile, start in zip((source, target), starts, strict=True)
     )
-    scope.emit(Tile("copy", (one, two)))
+    scope.emit(Tile("copy", (source_part, target_part)))
 
 
 def transpose(scope: Scope) -> None:
@@ -193,7 +197,7 @@ def gemm(scope: Scope) -> None:
     grows = a.cap * b.cap * scope.world.size(k)
     most = limit(kinds[2]) / 2
     add = rng.random() < 0.6
-    sums = [t for t in scope.known((m, n), ("fragment", "shared")) if t.dtype == kinds[2]]
+    sums = [t for t in scope.initialised((m, n), ("fragment", "shared")) if t.dtype == kinds[2]]
     sums = [t for t in sums if not is_float(t.dtype) or scope.room.get(t.name, 0) >= grows * scope.trips]
     if is_float(kinds[2]) and grows * scope.trips > most:
         return
@@ -205,7 +209,9 @@ def gemm(scope: Scope) -> None:
         if add:
             scope.emit(Tile("clear", (Name(c.name),)))
     options = tuple(
-        (word, True) for word, wanted in zip(("transpose_A", "transpose_B"), transposed, strict=True) if wanted
+        (word, True)
+        for word, is_transposed in zip(("transpose_A", "transpose_B"), transposed, strict=True)
+        if is_transposed
     )
     if not add:
         options += (("clear_accum", True),)
@@ -241,8 +247,8 @@ def product_loop(scope: Scope) -> None:
         if rng.random() < 0.2:
             parallel(below)
         options = (("transpose_A", transposed[0]), ("transpose_B", transposed[1]))
-        told = (*(option for option in options if option[1]), *policy(scope))
-        below.emit(Tile("gemm", (Name(a.name), Name(b.name), Name(c.name)), told))
+        call_options = (*(option for option in options if option[1]), *policy(scope))
+        below.emit(Tile("gemm", (Name(a.name), Name(b.name), Name(c.name)), call_options))
     emit_loop(scope, "Pipelined", "k", (Op("ceildiv", (Name("K"), Name("BK"))),), below.body)
     scope.room[c.name] = 0
     scope.ready.add(c.name)
@@ -277,7 +283,7 @@ def reduce(scope: Scope) -> None:
     shape = tuple(name for axis, name in enumerate(source.shape) if axis != dim)
     if rng.random() < 0.1 and adds and is_integer(dtype):
         dtype = "int32"
-    tiles = [t for t in scope.known(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= grown]
+    tiles = [t for t in scope.initialised(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= grown]
     clear = not (tiles and rng.random() < 0.5)
     if clear:
         target = scope.tile(shape, dtype, rng.choice(("fragment", "fragment", "shared")), cap=limit(dtype) / 2)

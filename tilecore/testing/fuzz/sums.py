@@ -19,7 +19,7 @@ def reducer(scope: Scope) -> None:
     if len(shape) < 2:
         return
     nest = Nest(scope, shape)
-    kept = scope.rng.choice(shape)
+    result_axis = scope.rng.choice(shape)
     able = [d for d in ("int32", "float32") if d in scope.world.allowed]
     able = [d for d in able if not (scope.world.special and is_float(d))]
     if not able:
@@ -28,13 +28,13 @@ def reducer(scope: Scope) -> None:
     cap = 64.0 if dtype == "float32" else limit(dtype)
     name = scope.world.fresh("r")
     total = cap * scope.world.elements(shape) if dtype == "float32" else cap
-    buffer = Buffer(name, (kept,), dtype, "reducer", total)
+    buffer = Buffer(name, (result_axis,), dtype, "reducer", total)
     value = nest.maker().stored(dtype, cap, nest.depth)
-    target = scope.tile((kept,), dtype, "fragment", cap=total)
+    target = scope.tile((result_axis,), dtype, "fragment", cap=total)
     scope.emit(
         Alloc(buffer),
         Tile("reducer_init", (Name(name),)),
-        nest.loop(Assign(Load(name, nest.index((kept,))), value.expr, "+=")),
+        nest.loop(Assign(Load(name, nest.index((result_axis,))), value.expr, "+=")),
         Tile("finalize_reducer", (Name(name), Name(target.name))),
     )
     scope.ready.add(target.name)

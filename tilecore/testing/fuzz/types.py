@@ -28,7 +28,7 @@ def limit(dtype: str) -> float:
     return 2.0**facts.bits if facts.kind == "uint" else 2.0 ** (facts.bits - 1)
 
 
-def joined(a: str, b: str) -> str:
+def common_type(a: str, b: str) -> str:
     """The element type of an operation on both, as the language has it."""
     from tilecore.language.conversions import promoted
 
@@ -37,5 +37,5 @@ def joined(a: str, b: str) -> str:
 
 def sum_type(a: str, b: str) -> str:
     """The same for sums and products, which of bools are int32."""
-    joined_type = joined(a, b)
-    return "int32" if joined_type == "bool" else joined_type
+    result_type = common_type(a, b)
+    return "int32" if result_type == "bool" else result_type

@@ -38,9 +38,11 @@ def _with_other_loops(program: Program, rng: random.Random) -> Program:
     return program
 
 
-def agree(one: Reference, other: Reference) -> bool:
+def agree(original: Reference, other: Reference) -> bool:
     """Do two kernels mean the same?"""
-    return all(_alike(a, b, bound) for a, b, bound in zip(other.outputs, one.outputs, one.bounds, strict=True))
+    return all(
+        _alike(a, b, bound) for a, b, bound in zip(other.outputs, original.outputs, original.bounds, strict=True)
+    )
 
 
 def _alike(a: Any, b: Any, bound: float) -> bool:

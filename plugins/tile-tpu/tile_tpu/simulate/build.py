@@ -14,7 +14,7 @@ from typing import Any
 
 from tile_tpu.toolchain.compile_errors import user_line
 from tilecore.errors import LaunchError
-from tilecore.simulate.build import content_key, kept, texts_digest
+from tilecore.simulate.build import content_key, stored_library, texts_digest
 from tilecore.simulate.compilers import HostCompiler, find_compiler
 from tilecore.simulate.progress import building
 
@@ -56,7 +56,7 @@ def simulator_library(compiler: HostCompiler) -> Path:
             compiler.run(linked, "the simulator of tile-tpu")
             step()
 
-    return kept(name, build, slow=True)
+    return stored_library(name, build, slow=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -119,4 +119,4 @@ def compile_kernel(
         linked = ["-shared", "kernel.o", os.fspath(simulator), "-lm", "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(linked, "the emitted source", cwd=folder)
 
-    return KernelLibrary(kept(name, build), source)
+    return KernelLibrary(stored_library(name, build), source)

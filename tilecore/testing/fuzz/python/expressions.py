@@ -45,42 +45,42 @@ class Expressions:
         return f"small({self.sum(numbers)})" if self.random.random() < 0.8 else self.leaf(numbers)
 
     def sum(self, numbers: tuple[str, ...] = ()) -> str:
-        one, two = self.leaf(numbers), self.leaf(numbers)
+        left, right = self.leaf(numbers), self.leaf(numbers)
         kind = self.random.randrange(10)
         if kind == 0:
-            return f"{one} * {two}"
+            return f"{left} * {right}"
         if kind == 1:
-            return f"{one} if {self.condition(numbers)} else {two}"
+            return f"{left} if {self.condition(numbers)} else {right}"
         if kind == 2:
-            return f"most({one}, {two})"
+            return f"most({left}, {right})"
         if kind == 3:
-            return f"{one} // 3 + {two} % 5"
+            return f"{left} // 3 + {right} % 5"
         if kind == 4 and self.scope.functions:
             calls = [(name, count) for name, count, results in self.scope.functions if results == 1]
             if calls:
                 name, count = self.random.choice(calls)
                 call = f"{name}({', '.join(self.leaf(numbers) for _ in range(count))})"
-                return self.random.choice((f"{one} + {call}", f"{call} - {one}", f"{one} + {call} + {two}"))
+                return self.random.choice((f"{left} + {call}", f"{call} - {left}", f"{left} + {call} + {right}"))
         if kind == 5:
-            return f"{one} * 2 - {two} + {self.leaf(numbers)}"
+            return f"{left} * 2 - {right} + {self.leaf(numbers)}"
         if kind == 6:
-            return f"({one} % 3 {self.random.choice(('and', 'or'))} {two}) + {self.leaf(numbers)}"
-        return f"{one} {self.random.choice('+-')} {two}"
+            return f"({left} % 3 {self.random.choice(('and', 'or'))} {right}) + {self.leaf(numbers)}"
+        return f"{left} {self.random.choice('+-')} {right}"
 
     def condition(self, numbers: tuple[str, ...] = ()) -> str:
-        one, two = self.leaf(numbers), self.leaf(numbers)
+        left, right = self.leaf(numbers), self.leaf(numbers)
         kind = self.random.randrange(7)
         if kind == 0:
-            return f"{one} > 0 and {two} < 5"
+            return f"{left} > 0 and {right} < 5"
         if kind == 1:
-            return f"{one} > 5 or not {two} > {self.leaf(numbers)}"
+            return f"{left} > 5 or not {right} > {self.leaf(numbers)}"
         if kind == 2:
-            return f"-5 < {one} <= {two}"
+            return f"-5 < {left} <= {right}"
         if kind == 3:
-            return f"{one} in (1, 3, {two})"
-        return f"{one} {self.random.choice(('<', '>', '==', '!=', '>='))} {two}"
+            return f"{left} in (1, 3, {right})"
+        return f"{left} {self.random.choice(('<', '>', '==', '!=', '>='))} {right}"
 
     def condition_of_variables(self) -> str:
         """One that only the kernel knows."""
-        one, two = self.random.choice("abc"), self.random.choice("abc")
-        return f"{one} {self.random.choice('<>')} {two} + {self.random.randint(-3, 3)}"
+        left, right = self.random.choice("abc"), self.random.choice("abc")
+        return f"{left} {self.random.choice('<>')} {right} + {self.random.randint(-3, 3)}"

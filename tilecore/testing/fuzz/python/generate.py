@@ -38,8 +38,8 @@ class Line:
 
 def generate(seed: int) -> Body:
     """The body of a seed, always the same."""
-    made = _Maker(random.Random(seed))
-    return Body(seed, made.random.random() < 0.4, made.all())
+    maker = _Maker(random.Random(seed))
+    return Body(seed, maker.random.random() < 0.4, maker.all())
 
 
 class _Maker:
@@ -65,8 +65,8 @@ class _Maker:
             lines.append(Line(f"read_later = lambda p: small(p + {self._variable()})"))
             self.scope.functions.append(("read_later", 1, 1))
         if self.random.random() < 0.5:
-            kept = e.leaf()
-            lines.append(Line(f"def keeps(p, q={kept}):", [Line(f"return small(p - q + {self._variable()})")]))
+            default = e.leaf()
+            lines.append(Line(f"def keeps(p, q={default}):", [Line(f"return small(p - q + {self._variable()})")]))
             self.scope.functions.append(("keeps", 1, 1))
         if self.random.random() < 0.5:
             decorated = self.random.random() < 0.5
@@ -169,9 +169,9 @@ class _Maker:
 
     def python_name(self) -> list[Line]:
         """A name that holds a Python number, and changes."""
-        known = self.scope.own_numbers()
-        if known and self.random.random() < 0.6:
-            name = self.random.choice(known)
+        numbers = self.scope.own_numbers()
+        if numbers and self.random.random() < 0.6:
+            name = self.random.choice(numbers)
             return [Line(f"{name} = ({name} * 3 + {self.random.randint(0, 5)}) % 7")]
         return [Line(f"{self.scope.new_number()} = {self.random.randint(0, 6)}")]
 
@@ -187,8 +187,8 @@ class _Maker:
             text = e.small(("k",))
             return [Line(f"{self.scope.new_list(3)} = [{text} for k in (0, 1, 2)]")]
         if kind == 3:
-            one, two = e.small(), e.leaf()
-            return [Line(f"{self.scope.new_dict()} = {{'x': {one}, 'y': {two}}}")]
+            x_value, y_value = e.small(), e.leaf()
+            return [Line(f"{self.scope.new_dict()} = {{'x': {x_value}, 'y': {y_value}}}")]
         text = e.small(("k",))
         return [Line(f"{self.scope.new_list(2)} = list({{k: {text} for k in (3, 5)}}.values())")]
 
@@ -226,8 +226,8 @@ class _Maker:
         calls = [(name, count) for name, count, results in self.scope.functions if results == 2]
         if calls and self.random.random() < 0.5:
             name, count = self.random.choice(calls)
-            given = ", ".join(self.value.leaf() for _ in range(count))
-            return [Line(f"{self.target()}, {self.target()} = {name}({given})")]
+            arguments = ", ".join(self.value.leaf() for _ in range(count))
+            return [Line(f"{self.target()}, {self.target()} = {name}({arguments})")]
         if not pairs:
             return self.swap()
         name, size = self.random.choice(pairs)

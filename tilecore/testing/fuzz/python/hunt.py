@@ -40,10 +40,10 @@ def hunt(seeds: Iterable[int], targets: Sequence[str], folder: Path, seconds: fl
 
 def _written(folder: Path, body: Body, verdict: Verdict, targets: Sequence[str]) -> Path:
     smaller = shrunk(body, lambda candidate: judge(candidate, targets).kind == verdict.kind)
-    found = judge(smaller, targets)
+    smaller_verdict = judge(smaller, targets)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"python_{verdict.kind}_{body.seed}.py"
-    words = "\n".join(f"# {line}".rstrip() for line in found.text.splitlines()[:12])
+    words = "\n".join(f"# {line}".rstrip() for line in smaller_verdict.text.splitlines()[:12])
     again = f"# Again: tilecore fuzz --python --only {body.seed}"
     path.write_text(f"{again}\n{words}\n\n{function_text(smaller, kernel=True)}", encoding="utf-8")
     return path

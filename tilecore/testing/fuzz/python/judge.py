@@ -53,8 +53,8 @@ def function_text(body: Body, kernel: bool) -> str:
     inner = [*fill, *text_of(body.lines), *keep]
     tensors = ("X", lanes * WIDTH), ("Y", lanes * RESULTS), ("M", lanes * WIDTH)
     if kernel:
-        given = ", ".join(f'{name}: T.Tensor(({size},), "int32")' for name, size in tensors)
-        head = ["@T.prim_func", f"def body({given}):", "    with T.Kernel(1, threads=4) as block:"]
+        parameters = ", ".join(f'{name}: T.Tensor(({size},), "int32")' for name, size in tensors)
+        head = ["@T.prim_func", f"def body({parameters}):", "    with T.Kernel(1, threads=4) as block:"]
         head += [f'        m = T.alloc_shared(({lanes * WIDTH},), "int32")']
         head += [f"        for lane in T.Parallel({lanes}):"]
         return "\n".join([*head, *("            " + line for line in inner)]) + "\n"
@@ -122,12 +122,12 @@ def judge(body: Body, targets: Sequence[str]) -> Verdict:
     try:
         kernel = _defined(function_text(body, kernel=True), _kernel_names(), f"<kernel body {body.seed}>").ir
         for target in ("", *targets):
-            given = arrays(body)
+            results = arrays(body)
             if target:
-                tilecore.compile(kernel, target=target)(*given)
+                tilecore.compile(kernel, target=target)(*results)
             else:
-                interpret(kernel, *given)
-            wrong = _difference(given, want)
+                interpret(kernel, *results)
+            wrong = _difference(results, want)
             if wrong:
                 return Verdict("wrong", f"{target or 'interpreter'}: {wrong}")
     except (LanguageError, UnsupportedError) as error:
@@ -137,10 +137,10 @@ def judge(body: Body, targets: Sequence[str]) -> Verdict:
     return Verdict("right")
 
 
-def _difference(given: list[np.ndarray], want: list[np.ndarray]) -> str:
-    for name, one, two in zip("XYM", given, want, strict=True):
-        wrong = np.flatnonzero(one != two)
+def _difference(results: list[np.ndarray], want: list[np.ndarray]) -> str:
+    for name, result, python_result in zip("XYM", results, want, strict=True):
+        wrong = np.flatnonzero(result != python_result)
         if wrong.size:
             at = int(wrong[0])
-            return f"{name}[{at}] is {int(one[at])}, Python's is {int(two[at])} ({wrong.size} differ)"
+            return f"{name}[{at}] is {int(result[at])}, Python's is {int(python_result[at])} ({wrong.size} differ)"
     return ""
