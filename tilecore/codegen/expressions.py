@@ -13,6 +13,7 @@ from tilecore.errors import LoweringError
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_nodes import THREAD_NODES, VALUE
 
 if TYPE_CHECKING:
     from tilecore.codegen.bounds import Bounds
@@ -22,26 +23,7 @@ __all__ = ["Expressions", "Memory", "Parameter"]
 
 _AFFINE = ("Add", "Sub", "Mul", "Cast")
 # class of a node -> the method that emits it
-_METHODS = {
-    "IntImm": "integer_value",
-    "FloatImm": "floating_value",
-    "Var": "variable_value",
-    "TensorLoad": "load_value",
-    "Let": "let_value",
-    "Call": "call_value",
-    "Cast": "cast_value",
-    **dict.fromkeys(("Add", "Sub", "Mul", "LShift"), "arithmetic_value"),
-    **dict.fromkeys(("Div", "Mod"), "division_value"),
-    **dict.fromkeys(("FloorDiv", "FloorMod"), "floor_division_value"),
-    **dict.fromkeys(("Min", "Max"), "extreme_value"),
-    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), "comparison_value"),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "RShift"), "bits_value"),
-    "BitwiseNot": "complement_value",
-    "And": "and_value",
-    "Or": "or_value",
-    "Not": "not_value",
-    "Select": "select_value",
-}
+_METHODS = {name: kind.emit_method for name, kind in THREAD_NODES.items() if kind.role == VALUE}
 
 
 class Expressions(Syntax):

@@ -34,25 +34,13 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import known_range
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_nodes import STATEMENT, THREAD_NODES
 
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
 _UPDATES = {"Add": "+", "Sub": "-", "Mul": "*"}
 # class of a node -> the method that emits it
-_METHODS: dict[type, str] = {
-    SeqStmt: "emit_sequence",
-    AttrStmt: "emit_attribute",
-    For: "emit_for",
-    While: "emit_while",
-    IfThenElse: "emit_if",
-    Break: "emit_break",
-    Continue: "emit_continue",
-    Bind: "emit_binding",
-    AllocBuffer: "emit_allocation",
-    DeclBuffer: "emit_view",
-    BufferStore: "emit_store",
-    Evaluate: "emit_evaluate",
-}
+_METHODS = {name: kind.emit_method for name, kind in THREAD_NODES.items() if kind.role == STATEMENT}
 
 
 class Statements(Effects):
@@ -60,7 +48,7 @@ class Statements(Effects):
 
     def emit(self, node: Stmt) -> None:
         """Emit one statement. Raises UnsupportedError for what has no form; errors name the user's line."""
-        method = _METHODS.get(type(node))
+        method = _METHODS.get(type(node).__name__)
         if method is None:
             refuse(node, self.dialect.kind)
         place = location_of_span(getattr(node, "span", None))

@@ -39,7 +39,8 @@ class Argument:
     """An argument of a call.
 
     kind: ``value`` (a scalar expression), ``element`` (a load, or an ``address_of`` of one: the call takes the
-    element's address and does not read it first), ``int`` and ``str`` (constants). A last ``value*`` takes the rest.
+    element's address and does not read it first), ``int`` and ``str`` (constants), ``buffer``. A last ``value*`` takes
+    the rest.
     choices: the constants that may stand there; empty for any.
     """
 
@@ -221,6 +222,10 @@ _MEMORY = (
         (Argument("element", "value", "a load"),),
         "handle",
         "The address of an element, where another call of this table takes an element.",
+        pure=True,
+    ),
+    ThreadCall(
+        "buffer_data", (Argument("buffer", "buffer", ""),), "handle", "The memory of a buffer: only in a DeclBuffer.",
         pure=True,
     ),
 )  # fmt: skip

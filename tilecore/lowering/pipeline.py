@@ -96,8 +96,10 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     if env.capabilities.index_bits == 32 and isinstance(current, IRModule):
         refuse_wide_integers(current, env)
     if verifier and takes_ranges and isinstance(current, IRModule):
+        from tilecore.ir.thread_walk import check_thread_ir
         from tilecore.lowering.race_check.check_order import check_order
 
+        check_thread_ir(current)
         check_order(current, env.capabilities.warp)
     return current
 

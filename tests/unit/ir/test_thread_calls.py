@@ -18,8 +18,8 @@ from tilecore.ir.tile_op_table import PREFIX, TILE_OPS
 from tilecore.lowering.race_check import effects
 
 CALLS = list(THREAD_CALLS.values())
-# an argument of other calls, which emit it
-PART = {"address_of"}
+# parts of other calls and of a DeclBuffer, which emit them
+PART = {"address_of", "buffer_data"}
 
 
 def test_the_emitter_has_a_method_for_every_call_and_for_no_other():
@@ -52,7 +52,7 @@ def test_only_the_last_argument_takes_the_rest():
     for call in CALLS:
         kinds = [argument.kind for argument in call.arguments]
         assert not [kind for kind in kinds[:-1] if kind.endswith("*")], call.name
-        assert {kind.rstrip("*") for kind in kinds} <= {"value", "element", "int", "str"}, call.name
+        assert {kind.rstrip("*") for kind in kinds} <= {"value", "element", "buffer", "int", "str"}, call.name
 
 
 def test_operations_on_tiles_that_stay_have_the_same_operands():
