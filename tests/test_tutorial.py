@@ -30,7 +30,7 @@ from tilecore.simulate.compilers import find_compiler
 ROOT = Path(__file__).parents[1]
 HOOKS = tuple(f"hooks/{page.name}" for page in sorted((ROOT / "docs" / "hooks").glob("[a-z]*.md")))
 LONG = ("backend-quickstart.md", "write-a-backend.md", "testing-without-hardware.md")
-PAGES = (*LONG, "versions.md", *HOOKS)
+PAGES = (*LONG, "versions.md", "thread-ir.md", *HOOKS)
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = ("recorded", "shown")
 
