@@ -1,5 +1,4 @@
-"""Pages that are written from the code: docs/passes.md, docs/hooks/library.md, the tables of
-docs/thread-ir.md.
+"""Pages that are written from the code: docs/passes.md, docs/hooks/library.md.
 
 ``python tests/generated_lists.py --update`` writes them.
 """
@@ -10,7 +9,6 @@ import sys
 from pathlib import Path
 
 from library_page import library_page
-from thread_ir_page import thread_ir_page
 
 from tilecore.lowering.listing import ListedStep, family_list, listed_steps
 from tilecore.plugins import manager
@@ -55,7 +53,7 @@ def passes_page() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"passes.md": passes_page, "hooks/library.md": library_page, "thread-ir.md": thread_ir_page}
+PAGES = {"passes.md": passes_page, "hooks/library.md": library_page}
 
 
 def main() -> None:

@@ -327,8 +327,43 @@ def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
     assert not {name for name in listed if hasattr(T, name)}
 
 
-@pytest.mark.parametrize("name", ["passes.md", "hooks/library.md", "thread-ir.md"])
+@pytest.mark.parametrize("name", ["passes.md", "hooks/library.md"])
 def test_pages_that_are_written_from_the_code_are_up_to_date(name):
     from generated_lists import PAGES
 
     assert TEXTS[f"docs/{name}"] == PAGES[name](), "python tests/generated_lists.py --update"
+
+
+def test_the_tables_of_thread_ir_and_of_hooks_are_those_of_the_code():
+    from contract_tables import in_page, tables
+
+    for name, (path, text) in tables().items():
+        assert in_page(path.read_text(), name) == text, f"{name}: python -m tests.contract_tables --update"
+
+
+@pytest.mark.parametrize("place", ["cuda-sm_90a", "opencl"])
+def test_the_page_of_thread_ir_has_every_attribute_of_a_kernel(place):
+    from replay import replay
+
+    if not replay.installed(place):
+        pytest.skip(f"the package of {place} is not installed")
+    from tilecore.compiler import lower
+    from tilecore.jit.request import make_request
+    from tilecore.target_report.files import module_of
+
+    page, request = TEXTS["docs/thread-ir.md"], make_request(target=replay.TARGETS[place])
+    for kernel in ("matmul", "dequant_matmul"):
+        func = getattr(module_of(ROOT / "examples" / f"{kernel}.py"), kernel)(*replay.KERNELS[kernel]).ir
+        for function in lower(func, request.backend, request.target, request.options)[0].functions.values():
+            assert [key for key in map(str, function.attrs.keys()) if f"`{key}`" not in page] == []
+
+
+def test_the_page_of_launches_has_every_field_of_the_records():
+    from dataclasses import fields
+
+    from tilecore.artifact.records import Entry
+    from tilecore.runtime.slots import EntryLaunch, KernelCall, ScalarSlot, TensorSlot
+
+    page = TEXTS["docs/hooks/adapters.md"].partition("### What a launch gets")[2]
+    for record in (KernelCall, TensorSlot, ScalarSlot, EntryLaunch, Entry):
+        assert [f.name for f in fields(record) if f"`{f.name}`" not in page] == [], record.__name__

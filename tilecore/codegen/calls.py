@@ -71,6 +71,7 @@ class CallValues(Expressions):
         return back(self, text, dtype)
 
     def if_then_else_value(self, node: Call) -> Text:
+        """One of two values, of which only the one chosen is evaluated."""
         return choices.chosen(self, *node.args)
 
     def reinterpret_value(self, node: Call) -> Text:
@@ -78,6 +79,7 @@ class CallValues(Expressions):
         return conversions.reinterpret(self, node)
 
     def likely_value(self, node: Call) -> Text:
+        """A condition that mostly holds, as it is."""
         return self.value(node.args[0])
 
     def abs_value(self, node: Call) -> Text:
@@ -133,12 +135,14 @@ class CallValues(Expressions):
         return self.unary("-", self.value(bare))
 
     def ldexp_value(self, node: Call) -> Text:
+        """A float times a power of two."""
         dtype, power_type = dtype_of(node), dtype_of(node.args[1])
         power = convert(self, self.value(node.args[1]), power_type, "int32")
         name = self.dialect.math["ldexp"][dtype == "float64"]
         return back(self, self.function(name, single(self, node.args[0], dtype), power), dtype)
 
     def nextafter_value(self, node: Call) -> Text:
+        """The next float on the way to another one."""
         dtype = dtype_of(node)
         name = "tc_nextafter" if dtype in NARROW else self.dialect.math["nextafter"][dtype == "float64"]
         return self.function(name, *(self.value(arg) for arg in node.args))
@@ -164,9 +168,11 @@ class CallValues(Expressions):
         return self.function(str(node.args[0].value), *(self.value(arg) for arg in node.args[1:]))
 
     def address_value(self, node: Call) -> Text:
+        """A pointer to an element."""
         return self.address(node.args[0])
 
     def quotient_value(self, node: Call) -> Text:
+        """A float32 division by a number that divides many."""
         return self.function("tc_quotient", *(self.value(arg) for arg in node.args))
 
     # -- operations across threads ------------------------------------------------------------------------------
@@ -180,9 +186,11 @@ class CallValues(Expressions):
         return self.function(f"tc_shuffle_{kind.value}", text, self.value(lane), self.value(width))
 
     def vote_value(self, node: Call) -> Text:
+        """The predicates of a warp's lanes as one value."""
         return self.function(f"tc_vote_{node.args[1].value}", self.value(node.args[0]))
 
     def block_vote_value(self, node: Call) -> Text:
+        """The predicates of a block's threads as one value, and a barrier."""
         return self.function(f"tc_block_vote_{node.args[1].value}", self.value(node.args[0]))
 
     def atomic_value(self, node: Call) -> Text:

@@ -66,6 +66,7 @@ class Effects(Moves):
         self.call_line(self.function("tc_warp_barrier"))
 
     def emit_fence(self, node: Any) -> None:
+        """Orders this thread's writes; no thread waits."""
         self.call_line(self.function(f"tc_fence_{node.value.args[0].value}"))
 
     def emit_copy_async(self, node: Any) -> None:
@@ -127,6 +128,7 @@ class Effects(Moves):
         self.call_line(self.function("tc_assert", condition, str(number), quoted(message)))
 
     def emit_assume(self, node: Any) -> None:
+        """A condition that holds."""
         self.call_line(self.function("tc_assume", self.value(node.value.args[0])))
 
     def emit_annotation(self, node: Any) -> None:

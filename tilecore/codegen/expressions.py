@@ -60,7 +60,11 @@ class Expressions(Syntax):
     def element(self, buffer: Var, index: Expr) -> Text:
         """``buffer[index]``."""
         memory = self.memory[buffer]
-        return Text(memory.name) if memory.scalar else self.access(memory, self.index(index))
+        return self.named(memory, self.place_in(memory, index))
+
+    def place_in(self, memory: Memory, index: Expr) -> Text:
+        """The index of an element, "0" for a scalar."""
+        return Text("0") if memory.scalar else self.index(index)
 
     def address(self, node: Any) -> Text:
         """The address of an element: a load, an ``address_of`` of one, or what the target writes for one of its own.

@@ -211,15 +211,16 @@ class Statements(Effects):
         if self.is_hinted(node):
             self.emit_move(node, index, 1)
             return
-        memory, target = self.memory[node.buffer], self.element(node.buffer, index)
+        memory = self.memory[node.buffer]
+        place = self.place_in(memory, index)
         dtype = dtype_of(node.buffer)
         symbol = _UPDATES.get(type(node.value).__name__)
         if symbol is not None and dtype in ("float32", "float64", "uint32", "uint64"):
-            old = node.value.a
+            old, target = node.value.a, self.named(memory, place)
             if isinstance(old, TensorLoad) and self.value(old) == target:
                 self.line(self.updated(memory, target, symbol, self.value(node.value.b)))
                 return
-        self.line(self.assigned(memory, target, self.value(node.value)))
+        self.line(self.stored(memory, place, self.value(node.value)))
 
     # -- calls --------------------------------------------------------------------------------------------------
 

@@ -75,6 +75,7 @@ class Syntax:
         return literals.floating(value, dtype, self.dialect)
 
     def boolean(self, value: bool) -> Text:
+        """A constant bool."""
         return Text("true" if value else "false")
 
     # -- operators and functions --------------------------------------------------------------------------------
@@ -133,8 +134,17 @@ class Syntax:
         """An element of an array, where it is read: ``name[index]``."""
         return Text(f"{memory.name}[{index}]")
 
+    def stored(self, memory: Memory, index: Text, value: Text) -> str:
+        """The statement that stores into an element; index: "0" for a scalar. Override it where a store needs more
+        than an element to assign to, such as bytes that share a word."""
+        return self.assigned(memory, self.named(memory, index), value)
+
+    def named(self, memory: Memory, index: Text) -> Text:
+        """An element of an array, or a scalar, as :meth:`access` writes it."""
+        return Text(memory.name) if memory.scalar else self.access(memory, index)
+
     def assigned(self, memory: Memory, element: Text, value: Text) -> str:
-        """The statement that stores into an element or a scalar."""
+        """The statement that assigns to an element or a scalar."""
         return f"{element} = {value};"
 
     def updated(self, memory: Memory, element: Text, symbol: str, value: Text) -> str:
@@ -185,9 +195,11 @@ class Syntax:
         return f"{self.dialect.unroll} {factor}" if self.dialect.unroll and factor else self.dialect.unroll
 
     def while_head(self, condition: Text) -> str:
+        """A loop, as long as the condition holds before each iteration."""
         return f"while ({condition})"
 
     def if_head(self, condition: Text) -> str:
+        """A branch."""
         return f"if ({condition})"
 
     def else_if_head(self, condition: Text) -> str:
@@ -195,9 +207,11 @@ class Syntax:
         return f"}} else {self.if_head(condition)}"
 
     def break_statement(self) -> str:
+        """Leaves the innermost loop."""
         return "break;"
 
     def continue_statement(self) -> str:
+        """Goes on with the next iteration of the innermost loop."""
         return "continue;"
 
     def call_statement(self, call: Text) -> str:

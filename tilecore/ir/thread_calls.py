@@ -161,7 +161,7 @@ _MEMORY = (
             Argument("valid", "value", "bool: where it is false, zeros are written and the source is not read"),
         ),
         "",
-        "Starts a copy from global to shared memory. Only on targets with the feature `async_copy`.",
+        "Starts a copy from global to shared memory. Only on targets with the feature `copy_async`.",
         reads=("source",),
         writes=("target",),
     ),

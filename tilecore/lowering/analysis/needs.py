@@ -40,6 +40,7 @@ from tilecore.ir.visit import collect
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
 ORDER = "memory order"  # of an atomic operation
 CONVERSION = "a value is converted to"  # subject of a TYPE that no buffer or parameter has
+COUNTER = "a loop counts in"  # another one
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
 SOURCE_HINTS = {
     KernelHint.PRELUDE: "T.Kernel(prelude=...)",
@@ -131,6 +132,8 @@ def _of_sizes(func: PrimFunc) -> Iterator[Need]:
 
 def _of_operations(node: Stmt) -> Iterator[Need]:
     where = partial(location_of_span, node.span)
+    if isinstance(node, For) and dtype_of(node.loop_var) == _WIDE:
+        yield Need(TYPE, _WIDE, COUNTER, where, is_index=True)
     needs = [value for part in _expressions(node) for value in collect(part, Cast, Call)]
     for kind in dict.fromkeys(dtype_of(value) for value in needs if isinstance(value, Cast)):
         if kind in FACTS and kind not in _OF_INDICES:

@@ -12,7 +12,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import nearest_types
 from tilecore.errors import UnsupportedError
 from tilecore.ir.nodes import PrimFunc
-from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, ORDER, SCOPE, TYPE, Need, needs
+from tilecore.lowering.analysis.needs import CONVERSION, COUNTER, FEATURE, OPERATION, ORDER, SCOPE, TYPE, Need, needs
 
 
 def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
@@ -27,7 +27,7 @@ def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
 
 def _reasons(need: Need) -> list[tuple[str, object]]:
     """The refusals of which this refusal would be a consequence."""
-    if need.subject == CONVERSION:
+    if need.subject in (CONVERSION, COUNTER):
         return [(TYPE, need.name)]
     if need.kind == FEATURE:
         return [(OPERATION, need.where)]

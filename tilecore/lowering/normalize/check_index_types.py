@@ -15,7 +15,18 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError, Location, UnsupportedError
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Expr, IRModule, PrimFunc, Stmt, StringImm, Var, is_buffer_var
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    DeclBuffer,
+    Expr,
+    IRModule,
+    PointerType,
+    PrimFunc,
+    Stmt,
+    StringImm,
+    Var,
+    is_buffer_var,
+)
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.visit import children, collect
@@ -71,7 +82,8 @@ def refuse_wide_integers(module: IRModule, env: PassEnv) -> None:
 
 
 def _refuse(value: Any, lacking: set[str], where: Location | None, env: PassEnv) -> None:
-    dtype = "" if isinstance(value, StringImm) else dtype_of(value).partition("x")[0]
+    has_element_type = not isinstance(value, StringImm) and not isinstance(value.ty, PointerType)
+    dtype = dtype_of(value).partition("x")[0] if has_element_type else ""
     if dtype in lacking:
         text = " ".join(str(value).split())
         raise UnsupportedError(

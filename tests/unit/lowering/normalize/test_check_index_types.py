@@ -112,7 +112,28 @@ def wide_value(A: T.Tensor((8,), "int32")):
         A[0] = T.cast(T.cast(A[1], "int64") * 3 >> 2, "int32")
 
 
+@T.prim_func
+def wide_loop(A: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(T.int64(8)):
+            A[i] = 1
+
+
+@T.prim_func
+def pointer(A: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        T.call_extern("void", "helper", T.access_ptr(A[0], "rw"))
+
+
+def test_pointers_have_no_element_type():
+    with restricted(index_bits=32):
+        thread_ir(pointer)
+
+
 def test_integers_of_the_user():
+    error, line = refused(wide_loop)
+    assert "a loop counts in int64, which target null does not have" in str(error)
+    assert line.startswith("for i in T.Parallel(")
     error, line = refused(wide_size)
     assert "big is a size of int64, which target null does not have" in str(error)
     error, line = refused(wide_value)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
@@ -154,6 +155,26 @@ def lacking(func: Any, target: str) -> None:
         pytest.skip(f"not declared: {missing}")
 
 
+def needs_type(target: str, dtype: str) -> None:
+    """Skips where the target does not declare an element type."""
+    backend, resolved = manager.resolve(target)
+    dtypes = backend.target.capabilities(resolved).dtypes
+    if dtypes and dtype not in dtypes:
+        pytest.skip(f"not declared: element type {dtype}")
+
+
+@contextmanager
+def within_limits() -> Iterator[None]:
+    """Skips what needs more shared memory or threads of a block than the target declares."""
+    try:
+        yield
+    except LimitError as error:
+        what = next((words for pattern, words in _TOO_MUCH if pattern.match(error.message)), None)
+        if what is None:
+            raise
+        pytest.skip(f"not declared: {what} ({error.expected})")
+
+
 def _compile(func: Any, target: str) -> None:
     """To source, for whatever execution backend."""
     backend, resolved = manager.resolve(target)
@@ -167,16 +188,11 @@ def compiled(func: Any, target: str, **options: Any) -> Any:
     if target == thread_code.NAME:
         return thread_code.Kernel(func)
     lacking(func, target)
-    try:
+    with within_limits():
         if COMPILE_ONLY:
             _compile(func, target)
             raise Compiled
         kernel = tilecore.compile(func, target=target, **options)
-    except LimitError as error:
-        what = next((words for pattern, words in _TOO_MUCH if pattern.match(error.message)), None)
-        if what is None:
-            raise
-        pytest.skip(f"not declared: {what} ({error.expected})")
     gather(kernel)
     return ready(kernel)
 

@@ -9,7 +9,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
 
-from .kit import check, compiled, has_feature, zeros
+from .kit import check, compiled, has_feature, needs_type, zeros
 
 
 def swaps(dtype):
@@ -27,6 +27,7 @@ def swaps(dtype):
 def test_elements_of_their_own(target, dtype):
     """Stored where the element is equal; the value before comes back everywhere."""
     if not has_feature(target, "compare_and_swap"):
+        needs_type(target, dtype)
         with pytest.raises(UnsupportedError, match=r"T\.atomic_cas") as caught:
             tilecore.compile(swaps(dtype), target=target)
         assert caught.value.location is not None

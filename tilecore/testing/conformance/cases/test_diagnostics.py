@@ -193,6 +193,13 @@ def test_assumptions(target):
 
 def test_output_of_a_process_that_ends_at_once_is_not_lost(target, tmp_path):
     needs_the_host(target, "what a device prints comes when the process waits for it")
+
+    @T.prim_func
+    def prints(X: T.Tensor((1,), "int32")):
+        with T.Kernel(1):
+            T.print(X[0], msg="value")
+
+    lacking(prints, target)
     script = tmp_path / "prints.py"
     script.write_text(
         "import os, numpy as np, tilecore, tilecore.language as T\n"
@@ -224,7 +231,7 @@ def test_compile_flags_are_not_dropped_by_cpu_without_a_word():
     for func, flags in ((kernel, ["-O3"]), (annotated, None)):
         x = np.zeros(4, np.int32)
         with pytest.warns(UserWarning, match="compile flags change nothing on target cpu"):
-            compiled(func, "cpu", compile_flags=flags)(x)
+            tilecore.compile(func, target="cpu", compile_flags=flags)(x)
         assert x[0] == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
