@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from host_kit import BX, TX, TY, buffer, compiled, kernel, needs_compiler, run, source
+from host_kit import BX, HOST, TX, TY, buffer, compiled, kernel, needs_compiler, run, source
 
 from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.names import Names
+from tilecore.codegen.source_emitter import SourceEmitter
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import cast, const, load, seq, store
 from tilecore.ir.nodes import (
@@ -323,3 +324,17 @@ def test_the_same_kernel_gives_the_same_text():
         return kernel([y], For(i, 0, 4, ForKind.SERIAL, store(y, load(y, [i * 16 + TX]) + 1, [i * 16 + TX])))
 
     assert source(make()) == source(make())
+
+
+def test_a_store_is_a_hook_with_the_buffer_the_index_and_the_value():
+    """For languages in which bytes share a word: a store is then more than an assignment."""
+
+    class Emitter(SourceEmitter):
+        def stored(self, memory, index, value):
+            return str(self.function(f"put_{memory.dtype}_{memory.scope}", memory.name, index, value)) + ";"
+
+    a, y = buffer("A", 64, "uint8"), buffer("Y", 64, "uint8")
+    func = kernel([a, y], store(y, load(a, [TX + 1]), [TX]), threads=[64])
+    text = emit_module(IRModule({"k": func}), HOST, Emitter).text
+    assert "put_uint8_global(Y, tx, A[tx + 1]);" in text
+    assert "Y[tx] = A[tx + 1];" in source(func)
