@@ -206,7 +206,7 @@ def test_errors_can_be_ignored(moody, monkeypatch, pool, where):
 def test_a_worker_that_dies_is_named_and_the_others_go_on(moody, monkeypatch, pool):
     processes(monkeypatch, pool)
     funcs = [adder(1), adder(2, flags=["moody-abort"]), adder(3)]
-    with pytest.warns(CompileWarning, match=r"kernel 2 of 3\): ToolchainError: .*ended: .*SIGABRT"):
+    with pytest.warns(CompileWarning, match=r"kernel 2 of 3\): ToolchainError: .*ended early: .*SIGABRT"):
         kernels = par_compile(funcs, out_idx=-1, target=moody, ignore_error=True)
     assert [kernels[0] is None, kernels[1] is None, kernels[2] is None] == [False, True, False]
     with pytest.raises(ToolchainError, match=r"kernel 1 of 1.*SIGABRT"):

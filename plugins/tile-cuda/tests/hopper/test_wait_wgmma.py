@@ -83,12 +83,12 @@ def two_sums(order):
     @T.prim_func
     def two(A: T.Tensor((128, 64), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((2, 64, 64), "float32")):
         with T.Kernel(1, threads=128):
-            left, other = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            first_tile, second_tile = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
             c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
-            T.copy(A[0:64, :], left)
-            T.copy(B[0:64, :], other)
-            T.gemm(other, left, c, clear_accum=True)
-            T.gemm(left, other, d, clear_accum=True)
+            T.copy(A[0:64, :], first_tile)
+            T.copy(B[0:64, :], second_tile)
+            T.gemm(second_tile, first_tile, c, clear_accum=True)
+            T.gemm(first_tile, second_tile, d, clear_accum=True)
             if order == "first":
                 T.copy(c, C[0, :, :])
                 T.copy(d, C[1, :, :])

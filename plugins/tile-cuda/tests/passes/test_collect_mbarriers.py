@@ -40,7 +40,7 @@ def test_mbarriers_of_kernels_with_clusters_are_noted():
             X[1] = 1.0
 
     _, _, env = around_pass(two_kernels, PASS)
-    assert collected(env) == {"remote": [2], "own": [32]}
+    assert collected(env) == {"remote": [2], "local": [32]}
     assert {str(buffer.name) for buffer in env.state(ExplicitBarriers).in_clusters} == {"remote"}
 
 
