@@ -363,10 +363,10 @@ def test_runs_of_parts_are_joined():
     speed = {**one, "levels": {"4": "passed"}, "reached": 4, "groups": {"speed": {"passed": 3}}, "cases": []}
     skipped = {**failed, "outcome": "skipped", "reason": "none"}
     again = {**one, "levels": {}, "groups": {"math": {"skipped": 1}}, "cases": [skipped]}
-    (made,) = matrix.joined([one, speed, again])
+    (made,) = matrix.merged_reports([one, speed, again])
     assert made["groups"] == {"gemm": {"passed": 2}, "math": {"skipped": 1}, "speed": {"passed": 3}}
     assert made["reached"] == 4
     assert made["skipped"] == {"none": 1}
     assert made["cases"] == [skipped]
     assert matrix.reached({"0": "passed", "1": "failed", "2": "passed"}) == 0
-    assert len(matrix.joined([one, {**one, "simulated": True}])) == 2
+    assert len(matrix.merged_reports([one, {**one, "simulated": True}])) == 2

@@ -24,7 +24,7 @@ need what the backend does not declare; *n known*: cases that it is known to fai
 
 def matrix(reports: list[dict[str, Any]]) -> str:
     """A page with the reports side by side."""
-    reports = joined(reports)
+    reports = merged_reports(reports)
     groups = sorted({group for report in reports for group in report["groups"]})
     rows = [["", *(title(report) for report in reports)], ["---"] * (len(reports) + 1)]
     rows.append(["level", *(f"L{r['reached']}, {LEVELS[r['reached']]}" if r["reached"] >= 0 else "-" for r in reports)])
@@ -40,8 +40,9 @@ def matrix(reports: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reports of one place and device, of runs that took different groups, as one. A later run of a group counts."""
+def merged_reports(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Reports of one place and device, of runs that took different groups, merged into one. The later run of a group
+    counts."""
     merged: dict[tuple[str, bool], dict[str, Any]] = {}
     for report in reports:
         key = (report["place"], report["simulated"])

@@ -45,13 +45,13 @@ class Place(str):
         backend, target = manager.resolve(str(self))
         if self.backend:
             return backend.adapters.get(self.backend)
-        wanted = settings.execution_backend()
-        if wanted in backend.adapters:
-            return backend.adapters[wanted]
-        here = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
-        simulated = [adapter for adapter in here if adapter.name == SIMULATED]
+        preferred_name = settings.execution_backend()
+        if preferred_name in backend.adapters:
+            return backend.adapters[preferred_name]
+        runnable = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
+        simulated = [adapter for adapter in runnable if adapter.name == SIMULATED]
         prefers = settings.simulate() and simulated
-        return simulated[0] if prefers else next(iter(here), None)
+        return simulated[0] if prefers else next(iter(runnable), None)
 
     @property
     def is_simulated(self) -> bool:
@@ -68,33 +68,33 @@ def place(words: str) -> Place:
 def places() -> list[Place]:
     """Those of TILECORE_TEST_TARGETS (separated by commas); else for each kind the execution backend that is chosen for
     it here, if any, and its other simulators; not those that TILECORE_TEST_FURTHER names."""
-    asked = os.environ.get(VARIABLE, "")
-    if asked:
-        return [place(words) for words in asked.split(",")]
+    names = os.environ.get(VARIABLE, "")
+    if names:
+        return [place(words) for words in names.split(",")]
     listed = []
     for kind in manager.kinds():
         try:
             listed += list(_of_kind(kind))
         except PluginError as error:
             warnings.warn(f"no case is run on {kind}: {error.message}", PluginWarning, stacklevel=2)
-    for_some = [one for one, _ in _further()]
-    return [one for one in listed if one not in for_some]
+    for_some = [listed_place for listed_place, _ in _further()]
+    return [listed_place for listed_place in listed if listed_place not in for_some]
 
 
 def further(group: str) -> list[Place]:
     """Those that TILECORE_TEST_FURTHER names for a group of cases."""
-    return [one for one, groups in _further() if group in groups]
+    return [further_place for further_place, groups in _further() if group in groups]
 
 
 def _further() -> list[tuple[Place, list[str]]]:
-    asked = (words.rpartition("=") for words in os.environ.get(FURTHER, "").split(",") if words)
-    return [(place(words), groups.split("+")) for words, _, groups in asked]
+    entries = (words.rpartition("=") for words in os.environ.get(FURTHER, "").split(",") if words)
+    return [(place(words), groups.split("+")) for words, _, groups in entries]
 
 
 def _of_kind(kind: str) -> Iterator[Place]:
     backend, target = manager.resolve(kind)
-    here = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
-    for number, adapter in enumerate(here):
+    runnable = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
+    for number, adapter in enumerate(runnable):
         if number == 0:
             yield Place(kind)
         elif _is_simulator(adapter):

@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     kit.COMPILE_ONLY = config.getoption("--conform-level") < 2
 
 
-def asked(config: pytest.Config) -> list[Place]:
+def requested_places(config: pytest.Config) -> list[Place]:
     return [place(words) for words in config.getoption("--conform-target")] or places()
 
 
@@ -42,32 +42,32 @@ def is_case(path: Any) -> bool:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames and is_case(metafunc.module.__file__):
-        targets = [*asked(metafunc.config), *further(group_of(metafunc.module.__file__))]
-        metafunc.parametrize("target", targets, ids=[one.words for one in targets], scope="session")
+        targets = [*requested_places(metafunc.config), *further(group_of(metafunc.module.__file__))]
+        metafunc.parametrize("target", targets, ids=[target.words for target in targets], scope="session")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     most = config.getoption("--conform-level")
     part = Part.parse(config.getoption("--conform-part"))
-    names = sorted({one.words for item in items if (one := place_of(item)) is not None})
-    left: list[pytest.Item] = []
-    taken: list[pytest.Item] = []
+    names = sorted({item_place.words for item in items if (item_place := place_of(item)) is not None})
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         if not is_case(item.path):
-            left.append(item)
+            chosen.append(item)
             continue
         is_tried = level_of(item) <= (2 if most == 1 else most)  # what has to be right has to compile, first
         where = place_of(item)
         is_tried &= part.has(group_of(item.path), name_without_place(item), where, names)
-        (left if is_tried else taken).append(item)
+        (chosen if is_tried else left_out).append(item)
         if where is not None:
             reason = known_failure(item, where)
             if reason is not None:
                 runs = not reason.startswith("crash")
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=not kit.COMPILE_ONLY, run=runs))
-    if taken:
-        config.hook.pytest_deselected(items=taken)
-        items[:] = left
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
 
 
 def group_of(file: Any) -> str:

@@ -192,7 +192,7 @@ def hard(dtype: str, count: int, seed: int) -> Array:
     return np.choose(rng.integers(0, len(choices), count), choices).astype(kind)
 
 
-def equal_bits(got: Array, want: Array, what: str) -> None:
+def equal_bits(got: Array, want: Array, label: str) -> None:
     """Equal in every bit; all NaN are one."""
     assert got.dtype == want.dtype
     raw = f"uint{8 * want.dtype.itemsize}"
@@ -201,5 +201,5 @@ def equal_bits(got: Array, want: Array, what: str) -> None:
     wrong = np.flatnonzero((got.view(raw) != want.view(raw)).ravel() & ~both_nan.ravel())
     at = wrong[0] if len(wrong) else 0
     assert not len(wrong), (
-        f"{what}: {len(wrong)} of {want.size} differ; at {at}: {got.flat[at]!r}, not {want.flat[at]!r}"
+        f"{label}: {len(wrong)} of {want.size} differ; at {at}: {got.flat[at]!r}, not {want.flat[at]!r}"
     )

@@ -28,7 +28,7 @@ class OnDevice:
         import torch
 
         device = self.kernel.adapter.torch_device()
-        moved = [_there(arg, device) for arg in args]
+        moved = [_to_device(arg, device) for arg in args]
         result = kernel(*moved)
         self.kernel.adapter.synchronize()
         for arg, tensor in zip(args, moved, strict=True):
@@ -51,7 +51,7 @@ def bare(kernel: Any) -> Any:
 
 def placed(kernel: Any, arg: Any) -> Any:
     """An argument as the bare kernel takes it: arrays as they are on the host, else copied to the device."""
-    return _there(arg, kernel.adapter.torch_device()) if isinstance(kernel, OnDevice) else arg
+    return _to_device(arg, kernel.adapter.torch_device()) if isinstance(kernel, OnDevice) else arg
 
 
 def read(value: Any) -> np.ndarray:
@@ -79,7 +79,7 @@ def _bits(array: np.ndarray) -> Any:
     return getattr(torch, f"int{array.dtype.itemsize * 8}")
 
 
-def _there(arg: Any, device: str) -> Any:
+def _to_device(arg: Any, device: str) -> Any:
     """An array or a tensor of the host as one of the device, with the same strides; other arguments as they are."""
     import torch
 

@@ -71,7 +71,7 @@ def test_tiles(target, dtype):
             T.atomic_max(Z[0:2, 0:3], tile[0:2, 0:3])
 
     args = (sample(dtype, (5, 9)), sample(dtype, (8, 12), 1), sample(dtype, (5, 9), 2))
-    check(kernel, target, *args, compare=lambda a, b, what: close(a, b, 2, what))
+    check(kernel, target, *args, compare=lambda a, b, label: close(a, b, 2, label))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "int8", "uint64"])
@@ -82,10 +82,10 @@ def test_many_blocks_add_to_few_elements(target, dtype):
     @T.prim_func
     def kernel(Y: T.Tensor((3, lanes), dtype), P: T.Tensor((blocks,), dtype)):
         with T.Kernel(blocks) as b:
-            one = T.alloc_fragment((lanes,), dtype)
-            T.fill(one, 1)
+            ones_tile = T.alloc_fragment((lanes,), dtype)
+            T.fill(ones_tile, 1)
             for _ in T.serial(50):
-                T.atomic_add(Y[0, :], one)
+                T.atomic_add(Y[0, :], ones_tile)
                 for i in T.Parallel(lanes):
                     T.atomic_max(Y[1, i], T.cast(b % 60, dtype))
             P[b] = T.atomic_add(Y[2, 0], 1, return_prev=True)

@@ -50,4 +50,4 @@ def test_a_product_in_panels_with_tails_and_sizes_of_the_call(target):
     for sizes in ((16, 16, 8), (50, 33, 20), (1, 100, 9)):
         a, b = sample("float32", (sizes[0], sizes[2])), sample("float32", (sizes[2], sizes[1]), 1)
         c = zeros("float32", sizes[:2])
-        rerun(built, matmul, a, b, c, compare=lambda x, y, what: np.testing.assert_allclose(x, y, atol=1e-4))
+        rerun(built, matmul, a, b, c, compare=lambda x, y, label: np.testing.assert_allclose(x, y, atol=1e-4))

@@ -99,14 +99,14 @@ def test_other_processes(target, tmp_path):
     both = [start(program, str(target), PYTHONPATH=path) for _ in range(2)]
     reports = [json.loads(finish(process)) for process in both]
     assert len(entries() - before) == 1, "they disagree on the kernel's key"
-    assert [one["from_cache"] for one in reports] != [True, True], "nobody compiled it"
+    assert [report["from_cache"] for report in reports] != [True, True], "nobody compiled it"
     reports.append(json.loads(finish(start(program, str(target), PYTHONPATH=path))))
     assert reports[2]["from_cache"]
     assert reports[2]["heavy"] == [], "a kernel from the cache needs no TVM"
-    assert all(one["right"] for one in reports)
+    assert all(report["right"] for report in reports)
     mine = load(tmp_path).factory(str(target))(size)
     assert mine.from_cache
-    assert {digest(checked(mine))} == {one["source"] for one in reports}
+    assert {digest(checked(mine))} == {report["source"] for report in reports}
 
 
 def test_what_changed_is_another_entry(target, tmp_path):
@@ -149,9 +149,9 @@ def test_attributes_of_the_target_are_in_the_key(target, tmp_path):
     if not others:
         pytest.skip("it has no attribute that is a number, a flag or a choice")
     ir = load(tmp_path).made(100).ir
-    keys = {ir_key(ir, make_request(target=one)) for one in (str(target), *others)}
+    keys = {ir_key(ir, make_request(target=name)) for name in (str(target), *others)}
     assert len(keys) == len(others) + 1
-    assert keys == {ir_key(ir, make_request(target=one)) for one in (str(target), *others)}, "the same each time"
+    assert keys == {ir_key(ir, make_request(target=name)) for name in (str(target), *others)}, "the same each time"
 
 
 DAMAGES = {

@@ -351,22 +351,22 @@ def test_a_variable_assigned_to_itself_and_to_others(target):
     assert y.tolist() == [23, 10, 23, 0]
 
 
-@pytest.mark.parametrize("taken", ["by", "by < 1", "else"])
+@pytest.mark.parametrize("condition", ["by", "by < 1", "else"])
 @pytest.mark.parametrize("threads", [32, 128])
-def test_threads_meet_in_a_branch_and_go_on_behind_it(target, taken, threads):
+def test_threads_meet_in_a_branch_and_go_on_behind_it(target, condition, threads):
     """A tile that all threads fill and read within a branch that a block takes as a whole; then another tile."""
 
     @T.prim_func
     def kernel(X: T.Tensor((2, 2), "int32"), Y: T.Tensor((2, 2), "int32"), Z: T.Tensor((2, 2), "int32")):
         with T.Kernel(2, threads=threads) as by:
             few, last = T.alloc_shared((2,), "int32"), T.alloc_shared((2,), "int32")
-            if by < 1 if taken == "by < 1" else by == 1:
-                if taken != "else":
+            if by < 1 if condition == "by < 1" else by == 1:
+                if condition != "else":
                     T.copy(X[by, 0], few)
                     for i in T.Parallel(2):
                         Y[by, i] = few[1 - i]
             else:
-                if taken == "else":
+                if condition == "else":
                     T.copy(X[by, 0], few)
                     for i in T.Parallel(2):
                         Y[by, i] = few[1 - i]

@@ -445,9 +445,9 @@ def test_fill_and_clear(target, dtype):
             T.copy(tile, Y[2])
             T.fill(Y[3], value)
             T.fill(Y[4, 2, :], V[2])
-            one = T.alloc_local((1,), dtype)
-            T.fill(one, value)
-            Y[5, 0, 0] = one[0]
+            single = T.alloc_local((1,), dtype)
+            T.fill(single, value)
+            Y[5, 0, 0] = single[0]
             var = T.alloc_var(dtype, init=0)
             T.fill(var, value)
             Y[5, 0, 1] = var

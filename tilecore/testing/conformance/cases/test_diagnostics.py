@@ -251,10 +251,10 @@ def test_compile_flags_reach_the_compiler(target):
             X[0] = 1
 
     lacking(flagged, target)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
             tilecore.compile(flagged, target=target, compile_flags=["--no-such-flag-of-any-compiler"])
         except TilecoreError:
             return
-    assert any("compile flags" in str(warning.message) for warning in said)
+    assert any("compile flags" in str(warning.message) for warning in raised)

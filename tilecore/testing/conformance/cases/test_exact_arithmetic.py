@@ -20,9 +20,9 @@ ROUGH = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
 def needs_exact(target):
     """Skips what says that it does not round as the language has it."""
     if target != thread_code.NAME:
-        said = [word for word in ROUGH if has_feature(target, word)]
-        if said:
-            pytest.skip(f"declared: {', '.join(said)}")
+        features = [word for word in ROUGH if has_feature(target, word)]
+        if features:
+            pytest.skip(f"declared: {', '.join(features)}")
 
 
 def run(kernel, target, *args):

@@ -99,11 +99,11 @@ def test_operations_are_told_with_their_lines(target, name):
     kernel = bare(compiled(KERNELS[name], target))
     if kernel.backend.lowering.family == "none":
         pytest.skip("its pipeline is all its own")
-    told = kernel.explain().data.get("tile_ops", ())
-    wanted = {"product": {"gemm", "copy"}, "rows": {"reduce", "copy"}}[name]
-    assert {row["op"] for row in told} >= wanted
+    rows = kernel.explain().data.get("tile_ops", ())
+    operations = {"product": {"gemm", "copy"}, "rows": {"reduce", "copy"}}[name]
+    assert {row["op"] for row in rows} >= operations
     text = str(kernel.explain())
-    for row in told:
+    for row in rows:
         assert row["op"] in TILE_OP_NAMES
         assert row["implementation"]
         assert row["line"] in lines_of(name), row

@@ -142,7 +142,7 @@ def test_product_of_packed_weights(target, m):
 
     a, w, s = sample("float16", (m, k)), packed((n, k), 1), np.abs(sample("float32", (n, k // 32), 2))
     zero = zeros("float32", (m, n))
-    *_, d = check(kernel, target, a, w, s, zero, zero, compare=lambda g, x, what: close(g, x, 64, what))
+    *_, d = check(kernel, target, a, w, s, zero, zero, compare=lambda g, x, label: close(g, x, 64, label))
     close(d, (a.astype(np.float64) @ values(w).T.astype(np.float64)).astype(np.float32), 64)
 
 
@@ -152,12 +152,12 @@ def test_bits_shapes_workspaces_and_reductions(target):
         X: T.Tensor((6, 8), "float4_e2m1fn"), B: T.Tensor((6, 8), "uint4"), R: T.Tensor((8, 6), "float4_e2m1fn"),
         M: T.Tensor((6,), "float32"), U: T.Tensor((6, 8), "float4_e2m1fn"), V: T.Tensor((8, 10), "float32"),
     ):  # fmt: skip
-        kept = T.alloc_global((6, 8), "float4_e2m1fn")
+        workspace = T.alloc_global((6, 8), "float4_e2m1fn")
         with T.Kernel(1):
             T.annotate_safe_value({X: 3})
             for i, j in T.Parallel(6, 8):
                 B[i, j] = T.reinterpret(X[i, j], "uint4")
-                kept[i, j] = -X[i, j]
+                workspace[i, j] = -X[i, j]
             T.copy(X, T.reshape(R, (6, 8)))
             tile, most = T.alloc_shared((8, 10), "float4_e2m1fn"), T.alloc_fragment((6,), "float32")
             T.reduce_max(X, most, dim=1)
@@ -166,7 +166,7 @@ def test_bits_shapes_workspaces_and_reductions(target):
             T.copy(tile, V)
         with T.Kernel(1):
             for i, j in T.Parallel(6, 8):
-                U[i, j] = T.reinterpret(T.reinterpret(kept[i, j], "int4"), "float4_e2m1fn")
+                U[i, j] = T.reinterpret(T.reinterpret(workspace[i, j], "int4"), "float4_e2m1fn")
 
     x = packed((6, 8))
     empty = (np.zeros((6, 4), np.uint8), np.zeros((8, 3), np.uint8), zeros("float32", 6), np.zeros((6, 4), np.uint8))
@@ -187,15 +187,15 @@ def test_calls_and_what_is_refused(target):
 
     built = compiled(kernel, target, out_idx=1)
     x = packed((4, 6))
-    for given in (x, x.view(np.int8)):
-        assert np.array_equal(np.asarray(built(given)).view(np.uint8), x)
+    for argument in (x, x.view(np.int8)):
+        assert np.array_equal(np.asarray(built(argument)).view(np.uint8), x)
     with pytest.raises(ArgumentError, match="X"):
         built(np.zeros((4, 6), np.uint8))
 
-    own = values(x).astype(ml_dtypes.float4_e2m1fn)
-    got = np.zeros_like(own)
-    interpret(kernel.ir, own, got)
-    assert (got == own).all()
+    unpacked = values(x).astype(ml_dtypes.float4_e2m1fn)
+    got = np.zeros_like(unpacked)
+    interpret(kernel.ir, unpacked, got)
+    assert (got == unpacked).all()
 
     with pytest.raises(LanguageError, match="has no infinity"):
         T.infinity("float4_e2m1fn")

@@ -84,8 +84,8 @@ def test_what_holds_of_integers_alone(target, dtype):
 
     x = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.25], n).astype(element(dtype))
     run = compiled(kernel, target)
-    values, said = zeros(dtype, (6, n)), zeros("bool", (2, n))
-    run(x, 0.0, values, said)
+    values, equalities = zeros(dtype, (6, n)), zeros("bool", (2, n))
+    run(x, 0.0, values, equalities)
     with np.errstate(all="ignore"):
         zero = np.zeros(1, x.dtype)
         want = np.stack([x - x, x / x, x * zero, x + zero, zero - x, -x])
@@ -95,4 +95,4 @@ def test_what_holds_of_integers_alone(target, dtype):
     np.testing.assert_array_equal(wide(values), wide(want))
     signs = ~np.isnan(wide(want))
     np.testing.assert_array_equal(np.signbit(wide(values))[signs], np.signbit(wide(want))[signs], "of zeros too")
-    np.testing.assert_array_equal(said, np.stack([x == x, x != x]))
+    np.testing.assert_array_equal(equalities, np.stack([x == x, x != x]))

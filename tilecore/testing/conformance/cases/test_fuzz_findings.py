@@ -18,14 +18,14 @@ def along_steps(kind, shape, axis, stages, place):
     def kernel(X: T.Tensor((3, *shape), "int32"), Y: T.Tensor((3, *out), "int32")):
         with T.Kernel(1, threads=64):
             tile = T.alloc_shared(shape, "int32")
-            made = T.alloc_shared(out, "int32") if place == "shared" else T.alloc_fragment(out, "int32")
+            result = T.alloc_shared(out, "int32") if place == "shared" else T.alloc_fragment(out, "int32")
             for k in T.Pipelined(3, num_stages=stages):
                 T.copy(X[k, ...], tile)
                 if kind == "cumsum":
-                    T.cumsum(tile, made, dim=axis)
+                    T.cumsum(tile, result, dim=axis)
                 else:
-                    T.reduce(tile, made, kind, dim=axis)
-                T.copy(made, Y[k, ...])
+                    T.reduce(tile, result, kind, dim=axis)
+                T.copy(result, Y[k, ...])
 
     return kernel, out
 
@@ -76,8 +76,8 @@ def test_products_smaller_than_an_instruction(target, m, n, k, dtype):
 
 
 @pytest.mark.parametrize(("rows", "threads"), [(96, 128), (72, 96), (300, 64), (130, 256)])
-@pytest.mark.parametrize("way", ["reduce", "loop", "own threads"])
-def test_a_tile_made_of_another_in_one_loop_is_not_in_its_place(target, rows, threads, way):
+@pytest.mark.parametrize("form", ["reduce", "loop", "own threads"])
+def test_a_tile_made_of_another_in_one_loop_is_not_in_its_place(target, rows, threads, form):
     """Threads are at different places of such a loop: the memory of what it reads is free after it only."""
 
     @T.prim_func
@@ -86,9 +86,9 @@ def test_a_tile_made_of_another_in_one_loop_is_not_in_its_place(target, rows, th
             pairs = T.alloc_shared((rows, 2), "int32")
             sums = T.alloc_shared((rows,), "int32")
             T.copy(X, pairs)
-            if way == "reduce":
+            if form == "reduce":
                 T.reduce_sum(pairs, sums)
-            elif way == "loop":
+            elif form == "loop":
                 for i in T.Parallel(rows):
                     total = T.alloc_var("int32", init=0)
                     for r in T.serial(2):
@@ -123,9 +123,9 @@ def test_rows_and_columns_reduced_one_after_the_other(target, rows, columns):
 
 
 @pytest.mark.parametrize(("shape", "other"), [((1, 1), (1,)), ((8, 16), (128,)), ((3, 5), (5, 3)), ((4,), (4, 1))])
-@pytest.mark.parametrize("way", ["read", "written", "reduced"])
+@pytest.mark.parametrize("form", ["read", "written", "reduced"])
 @pytest.mark.parametrize("place", ["shared", "fragment"])
-def test_tiles_under_another_shape(target, shape, other, way, place):
+def test_tiles_under_another_shape(target, shape, other, form, place):
     """Registers have no shape to be seen under another one; the tile that has such a view lives elsewhere."""
     left = other[1:] or (1,)
 
@@ -135,11 +135,11 @@ def test_tiles_under_another_shape(target, shape, other, way, place):
             tile = T.alloc_shared(shape, "int32") if place == "shared" else T.alloc_fragment(shape, "int32")
             seen = T.reshape(tile, other)
             sums = T.alloc_fragment(left, "int32")
-            if way == "written":
+            if form == "written":
                 T.copy(T.reshape(X, other), seen)
             else:
                 T.copy(X, tile)
-            if way == "reduced":
+            if form == "reduced":
                 T.reduce_sum(seen, sums, dim=0)
                 T.copy(sums, R)
             for i in T.Parallel(other[0]):
@@ -182,21 +182,21 @@ def test_a_step_that_ends_early_waits_for_its_readers(target, jump, size):
             step = T.alloc_var("int32", init=-1)
             for k in T.serial(4 if jump != "while" else 0):
                 T.copy(X[k, 0], tile)
-                made = T.alloc_shared((size,), "int32")
-                T.cummax(tile, made)
+                maxima = T.alloc_shared((size,), "int32")
+                T.cummax(tile, maxima)
                 if jump == "continue" and k < 3:
                     continue
                 if jump == "break" and k == 2:
                     break
-                T.copy(made, Y[0, 0])
+                T.copy(maxima, Y[0, 0])
             while step < (3 if jump == "while" else -1):
                 step = step + 1
                 T.copy(X[step, 0], tile)
-                made = T.alloc_shared((size,), "int32")
-                T.cummax(tile, made)
+                maxima = T.alloc_shared((size,), "int32")
+                T.cummax(tile, maxima)
                 if step < 3:
                     continue
-                T.copy(made, Y[0, 0])
+                T.copy(maxima, Y[0, 0])
             if jump == "break":
                 T.copy(X[0, 0], tile)
                 for i in T.Parallel(size):
@@ -208,27 +208,27 @@ def test_a_step_that_ends_early_waits_for_its_readers(target, jump, size):
 @pytest.mark.parametrize(
     ("rows", "columns", "tile"), [(1, 2, (1, 1)), (1, 6, (1, 1)), (3, 10, (2, 3)), (5, 32, (8, 8))]
 )
-@pytest.mark.parametrize("way", ["in place", "another row", "kept"])
+@pytest.mark.parametrize("form", ["in place", "another row", "kept"])
 @pytest.mark.parametrize("dtype", ["int4", "uint4"])
-def test_halves_of_bytes_that_are_read_and_written(target, dtype, way, rows, columns, tile):
+def test_halves_of_bytes_that_are_read_and_written(target, dtype, form, rows, columns, tile):
     """Who has one half of a byte reads it while another thread, or block, writes the other."""
 
     @T.prim_func
     def kernel(U: T.Tensor((rows, columns), dtype)):
         with T.Kernel(T.ceildiv(columns, tile[1]), T.ceildiv(rows, tile[0]), threads=32) as (bx, by):
-            kept = T.alloc_fragment(tile, dtype)
-            if way == "in place":
+            registers = T.alloc_fragment(tile, dtype)
+            if form == "in place":
                 for i, j in T.Parallel(*tile):
                     U[by * tile[0] + i, bx * tile[1] + j] = U[by * tile[0] + i, bx * tile[1] + j] + 1
-            elif way == "another row":
+            elif form == "another row":
                 for j in T.Parallel(tile[1]):
                     if by == 0:
                         U[rows - 1, bx * tile[1] + j] = U[0, bx * tile[1] + j]
             else:
-                T.copy(U[by * tile[0], bx * tile[1]], kept)
+                T.copy(U[by * tile[0], bx * tile[1]], registers)
                 for i, j in T.Parallel(*tile):
-                    kept[i, j] = kept[i, j] * 3
-                T.copy(kept, U[by * tile[0], bx * tile[1]])
+                    registers[i, j] = registers[i, j] * 3
+                T.copy(registers, U[by * tile[0], bx * tile[1]])
 
     check(kernel, target, sample("uint8", (rows, columns // 2)))
 
@@ -298,17 +298,17 @@ def test_a_fragment_that_a_loop_fills_and_a_reducer_reads(target, dtype):
     @T.prim_func
     def kernel(X: T.Tensor((2, 2), "float32"), Y: T.Tensor((2,), "float32"), Z: T.Tensor((2, 24), dtype)):
         with T.Kernel(1, threads=96):
-            ones, tile = T.alloc_fragment((2,), dtype), T.alloc_fragment((2, 2), "float32")
+            unit, tile = T.alloc_fragment((2,), dtype), T.alloc_fragment((2, 2), "float32")
             other = T.alloc_shared((2, 24), dtype)
             sums = T.alloc_reducer((2,), "float32")
             for i in T.Parallel(2):
-                ones[i] = 1
+                unit[i] = 1
             for i, j in T.Parallel(2, 24):
-                other[i, j] = ones[i]
+                other[i, j] = unit[i]
             T.copy(X, tile)
             T.reducer_init(sums)
             for i, j in T.Parallel(2, 2):
-                sums[i] += tile[i, j] * T.cast(ones[i], "float32")
+                sums[i] += tile[i, j] * T.cast(unit[i], "float32")
             T.finalize_reducer(sums)
             T.copy(sums, Y)
             T.copy(other, Z)
@@ -346,19 +346,19 @@ def test_two_tiles_are_swapped_in_a_loop_of_each_thread(target, rows, columns, d
     @T.prim_func
     def kernel(X: T.Tensor((rows, columns), dtype), Y: T.Tensor((2, rows, columns), dtype)):
         with T.Kernel(1, threads=256):
-            one, two = T.alloc_shared((rows, columns), dtype), T.alloc_shared((rows, columns), dtype)
-            T.copy(X, one)
+            first, second = T.alloc_shared((rows, columns), dtype), T.alloc_shared((rows, columns), dtype)
+            T.copy(X, first)
             for i in T.Parallel(rows):
                 for j in T.serial(columns):
-                    two[i, j] = X[(i + 2) % rows, j]
-                    if one[i, j] > T.cast(-6, dtype):
-                        kept = two[i, j]
-                        two[i, j] = one[i, j]
-                        one[i, j] = kept
-                    elif two[i, j] <= T.cast(1, dtype):
-                        two[i, j] = T.cast(-1, dtype)
-            T.copy(one, Y[0, :, :])
-            T.copy(two, Y[1, :, :])
+                    second[i, j] = X[(i + 2) % rows, j]
+                    if first[i, j] > T.cast(-6, dtype):
+                        saved = second[i, j]
+                        second[i, j] = first[i, j]
+                        first[i, j] = saved
+                    elif second[i, j] <= T.cast(1, dtype):
+                        second[i, j] = T.cast(-1, dtype)
+            T.copy(first, Y[0, :, :])
+            T.copy(second, Y[1, :, :])
 
     check(kernel, target, sample(dtype, (rows, columns)) * 3, zeros(dtype, (2, rows, columns)))
 

@@ -27,15 +27,15 @@ def test_half_a_byte_made_of_itself(target, dtype, columns):
     check(kernel, target, packed[0], packed[1])
 
 
-@pytest.mark.parametrize("way", ["loop", "vectors", "reduce", "clamp"])
+@pytest.mark.parametrize("form", ["loop", "vectors", "reduce", "clamp"])
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float16", "bfloat16", "float32", "float64"])
-def test_extremes_of_infinities_and_every_nan(target, dtype, way):
+def test_extremes_of_infinities_and_every_nan(target, dtype, form):
     """Signalling NaN are passed over as others are. An infinity of 8 bits may have become the largest number."""
     kind = element(dtype)
 
-    def alike(got, want, what):
+    def alike(got, want, label):
         most = 57344 if dtype == "float8_e5m2" else np.inf
-        same(*(np.clip(wide(array), -most, most) for array in (got, want)), what)
+        same(*(np.clip(wide(array), -most, most) for array in (got, want)), label)
 
     quiet = np.array([np.nan], kind).view(f"uint{8 * kind.itemsize}")
     few = [np.inf, -np.inf, 0, 1.5, -2, np.nan]
@@ -52,14 +52,14 @@ def test_extremes_of_infinities_and_every_nan(target, dtype, way):
             for i in T.Parallel(n):
                 tile[i, 0] = X[i]
                 tile[i, 1] = Y[i]
-            if way == "reduce":
+            if form == "reduce":
                 T.reduce_min(tile, least)
                 T.reduce_max(tile, most)
                 T.copy(least, A[0, 0])
                 T.copy(most, A[1, 0])
             else:
-                for i in T.serial(n) if way == "loop" else T.Parallel(n):
-                    if way == "clamp":
+                for i in T.serial(n) if form == "loop" else T.Parallel(n):
+                    if form == "clamp":
                         A[0, i] = T.clamp(X[i], -1, Y[i])
                         A[1, i] = T.clamp(1, Y[i], X[i])
                     else:
@@ -110,9 +110,9 @@ def test_variables_of_vectors_of_any_length(target, dtype, lanes):
         with T.Kernel(1, threads=32):
             for i in T.Parallel(3):
                 for j in T.vectorized(lanes):
-                    own = T.alloc_var(dtype, init=1)
-                    own = own + X[i, j]
-                    Y[i, j] = own * 2
+                    variable = T.alloc_var(dtype, init=1)
+                    variable = variable + X[i, j]
+                    Y[i, j] = variable * 2
 
     check(kernel, target, sample(dtype, (3, lanes)), zeros(dtype, (3, lanes)))
 
@@ -266,21 +266,21 @@ def test_the_extreme_of_three_of_which_one_is_negated(target, dtype, name):
 
     @T.prim_func
     def kernel(X: T.Tensor((3, 32), dtype), n: T.int32, Y: T.Tensor((6, 32), dtype)):
-        with T.Kernel(6, threads=32) as way:
+        with T.Kernel(6, threads=32) as form:
             for i in T.Parallel(32):
                 x, y, z = X[0, i], X[1, i], X[2, i]
-                if way == 0:
-                    Y[way, i] = extreme(x, extreme(y, T.cast(-n, dtype)))
-                elif way == 1:
-                    Y[way, i] = extreme(x, extreme(y, -z))
-                elif way == 2:
-                    Y[way, i] = extreme(x, extreme(-y, z))
-                elif way == 3:
-                    Y[way, i] = extreme(-x, extreme(y, z))
-                elif way == 4:
-                    Y[way, i] = extreme(extreme(x, T.cast(n // -1, dtype)), z)
+                if form == 0:
+                    Y[form, i] = extreme(x, extreme(y, T.cast(-n, dtype)))
+                elif form == 1:
+                    Y[form, i] = extreme(x, extreme(y, -z))
+                elif form == 2:
+                    Y[form, i] = extreme(x, extreme(-y, z))
+                elif form == 3:
+                    Y[form, i] = extreme(-x, extreme(y, z))
+                elif form == 4:
+                    Y[form, i] = extreme(extreme(x, T.cast(n // -1, dtype)), z)
                 else:
-                    Y[way, i] = extreme(extreme(x, 0 - y), -z)
+                    Y[form, i] = extreme(extreme(x, 0 - y), -z)
 
     x = sample(dtype, (3, 32))
     check(kernel, target, x, 5, zeros(dtype, (6, 32)))

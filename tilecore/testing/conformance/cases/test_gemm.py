@@ -52,7 +52,7 @@ def product(m, n, k, a_type, b_type, c_type, transposes):
 
 
 def within(steps):
-    return lambda got, want, what: close(got, want, steps, what)
+    return lambda got, want, label: close(got, want, steps, label)
 
 
 def operands(m, n, k, a_type, b_type, c_type):

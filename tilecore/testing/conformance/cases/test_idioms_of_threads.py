@@ -169,11 +169,11 @@ def test_shuffles_that_make_no_sense():
 
     def kernel(threads, call):
         @T.prim_func
-        def made(X: T.Tensor((64,), "float32")):
+        def shuffle(X: T.Tensor((64,), "float32")):
             with T.Kernel(1, threads=threads):
                 X[T.get_thread_binding()] = call(X[T.get_thread_binding()])
 
-        return made.ir
+        return shuffle.ir
 
     for threads, call, error in (
         (48, lambda v: T.shfl_xor(v, 1), LanguageError),

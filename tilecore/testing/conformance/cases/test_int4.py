@@ -182,13 +182,13 @@ def test_sizes_of_the_call_strides_views_and_workspaces(target):
         V: T.Tensor((48,), "int32"),
         F: T.Tensor((48,), "uint4"),
     ):
-        kept = T.alloc_global((3, n), "uint4")
+        workspace = T.alloc_global((3, n), "uint4")
         with T.Kernel(3) as b:
             for j in T.Parallel(n):
-                kept[b, j] = X[b, j] + T.cast(1, "uint4")
+                workspace[b, j] = X[b, j] + T.cast(1, "uint4")
         with T.Kernel(3) as b:
             for j in T.Parallel(n):
-                Y[b, j] = kept[b, j]
+                Y[b, j] = workspace[b, j]
         with T.Kernel(1):
             line = T.reshape(R, (48,))
             rows = T.view(F, (4, 12), "uint4")
@@ -231,8 +231,8 @@ def test_calls(target):
 
     built = compiled(kernel, target, out_idx=1)
     x = packed((4, 6))
-    for given in (x, x.view(np.int8)):
-        assert np.array_equal(np.asarray(built(given)).view(np.uint8), x)
+    for argument in (x, x.view(np.int8)):
+        assert np.array_equal(np.asarray(built(argument)).view(np.uint8), x)
     with pytest.raises(ArgumentError, match="X"):
         built(np.zeros((4, 6), np.int8))
     with pytest.raises(ArgumentError, match="X"):

@@ -215,7 +215,7 @@ def first_write_by_index(s, f, g, Q):
         g[i, j] = T.if_then_else(j < 11, part[i, j] * 2, -1.0)
 
 
-def wanted(name, s, f, g, q):
+def run_in_numpy(name, s, f, g, q):
     i, j = np.arange(M)[:, None], np.arange(N)[None]
     half, zero = np.float32(0.5), np.float32(0)
     where = np.where
@@ -281,7 +281,7 @@ def test_statements_of_an_iteration(target, name):
     arrays = [sample("float32", (M, N), seed) for seed in range(3)]
     places = np.random.default_rng(5).integers(0, N, (M, N)).astype(np.int32)
     want = [array.copy() for array in arrays]
-    wanted(name, *want, places)
+    run_in_numpy(name, *want, places)
     compiled(built(BODIES[NAMES.index(name)]), target)(*arrays, places)
     for array, expected in zip(arrays, want, strict=True):
         np.testing.assert_array_equal(array, expected)

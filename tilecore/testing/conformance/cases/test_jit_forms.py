@@ -43,9 +43,9 @@ def test_an_eager_kernel_by_the_names_of_its_sizes(target):
     lacking(_Built(function.get_tir(**sizes)), target)
     kernel = function.compile(**sizes)
     a, b = sample("float32", (64, 96)), sample("float32", (96, 32), 1)
-    there = [placed(ready(kernel), array) for array in (a, b)]
-    close(read(kernel(*there)), a @ b, steps=2.0**16)
-    assert kernel is function.compile(*there, block_M=16)
+    tensors = [placed(ready(kernel), array) for array in (a, b)]
+    close(read(kernel(*tensors)), a @ b, steps=2.0**16)
+    assert kernel is function.compile(*tensors, block_M=16)
     assert function.get_kernel_source(**sizes) == kernel.get_kernel_source()
     assert kernel.params[2].shape == (64, 32)
     assert (kernel.adapter.func, kernel.torch_function) == (kernel, kernel)
@@ -57,8 +57,8 @@ def test_execution_backends_by_name(target, name, monkeypatch):
     monkeypatch.delenv("TILECORE_SIMULATE", raising=False)
     monkeypatch.delenv("TILECORE_EXECUTION_BACKEND", raising=False)
     backend, resolved = manager.resolve(target)
-    own = name in backend.adapters
-    assert choose_adapter(backend, resolved, name) == (name if own else choose_adapter(backend, resolved, "auto"))
+    is_named = name in backend.adapters
+    assert choose_adapter(backend, resolved, name) == (name if is_named else choose_adapter(backend, resolved, "auto"))
     for chosen in backend.adapters:
         monkeypatch.setenv("TILECORE_EXECUTION_BACKEND", chosen)
-        assert choose_adapter(backend, resolved, name) == (name if own else chosen)
+        assert choose_adapter(backend, resolved, name) == (name if is_named else chosen)

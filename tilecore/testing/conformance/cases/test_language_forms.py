@@ -66,8 +66,8 @@ def test_operations_that_round_by_themselves(target, dtype):
 
     a, b, c = (sample(dtype, 300, seed) for seed in range(3))
     y = check(kernel, target, a, b, c, zeros(dtype, (8, 300)))[3]
-    one = np.dtype(dtype).type(1)
-    for row, want in enumerate([a * b + c, a * b - c, a * b - b * c, a / b, one / a + one, np.sqrt(np.abs(a))]):
+    unit = np.dtype(dtype).type(1)
+    for row, want in enumerate([a * b + c, a * b - c, a * b - b * c, a / b, unit / a + unit, np.sqrt(np.abs(a))]):
         np.testing.assert_array_equal(y[row], want, err_msg=str(row))
     if single:
         wide = [x.astype(np.float64) for x in (a, b, c)]
@@ -173,15 +173,15 @@ def test_functions_with_pointers(target):
         with T.Kernel(4, threads=64) as b:
             T.import_source(FUNCTIONS)
             s, t = T.alloc_shared((64,), "float32"), T.alloc_shared((64,), "float32")
-            own = T.alloc_local((2,), "float32")
+            pair = T.alloc_local((2,), "float32")
             tx = T.get_thread_binding()
             T.copy(A[b, 0:64], s)
             T.call_extern("handle", "twice", T.access_ptr(s[63 - tx], "r"), T.access_ptr(t, "w", offset=tx), 1)
             T.copy(t, Y[b, 0:64])
-            T.evaluate(T.call_extern("handle", "twice", T.address_of(A[b, 4]), T.access_ptr(own, 2), 2))
+            T.evaluate(T.call_extern("handle", "twice", T.address_of(A[b, 4]), T.access_ptr(pair, 2), 2))
             if tx == 0:
                 Z[b, 0] = T.call_extern("float32", "third", T.access_ptr(A[b, 1:5], "r"))
-                Z[b, 1] = own[0] + own[1]
+                Z[b, 1] = pair[0] + pair[1]
 
     if not has_feature(target, "source"):
         with pytest.raises(UnsupportedError):

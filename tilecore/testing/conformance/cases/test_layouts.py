@@ -74,7 +74,7 @@ def test_operands_of_products(target, name, stages):
             T.copy(c, C)
 
     a, b = sample("float16", (32, 96)), sample("float16", (96, 64), 1)
-    got = check(kernel, target, a, b, zeros("float32", (32, 64)), compare=lambda x, y, what: _near(x, y))
+    got = check(kernel, target, a, b, zeros("float32", (32, 64)), compare=lambda x, y, label: _near(x, y))
     _near(got[2], a.astype(np.float32) @ b.astype(np.float32))
 
 
@@ -134,18 +134,20 @@ def test_what_explain_says(target):
     @T.prim_func
     def kernel(A: T.Tensor((M, N), "float16"), B: T.Tensor((M, N), "float16")):
         with T.Kernel(1, threads=64):
-            one, two = T.alloc_shared((M, N), "float16"), T.alloc_shared((M, N), "float16")
-            T.annotate_layout({one: with_gaps(one), two: turned(two), A: T.Layout((M, N), lambda i, j: [j, i])})
-            T.copy(A, one)
-            T.copy(one, two)
-            T.copy(two, B)
+            padded, transposed = T.alloc_shared((M, N), "float16"), T.alloc_shared((M, N), "float16")
+            T.annotate_layout(
+                {padded: with_gaps(padded), transposed: turned(transposed), A: T.Layout((M, N), lambda i, j: [j, i])}
+            )
+            T.copy(A, padded)
+            T.copy(padded, transposed)
+            T.copy(transposed, B)
 
     a = sample("float16", (M, N))
     same(check(kernel, target, a, zeros("float16", (M, N)))[1], a)
     if has_warps(target):
         texts = layouts_in(compiled(kernel, target))
-        assert texts["one"] == ["(i0, i1) -> (i0 * 72 + i1)"]
-        assert texts["two"] == ["(i0, i1) -> (i1, i0)"]
+        assert texts["padded"] == ["(i0, i1) -> (i0 * 72 + i1)"]
+        assert texts["transposed"] == ["(i0, i1) -> (i1, i0)"]
         assert texts["A"] == ["not as annotated: only shared memory and fragments have layouts"]
 
 

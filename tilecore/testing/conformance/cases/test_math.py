@@ -273,7 +273,7 @@ def test_functions_of_integers_are_those_of_float32(target):
         target,
         np.arange(9, dtype=np.int32),
         zeros("float32", (3, 9)),
-        compare=lambda a, b, what: np.testing.assert_allclose(a, b, rtol=1e-6),
+        compare=lambda a, b, label: np.testing.assert_allclose(a, b, rtol=1e-6),
     )
 
 

@@ -312,7 +312,7 @@ def test_vectors_out_of_place():
 # -- kernels by the decorator ----------------------------------------------------------------------------------
 
 
-def there(target, *arrays):
+def on_device(target, *arrays):
     """The arrays as a kernel of the target takes them: as they are, or on its device."""
     import torch
 
@@ -338,7 +338,7 @@ def test_const_and_empty(target):
 
     for m, n in ((1, 5), (4, 33)):
         x = sample("float32", (m, n))
-        y, z = scale(*there(target, x), factor=3)
+        y, z = scale(*on_device(target, x), factor=3)
         np.testing.assert_array_equal(y.cpu().numpy(), x * 3)
         np.testing.assert_array_equal(z.cpu().numpy(), np.arange(n) + m)
 
@@ -379,7 +379,7 @@ def test_supplied_inputs(target, supply):
 def test_timing(target):
     kernel = tilecore.compile(adder(), out_idx=[1], target=target)
     assert kernel.get_profiler().do_bench(warmup=1, rep=1) > 0
-    (a,) = there(target, sample("int32", 100))
+    (a,) = on_device(target, sample("int32", 100))
     assert tilecore.profiler.do_bench(lambda: kernel(a), warmup=1, rep=1) > 0
 
 
@@ -396,7 +396,7 @@ def test_autotune(target):
     def tuned(n, block=None):
         return adder(n, block)
 
-    (a,) = there(target, sample("int32", 100))
+    (a,) = on_device(target, sample("int32", 100))
     with set_autotune_inputs(a):
         kernel = tuned(100)
     assert kernel.config["block"] in (16, 32)

@@ -61,18 +61,18 @@ def test_a_value_from_before_a_branch_in_each_of_its_forms(target, dtype, positi
     @T.prim_func
     def kernel(X: T.Tensor((4,), dtype), Y: T.Tensor((3,), dtype), Z: T.Tensor((3,), "float32"), positive: T.int32):
         with T.Kernel(1):
-            made = X[0] * X[1]
+            product = X[0] * X[1]
             read = X[2]
             X[0] = 0
             X[2] = 0
             if positive > 0:
-                Y[0] = made
-                Z[0] = T.cast(made, "float32") + T.cast(read, "float32")
+                Y[0] = product
+                Z[0] = T.cast(product, "float32") + T.cast(read, "float32")
             else:
-                Y[1] = made
-                Z[1] = T.cast(made, "float32") + T.cast(read, "float32")
-            Y[2] = made
-            Z[2] = T.cast(made, "float32") + T.cast(read, "float32")
+                Y[1] = product
+                Z[1] = T.cast(product, "float32") + T.cast(read, "float32")
+            Y[2] = product
+            Z[2] = T.cast(product, "float32") + T.cast(read, "float32")
 
     start = np.array([1.3, 1.7, 7, 1], element(dtype))
     outputs = []

@@ -27,7 +27,7 @@ def test_powers_absolute_values_and_rounding(target, dtype):
                 Y[6, i] = +(abs(-A[i]) ** 3)
 
     a = sample(dtype, n)
-    _, y = check(kernel, target, a, zeros(dtype, (7, n)), compare=lambda g, w, what: close(g, w, 2, what))
+    _, y = check(kernel, target, a, zeros(dtype, (7, n)), compare=lambda g, w, label: close(g, w, 2, label))
     same(y[0], np.ones(n, element(dtype)))
     same(y[1], a)
     same(y[2], a * a)
@@ -47,7 +47,7 @@ def test_powers_of_floats(target):
                 Y[3, i] = v**2 + abs(v) ** A[i]
 
     a = np.abs(sample("float32", 30)) + np.float32(0.1)
-    _, y = check(kernel, target, a, zeros("float32", (4, 30)), compare=lambda g, w, what: close(g, w, 8, what))
+    _, y = check(kernel, target, a, zeros("float32", (4, 30)), compare=lambda g, w, label: close(g, w, 8, label))
     close(y[0], np.sqrt(a), 8)
     close(y[1], 1 / a, 8)
 
@@ -111,7 +111,7 @@ CONSTANTS = {
 
 @pytest.mark.parametrize("dtype", CONSTANTS)
 def test_arithmetic_of_constants_wraps(target, dtype):
-    values, wanted = CONSTANTS[dtype]
+    values, results = CONSTANTS[dtype]
 
     @T.prim_func
     def kernel(X: T.Tensor((4,), dtype)):
@@ -120,7 +120,7 @@ def test_arithmetic_of_constants_wraps(target, dtype):
                 X[number] = value
 
     (got,) = check(kernel, target, zeros(dtype, 4))
-    same(got, np.array(wanted, element(dtype)))
+    same(got, np.array(results, element(dtype)))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])

@@ -52,15 +52,15 @@ def test_launches_come_in_order(target):
 
 def test_a_kernel_reads_what_another_wrote(target):
     """Two kernels in turn on one tensor."""
-    one, other = compiled(stepped(1), target), compiled(stepped(2), target)
+    first, second = compiled(stepped(1), target), compiled(stepped(2), target)
     x = np.arange(SIZE, dtype=np.int32)
-    moved = placed(one, x.copy())
+    moved = placed(first, x.copy())
     want = x
     for _ in range(4):
-        bare(one)(moved)
-        bare(other)(moved)
+        bare(first)(moved)
+        bare(second)(moved)
         want = after(after(want, 1, 1), 2, 1)
-    bare(one).adapter.synchronize()
+    bare(first).adapter.synchronize()
     same(read(moved), want)
 
 
@@ -76,13 +76,13 @@ def test_the_device_is_waited_for(target):
     x = np.arange(SIZE, dtype=np.int32)
     want = after(x, 2000, 3)
     default = adapter.current_stream(0)
-    for one, other in ((streams.Stream(), streams.Stream()),) * 3:
+    for writer, reader in ((streams.Stream(), streams.Stream()),) * 3:
         moved = placed(kernel, x.copy())
         streams.synchronize()
-        with streams.stream(one):
+        with streams.stream(writer):
             assert adapter.current_stream(0) != default, "it is not the stream that the tensors' library calls current"
             for _ in range(3):
                 bare(kernel)(moved)
         adapter.synchronize()
-        with streams.stream(other):  # which waits for nothing that the first one does
+        with streams.stream(reader):  # which waits for nothing that the first one does
             same(read(moved), want)

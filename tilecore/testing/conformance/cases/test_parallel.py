@@ -316,22 +316,22 @@ def test_a_choice_that_is_the_same_for_neighbours(target, dtype, place):
     @T.prim_func
     def kernel(A: T.Tensor(shape, dtype), B: T.Tensor(shape, dtype), n: T.int32, Y: T.Tensor((7, *shape), dtype)):
         with T.Kernel(2, threads=32) as bx:
-            made = T.alloc_shared(shape[1:], dtype) if place == "shared" else T.alloc_fragment(shape[1:], dtype)
+            tile = T.alloc_shared(shape[1:], dtype) if place == "shared" else T.alloc_fragment(shape[1:], dtype)
             for i, j in T.Parallel(8, 16):
-                made[i, j] = T.if_then_else(n > 0, A[bx, i, j], B[bx, i, j])
-            T.copy(made, Y[0, bx, 0, 0])
+                tile[i, j] = T.if_then_else(n > 0, A[bx, i, j], B[bx, i, j])
+            T.copy(tile, Y[0, bx, 0, 0])
             for i, j in T.Parallel(8, 16):
-                made[i, j] = T.if_then_else(bx == 1, A[bx, i, j], A[bx, i, j] + B[bx, i, j])
-            T.copy(made, Y[1, bx, 0, 0])
+                tile[i, j] = T.if_then_else(bx == 1, A[bx, i, j], A[bx, i, j] + B[bx, i, j])
+            T.copy(tile, Y[1, bx, 0, 0])
             for i, j in T.Parallel(8, 16):
-                made[i, j] = T.if_then_else(i % 3 == n, A[bx, i, j] - B[bx, i, j], B[bx, i, j])
-            T.copy(made, Y[2, bx, 0, 0])
+                tile[i, j] = T.if_then_else(i % 3 == n, A[bx, i, j] - B[bx, i, j], B[bx, i, j])
+            T.copy(tile, Y[2, bx, 0, 0])
             for i, j in T.Parallel(8, 16):
-                made[i, j] = T.if_then_else(i > n, A[bx, i, j], T.cast(i * 4 + j, dtype))
-            T.copy(made, Y[3, bx, 0, 0])
+                tile[i, j] = T.if_then_else(i > n, A[bx, i, j], T.cast(i * 4 + j, dtype))
+            T.copy(tile, Y[3, bx, 0, 0])
             for i, j in T.Parallel(8, 16):
-                made[i, j] = T.if_then_else(i > n, T.cast(7, dtype), A[bx, i, j])
-            T.copy(made, Y[4, bx, 0, 0])
+                tile[i, j] = T.if_then_else(i > n, T.cast(7, dtype), A[bx, i, j])
+            T.copy(tile, Y[4, bx, 0, 0])
             for i, j in T.Parallel(8, 16):
                 Y[5, bx, i, j] = T.if_then_else(i < bx, A[bx, i, j], B[bx, i, 15 - j])
             for i, j in T.Parallel(8, 16):

@@ -18,7 +18,7 @@ def printing(form):
         with T.Kernel(1, threads=64):
             tx = T.get_thread_binding()
             X[tx] = X[tx] + 1
-            own = T.alloc_var("int32", init=5)
+            variable = T.alloc_var("int32", init=5)
             if form == "all of them":
                 T.print(X[0], msg="p")
             elif form == "one thread":
@@ -48,10 +48,10 @@ def printing(form):
                     if i > 5:
                         T.print(X[0], msg="p")
             elif form == "own memory":
-                own = own - 4
-                T.print(own, msg="p")
+                variable = variable - 4
+                T.print(variable, msg="p")
             else:
-                named = own - 4
+                named = variable - 4
                 T.print(named, msg="p")
 
     return kernel

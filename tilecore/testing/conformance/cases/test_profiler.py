@@ -48,22 +48,22 @@ def right(a, b, *c):
 
 
 def wrong(a, b, *c):
-    made = 2 * a + b
-    made[3, 5] += 7
-    return made
+    result = 2 * a + b
+    result[3, 5] += 7
+    return result
 
 
 def test_a_time_on_a_simulator_comes_with_a_warning(target):
     """And one on a device does not."""
     kernel = once("summed", target, target.backend, -1)
     inputs = kernel.get_profiler()._get_inputs()
-    for bench in (kernel.get_profiler().do_bench, lambda **how: do_bench(lambda: kernel(*inputs), **how)):
+    for bench in (kernel.get_profiler().do_bench, lambda **options: do_bench(lambda: kernel(*inputs), **options)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             bench(warmup=0, rep=1)
-        said = [str(one.message) for one in caught if one.category is ProfilerWarning]
-        assert len(said) == (kernel.adapter.largest_run() is not None)
-        assert all(f'"{kernel.adapter.name}" is a simulator' in text for text in said)
+        messages = [str(warning.message) for warning in caught if warning.category is ProfilerWarning]
+        assert len(messages) == (kernel.adapter.largest_run() is not None)
+        assert all(f'"{kernel.adapter.name}" is a simulator' in text for text in messages)
 
 
 @pytest.mark.parametrize("out_idx", [-1, None], ids=["returned", "in place"])
@@ -144,5 +144,5 @@ def test_inputs_of_every_type(target):
             values = argument.tolist()
             assert result.tolist() == values, dtype
             assert len(set(values)) > 1, f"the inputs of {dtype} are all {values[0]}"
-        ones = kernel.get_profiler(TensorSupplyType.One).run_once()
-        assert all(set(result.tolist()) == {1} for result in ones), four
+        results_of_ones = kernel.get_profiler(TensorSupplyType.One).run_once()
+        assert all(set(result.tolist()) == {1} for result in results_of_ones), four

@@ -181,10 +181,10 @@ def test_vectors_are_read_where_they_stand(target):
     def kernel(X: T.Tensor((32,), "int32"), Y: T.Tensor((32,), "int32")):
         with T.Kernel(1, threads=1):
             X[T.Ramp(0, 1, 4)], X[T.Ramp(4, 1, 4)] = X[T.Ramp(4, 1, 4)], X[T.Ramp(0, 1, 4)]
-            kept = [X[T.Ramp(8, 1, 8)], X[T.Ramp(15, -1, 8)]]
+            vectors = [X[T.Ramp(8, 1, 8)], X[T.Ramp(15, -1, 8)]]
             X[T.Ramp(8, 1, 8)] = 7
-            Y[T.Ramp(0, 1, 8)] = kept[1]
-            Y[T.Ramp(8, 1, 8)] = kept[0] + kept[1] + X[T.Ramp(8, 1, 8)]
+            Y[T.Ramp(0, 1, 8)] = vectors[1]
+            Y[T.Ramp(8, 1, 8)] = vectors[0] + vectors[1] + X[T.Ramp(8, 1, 8)]
 
     x = np.arange(32, dtype=np.int32)
     want = np.r_[4:8, 0:4, [7] * 8, 16:32], np.r_[15:7:-1, [30] * 8, [0] * 16]

@@ -36,11 +36,11 @@ def words(seed, sequence, start, count):
 
 def test_the_reference_gives_the_known_answers():
     """The test vectors that come with the authors' library."""
-    ones = [MASK] * 6
+    all_bits = [MASK] * 6
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0]
     published = [
         ([0] * 6, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        (ones, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (all_bits, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
         (pi, "d16cfe09 94fdcceb 5001e420 24126ea1"),
     ]
     for numbers, want in published:
@@ -179,8 +179,8 @@ def test_draws_are_independent_of_the_order_of_blocks():
             for i in T.Parallel(8):
                 A[b * 8 + i] = T.rng_rand()
 
-    one, two = np.zeros(40, np.uint32), np.zeros(40, np.uint32)
-    interpret(kernel.ir, one)
-    interpret(kernel.ir, two, block_order="seeded", seed=1)
-    np.testing.assert_array_equal(one, two)
-    assert len(np.unique(one)) == 40
+    first, second = np.zeros(40, np.uint32), np.zeros(40, np.uint32)
+    interpret(kernel.ir, first)
+    interpret(kernel.ir, second, block_order="seeded", seed=1)
+    np.testing.assert_array_equal(first, second)
+    assert len(np.unique(first)) == 40

@@ -39,7 +39,7 @@ def value(e, k):
     raise AssertionError(e)
 
 
-def kept(e, k):
+def small_value(e, k):
     """The value in a small range, so that products stay in int32."""
     return T.cast(value(e, k), "int32") & 511
 
@@ -48,14 +48,14 @@ def kept(e, k):
 def run(program, k):
     for step in program:
         if step[0] == "p":
-            k[step[1]] = kept(step[2], k)
+            k[step[1]] = small_value(step[2], k)
         elif step[0] == "write":  # every thread another element
             _, name, factor, shift, e = step
-            k[name][(k["tid"] * factor + shift) % k["count"]] = kept(e, k)
+            k[name][(k["tid"] * factor + shift) % k["count"]] = small_value(e, k)
         elif step[0] == "own":
-            k["r"][k["tid"]] = kept(step[1], k)
+            k["r"][k["tid"]] = small_value(step[1], k)
         elif step[0] == "u":
-            k["u"] = kept(step[1], k)
+            k["u"] = small_value(step[1], k)
         elif step[0] == "for":
             for i in T.serial(step[1] if step[1] > 0 else k["u"] % 3):
                 run(step[2], {**k, "i": i})
@@ -65,14 +65,14 @@ def run(program, k):
                 run(step[2], {**k, "i": left})
                 left = left - 1
         elif step[0] == "if together" or step[0] == "if apart":
-            if kept(step[1], k) % 2 == 0:
+            if small_value(step[1], k) % 2 == 0:
                 run(step[2], k)
             else:
                 run(step[3], k)
         elif step[0] == "for apart":
-            for _ in T.serial(kept(step[1], k) % 4):
+            for _ in T.serial(small_value(step[1], k) % 4):
                 run(step[2], k)
-                if kept(step[3], k) % 5 == 0:
+                if small_value(step[3], k) % 5 == 0:
                     break
         elif step[0] == "parallel":
             for j in T.Parallel(k["count"]):
@@ -80,11 +80,11 @@ def run(program, k):
         elif step[0] == "copy":
             T.copy(k["s"], k["q"])
         elif step[0] == "atomic":
-            T.atomic_add(k["s"][kept(step[1], k) % k["count"]], kept(step[2], k))
+            T.atomic_add(k["s"][small_value(step[1], k) % k["count"]], small_value(step[2], k))
         elif step[0] == "warp":
-            k["p0"] = T.warp_reduce_max(kept(step[1], k))
+            k["p0"] = T.warp_reduce_max(small_value(step[1], k))
         elif step[0] == "count":
-            k["u"] = T.syncthreads_count(kept(step[1], k) % 3 == 0)
+            k["u"] = T.syncthreads_count(small_value(step[1], k) % 3 == 0)
 
 
 def kernel_of(program, count):

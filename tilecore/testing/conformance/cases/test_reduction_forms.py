@@ -96,10 +96,10 @@ def test_results_as_values(target, kind):
         with T.Kernel(1, threads=32):
             x = T.alloc_fragment((8, 32), "float32")
             T.copy(X, x)
-            kept = [getattr(T, f"reduce_{kind}")(x, dim=1)]
+            results = [getattr(T, f"reduce_{kind}")(x, dim=1)]
             T.copy(T.reduce(x, None, kind, dim=(0, 1)), A)
             T.clear(x)
-            T.copy(kept[0], R)
+            T.copy(results[0], R)
 
     x = factors("float32", (8, 32))
     got = check(kernel, target, x, zeros("float32", (8,)), zeros("float32", (1,)), compare=close)

@@ -83,7 +83,7 @@ def test_element_types(target, dtype):
             x,
             z,
             zeros(dtype, (len(kinds), 2, *z.shape)),
-            compare=lambda a, b, what: close(a, b, 2, what),
+            compare=lambda a, b, label: close(a, b, 2, label),
         )
 
 
@@ -96,7 +96,7 @@ def test_the_output_decides_the_type_that_is_summed_in(target, source, result, p
     shape, kinds = (6, 70), ["sum", "max", "absmax"]
     x, z = sample(source, shape), sample(result, 6, 1)
     kernel = every_kind(shape, 1, source, kinds, result, (place, "fragment"))
-    check(kernel, target, x, z, zeros(result, (3, 2, 6)), compare=lambda a, b, what: close(a, b, 4, what))
+    check(kernel, target, x, z, zeros(result, (3, 2, 6)), compare=lambda a, b, label: close(a, b, 4, label))
 
 
 @pytest.mark.parametrize("place", ["shared", "fragment"])
@@ -237,13 +237,13 @@ def test_slices_and_kept_axes(target):
         with T.Kernel(1):
             src = T.alloc_shared((3, 8, 10), "float32")
             out = T.alloc_fragment((3, 8), "float32")
-            kept = T.alloc_fragment((8, 1), "float32")
+            column = T.alloc_fragment((8, 1), "float32")
             T.copy(X, src)
             T.clear(out)
             T.reduce_sum(src[0:2, 1:7, 2:9], out[0:2, 1:7], dim=2)
             T.copy(out, Y)
-            T.reduce_max(src[1:2, :, 3:4], kept, dim=0)
-            T.copy(kept, Z)
+            T.reduce_max(src[1:2, :, 3:4], column, dim=0)
+            T.copy(column, Z)
 
     x = sample("float32", (3, 8, 10))
     _, y, z = check(kernel, target, x, zeros("float32", (3, 8)), zeros("float32", (8, 1)), compare=close)
@@ -296,7 +296,7 @@ def test_scans(target, dtype):
     if dtype == "int8":
         x = (x // 10).astype(np.int8)
     args = (x, zeros(dtype, (2, 2, 2, *shape)), zeros(wide, shape))
-    _, y, _ = check(kernel, target, *args, compare=lambda a, b, what: close(a, b, 4, what))
+    _, y, _ = check(kernel, target, *args, compare=lambda a, b, label: close(a, b, 4, label))
     if dtype == "int32":
         same(y[0, 1, 0], np.cumsum(x, 1, dtype=np.int32))
         same(y[1, 0, 1], np.maximum.accumulate(x[::-1], 0)[::-1])

@@ -16,12 +16,12 @@ LEVEL = 0
 SCOPES = {"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}
 
 
-def joined(target):
+def resolved_backend(target):
     return manager.resolve(str(target))
 
 
 def test_listed(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     assert resolved.kind in manager.kinds()
     assert backend.package
     assert backend.version
@@ -30,7 +30,7 @@ def test_listed(target):
 
 
 def test_its_import_does_nothing_else(target):
-    _, resolved = joined(target)
+    _, resolved = resolved_backend(target)
     report = manager.status(resolved.kind).report
     assert report is not None
     assert not report.side_effects
@@ -38,12 +38,12 @@ def test_its_import_does_nothing_else(target):
 
 
 def test_written_for_a_contract(target):
-    backend, _ = joined(target)
+    backend, _ = resolved_backend(target)
     assert isinstance(backend.target.contract, int)
 
 
 def test_capabilities_are_words_of_the_language(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     declared = backend.target.capabilities(resolved)
     assert isinstance(declared, Capabilities)
     assert declared.dtypes <= set(FACTS), f"no element types: {sorted(declared.dtypes - set(FACTS))}"
@@ -56,13 +56,13 @@ def test_capabilities_are_words_of_the_language(target):
 
 
 def test_capabilities_are_the_same_each_time(target):
-    backend, resolved = joined(target)
-    one, other = (backend.target.capabilities(resolved) for _ in range(2))
-    assert all(getattr(one, f.name) == getattr(other, f.name) for f in fields(Capabilities))
+    backend, resolved = resolved_backend(target)
+    first, second = (backend.target.capabilities(resolved) for _ in range(2))
+    assert all(getattr(first, f.name) == getattr(second, f.name) for f in fields(Capabilities))
 
 
 def test_known_failures_have_reasons(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     for pattern, reason in backend.target.known_failures(resolved).items():
         assert "::" in pattern, f"{pattern} names no case; expected such as test_math.py::*erf*"
         assert reason.strip()
@@ -70,27 +70,27 @@ def test_known_failures_have_reasons(target):
 
 def test_the_target_resolves_to_itself(target):
     """Its text is part of cache keys, and typed again it means the same."""
-    backend, resolved = joined(target)
-    assert joined(str(resolved))[1] == resolved
+    backend, resolved = resolved_backend(target)
+    assert resolved_backend(str(resolved))[1] == resolved
     assert backend.target.resolve(resolved) == resolved
     missing = [name for name in backend.target.attributes if resolved.get(name) is None]
     assert not missing, f"attributes without a value: {missing}"
 
 
 def test_attributes_are_explained(target):
-    backend, _ = joined(target)
+    backend, _ = resolved_backend(target)
     for name, spec in backend.target.attributes.items():
         assert spec.doc.strip(), f"attribute {name} has no words"
 
 
 def test_aliases_lead_to_the_kind(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     for alias in backend.target.aliases:
-        assert joined(alias)[1].kind == resolved.kind
+        assert resolved_backend(alias)[1].kind == resolved.kind
 
 
 def test_is_a_device_here(target):
-    backend, _ = joined(target)
+    backend, _ = resolved_backend(target)
     start = time.perf_counter()
     presence = backend.target.detect()
     assert time.perf_counter() - start < 5
@@ -99,7 +99,7 @@ def test_is_a_device_here(target):
 
 
 def test_execution_backends(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     assert backend.adapters
     for name, adapter in backend.adapters.items():
         assert adapter.name == name
@@ -111,7 +111,7 @@ def test_execution_backends(target):
 
 
 def test_toolchain_says_what_it_looks_for(target):
-    backend, resolved = joined(target)
+    backend, resolved = resolved_backend(target)
     for tool in backend.toolchain.find():
         assert isinstance(tool, Found)
         assert tool.present or tool.fix, f"{tool.name} is missing, and nothing says what to do"
@@ -119,7 +119,7 @@ def test_toolchain_says_what_it_looks_for(target):
 
 
 def test_listing_targets_is_light(target):
-    _, resolved = joined(target)
+    _, resolved = resolved_backend(target)
     code = (
         "import sys\nfrom tilecore.plugins import manager\n"
         f"backend, _ = manager.resolve({resolved.kind!r})\nbackend.target.detect()\n"

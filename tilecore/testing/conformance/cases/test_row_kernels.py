@@ -161,15 +161,15 @@ def test_top_k(target, experts):
         with T.Kernel(T.ceildiv(tokens, block), threads=128) as bx:
             x = T.alloc_fragment((block, experts), "float32")
             high = T.alloc_fragment((block,), "float32")
-            found = T.alloc_fragment((block, experts), "int32")
+            candidates = T.alloc_fragment((block, experts), "int32")
             best = T.alloc_fragment((block,), "int32")
             T.copy(logits[bx * block, 0], x)
             for step in T.serial(k):
-                T.fill(found, -1)
+                T.fill(candidates, -1)
                 T.reduce_max(x, high, dim=1, clear=True)
                 for i, j in T.Parallel(block, experts):
-                    found[i, j] = T.if_then_else(high[i] == x[i, j], j, found[i, j])
-                T.reduce_max(found, best, dim=1, clear=True)
+                    candidates[i, j] = T.if_then_else(high[i] == x[i, j], j, candidates[i, j])
+                T.reduce_max(candidates, best, dim=1, clear=True)
                 for i, j in T.Parallel(block, experts):
                     x[i, j] = T.if_then_else(high[i] == x[i, j], -10000.0, x[i, j])
                 for i in T.Parallel(block):
@@ -235,7 +235,7 @@ def test_scales_of_groups(target, dtype):
             T.copy(q_8, Y[bx * block : (bx + 1) * block, by * group : (by + 1) * group])
 
     x, y, scales = sample("float32", (m, n)), zeros(dtype, (m, n)), zeros("float32", (m, n // group))
-    check(cast_by_group, target, x, y, scales, compare=lambda a, b, what: near(wide(a), wide(b), 0.07))
+    check(cast_by_group, target, x, y, scales, compare=lambda a, b, label: near(wide(a), wide(b), 0.07))
     compiled(cast_by_group, target)(x, y, scales)
     near(scales, np.abs(wide(x)).reshape(m, -1, group).max(2) / limit, 1e-6)
     near(wide(y) * np.repeat(scales, group, 1), wide(x), 0.04)
@@ -256,17 +256,17 @@ def test_rotary_positions(target, interleaved):
             x = T.alloc_shared((heads, dim), "float16")
             T.copy(X[b, :, :], x)
             for h, d in T.Parallel(heads, dim // 2):
-                one = 2 * d if interleaved else d
-                two = 2 * d + 1 if interleaved else d + dim // 2
-                Y[b, h, one] = x[h, one] * cos[b, d] - x[h, two] * sin[b, d]
-                Y[b, h, two] = x[h, two] * cos[b, d] + x[h, one] * sin[b, d]
+                left = 2 * d if interleaved else d
+                right = 2 * d + 1 if interleaved else d + dim // 2
+                Y[b, h, left] = x[h, left] * cos[b, d] - x[h, right] * sin[b, d]
+                Y[b, h, right] = x[h, right] * cos[b, d] + x[h, left] * sin[b, d]
 
     angles = np.arange(length)[:, None] * 10000.0 ** (-np.arange(dim // 2) / (dim // 2))
     x, y = sample("float16", (length, heads, dim)), zeros("float16", (length, heads, dim))
     cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     compiled(rope, target)(x, cos, sin, y)
-    one, two = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., : dim // 2], x[..., dim // 2 :])
-    turned = (wide(one) + 1j * wide(two)) * (cos + 1j * sin)[:, None]
+    left, right = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., : dim // 2], x[..., dim // 2 :])
+    turned = (wide(left) + 1j * wide(right)) * (cos + 1j * sin)[:, None]
     parts = [turned.real, turned.imag]
     want = np.stack(parts, -1).reshape(x.shape) if interleaved else np.concatenate(parts, -1)
     near(y, want, 2e-3)

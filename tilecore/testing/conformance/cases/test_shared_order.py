@@ -13,7 +13,7 @@ from .kit import compiled, sample
 M, N = 16, 12
 
 
-def moved(x, way):
+def moved(x, shift):
     """What ``shift_of`` reads of an array."""
     return {
         "rows": lambda: np.roll(x, -1, 0),
@@ -24,13 +24,13 @@ def moved(x, way):
         "pairs": lambda: x[np.arange(M) ^ 8],
         "one row": lambda: np.broadcast_to(x[3], x.shape),
         "edge": lambda: x[np.minimum(np.arange(M) + 1, M - 1)],
-    }[way]()
+    }[shift]()
 
 
-WAYS = ("rows", "far rows", "columns", "both", "mirrored", "pairs", "one row", "edge")
+SHIFTS = ("rows", "far rows", "columns", "both", "mirrored", "pairs", "one row", "edge")
 
 
-def shift_of(way):
+def shift_of(shift):
     """For each element of a tile the one that is read: functions of the language's indices."""
     return {
         "rows": lambda i, j: ((i + 1) % M, j),
@@ -41,13 +41,13 @@ def shift_of(way):
         "pairs": lambda i, j: (i ^ 8, j),
         "one row": lambda i, j: (3, j),
         "edge": lambda i, j: (T.min(i + 1, M - 1), j),
-    }[way]
+    }[shift]
 
 
 @pytest.mark.parametrize("threads", [32, 64, 128])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_tile_read_elsewhere_and_then_overwritten(target, way, threads):
-    place = shift_of(way)
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_tile_read_elsewhere_and_then_overwritten(target, shift, threads):
+    place = shift_of(shift)
 
     @T.prim_func
     def kernel(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
@@ -63,7 +63,7 @@ def test_a_tile_read_elsewhere_and_then_overwritten(target, way, threads):
 
     x, y = sample("int32", (M, N)), np.zeros((M, N), np.int32)
     compiled(kernel, target)(x, y)
-    np.testing.assert_array_equal(y, moved(x, way) * 3 + x)
+    np.testing.assert_array_equal(y, moved(x, shift) * 3 + x)
 
 
 @pytest.mark.parametrize("threads", [32, 128])

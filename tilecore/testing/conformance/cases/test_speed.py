@@ -29,17 +29,17 @@ NATIVE, PYTHON = 50e-6, 500e-6  # seconds that a launch may take, by a launcher 
 
 
 @pytest.fixture
-def held(request, record_property, target):
+def at_least(request, record_property, target):
     """Measures, notes, and compares with the floor."""
     if target.is_simulated:
         pytest.skip("a simulated device has no speed")
 
-    def held(what, measure, floor):
+    def at_least(name, measure, floor):
         best_ratio = best(measure, floor)
-        record_property(MEASURED, [TABLE, f"{what} (floor {floor:g})", "", float(f"{best_ratio:.3g}")])
-        assert best_ratio >= floor, f"{what}: {best_ratio:.3g}, and not {floor:g}"
+        record_property(MEASURED, [TABLE, f"{name} (floor {floor:g})", "", float(f"{best_ratio:.3g}")])
+        assert best_ratio >= floor, f"{name}: {best_ratio:.3g}, and not {floor:g}"
 
-    return held
+    return at_least
 
 
 class Ready:
@@ -57,9 +57,9 @@ class Ready:
         self.kernel.adapter.synchronize()
 
 
-def speed(one, other, work=1.0):
-    """How many times faster ``one`` is than ``other``; work: how much more it does."""
-    mine, theirs = shortest(one, other, wait=one.wait)
+def speed(first, second, work=1.0):
+    """How many times faster ``first`` is than ``second``; work: how many times as much it does."""
+    mine, theirs = shortest(first, second, wait=first.wait)
     return theirs / mine * work
 
 
@@ -144,19 +144,19 @@ def copying(target, backend):
     return Ready(copied, target, sample("float32", FLAT), zeros("float32", FLAT))
 
 
-@pytest.mark.parametrize("what", STREAMS)
-def test_moving_memory(target, held, what):
+@pytest.mark.parametrize("name", STREAMS)
+def test_moving_memory(target, at_least, name):
     """Bytes a second, beside the plainest copy."""
-    func, (first, *shapes), moved, floor = STREAMS[what]
-    one = Ready(func, target, sample("float32", first), *(zeros("float32", shape) for shape in shapes))
-    held(what, lambda: speed(one, copying(target, target.backend), moved), floor)
+    func, (first, *shapes), moved, floor = STREAMS[name]
+    moving = Ready(func, target, sample("float32", first), *(zeros("float32", shape) for shape in shapes))
+    at_least(name, lambda: speed(moving, copying(target, target.backend), moved), floor)
 
 
-def test_a_parallel_loop_and_a_serial_one(target, held):
+def test_a_parallel_loop_and_a_serial_one(target, at_least):
     """Neighbours that are moved together, beside one after the other."""
-    one = copying(target, target.backend)
-    other = Ready(one_by_one, target, *one.args)
-    held("a parallel loop, of a loop of each thread", lambda: speed(one, other), 0.8)
+    parallel = copying(target, target.backend)
+    serial = Ready(one_by_one, target, *parallel.args)
+    at_least("a parallel loop, of a loop of each thread", lambda: speed(parallel, serial), 0.8)
 
 
 # -- products --------------------------------------------------------------------------------------------------------
@@ -200,18 +200,18 @@ def matrices(dtype, size=512):
 
 
 @pytest.mark.parametrize(("dtype", "floor"), [("float32", 1.25), ("float16", 0.9), ("bfloat16", 0.9)])
-def test_a_product_and_its_loops(target, held, dtype, floor):
+def test_a_product_and_its_loops(target, at_least, dtype, floor):
     """Faster; of narrow types, which some hardware has to convert, not slower."""
-    one = Ready(product(dtype, 2), target, *matrices(dtype))
-    other = Ready(by_loops(dtype), target, *one.args)
-    held(f"T.gemm of {dtype}, of the same as loops", lambda: speed(one, other), floor)
+    gemm = Ready(product(dtype, 2), target, *matrices(dtype))
+    loops = Ready(by_loops(dtype), target, *gemm.args)
+    at_least(f"T.gemm of {dtype}, of the same as loops", lambda: speed(gemm, loops), floor)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_pipeline_and_the_same_without(target, held, dtype):
-    one = Ready(product(dtype, 2, LARGE), target, *matrices(dtype, LARGE))
-    other = Ready(product(dtype, 0, LARGE), target, *one.args)
-    held(f"two stages of {dtype}, of none", lambda: speed(one, other), 0.9)
+def test_a_pipeline_and_the_same_without(target, at_least, dtype):
+    pipelined = Ready(product(dtype, 2, LARGE), target, *matrices(dtype, LARGE))
+    unpipelined = Ready(product(dtype, 0, LARGE), target, *pipelined.args)
+    at_least(f"two stages of {dtype}, of none", lambda: speed(pipelined, unpipelined), 0.9)
 
 
 # -- launching and compiling -----------------------------------------------------------------------------------------
@@ -223,14 +223,14 @@ def hardly(X: T.Tensor((1,), "float32")):
         X[0] = 1.0
 
 
-def test_a_launch(target, held):
+def test_a_launch(target, at_least):
     """Of a kernel that does hardly anything; those of a device may be queued."""
-    one = Ready(hardly, target, zeros("float32", 1))
-    limit = PYTHON if callable(one.kernel.loaded.launch) else NATIVE
-    held(f"a launch, of {limit * 1e6:.0f} microseconds", lambda: limit / shortest(one, wait=one.wait)[0], 1)
+    launch = Ready(hardly, target, zeros("float32", 1))
+    limit = PYTHON if callable(launch.kernel.loaded.launch) else NATIVE
+    at_least(f"a launch, of {limit * 1e6:.0f} microseconds", lambda: limit / shortest(launch, wait=launch.wait)[0], 1)
 
 
-def test_a_kernel_from_the_cache(target, held, monkeypatch, tmp_path):
+def test_a_kernel_from_the_cache(target, at_least, monkeypatch, tmp_path):
     func = product("float32", 2)
     lacking(func, target)
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
@@ -249,4 +249,4 @@ def test_a_kernel_from_the_cache(target, held, monkeypatch, tmp_path):
         assert take().from_cache
         return cold / shortest(take, wait=lambda: None)[0]
 
-    held("a kernel from the cache, of compiling it", measure, 5)
+    at_least("a kernel from the cache, of compiling it", measure, 5)

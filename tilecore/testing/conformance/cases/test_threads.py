@@ -311,7 +311,7 @@ def gemv(n, k, rows, reducers, width=8):
     def kernel(A: T.Tensor((k,), "float16"), B: T.Tensor((n, k), "float16"), C: T.Tensor((n,), "float16")):
         with T.Kernel(T.ceildiv(n, rows), threads=(reducers, rows)) as bn:
             a, b = T.alloc_local((width,), "float16"), T.alloc_local((width,), "float16")
-            total, joined = T.alloc_local((1,), "float32"), T.alloc_local((1,), "float32")
+            total, sums = T.alloc_local((1,), "float32"), T.alloc_local((1,), "float32")
             tk, tn = T.get_thread_binding(0), T.get_thread_binding(1)
             T.clear(total)
             for step in T.serial(T.ceildiv(k, reducers * width)):
@@ -325,9 +325,9 @@ def gemv(n, k, rows, reducers, width=8):
                 "reduce_scope",
                 T.reinterpret(T.uint64(0), dtype="handle"),
             ):
-                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), total[0], True, joined[0], tk, dtype="handle"))
+                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), total[0], True, sums[0], tk, dtype="handle"))
             if tk == 0:
-                C[bn * rows + tn] = T.cast(joined[0], "float16")
+                C[bn * rows + tn] = T.cast(sums[0], "float16")
 
     return kernel
 
@@ -351,18 +351,18 @@ def test_joins_along_each_axis(target):
     ):
         with T.Kernel(1, threads=(4, 3, 2)):
             x, y, z = T.get_thread_bindings()
-            kept = T.alloc_local((3,), "int32")
+            results = T.alloc_local((3,), "int32")
             with T.attr(T.comm_reducer(lambda a, b: T.max(a, b), [T.int32(-1000)]), "reduce_scope", 0):
-                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], x != 2, kept[0], x, y, dtype="handle"))
+                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], x != 2, results[0], x, y, dtype="handle"))
             with T.attr(T.comm_reducer(lambda a, b: b + a, [T.int32(0)]), "reduce_scope", 0):
-                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], True, kept[1], y, dtype="handle"))
+                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], True, results[1], y, dtype="handle"))
             with T.attr(T.comm_reducer(lambda a, b: a ^ b, [T.int32(0)]), "reduce_scope", 0):
-                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], True, kept[2], x, y, z, dtype="handle"))
+                T.evaluate(T.tvm_thread_allreduce(T.uint32(1), X[z, y, x], True, results[2], x, y, z, dtype="handle"))
             if (x == 0) & (y == 0):
-                Y[z] = kept[0]
+                Y[z] = results[0]
             if y == 1:
-                Z[z, x] = kept[1]
-            W[0] = kept[2]
+                Z[z, x] = results[1]
+            W[0] = results[2]
 
     x = sample("int32", (2, 3, 4))
     y, z, w = check(kernel, target, x, zeros("int32", 2), zeros("int32", (2, 4)), zeros("int32", 1))[1:]
@@ -463,14 +463,19 @@ def test_block_operations_are_for_all_threads(target):
             Y[tx] = n
 
     @T.prim_func
-    def joins(Y: T.Tensor((8,), "int32")):
+    def reductions(Y: T.Tensor((8,), "int32")):
         with T.Kernel(1, threads=8):
             tx = T.get_thread_binding()
             if tx > 1:
                 Y[tx] = T.syncthreads_count(tx > 2)
 
-    for func, what in ((copies, "T.copy"), (loops, "T.Parallel"), (barriers, "T.sync_threads"), (joins, "reduction")):
-        error = refused(func, target, f"{what}.* is reached by only some threads of the block")
+    for func, operation in (
+        (copies, "T.copy"),
+        (loops, "T.Parallel"),
+        (barriers, "T.sync_threads"),
+        (reductions, "reduction"),
+    ):
+        error = refused(func, target, f"{operation}.* is reached by only some threads of the block")
         assert "it stands in the divergent" in error.found
 
 
