@@ -76,7 +76,7 @@ def _print_target_report(arguments: Namespace) -> int:
         dump(report_as_data(report))
     else:  # output into a file is not cut to a terminal's width
         print_report(report, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
-    return 0 if report.taken else 1
+    return 0 if report.compiles else 1
 
 
 def compiled(file_and_name: str, settings: list[str], target: str | None) -> JITKernel:

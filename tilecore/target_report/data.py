@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def report_as_data(report: TargetReport) -> dict[str, Any]:
     """A dict with the keys "taken", "targets", "verdicts", "left_out" and "lines" (by kernel, as they are printed)."""
     return {
-        "taken": report.taken,
+        "taken": report.compiles,
         "targets": [{"target": t.text, "resolved": str(t.target) if t.target else None} for t in report.targets],
         "verdicts": [_verdict(verdict) for verdict in report.verdicts],
         "left_out": [asdict(left_out) for left_out in report.left_out],

@@ -32,7 +32,7 @@ class Verdict:
     changes: tuple[str, ...] = ()
 
     @property
-    def taken(self) -> bool:
+    def compiles(self) -> bool:
         return self.state in (OK, SLOW)
 
 
@@ -46,6 +46,6 @@ class TargetReport:
     files: dict[str, str] = field(default_factory=dict)
 
     @property
-    def taken(self) -> bool:
+    def compiles(self) -> bool:
         """Whether there is a kernel and every target compiles every kernel."""
-        return bool(self.verdicts) and not self.left_out and all(verdict.taken for verdict in self.verdicts)
+        return bool(self.verdicts) and not self.left_out and all(verdict.compiles for verdict in self.verdicts)

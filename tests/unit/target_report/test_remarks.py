@@ -14,7 +14,7 @@ def said(verdict, slow):
 def test_loops_that_stay_scalar(report_on):
     (verdict,) = report_on("demanding", "cpu").verdicts
     assert verdict.state == "slow"
-    assert verdict.taken
+    assert verdict.compiles
     slow = said(verdict, True)
     assert ("for i, j in T.Parallel(64, 64):", "the loop stays scalar: atomic_element runs element by element") in slow
     assert any(line == "T.cumsum(row, dim=1)" for line, _ in slow)

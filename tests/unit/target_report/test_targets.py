@@ -39,4 +39,4 @@ def test_a_broken_package_is_a_target_like_others(report_on, sample):
         made = report_on_targets(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
     assert [verdict.state for verdict in made.verdicts] == ["ok", "broken"]
     assert "tile-half" in made.verdicts[1].refusals[0].message
-    assert not made.taken
+    assert not made.compiles
