@@ -62,10 +62,10 @@ def is_path(word: str) -> bool:
 
 def of_a_new_backend(text: str) -> set[str]:
     """What a page may name in a package: what `tilecore new-backend acme` writes, and the page's own files."""
-    made = [str(path.relative_to(TEMPLATES)).removesuffix(".in") for path in TEMPLATES.rglob("*.in")]
-    made = [name.replace("@NAME@", "acme") for name in made] + re.findall(r"^```\w+ title=(\S+)$", text, re.MULTILINE)
-    folders = {f"{folder}/" for name in made for folder in (Path(name).parent, Path(name).parent.name)}
-    return {*made, *(Path(name).name for name in made), *folders}
+    files = [str(path.relative_to(TEMPLATES)).removesuffix(".in") for path in TEMPLATES.rglob("*.in")]
+    files = [name.replace("@NAME@", "acme") for name in files] + re.findall(r"^```\w+ title=(\S+)$", text, re.MULTILINE)
+    folders = {f"{folder}/" for name in files for folder in (Path(name).parent, Path(name).parent.name)}
+    return {*files, *(Path(name).name for name in files), *folders}
 
 
 # -- paths, links, commands -----------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def test_templates_of_reports_say_what_they_are_for():
 
 
 def test_settings_that_pages_name_exist():
-    known = set(re.findall(r"^\| `(TILECORE_\w+)`", README, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(TILECORE_\w+)`", README, re.MULTILINE))
     for page in (ROOT / "CONTRIBUTING.md", *TEMPLATES_OF_REPORTS):
-        assert set(re.findall(r"TILECORE_\w+", page.read_text())) <= known, page
+        assert set(re.findall(r"TILECORE_\w+", page.read_text())) <= documented, page
 
 
 def test_readme_stays_short():
@@ -168,9 +168,9 @@ def test_settings_table_is_the_settings():
 def test_targets_table_names_the_built_in_targets():
     from importlib_metadata import entry_points
 
-    own = {e.name for e in entry_points(group="tilecore.backends") if e.value.startswith("tilecore.")}
+    built_in = {e.name for e in entry_points(group="tilecore.backends") if e.value.startswith("tilecore.")}
     rows = re.findall(r"^\| `(\w+)` \| tilecore itself ", README, re.MULTILINE)
-    assert set(rows) == (own or {"cpu"})
+    assert set(rows) == (built_in or {"cpu"})
 
 
 def test_entry_point_group():
@@ -257,11 +257,11 @@ def section(title: str) -> str:
 
 def entries() -> list[tuple[str, list[str]]]:
     """(name, what stands in the entry): each name of each entry as it is written, on one line."""
-    found = []
+    rows = []
     for entry in _ENTRY.finditer(LANGUAGE):
         spans = [" ".join(span.split()) for span in re.findall(_SPAN, entry[1])]
-        found += [(re.match(r"`T\.(\w+)", span)[1], [span.strip("`"), *spans]) for span in spans]  # type: ignore[index]
-    return found
+        rows += [(re.match(r"`T\.(\w+)", span)[1], [span.strip("`"), *spans]) for span in spans]  # type: ignore[index]
+    return rows
 
 
 def documented_types() -> list[str]:

@@ -184,8 +184,8 @@ class Interpreted:
     PassConfigKey = tilecore.PassConfigKey
 
     @staticmethod
-    def jit(factory, **how):
-        return lambda *words, **options: Interpreted.compile(factory(*words, **options), **how)
+    def jit(factory, **settings):
+        return lambda *words, **options: Interpreted.compile(factory(*words, **options), **settings)
 
     @staticmethod
     def compile(func, target, out_idx=None, pass_configs=None):
@@ -195,13 +195,14 @@ class Interpreted:
 
         kernel = tilecore.compile(func, target=target, out_idx=out_idx)
 
-        def call(*given):
-            made = kernel(*(x.clone() for x in given))
-            fresh = [torch.empty_like(x) for x in ([] if made is None else [made] if torch.is_tensor(made) else made)]
+        def call(*inputs):
+            results = kernel(*(x.clone() for x in inputs))
+            outputs = [] if results is None else [results] if torch.is_tensor(results) else results
+            fresh = [torch.empty_like(x) for x in outputs]
             places = [out_idx] if isinstance(out_idx, int) else out_idx or []
-            arguments = list(given)
+            arguments = list(inputs)
             for place, tensor in zip(places, fresh, strict=True):
-                arguments.insert(place if place >= 0 else len(given), tensor)
+                arguments.insert(place if place >= 0 else len(inputs), tensor)
             interpret(func.ir, *map(as_array, arguments))
             return fresh if len(fresh) > 1 else fresh[0] if fresh else None
 

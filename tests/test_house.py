@@ -36,13 +36,13 @@ def test_there_is_something_to_look_at():
 
 
 def test_no_vendor_is_named():
-    found = [
+    mentions = [
         f"{name_of(path)}:{number}: {line.strip()}"
         for path in SOURCES
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if VENDORS.search(line)
     ]
-    assert not found, "\n".join(found)
+    assert not mentions, "\n".join(mentions)
 
 
 @pytest.mark.parametrize("text", ["target = 'cuda'", "tpu_width", "# on AMD chips", "Metal.", "sm_hip_0"])
@@ -62,17 +62,17 @@ def test_other_words_are_not(text):
 
 def imported(tree: ast.AST) -> set[str]:
     """First words of what a module imports, wherever in it, and by importlib's function too."""
-    found = set()
+    modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
+            modules.add(node.module.partition(".")[0])
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
             argument = node.args[0]
             if isinstance(argument, ast.Constant):
-                found.add(str(argument.value).partition(".")[0])
-    return found
+                modules.add(str(argument.value).partition(".")[0])
+    return modules
 
 
 def test_only_the_door_imports_tvm():
@@ -214,14 +214,14 @@ def test_the_wheel_has_what_it_needs():
 
 
 def test_the_wheel_has_nothing_else():
-    own = [name for name in shipped() if not name.startswith("../")]
-    tops = {name.partition("/")[0] for name in own}
+    packaged = [name for name in shipped() if not name.startswith("../")]
+    tops = {name.partition("/")[0] for name in packaged}
     assert len(tops) == 2
     assert {top.partition("-")[0] for top in tops} == {"tilecore"}
     allowed = {".py", ".pyc", ".pyx", ".pxd", ".pxi", ".h", ".so", ".pyd", ".typed"}
     templates = "tilecore/scaffold/templates/"  # of what `tilecore new-backend` writes
-    assert {Path(name).suffix for name in own if name.startswith(templates)} == {".in"}
-    inside = [name for name in own if name.startswith("tilecore/") and not name.startswith(templates)]
+    assert {Path(name).suffix for name in packaged if name.startswith(templates)} == {".in"}
+    inside = [name for name in packaged if name.startswith("tilecore/") and not name.startswith(templates)]
     assert not [name for name in inside if Path(name).suffix not in allowed]
     assert not [name for name in inside if {"tests", "examples", "benchmarks"} & set(name.split("/"))]
 

@@ -43,12 +43,12 @@ def in_circles(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     left = dict(graph)
     while True:
         imported = {name for names in left.values() for name in names}
-        kept = {
+        remaining = {
             name: names & left.keys() for name, names in left.items() if names & left.keys() and name in imported
         }  # fmt: skip
-        if kept == left:
+        if remaining == left:
             return left
-        left = kept
+        left = remaining
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -68,19 +68,19 @@ class Block:
 
 def blocks_of(text: str) -> list[Block]:
     return [
-        Block(text[: found.start()].count("\n") + 1, tuple(found[1].split()), found[2])
-        for found in _BLOCK.finditer(text)
+        Block(text[: match.start()].count("\n") + 1, tuple(match[1].split()), match[2])
+        for match in _BLOCK.finditer(text)
     ]
 
 
 def missing_line(promised: str, printed: str) -> str | None:
     """The first promised line that the output has not, behind the lines before it; None if it has all."""
     lines = iter([" ".join(line.split()) for line in printed.splitlines()])
-    for wanted in promised.splitlines():
-        pattern = ".*".join(re.escape(" ".join(part.split())) for part in wanted.split("..."))
+    for promised_line in promised.splitlines():
+        pattern = ".*".join(re.escape(" ".join(part.split())) for part in promised_line.split("..."))
         pattern = pattern.replace(".*", " ?.* ?")
-        if wanted.strip() not in ("", "...") and not any(re.fullmatch(f" ?{pattern} ?", line) for line in lines):
-            return wanted
+        if promised_line.strip() not in ("", "...") and not any(re.fullmatch(f" ?{pattern} ?", line) for line in lines):
+            return promised_line
     return None
 
 
@@ -103,17 +103,17 @@ class Workplace:
     def __init__(self, folder: Path, cache: Path | None = None) -> None:
         self.here = self.start = folder / "work"
         site, tools = folder / "site", folder / "bin"
-        for made in (self.start, site, tools):
-            made.mkdir()
+        for new_folder in (self.start, site, tools):
+            new_folder.mkdir()
         self._tool(tools / "tilecore", f'exec "{sys.executable}" -m tilecore "$@"')
         self._tool(tools / "pytest", f'exec "{sys.executable}" -m pytest -p no:cacheprovider "$@"')
         self._tool(tools / "python", f'exec "{sys.executable}" "$@"')
         self._tool(tools / "pip", PIP)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("TILECORE_", "PYTEST_"))}
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TILECORE_", "PYTEST_"))}
         path = os.pathsep.join(map(str, (self.start / "tile-acme", site, ROOT)))
-        own = {"PATH": f"{tools}{os.pathsep}{kept['PATH']}", "PYTHONPATH": path, "SITE": str(site)}
-        own |= {"PYTHON": sys.executable, "TILECORE_CACHE_DIR": str(cache or folder / "cache"), "COLUMNS": "120"}
-        self.environment = kept | own
+        variables = {"PATH": f"{tools}{os.pathsep}{inherited['PATH']}", "PYTHONPATH": path, "SITE": str(site)}
+        variables |= {"PYTHON": sys.executable, "TILECORE_CACHE_DIR": str(cache or folder / "cache"), "COLUMNS": "120"}
+        self.environment = inherited | variables
 
     def _tool(self, path: Path, script: str) -> None:
         path.write_text(f"#!/usr/bin/env bash\n{script}\n")

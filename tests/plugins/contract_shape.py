@@ -73,8 +73,8 @@ def _call_shape(value: Any) -> list[Any] | None:
 
 
 def _field(field: dataclasses.Field[Any]) -> list[Any]:
-    given = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-    return [field.name, given]
+    has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    return [field.name, has_default]
 
 
 def recorded(version: int) -> Shape | None:
@@ -85,31 +85,33 @@ def recorded(version: int) -> Shape | None:
 
 def breaks(old: Shape, new: Shape) -> list[str]:
     """What a package written for the old contract cannot live with in the new one, in words."""
-    found = [f"the hook {name} is gone" for name in old["hooks"] if name not in new["hooks"]]
-    found += [
+    problems = [f"the hook {name} is gone" for name in old["hooks"] if name not in new["hooks"]]
+    problems += [
         f"the hook {name} is new and needed" for name in new["hooks"].keys() - old["hooks"].keys() if new["hooks"][name]
     ]
     for record, fields in old["records"].items():
         if record not in new["records"]:
-            found.append(f"the record {record} is gone")
+            problems.append(f"the record {record} is gone")
             continue
         now = new["records"][record]
         if [name for name, _ in now[: len(fields)]] != [name for name, _ in fields]:
-            found.append(f"the fields of {record} have other places: plugins may pass them by position")
-        given = dict(map(tuple, fields))
-        found += [
-            f"{record}.{name} has to be given now" for name, left_out in now if not left_out and given.get(name, True)
+            problems.append(f"the fields of {record} have other places: plugins may pass them by position")
+        old_defaults = dict(map(tuple, fields))
+        problems += [
+            f"{record}.{name} has to be given now"
+            for name, left_out in now
+            if not left_out and old_defaults.get(name, True)
         ]
     for name, (parameters, _) in old["adapter"].items():
         if new["adapter"].get(name, [None])[0] != parameters:
-            found.append(f"KernelAdapter.{name} is called with other arguments")
-    found += _broken_names(old.get("library", {}), new.get("library", {}))
-    found += [
+            problems.append(f"KernelAdapter.{name} is called with other arguments")
+    problems += _broken_names(old.get("library", {}), new.get("library", {}))
+    problems += [
         f"KernelAdapter.{name} is new and abstract"
         for name in new["adapter"].keys() - old["adapter"].keys()
         if not new["adapter"][name][1]
     ]
-    return found
+    return problems
 
 
 def _broken_names(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -37,12 +37,12 @@ class StrictModule(types.ModuleType):
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module.__name__, module.__doc__)
-        own = vars(self)
-        own["__file__"], own["__spec__"] = module.__file__, module.__spec__
+        namespace = vars(self)
+        namespace["__file__"], namespace["__spec__"] = module.__file__, module.__spec__
         for hook in HOOKS:
             if hasattr(module, hook):
-                made = getattr(module, hook)
-                own[hook] = _strict_adapters(made) if hook == "tilecore_adapters" else made
+                hook_result = getattr(module, hook)
+                namespace[hook] = _strict_adapters(hook_result) if hook == "tilecore_adapters" else hook_result
 
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -67,13 +67,13 @@ def strict_adapter(inner: KernelAdapter) -> KernelAdapter:
 
     members: dict[str, Any] = {"__getattribute__": _watched(type(inner).__name__)}
     for name in METHODS:
-        own = getattr(type(inner), name, None)
-        if own is not None and own is not getattr(KernelAdapter, name, None):
-            members[name] = method(name) if callable(own) else getattr(inner, name)
-    made: KernelAdapter = type("StrictAdapter", (KernelAdapter,), members)()
+        inner_attribute = getattr(type(inner), name, None)
+        if inner_attribute is not None and inner_attribute is not getattr(KernelAdapter, name, None):
+            members[name] = method(name) if callable(inner_attribute) else getattr(inner, name)
+    adapter: KernelAdapter = type("StrictAdapter", (KernelAdapter,), members)()
     for name in METHODS & set(vars(inner)):
-        object.__setattr__(made, name, getattr(inner, name))
-    return made
+        object.__setattr__(adapter, name, getattr(inner, name))
+    return adapter
 
 
 def _watched(owner: str) -> Any:
@@ -140,7 +140,7 @@ def exercise(target: str) -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1]
-    proxied(wanted.split()[0])
-    exercise(wanted)
+    target_words = sys.argv[1]
+    proxied(target_words.split()[0])
+    exercise(target_words)
     print(json.dumps([undeclared, sorted(used)]))

@@ -145,10 +145,10 @@ def test_violent_plugins_are_survived(make_site, command):
     start = time.monotonic()
     facts = site.cli(command, "--timeout", "2.5")
     assert time.monotonic() - start < 20
-    found = {target["kind"]: target for target in facts["targets"]}
-    assert found["healthy"]["state"] == "ok"
+    targets_by_kind = {target["kind"]: target for target in facts["targets"]}
+    assert targets_by_kind["healthy"]["state"] == "ok"
     for package in VIOLENT:
-        target = found[package.kind]
+        target = targets_by_kind[package.kind]
         assert target["state"] == package.targets, target
         assert package.says in target["reason"]
         assert package.package in target["fix"]
@@ -163,14 +163,14 @@ def test_two_packages_for_one_kind(site):
         "from tile_healthy import Healthy\nplugin = Healthy()\nplugin.kind = 'other'\n"
     )
     facts = site.cli("targets")
-    found = {target["kind"]: target for target in facts["targets"]}
+    targets = {target["kind"]: target for target in facts["targets"]}
     assert facts["code"] == 0
-    assert found["other"]["state"] == "ok"
-    assert found["healthy"]["state"] == "clash"
-    assert "tile-healthy 1.0" in found["healthy"]["reason"]
-    assert "acme-healthy 3.1" in found["healthy"]["reason"]
-    assert "pip uninstall tile-healthy" in found["healthy"]["fix"]
-    assert "pip uninstall acme-healthy" in found["healthy"]["fix"]
+    assert targets["other"]["state"] == "ok"
+    assert targets["healthy"]["state"] == "clash"
+    assert "tile-healthy 1.0" in targets["healthy"]["reason"]
+    assert "acme-healthy 3.1" in targets["healthy"]["reason"]
+    assert "pip uninstall tile-healthy" in targets["healthy"]["fix"]
+    assert "pip uninstall acme-healthy" in targets["healthy"]["fix"]
     code = (
         "from tilecore.plugins import manager\nfrom tilecore.errors import PluginError\nmanager.get('other')\n"
         "try: manager.get('healthy')\nexcept PluginError as error: print(error.message)"
@@ -188,16 +188,16 @@ def test_unreadable_metadata_hides_nobody(site):
     site.install("tile-odd-kind", "0.7", "../odd kind", "tile_healthy:plugin")
     assert site.run("-m", "tilecore", "doctor").returncode == 1
     facts = site.cli("targets")
-    found = {target["kind"]: target for target in facts["targets"]}
-    assert found["healthy"]["state"] == "ok"
-    assert found["nameless"]["packages"][0] == {
+    targets = {target["kind"]: target for target in facts["targets"]}
+    assert targets["healthy"]["state"] == "ok"
+    assert targets["nameless"]["packages"][0] == {
         "name": "tile_nameless",
         "version": "0.5",
         "module": "tile_healthy:plugin",
     }
-    assert found["odd"]["state"] == "broken"
-    assert "tile-odd-value 0.6" in found["odd"]["reason"]
-    assert "its entry point and its tilecore_target name different kinds" in found["../odd kind"]["reason"]
+    assert targets["odd"]["state"] == "broken"
+    assert "tile-odd-value 0.6" in targets["odd"]["reason"]
+    assert "its entry point and its tilecore_target name different kinds" in targets["../odd kind"]["reason"]
     assert any("tile-garbled" in problem and "this line is no entry" in problem for problem in facts["problems"])
     assert any("tile-binary" in problem or "tile_binary" in problem for problem in facts["problems"])
 

@@ -29,9 +29,9 @@ def scale(X: T.Tensor((64,), "float32")):
             X[i] = X[i] * 2
 
 
-def backend(asked: list):
+def backend(requests: list):
     def build(module, target, request):
-        asked.append((str(request.target), request.adapter))
+        requests.append((str(request.target), request.adapter))
         return {"source": f"for {request.adapter}", "entries": "{}", "format": f"{request.adapter}-text"}
 
     def register():
@@ -47,31 +47,31 @@ def backend(asked: list):
     def tilecore_adapters():
         return [null_backend.NullAdapter(), Simulated()]
 
-    own = {"tilecore_codegen": tilecore_codegen, "tilecore_adapters": tilecore_adapters}
-    return SimpleNamespace(**{**vars(null_backend), **own})
+    hooks = {"tilecore_codegen": tilecore_codegen, "tilecore_adapters": tilecore_adapters}
+    return SimpleNamespace(**{**vars(null_backend), **hooks})
 
 
-@pytest.mark.parametrize(("asked_for", "told"), [("auto", "null"), ("null", "null"), ("simulated", "simulated")])
-def test_the_source_is_of_the_execution_backend(asked_for, told):
-    asked: list = []
-    with manager.register(backend(asked), package="tilecore-null"):
+@pytest.mark.parametrize(("asked_for", "adapter"), [("auto", "null"), ("null", "null"), ("simulated", "simulated")])
+def test_the_source_is_of_the_execution_backend(asked_for, adapter):
+    requests: list = []
+    with manager.register(backend(requests), package="tilecore-null"):
         kernel = tilecore.compile(scale, target="null", execution_backend=asked_for)
-    assert asked == [("null -variant=0", told)]
-    assert kernel.get_kernel_source() == f"for {told}"
-    assert kernel.artifact.adapter == told
-    assert kernel.artifact.source_format == f"{told}-text"
+    assert requests == [("null -variant=0", adapter)]
+    assert kernel.get_kernel_source() == f"for {adapter}"
+    assert kernel.artifact.adapter == adapter
+    assert kernel.artifact.source_format == f"{adapter}-text"
 
 
 def test_the_cache_keeps_the_execution_backends_apart():
-    asked: list = []
-    with manager.register(backend(asked), package="tilecore-null"):
+    requests: list = []
+    with manager.register(backend(requests), package="tilecore-null"):
         for name in ("null", "simulated", "null", "simulated"):
             kernel = tilecore.compile(scale, target="null", execution_backend=name)
             assert kernel.get_kernel_source() == f"for {name}"
-    assert [name for _, name in asked] == ["null", "simulated"]
+    assert [name for _, name in requests] == ["null", "simulated"]
 
 
 def test_lowering_alone_is_for_the_first_execution_backend():
-    asked: list = []
-    with manager.register(backend(asked), package="tilecore-null"):
+    requests: list = []
+    with manager.register(backend(requests), package="tilecore-null"):
         assert tilecore.lower(scale, target="null").kernel_source == "for null"

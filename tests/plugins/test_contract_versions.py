@@ -125,10 +125,10 @@ def test_others_are_refused(tomorrow, used, contract, hint):
     assert f"package tile-for-{contract} 2.5" in outcome["says"]
     assert f"it uses version {contract} of the backend contract" in outcome["says"]
     assert outcome["hint"] == hint
-    found = {target["kind"]: target for target in tomorrow.cli("targets")["targets"]}
-    assert found[f"for_{contract}"]["state"] == "broken"
-    assert found[f"for_{contract}"]["fix"] == hint
-    assert found[f"for_{NEXT}"]["state"] == found["cpu"]["state"] == "ok"
+    targets = {target["kind"]: target for target in tomorrow.cli("targets")["targets"]}
+    assert targets[f"for_{contract}"]["state"] == "broken"
+    assert targets[f"for_{contract}"]["fix"] == hint
+    assert targets[f"for_{NEXT}"]["state"] == targets["cpu"]["state"] == "ok"
 
 
 def test_packages_of_tomorrow_beside_the_tilecore_of_today(site):

@@ -23,10 +23,10 @@ def installed(make_site, tmp_path_factory):
 
 def test_targets_lists_it(installed):
     facts = installed.cli("targets")
-    found = {target["kind"]: target for target in facts["targets"]}
+    targets = {target["kind"]: target for target in facts["targets"]}
     assert facts["code"] == 0
-    assert "cpu" in found
-    sample = found["sample"]
+    assert "cpu" in targets
+    sample = targets["sample"]
     assert sample["state"] == "ok"
     assert sample["aliases"] == ["sample-wide"]
     assert sample["packages"] == [{"name": "tile-sample", "version": "0.3.1", "module": "tile_sample.plugin"}]

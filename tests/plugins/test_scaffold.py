@@ -28,9 +28,9 @@ def test_it_is_short(acme):
 
 
 def test_it_is_listed(acme):
-    (found,) = [target for target in acme.cli("targets")["targets"] if target["kind"] == "acme"]
-    assert found["state"] == "ok", found
-    assert found["side_effects"] == []
+    (target,) = [target for target in acme.cli("targets")["targets"] if target["kind"] == "acme"]
+    assert target["state"] == "ok", target
+    assert target["side_effects"] == []
 
 
 def test_its_own_tests_pass(acme):

@@ -46,10 +46,10 @@ def test_of_the_example_that_is_a_package_of_its_own(site, tmp_path):
     shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
     site.folder = tmp_path / "site"
     site.pip_install(source)
-    (found,) = [target for target in site.cli("targets")["targets"] if target["kind"] == "opencl"]
-    assert found["state"] == "ok", found
-    if not found["device"]["present"]:
-        pytest.skip(found["device"]["detail"])
+    (target,) = [target for target in site.cli("targets")["targets"] if target["kind"] == "opencl"]
+    assert target["state"] == "ok", target
+    if not target["device"]["present"]:
+        pytest.skip(target["device"]["detail"])
     check(site.run(str(SCRIPT), "opencl", timeout=180, TILECORE_CACHE_DIR=str(tmp_path / "cache")))
 
 

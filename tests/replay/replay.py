@@ -130,9 +130,9 @@ def replay(places: list[str]) -> Iterator[Replayed]:
     paths = set()
     for place in places:
         for kernel in KERNELS:
-            one = replayed(kernel, place)
-            paths.add(one.path)
-            yield one
+            source = replayed(kernel, place)
+            paths.add(source.path)
+            yield source
     yield from without_kernel(places, paths)
 
 
@@ -141,35 +141,35 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="record what is emitted now")
     parser.add_argument("--targets", default=",".join(TARGETS), help=f"of {', '.join(TARGETS)}")
     options = parser.parse_args()
-    asked = options.targets.split(",")
-    unknown = [place for place in asked if place not in TARGETS]
+    places = options.targets.split(",")
+    unknown = [place for place in places if place not in TARGETS]
     if unknown:
         parser.error(f"--targets: {unknown[0]!r} is none of {', '.join(TARGETS)}")
     with sample():
-        return show(asked, options.update)
+        return show(places, options.update)
 
 
-def show(asked: list[str], update: bool) -> int:
+def show(places: list[str], update: bool) -> int:
     """Print the differences, or record what is emitted; the exit status."""
-    for place in asked:
+    for place in places:
         if not installed(place):
             print(f"{place}: not installed here", file=sys.stderr)
-    changed = [one for one in replay([place for place in asked if installed(place)]) if one.diff()]
-    for one in changed:
-        print(one.diff(), end="")
+    changed = [source for source in replay([place for place in places if installed(place)]) if source.diff()]
+    for source in changed:
+        print(source.diff(), end="")
         if update:
-            record(one)
+            record(source)
     done = "recorded" if update else "other than recorded; --update records them"
     print(f"{len(changed)} sources are {done}" if changed else "every source is as recorded", file=sys.stderr)
     return int(bool(changed) and not update)
 
 
-def record(one: Replayed) -> None:
-    if not one.now:
-        one.path.unlink()
+def record(source: Replayed) -> None:
+    if not source.now:
+        source.path.unlink()
         return
-    one.path.parent.mkdir(parents=True, exist_ok=True)
-    one.path.write_text(one.now)
+    source.path.parent.mkdir(parents=True, exist_ok=True)
+    source.path.write_text(source.now)
 
 
 if __name__ == "__main__":

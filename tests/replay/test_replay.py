@@ -24,9 +24,9 @@ def test_what_is_emitted_is_as_recorded(place, kernel):
 
 
 def test_nothing_else_is_recorded():
-    kept = [path.relative_to(replay.RECORDED) for path in replay.RECORDED.rglob("*") if path.is_file()]
+    recorded_files = [path.relative_to(replay.RECORDED) for path in replay.RECORDED.rglob("*") if path.is_file()]
     expected = [Path(place, kernel) for place in replay.TARGETS for kernel in replay.KERNELS]
-    assert sorted(path.with_suffix("") for path in kept) == sorted(expected)  # one file each
+    assert sorted(path.with_suffix("") for path in recorded_files) == sorted(expected)  # one file each
 
 
 def test_sources_have_the_suffix_of_their_language():
@@ -62,8 +62,8 @@ def test_files_that_belong_to_no_kernel_are_found(vector_add_alone, tmp_path, ca
     assert "3 sources are other than recorded" in err
     assert out.count("-left over") == 3
     assert vector_add_alone("--update") == 0
-    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
-    assert kept == ["cpu/vector_add.ll", "cuda-sm_80/vector_add.cu"]  # the other target was not asked for
+    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert files == ["cpu/vector_add.ll", "cuda-sm_80/vector_add.cu"]  # the other target was not asked for
     assert vector_add_alone() == 0
 
 

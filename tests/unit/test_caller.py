@@ -13,7 +13,7 @@ PACKAGE = Path(tilecore.__file__).parent
 
 
 @pytest.mark.parametrize(
-    ("file", "own"),
+    ("file", "is_tilecore"),
     [
         (PACKAGE / "jit/compile.py", True),
         (PACKAGE / "caller.py", True),
@@ -24,8 +24,8 @@ PACKAGE = Path(tilecore.__file__).parent
         ("<frozen importlib._bootstrap>", True),
     ],
 )
-def test_whose_file(file, own):
-    assert is_own(str(file)) == own
+def test_whose_file(file, is_tilecore):
+    assert is_own(str(file)) == is_tilecore
 
 
 def test_a_test_is_a_user():

@@ -125,10 +125,10 @@ def test_doctor_knows_versions_that_do_not_work(monkeypatch):
     from tilecore.commands import checks
 
     monkeypatch.setattr(importlib_metadata, "version", lambda name: {"apache-tvm-ffi": "0.1.15"}.get(name, "0.27.0"))
-    found = {package["name"]: package for package in checks.packages()}
-    assert found["apache-tvm-ffi"]["state"] == "wrong"
-    assert "0.1.14" in found["apache-tvm-ffi"]["fix"]
-    assert found["apache-tvm"]["state"] == "ok"
+    packages = {package["name"]: package for package in checks.packages()}
+    assert packages["apache-tvm-ffi"]["state"] == "wrong"
+    assert "0.1.14" in packages["apache-tvm-ffi"]["fix"]
+    assert packages["apache-tvm"]["state"] == "ok"
 
 
 def test_doctor_tells_missing_from_optional(monkeypatch):
@@ -140,9 +140,9 @@ def test_doctor_tells_missing_from_optional(monkeypatch):
         raise importlib_metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib_metadata, "version", version)
-    found = {package["name"]: package["state"] for package in checks.packages()}
-    assert found["torch"] == "optional"
-    assert found["apache-tvm"] == "missing"
+    states = {package["name"]: package["state"] for package in checks.packages()}
+    assert states["torch"] == "optional"
+    assert states["apache-tvm"] == "missing"
 
 
 def test_cache_commands(cache_dir):

@@ -51,7 +51,7 @@ def own_caches(no_settings, fresh_caches):
     """Every test begins with empty caches."""
 
 
-def told(capsys, monkeypatch, level, func=ADD, **options):
+def messages(capsys, monkeypatch, level, func=ADD, **options):
     """What a compilation prints, on stderr."""
     _kernels.clear()
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
@@ -78,7 +78,7 @@ MARKS = (
 
 @pytest.mark.parametrize("level", range(7))
 def test_every_step_of_the_ladder_shows_what_is_below_it_too(capsys, monkeypatch, level):
-    text = told(capsys, monkeypatch, level)
+    text = messages(capsys, monkeypatch, level)
     for least, pattern in MARKS:
         assert bool(re.search(pattern, text, re.MULTILINE)) == (level >= least), pattern
     assert bool(text) == (level > 0)
@@ -96,17 +96,17 @@ def test_verbose_tells_the_times(capsys, monkeypatch):
     for options in ({"verbose": True}, {}):
         if not options:
             monkeypatch.setenv("TILECORE_VERBOSE", "1")
-        text = told(capsys, monkeypatch, 0, **options)
+        text = messages(capsys, monkeypatch, 0, **options)
         assert "add: target cpu" in text
         assert "lower: " in text
         assert re.search(r"compiled add for cpu in \d+ ms", text)
         assert "tile IR" not in text
-    assert told(capsys, monkeypatch, 0, verbose=False) == "", "the argument counts"
+    assert messages(capsys, monkeypatch, 0, verbose=False) == "", "the argument counts"
 
 
 def test_one_line_per_kernel(capsys, monkeypatch):
     monkeypatch.setenv("TILECORE_PRINT_ON_COMPILATION", "1")
-    for text in (told(capsys, monkeypatch, 0), told(capsys, monkeypatch, 0, adder(2))):
+    for text in (messages(capsys, monkeypatch, 0), messages(capsys, monkeypatch, 0, adder(2))):
         assert re.fullmatch(r"\[tilecore\] compiled add for cpu in \d+ ms\n", text)
 
 
@@ -127,12 +127,12 @@ def dumped(folder):
     return {name: (folder / f"{number:02d}_{name}").read_bytes() for number, name in enumerate(names)}
 
 
-@pytest.mark.parametrize("how", ["variable", "argument", "argument before variable"])
-def test_a_numbered_file_for_every_step(tmp_path, monkeypatch, how):
+@pytest.mark.parametrize("setting", ["variable", "argument", "argument before variable"])
+def test_a_numbered_file_for_every_step(tmp_path, monkeypatch, setting):
     place = tmp_path / "made" / "here"
-    if how != "argument":
-        monkeypatch.setenv("TILECORE_DUMP", str(place if how == "variable" else tmp_path / "not here"))
-    kernel = tilecore.compile(ADD, target="cpu", debug_root_path=None if how == "variable" else place)
+    if setting != "argument":
+        monkeypatch.setenv("TILECORE_DUMP", str(place if setting == "variable" else tmp_path / "not here"))
+    kernel = tilecore.compile(ADD, target="cpu", debug_root_path=None if setting == "variable" else place)
     monkeypatch.delenv("TILECORE_DUMP", raising=False)
     contents = dumped(place / "add")
     assert contents["source.ll"].decode() == kernel.get_kernel_source()

@@ -307,9 +307,9 @@ print(counts["interrupted"], counts["finished"], counts["other"])
 """
 
 
-@pytest.mark.parametrize("how", ["alarm", "thread"])
+@pytest.mark.parametrize("sender", ["alarm", "thread"])
 @pytest.mark.parametrize("disk", [True, False], ids=["disk", "no-disk"])
-def test_interrupted_compilations_raise_keyboard_interrupt(how, disk, tmp_path):
+def test_interrupted_compilations_raise_keyboard_interrupt(sender, disk, tmp_path):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)
     count = int(os.environ.get("TILECORE_TEST_INTERRUPTS", "40"))
@@ -318,7 +318,7 @@ def test_interrupted_compilations_raise_keyboard_interrupt(how, disk, tmp_path):
         "TILECORE_CACHE_DIR": str(tmp_path / "cache"),
         "TILECORE_DISABLE_CACHE": str(int(not disk)),
     }
-    command = [sys.executable, str(script), how, str(count), "cpu", "1"]
+    command = [sys.executable, str(script), sender, str(count), "cpu", "1"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0, ended.stderr
     interrupted, _, other = map(int, ended.stdout.split())

@@ -34,14 +34,14 @@ def test_swizzles_permute_chunks_within_rows(make, rows, dtype):
     element = T.dtype(dtype).bytes
     columns = 2 * mode.value // element
     layout = make(tile(rows, columns, dtype))
-    found = places(layout)
-    assert sorted(found) == sorted(np.ndindex(rows, columns))  # a permutation
+    positions = places(layout)
+    assert sorted(positions) == sorted(np.ndindex(rows, columns))  # a permutation
     chunk = L.CHUNK_BYTES // element
-    for (i, j), (row, column) in zip(np.ndindex(rows, columns), found, strict=True):
+    for (i, j), (row, column) in zip(np.ndindex(rows, columns), positions, strict=True):
         assert row == i
         assert column % chunk == j % chunk
         assert column * element // mode.value == j * element // mode.value
-    byte = [(row * columns * element + column * element) % mode.value for row, column in found]
+    byte = [(row * columns * element + column * element) % mode.value for row, column in positions]
     first_chunks = {byte[i * columns] for i in range(rows)}
     assert len(first_chunks) == mode.value // L.CHUNK_BYTES  # a column of chunks is spread over all of them
 
@@ -97,11 +97,11 @@ def test_layouts_are_accepted_by_kernels():
     def kernel(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
         with T.Kernel(1):
             s, f = T.alloc_shared((64, 64), "float16"), T.alloc_fragment((64, 64), "float16")
-            made = L.make_swizzled_layout(s)
-            T.annotate_layout({s: made, f: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})
+            layout = L.make_swizzled_layout(s)
+            T.annotate_layout({s: layout, f: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})
             T.copy(A, s)
             for i, j in T.Parallel(64, 64):
-                row, column = made.map_forward_index([i, j])
+                row, column = layout.map_forward_index([i, j])
                 B[row, column] = s[i, j]
 
     assert "tile.copy" in str(kernel.script())

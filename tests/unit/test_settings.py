@@ -68,9 +68,9 @@ def test_nothing_else_reads_the_environment_for_tilecore():
 def test_values_are_read_at_use(monkeypatch, name, text, value):
     default = ACCESSORS[name]()
     monkeypatch.setenv(name, text)
-    found = ACCESSORS[name]()
-    assert found == value
-    assert type(found) is type(value)
+    current = ACCESSORS[name]()
+    assert current == value
+    assert type(current) is type(value)
     monkeypatch.setenv(name, "  ")  # empty counts as not set
     assert ACCESSORS[name]() == default
 
@@ -103,10 +103,10 @@ def test_a_wrong_value_is_an_error_that_names_the_variable(monkeypatch, name, te
 
 
 def test_the_defaults():
-    found = {name: accessor() for name, accessor in ACCESSORS.items()}
-    assert found.pop("TILECORE_CACHE_DIR").endswith("tilecore")
-    assert found.pop("TILECORE_DATA_DIR").endswith("tilecore")
-    assert found == {name: SETTINGS[name].default for name in found}
+    settings_by_name = {name: accessor() for name, accessor in ACCESSORS.items()}
+    assert settings_by_name.pop("TILECORE_CACHE_DIR").endswith("tilecore")
+    assert settings_by_name.pop("TILECORE_DATA_DIR").endswith("tilecore")
+    assert settings_by_name == {name: SETTINGS[name].default for name in settings_by_name}
     assert settings.debug() == 0
     assert settings.target() == "auto"
     assert settings.num_threads() is None

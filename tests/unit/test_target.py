@@ -33,9 +33,9 @@ def test_text_and_back(kind, attributes):
 
 @given(ATTRIBUTES)
 def test_a_text_a_number_and_a_flag_are_three_targets(attributes):
-    made = [Target("acme", {**attributes, "x": value}) for value in ("1", 1, True, "true")]
-    assert len(set(made)) == len({str(target) for target in made}) == 4
-    assert all((a == b) == (a is b) for a in made for b in made)
+    targets = [Target("acme", {**attributes, "x": value}) for value in ("1", 1, True, "true")]
+    assert len(set(targets)) == len({str(target) for target in targets}) == 4
+    assert all((a == b) == (a is b) for a in targets for b in targets)
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ def test_lists_and_combinations():
 @drawn(st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(), min_size=1, max_size=4), min_size=1))
 def test_combinations_are_all_and_distinct(space):
     signature = inspect.signature(lambda **kw: None)
-    found = expand(space, signature)
+    configs = expand(space, signature)
     count = 1
     for values in space.values():
         count *= len(set(values))
-    assert len(found) == count
-    assert all(config[name] in space[name] for config in found for name in space)
+    assert len(configs) == count
+    assert all(config[name] in space[name] for config in configs for name in space)
 
 
 def test_each_configuration_is_tried_once():

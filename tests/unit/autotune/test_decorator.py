@@ -285,8 +285,8 @@ def test_tensors_given_while_it_is_set_up_are_used():
         return adder(64, block)
 
     with set_autotune_inputs(np.full(64, 5, np.int32)):
-        made = tuner(add, ref_prog=reference)
-    made.run()
+        tuning = tuner(add, ref_prog=reference)
+    tuning.run()
     assert set(seen) == {320}
 
 

@@ -41,29 +41,29 @@ def file(tmp_path):
     ],
 )
 def test_the_first_entry_that_fits(file, target, arguments, block):
-    found = KnownConfigs.load(file).find(Target.parse(target), arguments)
-    assert found == (None if block is None else {"block": block})
+    config = KnownConfigs.load(file).find(Target.parse(target), arguments)
+    assert config == (None if block is None else {"block": block})
 
 
 def test_what_is_saved_is_read(tmp_path):
-    made = KnownConfigs([KnownConfig({"kind": "cpu"}, {"n": [1, 2]}, {"a": 1}), KnownConfig({}, {}, {"a": None})])
-    made.save(tmp_path / "x.json")
-    assert KnownConfigs.load(tmp_path / "x.json").entries == made.entries
+    configs = KnownConfigs([KnownConfig({"kind": "cpu"}, {"n": [1, 2]}, {"a": 1}), KnownConfig({}, {}, {"a": None})])
+    configs.save(tmp_path / "x.json")
+    assert KnownConfigs.load(tmp_path / "x.json").entries == configs.entries
 
 
 def test_a_found_configuration_is_the_callers_own(file):
-    known = KnownConfigs.load(file)
+    configs = KnownConfigs.load(file)
     target = Target.parse("gpu")
-    known.find(target, {"M": 1})["block"] = 0
-    assert known.find(target, {"M": 1}) == {"block": 64}
+    configs.find(target, {"M": 1})["block"] = 0
+    assert configs.find(target, {"M": 1}) == {"block": 64}
 
 
 def test_a_target_by_name_is_looked_up(file):
-    known = KnownConfigs.load(file)
-    assert known.find("cpu", {"causal": True}) == known.find({"kind": "cpu"}, {"causal": True}) == {"block": 1}
-    assert known.find("auto", {"nothing": 1}) is None
+    configs = KnownConfigs.load(file)
+    assert configs.find("cpu", {"causal": True}) == configs.find({"kind": "cpu"}, {"causal": True}) == {"block": 1}
+    assert configs.find("auto", {"nothing": 1}) is None
     with pytest.raises(TargetError, match="gpu"):
-        known.find("gpu", {"M": 1})
+        configs.find("gpu", {"M": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"target": {}, "where": []}]'])

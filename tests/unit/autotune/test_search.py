@@ -20,8 +20,8 @@ N = 64
 QUICK = {"warmup": 1, "rep": 3}
 
 
-def tune(add, configs, given=None, n=N, **profile):
-    return Tuning(add, configs, ProfileArgs(**{"timeout": 30, **QUICK, **profile}), (n,), {}, given).run()
+def tune(add, configs, inputs=None, n=N, **profile):
+    return Tuning(add, configs, ProfileArgs(**{"timeout": 30, **QUICK, **profile}), (n,), {}, inputs).run()
 
 
 def by_block(result):
@@ -141,15 +141,15 @@ def test_hanging_and_crashing_candidates_are_left_out(moody):
     result = tune(factory(moody), configs, ref_prog=plus_one, timeout=2)
     assert time.monotonic() - start < 40
     assert result.config == configs[2]
-    found = by_block(result)
-    assert (found[8].status, found[8].reason) == (
+    trials = by_block(result)
+    assert (trials[8].status, trials[8].reason) == (
         "timed out",
         "running: it took longer than 2 seconds and was stopped",
     )
-    assert (found[16].status, found[16].reason) == ("crashed", "running: the process that ran it died of SIGABRT")
-    assert found[64].status == "failed to compile"
-    assert "the moody compiler refuses" in found[64].reason
-    assert (found[128].status, found[128].reason) == ("failed to compile", "ValueError: block 128 is larger than 64")
+    assert (trials[16].status, trials[16].reason) == ("crashed", "running: the process that ran it died of SIGABRT")
+    assert trials[64].status == "failed to compile"
+    assert "the moody compiler refuses" in trials[64].reason
+    assert (trials[128].status, trials[128].reason) == ("failed to compile", "ValueError: block 128 is larger than 64")
 
 
 def test_a_compilation_that_does_not_end_is_not_waited_for(moody):
@@ -205,18 +205,18 @@ def test_kernels_that_write_in_place(moody):
     def reference(a, b):
         b[...] = a + 1
 
-    given = [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)]
-    result = tune(in_place, {"block": [8, 16]}, given, ref_prog=reference)
-    assert not given[1].any(), "the given tensors are left as they were"
+    inputs = [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)]
+    result = tune(in_place, {"block": [8, 16]}, inputs, ref_prog=reference)
+    assert not inputs[1].any(), "the given tensors are left as they were"
     assert tune(in_place, {"block": [8, 16]}).checked == "interpreter"
     assert result.config["block"] in (8, 16)
 
 
 def test_inputs_are_made_once_for_all_that_take_the_same(moody):
-    asked = []
+    parameter_names = []
 
     def supply(params):
-        asked.append([p.name for p in params])
+        parameter_names.append([p.name for p in params])
         return [np.full(N, 7, np.int32)]
 
     seen = []
@@ -226,7 +226,7 @@ def test_inputs_are_made_once_for_all_that_take_the_same(moody):
         return a + 1
 
     tune(factory(moody), {"block": [8, 16, 32]}, supply_prog=supply, ref_prog=reference)
-    assert asked == [["A"]]
+    assert parameter_names == [["A"]]
     assert all(np.all(a == 7) for a in seen)
     with pytest.raises(AutotuneError, match=r"supply_prog returned 2 tensors for add(.|\n)*1: A"):
         tune(factory(moody), {"block": [8]}, supply_prog=lambda params: [1, 2])

@@ -17,8 +17,8 @@ RESULT = Stored(1, 0.25, 1.5, "ref_prog")
 
 
 def file():
-    (found,) = Path(os.environ["TILECORE_CACHE_DIR"]).glob("v1/results/ab/*")
-    return found
+    (path,) = Path(os.environ["TILECORE_CACHE_DIR"]).glob("v1/results/ab/*")
+    return path
 
 
 def test_what_is_saved_is_loaded():

@@ -34,9 +34,9 @@ def round_trip(value, adapter):
 def test_values_of_every_type(name, adapter):
     kind = np.dtype(getattr(ml_dtypes, name, None) or name)
     values = np.arange(6).reshape(2, 3).astype(kind)
-    found = as_numpy(round_trip(values, adapter))
-    assert found.dtype == kind
-    assert np.array_equal(found.astype(np.float64), values.astype(np.float64))
+    received = as_numpy(round_trip(values, adapter))
+    assert received.dtype == kind
+    assert np.array_equal(received.astype(np.float64), values.astype(np.float64))
     assert np.array_equal(pack(values).array(), values)
 
 
@@ -44,19 +44,19 @@ def test_torch_tensors_on_both_ends():
     torch = pytest.importorskip("torch")
     for dtype in (torch.float16, torch.bfloat16, torch.float8_e5m2, torch.int64):
         values = torch.arange(4).to(dtype)
-        found = round_trip(values, ADAPTER)
-        assert found.dtype == dtype
-        assert torch.equal(found.double(), values.double())
+        received = round_trip(values, ADAPTER)
+        assert received.dtype == dtype
+        assert torch.equal(received.double(), values.double())
 
 
 @pytest.mark.parametrize("adapter", [ADAPTER, NumpyAdapter()])
 def test_strides(adapter):
     base = np.arange(40, dtype=np.float32).reshape(4, 10)
     for view in (base[:, :6], base.T, base[::2]):
-        found = round_trip(view, adapter)
-        stride = found.stride() if hasattr(found, "stride") else tuple(s // 4 for s in found.strides)
+        received = round_trip(view, adapter)
+        stride = received.stride() if hasattr(received, "stride") else tuple(s // 4 for s in received.strides)
         assert stride == tuple(s // 4 for s in view.strides)
-        assert np.array_equal(as_numpy(found), view)
+        assert np.array_equal(as_numpy(received), view)
         assert np.array_equal(pack(view).array(), view)
         assert pack(view).array().strides == view.strides
     for view in (base[::-1], np.broadcast_to(base[:1], (4, 10)), base[:0]):

@@ -30,8 +30,8 @@ def fill(count):
 
 
 def test_looking_at_a_cache_that_is_not_there_makes_nothing(root):
-    found = kernel_cache.stats()
-    assert (found.path, found.entries, found.bytes, found.problem, found.enabled) == (str(root), 0, 0, None, True)
+    stats = kernel_cache.stats()
+    assert (stats.path, stats.entries, stats.bytes, stats.problem, stats.enabled) == (str(root), 0, 0, None, True)
     assert kernel_cache.path() == str(root)
     assert kernel_cache.clear() == kernel_cache.CacheCleared(0, 0)
     assert kernel_cache.verify() == kernel_cache.CacheCheck(0, 0, 0, (), 0)
@@ -40,12 +40,12 @@ def test_looking_at_a_cache_that_is_not_there_makes_nothing(root):
 
 def test_stats_count_and_clear_removes(root):
     fill(4)
-    found = kernel_cache.stats()
-    assert (found.entries, found.links, found.results, found.quarantined) == (4, 4, 1, 0)
+    stats = kernel_cache.stats()
+    assert (stats.entries, stats.links, stats.results, stats.quarantined) == (4, 4, 1, 0)
     on_disk = sum(len(names) for _, _, names in os.walk(root))
     assert on_disk == 11  # and the definition, the result and the growth file
-    assert 4 * 5000 < found.bytes <= 4 * (8192 + 4096) + 2 * 4096
-    assert found.limit == 4 * 2**30
+    assert 4 * 5000 < stats.bytes <= 4 * (8192 + 4096) + 2 * 4096
+    assert stats.limit == 4 * 2**30
     assert kernel_cache.clear() == kernel_cache.CacheCleared(4, 1)
     assert sum(len(names) for _, _, names in os.walk(root)) == 0
     fill(1)
@@ -63,12 +63,12 @@ def test_verify_sets_the_damaged_aside_and_drops_dangling_links(root):
         stream.write(b"z")
     os.unlink(layout.entry(key_of(2)))
     with recorded() as texts:
-        found = kernel_cache.verify()
+        report = kernel_cache.verify()
     assert texts == []
-    assert (found.entries, found.links, found.results) == (4, 5, 1)
+    assert (report.entries, report.links, report.results) == (4, 5, 1)
     damaged = {layout.entry(key_of(0)), layout.link(key_of("source 1")), layout.note("results", key_of("search"))}
-    assert set(found.damaged) == damaged
-    assert found.dangling == 2  # of the damaged entry, and of the missing one
+    assert set(report.damaged) == damaged
+    assert report.dangling == 2  # of the damaged entry, and of the missing one
     assert kernel_cache.stats().quarantined == 3
     again = kernel_cache.verify()
     assert (again.damaged, again.dangling) == ((), 0)

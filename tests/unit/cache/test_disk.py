@@ -127,18 +127,18 @@ def test_the_cache_may_be_deleted_at_any_time(cache):
 
 
 def test_a_good_entry_under_another_key_is_not_taken(cache):
-    one, two = key_of(1), key_of(2)
-    cache.put(one, artifact_of(one))
+    first, second = key_of(1), key_of(2)
+    cache.put(first, artifact_of(first))
     layout = Layout(cache.path)
-    os.makedirs(os.path.dirname(layout.entry(two)), mode=0o700, exist_ok=True)
-    os.rename(layout.entry(one), layout.entry(two))
+    os.makedirs(os.path.dirname(layout.entry(second)), mode=0o700, exist_ok=True)
+    os.rename(layout.entry(first), layout.entry(second))
     with pytest.warns(CacheWarning, match="holds another key"):
-        assert cache.get(two) is None
-    cache.link(one, two)
-    os.makedirs(os.path.dirname(layout.link(two)), mode=0o700, exist_ok=True)
-    os.rename(layout.link(one), layout.link(two))
+        assert cache.get(second) is None
+    cache.link(first, second)
+    os.makedirs(os.path.dirname(layout.link(second)), mode=0o700, exist_ok=True)
+    os.rename(layout.link(first), layout.link(second))
     with pytest.warns(CacheWarning, match="note"):
-        assert cache.resolve(two) is None
+        assert cache.resolve(second) is None
 
 
 def test_a_bad_entry_is_set_aside_and_rebuilt(cache):

@@ -20,16 +20,16 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def check_every_key(path, keys, size=3000):
     """Every key is whole or missing, without a single warning; returns how many are there."""
     cache = DiskCache(path)
-    found = 0
+    hits = 0
     with recorded() as texts:
         for key in keys:
             artifact = cache.get(key)
             if artifact is not None:
                 assert artifact == artifact_of(key, size)
-                found += 1
+                hits += 1
             assert cache.resolve(key) in (None, key)
     assert texts == []
-    return found
+    return hits
 
 
 def test_writers_killed_at_any_moment_leave_whole_entries_or_none(tmp_path):
@@ -119,12 +119,12 @@ def test_eight_processes_at_once(tmp_path, shared):
         cache = DiskCache(path)
         for number in range(6):
             key = key_of(number if shared else f"{os.getpid()} {number}")
-            found = cache.get(key)
-            if found is None:
+            artifact = cache.get(key)
+            if artifact is None:
                 assert cache.put(key, artifact_of(key, 50_000))
                 assert cache.link(key, key)
-                found = cache.get(key)
-            assert found == artifact_of(key, 50_000)
+                artifact = cache.get(key)
+            assert artifact == artifact_of(key, 50_000)
             assert cache.resolve(key) == key or shared
 
     children = [spawn(work) for _ in range(8)]
@@ -158,9 +158,9 @@ def test_eviction_and_clearing_under_readers(tmp_path):
         while time.monotonic() < deadline:
             key = mine.choice(keys)
             assert cache.resolve(key) in (None, key)
-            found = cache.get(key)
-            assert found is None or found == artifact_of(key, 20_000)
-            hits += found is not None
+            artifact = cache.get(key)
+            assert artifact is None or artifact == artifact_of(key, 20_000)
+            hits += artifact is not None
         assert hits > 0
 
     children = [spawn(churn), spawn(churn), spawn(read), spawn(read)]

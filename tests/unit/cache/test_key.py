@@ -110,8 +110,8 @@ def test_unlike_values_encode_unlike(a, b):
 @given(st.lists(values, max_size=4), st.lists(values, max_size=4))
 @settings(max_examples=200, deadline=None)
 def test_where_one_part_ends_and_the_next_begins_is_seen(a, b):
-    joined = b"".join(map(encode, a)) == b"".join(map(encode, b))
-    assert joined == same(a, b)
+    same_bytes = b"".join(map(encode, a)) == b"".join(map(encode, b))
+    assert same_bytes == same(a, b)
 
 
 class Colour(enum.Enum):

@@ -58,16 +58,16 @@ def run_together(count, work):
 
 def test_many_threads_make_one_value_once():
     cache = MemoryCache()
-    made = []
+    values = []
 
     def make():
         time.sleep(0.05)
-        made.append(object())
-        return made[-1]
+        values.append(object())
+        return values[-1]
 
     results = run_together(8, lambda: cache.get_or_make("k", make))
-    assert len(made) == 1
-    assert all(result is made[0] for result in results)
+    assert len(values) == 1
+    assert all(result is values[0] for result in results)
 
 
 def test_a_failure_goes_to_who_made_it_and_the_next_one_tries_again():

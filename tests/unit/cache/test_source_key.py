@@ -15,8 +15,8 @@ from tilecore.compilation_cache.source_key import source_key
 
 
 def key(function, *args, **kwargs):
-    found = source_key(function, args, kwargs)
-    return None if found is None else found.digest
+    source = source_key(function, args, kwargs)
+    return None if source is None else source.digest
 
 
 MATMUL = """

@@ -11,10 +11,10 @@ from tilecore.compilation_cache.source_key import source_key
 def key(function, *args):
     """The key; worked out from the text, and then from what the cache on disk remembers of it."""
     definitions._remembered.clear()
-    found = source_key(function, args)
+    source = source_key(function, args)
     definitions._remembered.clear()
-    assert source_key(function, args) == found
-    return None if found is None else found.digest
+    assert source_key(function, args) == source
+    return None if source is None else source.digest
 
 
 # -- what a factory reads beside its arguments: (text, statement run on the module `m` that changes the kernel)

@@ -12,12 +12,12 @@ from tilecore.compilation_cache import versions
 
 
 def test_the_versions_are_those_of_the_metadata():
-    found = versions_for_key("tile-acme", "1.2.3")
-    assert found["tile-acme"] == "1.2.3"
+    version_by_package = versions_for_key("tile-acme", "1.2.3")
+    assert version_by_package["tile-acme"] == "1.2.3"
     for name in ("apache-tvm", "apache-tvm-ffi"):
-        assert found[name] == importlib.metadata.version(name)
-    assert found["tilecore"]
-    assert versions_for_key("tilecore", "whatever") == {k: v for k, v in found.items() if k != "tile-acme"}
+        assert version_by_package[name] == importlib.metadata.version(name)
+    assert version_by_package["tilecore"]
+    assert versions_for_key("tilecore", "whatever") == {k: v for k, v in version_by_package.items() if k != "tile-acme"}
     assert versions.installed_version("surely-not-installed-anywhere") == "absent"
     assert versions.installed_version("pytest") == importlib.metadata.version("pytest")
 

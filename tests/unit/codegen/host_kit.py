@@ -75,18 +75,18 @@ def source(func: PrimFunc, dialect: Dialect = HOST) -> str:
 def compiled(text: str) -> ctypes.CDLL:
     """The emitted source as a loaded library; warnings are errors."""
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    made = Path(_room.name) / f"{name}.so"
-    if not made.exists():
-        path = made.with_suffix(".cpp")
+    library = Path(_room.name) / f"{name}.so"
+    if not library.exists():
+        path = library.with_suffix(".cpp")
         path.write_text(text)
         flags = "-O1 -std=c++17 -shared -fPIC -Wall -Werror -Wno-unknown-pragmas -Wno-unused-variable -ffp-contract=off"
         # a sum that overflows with its sign traps; GCC 12 without this takes (int)(0u - (unsigned)x) / 2 for x / -2
         flags += " -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error"
         flags += " -fno-strict-aliasing -Wno-tautological-compare -Wno-div-by-zero -Wno-bool-operation"
-        command = [str(COMPILER), *flags.split(), f"-I{HEADER.parent}", f"-I{PORTABLE}", str(path), "-o", str(made)]
+        command = [str(COMPILER), *flags.split(), f"-I{HEADER.parent}", f"-I{PORTABLE}", str(path), "-o", str(library)]
         ended = subprocess.run(command, capture_output=True, text=True)
         assert ended.returncode == 0, f"{ended.stderr}\n{text}"
-    return ctypes.CDLL(str(made))
+    return ctypes.CDLL(str(library))
 
 
 def run(func: PrimFunc, *arguments: Any, grid: Sequence[int] = (1,), threads: Sequence[int] = (1,)) -> str:

@@ -32,12 +32,12 @@ def values(dtype: str, seed: int = 0) -> np.ndarray:
         return rng.integers(0, 2, COUNT).astype(bool)
     if dtype in INTEGERS:
         low, high = np.iinfo(kind).min, np.iinfo(kind).max
-        made = rng.integers(low, high, COUNT, dtype=kind, endpoint=True)
-        made[:6] = [low, high, 0, 1, kind.type(-1 if low else 2), low // 2]
-        return made
-    made = (rng.standard_normal(COUNT) * np.exp2(rng.integers(-12, 12, COUNT))).astype(np.float32).astype(kind)
-    made[:6] = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], np.float32).astype(kind)
-    return made
+        array = rng.integers(low, high, COUNT, dtype=kind, endpoint=True)
+        array[:6] = [low, high, 0, 1, kind.type(-1 if low else 2), low // 2]
+        return array
+    array = (rng.standard_normal(COUNT) * np.exp2(rng.integers(-12, 12, COUNT))).astype(np.float32).astype(kind)
+    array[:6] = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], np.float32).astype(kind)
+    return array
 
 
 def same(a: np.ndarray, b: np.ndarray, text: str) -> None:
@@ -262,7 +262,7 @@ def test_extremes_of_zeros_and_nan(dtype):
 @pytest.mark.parametrize("target", [*INTEGERS, *FLOATS, "bool"])
 def test_casts(target):
     sources = [kind for kind in (*INTEGERS, *FLOATS, "bool") if kind != target]
-    check([lambda *given, i=i: Cast(target, given[i]) for i in range(len(sources))], target, *sources)
+    check([lambda *operands, i=i: Cast(target, operands[i]) for i in range(len(sources))], target, *sources)
 
 
 @needs_compiler
@@ -387,8 +387,8 @@ def test_forms_of_c(make, dtype, text):
     """C has no operators for narrow floats, no templates and no constructors."""
     a, y = buffer("A", 64, dtype), buffer("Y", 64, dtype)
     dialect = replace(HOST, forms=C)
-    made = source(kernel([a, y], store(y, make(load(a, [TX])), [TX]), threads=[64]), dialect)
-    assert made.split("Y[tx] = ")[1].split(";")[0] == text.format("A[tx]")
+    text_of_kernel = source(kernel([a, y], store(y, make(load(a, [TX])), [TX]), threads=[64]), dialect)
+    assert text_of_kernel.split("Y[tx] = ")[1].split(";")[0] == text.format("A[tx]")
 
 
 def test_what_has_no_form_is_refused():

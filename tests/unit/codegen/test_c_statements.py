@@ -151,13 +151,13 @@ def _dialect():
 def test_views():
     a, y = buffer("A", 4, "float32"), buffer("Y", 4, "uint32")
     bits = buffer("bits", 4, "uint32")
-    one, raw = buffer("one", 1, "float32", "local"), buffer("raw", 1, "uint32", "local")
+    value, raw = buffer("one", 1, "float32", "local"), buffer("raw", 1, "uint32", "local")
     body = seq(
         [
             DeclBuffer(bits, data=tirx.buffer_data(a)),
-            AllocBuffer(one),
-            DeclBuffer(raw, data=tirx.buffer_data(one)),
-            store(one, load(a, [TX]) * 2, [0]),
+            AllocBuffer(value),
+            DeclBuffer(raw, data=tirx.buffer_data(value)),
+            store(value, load(a, [TX]) * 2, [0]),
             store(y, load(bits, [TX]) + (load(raw, [0]) - load(bits, [TX])), [TX]),
         ]
     )
@@ -295,14 +295,14 @@ def test_several_kernels_and_a_prelude():
     y = buffer("Y", 4)
     first = kernel([y], store(y, const(1.0, "float32"), [TX])).with_attr("tile.prelude", "#define TWO 2")
     second = kernel([y], Evaluate(tirx.call_extern("int32", "twice", load(y, [0]))), simt_min_blocks=2)
-    made = emit_module(IRModule({"one": first, "two": second}), _dialect())
-    assert made.text.startswith('#include "tc_host.h"\n\n#define TWO 2\n\nextern "C" void one(')
-    assert "twice(Y[0]);" in made.text
-    assert made.facts()["two"]["attributes"]["min_blocks"] == 2
+    emitted = emit_module(IRModule({"one": first, "two": second}), _dialect())
+    assert emitted.text.startswith('#include "tc_host.h"\n\n#define TWO 2\n\nextern "C" void one(')
+    assert "twice(Y[0]);" in emitted.text
+    assert emitted.facts()["two"]["attributes"]["min_blocks"] == 2
 
 
 @pytest.mark.parametrize(
-    ("wanted", "made"),
+    ("requested", "taken_names"),
     [
         (["x", "x", "x_1", "x"], ["x", "x_1", "x_1_1", "x_2"]),
         (["for", "int", "shared"], ["for_", "int_", "shared_"]),
@@ -312,9 +312,9 @@ def test_several_kernels_and_a_prelude():
         ),
     ],
 )
-def test_names(wanted, made):
+def test_names(requested, taken_names):
     names = Names(frozenset({"shared"}))
-    assert [names.take(w) for w in wanted] == made
+    assert [names.take(w) for w in requested] == taken_names
 
 
 def test_the_same_kernel_gives_the_same_text():

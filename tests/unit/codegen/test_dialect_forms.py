@@ -33,7 +33,7 @@ def memory_of_all_kinds():
     a, y = buffer("A", 64), buffer("Y", 64)
     tile, regs = buffer("tile", 64, scope="shared"), buffer("regs", 4, scope="local")
     bits, raw = buffer("bits", 64, "uint32"), buffer("raw", 64, "uint32", "shared")
-    own = buffer("own", 4, "uint32", "local")
+    typed = buffer("own", 4, "uint32", "local")
     at = Ramp(TX * 4, 1, 4)
     body = seq(
         [
@@ -41,10 +41,10 @@ def memory_of_all_kinds():
             AllocBuffer(regs),
             DeclBuffer(bits, data=tirx.buffer_data(a)),
             DeclBuffer(raw, data=tirx.buffer_data(tile)),
-            DeclBuffer(own, data=tirx.buffer_data(regs)),
+            DeclBuffer(typed, data=tirx.buffer_data(regs)),
             BufferStore(tile, BufferLoad(a, [at]), [at]),
             BufferStore(regs, BufferLoad(tile, [at]), [Ramp(0, 1, 4)]),
-            store(raw, load(bits, [TX]) + load(own, [0]), [TX]),
+            store(raw, load(bits, [TX]) + load(typed, [0]), [TX]),
             BufferStore(y, BufferLoad(regs, [Ramp(0, 1, 4)]), [at]),
         ]
     )

@@ -21,15 +21,15 @@ def emitted(*names: str, symbol: str = "k"):
     """A kernel whose parameter, scalar, shared and local buffers, variable and loop have these names."""
     tensor, scalar, shared, local, bound, loop = (names * 6)[:6]
     x, n = buffer(tensor, 64), Var(scalar, "int32")
-    tile, own = buffer(shared, 64, scope="shared"), buffer(local, 4, scope="local")
+    tile, registers = buffer(shared, 64, scope="shared"), buffer(local, 4, scope="local")
     value, i = Var(bound, "float32"), Var(loop, "int32")
     call = Evaluate(Call("tirx.call_extern", [StringImm("helper"), n], ret_ty="void"))
     body = seq(
         [
             AllocBuffer(tile),
-            AllocBuffer(own),
-            For(i, 0, 4, ForKind.SERIAL, store(own, load(x, [i]), [i])),
-            Bind(value, load(own, [0])),
+            AllocBuffer(registers),
+            For(i, 0, 4, ForKind.SERIAL, store(registers, load(x, [i]), [i])),
+            Bind(value, load(registers, [0])),
             store(tile, value, [TX]),
             store(x, load(tile, [TX + n]), [TX]),
             call,

@@ -30,10 +30,10 @@ class Grammar:
     def next(self) -> str:
         return self.tokens[self.at]
 
-    def take(self, *wanted: str) -> str:
+    def take(self, *expected: str) -> str:
         token = self.next
-        assert not wanted or token in wanted, (
-            f"{token!r} instead of {wanted}: {' '.join(self.tokens[self.at - 9 :][:18])}"
+        assert not expected or token in expected, (
+            f"{token!r} instead of {expected}: {' '.join(self.tokens[self.at - 9 :][:18])}"
         )
         self.at += 1
         return token

@@ -65,8 +65,8 @@ def test_int4_weights_are_unpacked_low_bits_first():
 
 def test_inputs_are_the_same_every_time():
     case = QUICK["int4_matmul"]
-    for one, other in zip(case.make_inputs(), case.make_inputs(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for first, second in zip(case.make_inputs(), case.make_inputs(), strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
 def test_both_lists_name_the_same_kernels():

@@ -19,7 +19,7 @@ def shape(kernel, number):
 
 def test_strings_under_the_future_import(load_module):
     """Names of the module, of the enclosing functions, and names that only annotations use."""
-    made = load_module(
+    kernels = load_module(
         """
         from __future__ import annotations
         import tilecore.language as T
@@ -73,15 +73,15 @@ def test_strings_under_the_future_import(load_module):
                 return made
         """
     )
-    assert shape(made.plain, 0) == "32, 2"
-    assert [str(p.ty.dtype) for p in made.plain.ir.params[1:]] == ["int32", "int32"]
-    kernel = made.factory(4, 5, 6)
+    assert shape(kernels.plain, 0) == "32, 2"
+    assert [str(p.ty.dtype) for p in kernels.plain.ir.params[1:]] == ["int32", "int32"]
+    kernel = kernels.factory(4, 5, 6)
     assert shape(kernel, 0) == "4, 6"
     assert str(kernel.ir.params[0].dtype) == "bfloat16"
     assert shape(kernel, 1) == "rows, 5, 8"
-    assert shape(made.Maker(3).kernel(7), 0) == "21"
+    assert shape(kernels.Maker(3).kernel(7), 0) == "21"
     with pytest.raises(LanguageError, match="name 'M' is not defined") as caught:
-        made.late(5)()  # nothing but the annotation's text knows M, and `late` has returned
+        kernels.late(5)()  # nothing but the annotation's text knows M, and `late` has returned
     assert "from __future__ import annotations" in str(caught.value)
 
 
@@ -133,7 +133,7 @@ def test_parameters_that_say_nothing_or_something_else(load_module):
 
 def test_ways_to_write_types(load_module):
     pytest.importorskip("torch")
-    made = load_module(
+    kernels = load_module(
         """
         import torch, numpy
         import tilecore.language as T
@@ -153,10 +153,10 @@ def test_ways_to_write_types(load_module):
                 A[0, 0] = 1
         """
     )
-    kinds = [str(p.dtype) if p.name in "ABCDEFG" else str(p.ty.dtype) for p in made.kernel.ir.params]
+    kinds = [str(p.dtype) if p.name in "ABCDEFG" else str(p.ty.dtype) for p in kernels.kernel.ir.params]
     assert kinds[:7] == ["float16", "bfloat16", "int64", "uint8", "float32", "float32", "float32"]
     assert kinds[7:] == ["float32", "int32", "float32", "bool", "int64"]
-    assert [int(s) for s in made.kernel.ir.params[4].strides] == [1, 4]
+    assert [int(s) for s in kernels.kernel.ir.params[4].strides] == [1, 4]
 
 
 def test_what_can_be_decorated(load_module):
@@ -196,7 +196,7 @@ def test_source_made_by_exec_needs_its_text():
 
 
 def test_a_prim_func_is_not_called_directly(load_module):
-    made = load_module(
+    kernels = load_module(
         """
         import tilecore.language as T
 
@@ -207,15 +207,15 @@ def test_a_prim_func_is_not_called_directly(load_module):
         """
     )
     with pytest.raises(LanguageError, match="cannot be called directly") as caught:
-        made.kernel([1])
+        kernels.kernel([1])
     assert "tilecore.compile(kernel)" in str(caught.value)
-    assert "T.Kernel" in made.kernel.script() or "blockIdx" in made.kernel.script()
-    assert repr(made.kernel) == "<T.prim_func kernel>"
+    assert "T.Kernel" in kernels.kernel.script() or "blockIdx" in kernels.kernel.script()
+    assert repr(kernels.kernel) == "<T.prim_func kernel>"
 
 
 def test_a_function_of_a_module_is_built_when_first_needed(load_module):
     """So that importing a module of kernels costs nothing, and its globals may follow it."""
-    made = load_module(
+    kernels = load_module(
         """
         import tilecore.language as T
         built = []
@@ -232,10 +232,10 @@ def test_a_function_of_a_module_is_built_when_first_needed(load_module):
         LATER = 5
         """
     )
-    assert made.built == []
-    _ = made.kernel.ir
-    _ = made.kernel.ir
-    assert made.built == [1]
+    assert kernels.built == []
+    _ = kernels.kernel.ir
+    _ = kernels.kernel.ir
+    assert kernels.built == [1]
 
 
 FOR_TYPE_CHECKERS = """
@@ -278,9 +278,9 @@ def fill(sizes: Sizes = (3,)) -> elsewhere.Kernel:
 @pytest.mark.parametrize("texts", [True, False] if sys.version_info >= (3, 14) else [True])
 def test_annotations_of_other_functions_are_not_evaluated(load_module, texts):
     """They may name what type checkers alone import; Python 3.14 runs such functions."""
-    made = load_module(
+    kernels = load_module(
         FOR_TYPE_CHECKERS if texts else FOR_TYPE_CHECKERS.replace("from __future__ import annotations", "")
     )
     array = numpy.zeros(3, "int32")
-    made.fill()(array)
+    kernels.fill()(array)
     assert list(array) == [7, 2, 0]

@@ -11,7 +11,7 @@ import tilecore.language as T
 from tilecore.frontend.liveness import carried_names
 
 
-def carried(source):
+def carried_variables(source):
     """{first line of a loop or if: names}, empty ones left out."""
     definition = ast.parse(textwrap.dedent(source)).body[0]
     return {node.lineno: set(names) for node, (names, _) in carried_names(definition).items() if names}
@@ -221,7 +221,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_carried_names(name):
     source, want = CASES[name]
-    assert carried(source) == want
+    assert carried_variables(source) == want
 
 
 def test_no_alarm_where_names_are_used_again():

@@ -77,17 +77,17 @@ def bound_then_overwritten(X, Y):
 
 
 def kept_in_containers(X, Y):
-    kept = [X[0], X[1] + 1]
+    values = [X[0], X[1] + 1]
     pair = (X[2], X[3])
     table = {"a": X[4]}
     more = [X[k] * k for k in (0, 1, 2)]
     X[0] = X[1] = X[2] = X[3] = X[4] = 0
-    Y[0], Y[1], Y[2], Y[3], Y[4] = kept[0], kept[1], pair[0], pair[1], table["a"]
+    Y[0], Y[1], Y[2], Y[3], Y[4] = values[0], values[1], pair[0], pair[1], table["a"]
     Y[5] = more[1] + more[2]
-    kept.append(X[0])
-    first, *rest = kept
-    kept[0], kept[1] = kept[1], kept[0]
-    Y[6], Y[7] = first + rest[0], kept[0]
+    values.append(X[0])
+    first, *rest = values
+    values[0], values[1] = values[1], values[0]
+    Y[6], Y[7] = first + rest[0], values[0]
 
 
 def variables_in_containers(X, Y):
@@ -104,9 +104,9 @@ def variables_of_a_list(X, Y):
     for i in range(4):
         sums[0] += X[i]
         sums[1] = sums[0] * 2
-    kept = sums[0]
+    first_sum = sums[0]
     sums[0] = 7
-    Y[0], Y[1], Y[2] = sums[0], sums[1], kept
+    Y[0], Y[1], Y[2] = sums[0], sums[1], first_sum
 
 
 def loops_over_values(X, Y):
@@ -280,11 +280,11 @@ def conditions_once(X, Y):
     X[0] = 50
     if c:
         Y[0] = 1
-    kept = [X[1] > 0 and X[0] > 10, X[0] if X[1] > 0 else 0, 0 < X[1] < X[0]]
+    results = [X[1] > 0 and X[0] > 10, X[0] if X[1] > 0 else 0, 0 < X[1] < X[0]]
     X[0] = X[1] = -1
-    if kept[0]:
-        Y[1] = kept[1]
-    if kept[2]:
+    if results[0]:
+        Y[1] = results[1]
+    if results[2]:
         Y[2] = 5
 
 
@@ -303,9 +303,9 @@ def attributes(X, Y):
     o.v, o.w = X[0], var(3)
     X[0] = 40
     o.w += o.v
-    kept = o.w
+    width_before = o.w
     o.w = 8
-    Y[0], Y[1], Y[2] = o.v, o.w, kept
+    Y[0], Y[1], Y[2] = o.v, o.w, width_before
 
 
 def powers(X, Y):

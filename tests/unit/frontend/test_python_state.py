@@ -423,8 +423,8 @@ def buffer_of_a_loop(X, Y, bx):
     for _ in T.serial(2):
         inner = T.alloc_local((4,), "int32")
         inner[0] = 1
-        kept = [inner]
-    Y[bx] = kept[0][0]
+        buffers = [inner]
+    Y[bx] = buffers[0][0]
 
 
 def variable_made_in_an_if(X, Y, bx):
@@ -434,13 +434,13 @@ def variable_made_in_an_if(X, Y, bx):
 
 
 def buffer_of_a_generator(X, Y, bx):
-    def made():
+    def buffers():
         for _ in T.serial(1):
             inner = T.alloc_local((4,), "int32")
             inner[0] = 1
             yield inner
 
-    Y[bx] = list(made())[0][0]
+    Y[bx] = list(buffers())[0][0]
 
 
 ESCAPES = [value_out_of_a_loop, variable_of_a_loop, buffer_of_a_loop, variable_made_in_an_if, buffer_of_a_generator]
@@ -454,32 +454,32 @@ def test_what_a_block_makes_is_used_inside_of_it(statements):
 
 
 def test_an_index_of_another_kernel():
-    kept = []
+    indices = []
 
     with pytest.raises(LanguageError, match="the index bx is used outside"):
 
         @T.prim_func
         def kernel(X: T.Tensor((8,), "int32"), Y: T.Tensor((8,), "int32")):
             with T.Kernel(8, threads=32) as bx:
-                kept.append(bx)
+                indices.append(bx)
             with T.Kernel(8, threads=32) as by:
-                Y[by] = X[kept[0]]
+                Y[by] = X[indices[0]]
 
 
 def test_a_value_of_another_kernel():
-    kept = []
+    values = []
 
     @T.prim_func
     def first(X: T.Tensor((8,), "int32")):
         with T.Kernel(8, threads=32) as bx:
-            kept.append(X[bx])
+            values.append(X[bx])
 
     with pytest.raises(LanguageError, match="a value of one kernel is used in another"):
 
         @T.prim_func
         def second(Y: T.Tensor((8,), "int32")):
             with T.Kernel(8, threads=32) as bx:
-                Y[bx] = kept[0]
+                Y[bx] = values[0]
 
 
 def allocated_in_a_list(X, Y, bx):
@@ -621,8 +621,8 @@ def test_a_name_assigned_in_an_operand_that_runs_only_sometimes(statements):
 
 
 def read_only_where_it_is_used(X, Y, bx):
-    kept = [X[bx] if bx < 8 else 0, bx < 8 and X[bx] ** 2 > 0]
-    Y[bx] = kept[0] + (1 if kept[1] else 0)
+    values = [X[bx] if bx < 8 else 0, bx < 8 and X[bx] ** 2 > 0]
+    Y[bx] = values[0] + (1 if values[1] else 0)
 
 
 def test_an_operand_reads_memory_only_where_it_is_evaluated():
@@ -640,8 +640,8 @@ def test_many_values_are_held():
     """Thousands of reads of one list, each held."""
 
     def statements(X, Y, bx):
-        kept = [X[k % 8] for k in list(range(600))]
+        values = [X[k % 8] for k in list(range(600))]
         X[0] = 9
-        Y[bx] = kept[0] + kept[599]
+        Y[bx] = values[0] + values[599]
 
     _ = built(statements).ir

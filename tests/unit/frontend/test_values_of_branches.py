@@ -232,7 +232,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("statement", REFUSED, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("statement", REFUSED, ids=lambda statement: statement.__name__)
 def test_a_value_that_depends_on_the_kernel_is_refused(statement):
     with pytest.raises(LanguageError, match=r"is assigned inside .* that runs in the kernel") as caught:
         build(statement).ir  # noqa: B018

@@ -71,7 +71,7 @@ def meant(name, x):
 
 @pytest.mark.parametrize(
     "statement", [fill, fill_a_part, fill_global, copy_from_a_place, copy_to_a_place, add, in_a_loop],
-    ids=lambda one: one.__name__,
+    ids=lambda statement: statement.__name__,
 )  # fmt: skip
 def test_operands_are_evaluated_once(statement):
     @T.prim_func

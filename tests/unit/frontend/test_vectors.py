@@ -110,7 +110,7 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize("body", BODIES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
 def test_vectors_are_read_where_they_stand(body):
     macro = T.macro(body)
 
@@ -120,12 +120,12 @@ def test_vectors_are_read_where_they_stand(body):
             macro(X, Y, T.Ramp, T.view)
 
     start = (np.arange(N, dtype="int32") * 5 + 3) % N, np.arange(N, dtype="int32")[::-1] - 5
-    wanted = [a.copy() for a in start]
-    body(*wanted, lambda first, step, lanes: first + step * np.arange(lanes), np.reshape)
+    expected = [a.copy() for a in start]
+    body(*expected, lambda first, step, lanes: first + step * np.arange(lanes), np.reshape)
     for run in (tilecore.compile(kernel, target="cpu"), lambda *arrays: interpret(kernel.ir, *arrays)):
         arrays = [a.copy() for a in start]
         run(*arrays)
-        for got, want in zip(arrays, wanted, strict=True):
+        for got, want in zip(arrays, expected, strict=True):
             np.testing.assert_array_equal(got, want)
 
 
@@ -156,9 +156,9 @@ def test_slices_are_views_as_numpys_are():
             T.copy(s, X)
             T.copy(t, Y)
 
-    wanted = np.arange(N, dtype="int32"), np.arange(N, dtype="int32") + 100
-    arrays = [a.copy() for a in wanted]
-    swap_slices(*wanted)
+    expected = np.arange(N, dtype="int32"), np.arange(N, dtype="int32") + 100
+    arrays = [a.copy() for a in expected]
+    swap_slices(*expected)
     tilecore.compile(kernel, target="cpu")(*arrays)
-    for got, want in zip(arrays, wanted, strict=True):
+    for got, want in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(got, want)

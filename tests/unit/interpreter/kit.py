@@ -58,7 +58,7 @@ def map_elements(expression: Callable[..., Any], result: str, *arrays: np.ndarra
     names = ["bool" if n == "bool" else n for n in names]
     n = len(arrays[0])
     first, second, third = (name or "int32" for name in names[:3])
-    given = [*arrays, *[np.zeros(n, np.int32)] * (3 - len(arrays))]
+    operands = [*arrays, *[np.zeros(n, np.int32)] * (3 - len(arrays))]
 
     @T.prim_func
     def kernel(
@@ -69,7 +69,7 @@ def map_elements(expression: Callable[..., Any], result: str, *arrays: np.ndarra
                 Y[i] = expression(*(A[i], B[i], C[i])[: len(arrays)])
 
     y = np.zeros(n, element(result))
-    interpret(kernel, *given, y, **options)
+    interpret(kernel, *operands, y, **options)
     return y
 
 

@@ -53,7 +53,7 @@ def test_other_element_types_are_refused(dtype):
 
 
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("array", "message"),
     [
         ([1.0] * 6, "A is not a tensor"),
         (None, "A is not a tensor"),
@@ -62,9 +62,9 @@ def test_other_element_types_are_refused(dtype):
         (np.zeros(12, np.float32)[::2], "A is not contiguous"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(given_, message):
+def test_arrays_that_do_not_fit_are_refused(array, message):
     with pytest.raises(ArgumentError, match=message):
-        interpret(doubling("float32"), given_)
+        interpret(doubling("float32"), array)
 
 
 def test_a_read_only_array_is_read_but_not_written():

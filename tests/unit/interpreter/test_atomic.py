@@ -264,7 +264,7 @@ def test_another_store_to_a_reducer_is_a_race():
 # -- statements on one element, as the IR has them ---------------------------------------------------------------
 
 
-def one(buf, index):
+def single(buf, index):
     return BufferRegion(buf, [Range.from_min_extent(index, 1)])
 
 
@@ -272,8 +272,8 @@ def one(buf, index):
 @pytest.mark.parametrize("operand", ["value", "region"])
 def test_an_element_as_a_region(kind, operand):
     c, v, i = buffer("C", (4,), "int32"), buffer("V", (6,), "int8"), Var("i", "int32")
-    value = one(v, i) if operand == "region" else BufferLoad(v, [i])
-    atomic = tile_statement("atomic", [one(c, i), value, kind, "relaxed"])
+    value = single(v, i) if operand == "region" else BufferLoad(v, [i])
+    atomic = tile_statement("atomic", [single(c, i), value, kind, "relaxed"])
     x, out = sample("int8", 6), np.int32([10, 20, 30, 40])
     want = x[:4].astype(np.int32) + (out if kind == "add" else 0)
     interpret(function([c, v], launch(For(i, 0, 6, ForKind.PARALLEL, atomic), 1)), out, x)

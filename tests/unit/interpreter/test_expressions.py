@@ -28,8 +28,8 @@ def wrapped(value: int, dtype: str) -> int:
 def pairs(dtype: str):
     info = LIMITS[dtype]
     edge = st.sampled_from([int(info.min), int(info.max), 0, 1, 2, 7] + ([-1, -2] if info.min < 0 else []))
-    one = edge | st.integers(int(info.min), int(info.max))
-    return st.lists(st.tuples(one, one), min_size=1, max_size=6)
+    number = edge | st.integers(int(info.min), int(info.max))
+    return st.lists(st.tuples(number, number), min_size=1, max_size=6)
 
 
 def trunc_div(a: int, b: int) -> int:

@@ -20,7 +20,7 @@ from .kit import block, buffer, function, launch, sample
     scope=st.sampled_from(["shared.dyn", "local.fragment", "local"]),
 )
 def test_only_unwritten_elements_that_are_read_are_reported(written, read, scope):
-    flags, wanted = (np.int32([k in chosen for k in range(10)]) for chosen in (written, read))
+    written_flags, read_flags = (np.int32([k in chosen for k in range(10)]) for chosen in (written, read))
 
     @T.prim_func
     def kernel(W: T.Tensor((10,), "int32"), R: T.Tensor((10,), "int32"), Y: T.Tensor((10,), "int32")):
@@ -37,11 +37,11 @@ def test_only_unwritten_elements_that_are_read_are_reported(written, read, scope
     missing = sorted(read - written)
     if missing:
         with pytest.raises(UninitialisedReadError, match=rf"s\[{missing[0]}\] is read .*\(i_1 = {missing[0]}"):
-            interpret(kernel, flags, wanted, y)
+            interpret(kernel, written_flags, read_flags, y)
     else:
-        interpret(kernel, flags, wanted, y)
+        interpret(kernel, written_flags, read_flags, y)
         assert y.tolist() == [k if k in read else 0 for k in range(10)]
-    interpret(kernel, flags, wanted, y, check=False)
+    interpret(kernel, written_flags, read_flags, y, check=False)
 
 
 def test_memory_is_fresh_each_time_it_is_reached():

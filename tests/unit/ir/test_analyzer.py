@@ -10,8 +10,8 @@ from tilecore.ir.nodes import Range, Var, structural_equal
 
 
 def bound(expr):
-    found = Analyzer().const_int_bound(expr)
-    return int(found.min_value), int(found.max_value)
+    interval = Analyzer().const_int_bound(expr)
+    return int(interval.min_value), int(interval.max_value)
 
 
 def test_a_cast_that_may_wrap_keeps_no_range():
@@ -30,8 +30,8 @@ def test_sums_of_narrow_types_wrap():
 def test_a_cast_that_fits_keeps_its_range():
     index, analyzer = Var("i", "int32"), Analyzer()
     analyzer.bind(index, Range.from_min_extent(const(0, "int32"), const(100, "int32")))
-    found = analyzer.const_int_bound(cast(cast(index, "int8"), "int32"))
-    assert (int(found.min_value), int(found.max_value)) == (0, 99)
+    interval = analyzer.const_int_bound(cast(cast(index, "int8"), "int32"))
+    assert (int(interval.min_value), int(interval.max_value)) == (0, 99)
 
 
 @pytest.mark.parametrize("divisor", [128, 300])
@@ -39,9 +39,9 @@ def test_what_comes_back_is_what_was_given(divisor):
     """Two values that read the same are the same, and no name of the analyzer's own is left."""
     byte, analyzer = Var("b", "uint8"), Analyzer()
     value = cast(cast(byte, "int8"), "int32")
-    kept = value % divisor
-    assert structural_equal(analyzer.simplify(kept), kept)
-    assert structural_equal(analyzer.simplify(kept + value - value), kept)
+    remainder = value % divisor
+    assert structural_equal(analyzer.simplify(remainder), remainder)
+    assert structural_equal(analyzer.simplify(remainder + value - value), remainder)
     with analyzer.constraint_scope(value >= 0):
         assert structural_equal(analyzer.simplify(value % 128), value)
         assert analyzer.can_prove(value * 2 >= 0)

@@ -19,7 +19,7 @@ def minus(value):
     return Mul(value, MINUS)
 
 
-def made(node):
+def contracted_node(node):
     return structural_map(node, ((Add, Sub), contract))
 
 
@@ -50,7 +50,7 @@ SEPARATE = [
 
 @pytest.mark.parametrize("node", FUSED, ids=str)
 def test_exactly_one_product(node):
-    result = made(node)
+    result = contracted_node(node)
     assert is_fma(result)
     for numbers in itertools.islice(itertools.product((2, -3, 5, 7), repeat=4), 0, 256, 7):
         values = dict(zip("xyzw", numbers, strict=True))
@@ -60,12 +60,12 @@ def test_exactly_one_product(node):
 
 @pytest.mark.parametrize("node", SEPARATE, ids=str)
 def test_none_or_two_products(node):
-    assert structural_equal(made(node), node, map_free_vars=False)
+    assert structural_equal(contracted_node(node), node, map_free_vars=False)
 
 
 def test_two_products_and_a_third():
     """What is left of two products is a sum and no product."""
-    result = made(Add(Add(Mul(X, Y), Mul(Z, W)), Mul(X, X)))
+    result = contracted_node(Add(Add(Mul(X, Y), Mul(Z, W)), Mul(X, X)))
     assert is_fma(result)
     assert isinstance(result.args[2], Add)
     assert not collect(result.args[2], Call)

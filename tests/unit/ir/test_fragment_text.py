@@ -31,10 +31,12 @@ LAYOUTS = {
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_formulas(name):
     layout = LAYOUTS[name]
-    found = facts(layout)
+    formulas = facts(layout)
     for indices in itertools.product(*map(range, layout.shape)):
         names = dict(zip(AXES, indices, strict=False))
-        thread, register = (eval(str(found[what]).replace("/", "//"), dict(names)) for what in ("thread", "register"))
+        thread, register = (
+            eval(str(formulas[part]).replace("/", "//"), dict(names)) for part in ("thread", "register")
+        )
         assert (thread, register) == (layout.thread(indices), layout.register(indices))
 
 

@@ -22,13 +22,13 @@ ACCUMULATOR = FragmentLayout(
 
 def elements(layout):
     """{element: {(thread, register)}} by enumeration of all threads and registers."""
-    found = {}
+    homes_by_place = {}
     for thread in range(layout.threads):
         for register in range(layout.registers):
             place = tuple(layout.indices(thread, register))
             if all(i < n for i, n in zip(place, layout.shape, strict=False)):
-                found.setdefault(place, set()).add((thread, register))
-    return found
+                homes_by_place.setdefault(place, set()).add((thread, register))
+    return homes_by_place
 
 
 @st.composite
@@ -67,10 +67,10 @@ def test_the_accumulator_of_a_matrix_instruction():
 @settings(max_examples=200, deadline=None)
 @given(layouts())
 def test_every_element_is_somewhere_and_its_place_is_found(layout):
-    found = elements(layout)
-    assert len(found) == prod(layout.shape)
+    homes_by_place = elements(layout)
+    assert len(homes_by_place) == prod(layout.shape)
     copies = prod(f.extent for f in layout.free)
-    for place, homes in found.items():
+    for place, homes in homes_by_place.items():
         thread, register = layout.thread(place), layout.register(place)
         assert (thread, register) in homes
         assert {r for _, r in homes} == {register}  # copies are in the same register
@@ -129,10 +129,10 @@ def test_spread_deals_everything_out(shape, threads, vector):
     if shape[-1] % vector:
         vector = 1
     layout = spread(shape, threads, vector)
-    found = elements(layout)
-    assert len(found) == prod(shape)
+    homes_by_place = elements(layout)
+    assert len(homes_by_place) == prod(shape)
     if vector > 1:  # neighbours in one thread, in registers in order
-        for place in list(found)[:: max(1, len(found) // 50)]:
+        for place in list(homes_by_place)[:: max(1, len(homes_by_place) // 50)]:
             first = (*place[:-1], place[-1] // vector * vector)
             assert layout.thread(place) == layout.thread(first)
             assert layout.register(place) - layout.register(first) == place[-1] % vector

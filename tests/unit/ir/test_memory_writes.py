@@ -12,8 +12,8 @@ from tilecore.ir.nodes import IfThenElse, TensorLoad
 from tilecore.ir.visit import collect, stores
 
 
-def kernel(what):
-    """One branch under a condition on P[0], S[0] and own[0], with one statement, and writes of them outside of it."""
+def kernel(statement):
+    """One branch under a condition on P[0], S[0] and local[0], with one statement, and writes of them outside of it."""
 
     @T.prim_func
     def func(
@@ -24,35 +24,35 @@ def kernel(what):
     ):
         with T.Kernel(1, threads=64):
             S = T.alloc_shared((4,), "int32")
-            own = T.alloc_local((2,), "int32")
+            local = T.alloc_local((2,), "int32")
             P[0] = 3
             T.fill(S, 0)
-            own[0] = 1
+            local[0] = 1
             view = T.view(P, (2, 2))
-            if P[0] < 4 and S[0] < 4 and own[0] < 4 and Q[0] < 4:
-                if what == "nothing":
+            if P[0] < 4 and S[0] < 4 and local[0] < 4 and Q[0] < 4:
+                if statement == "nothing":
                     Y[0] = 1
-                elif what == "store":
+                elif statement == "store":
                     P[1] = 2
-                elif what == "view":
+                elif statement == "view":
                     view[1, 0] = 2
-                elif what == "tile operation":
+                elif statement == "tile operation":
                     T.fill(S, 1)
-                elif what == "atomic":
+                elif statement == "atomic":
                     T.atomic_add(P[0], 1)
-                elif what == "atomic with a value":
+                elif statement == "atomic with a value":
                     Y[1] = T.atomic_add(P[0], 1, return_prev=True)
-                elif what == "atomic read":
+                elif statement == "atomic read":
                     Y[1] = T.atomic_load(P[0], "relaxed")
-                elif what == "acquire":
+                elif statement == "acquire":
                     Y[1] = T.atomic_load(Y[0], "acquire")
-                elif what == "barrier":
+                elif statement == "barrier":
                     T.sync_threads()
-                elif what == "function":
-                    T.call_extern("handle", "f", T.access_ptr(own, "w"), T.access_ptr(P[0], "r"))
-                elif what == "function without addresses":
+                elif statement == "function":
+                    T.call_extern("handle", "f", T.access_ptr(local, "w"), T.access_ptr(P[0], "r"))
+                elif statement == "function without addresses":
                     Y[0] = T.call_extern("int32", "f", 1)
-                elif what == "in place":
+                elif statement == "in place":
                     R[0] = 1.0
 
     return func.ir
@@ -68,33 +68,33 @@ CHANGED = {
     "atomic read": "",
     "acquire": "P S",
     "barrier": "P S",
-    "function": "P S own",
+    "function": "P S local",
     "function without addresses": "P S",  # there may be a barrier in it
     "in place": "",  # R and P are both written, so that no call may give one tensor for them
 }
 
 
-@pytest.mark.parametrize("what", CHANGED)
-def test_what_a_statement_may_change(what):
-    func = kernel(what)
+@pytest.mark.parametrize("statement", CHANGED)
+def test_what_a_statement_may_change(statement):
+    func = kernel(statement)
     memory = Memory(func.body)
     (branch,) = collect(func.body, IfThenElse)
     buffers = {str(b.name): b for b in (load.source for load in collect(branch.condition, TensorLoad))}
     writes = writes_of(branch.then_case)
-    changed = [name for name in ("P", "Q", "S", "own") if memory.may_change(writes, buffers[name])]
-    assert " ".join(changed) == CHANGED[what]
-    kept = lasting(branch.condition, branch.then_case, memory)
-    assert all((f"{name}[" not in str(kept)) == (name in changed) for name in buffers)
+    changed = [name for name in ("P", "Q", "S", "local") if memory.may_change(writes, buffers[name])]
+    assert " ".join(changed) == CHANGED[statement]
+    facts = lasting(branch.condition, branch.then_case, memory)
+    assert all((f"{name}[" not in str(facts)) == (name in changed) for name in buffers)
 
 
 def test_what_a_branch_knows_ends_at_a_barrier():
-    for what, known in (("nothing", True), ("barrier", False)):
-        func = kernel(what)
+    for statement, provable in (("nothing", True), ("barrier", False)):
+        func = kernel(statement)
         (branch,) = collect(func.body, IfThenElse)
         load = next(x for x in collect(branch.condition, TensorLoad) if str(x.source.name) == "P")
         analyzer = Analyzer()
         with branch_scope(analyzer, branch, Memory(func.body)):
-            assert analyzer.can_prove(load < 64) == known
+            assert analyzer.can_prove(load < 64) == provable
 
 
 def test_one_tensor_for_two_parameters():

@@ -34,8 +34,8 @@ def offsets(layout, shape):
     ids=["same", "turned", "gaps", "choice"],
 )
 def test_layouts_of_memory(shape, function):
-    made = memory_layout(T.Layout(shape, function).to_ir(), "tile")
-    table = offsets(made, shape)
+    layout = memory_layout(T.Layout(shape, function).to_ir(), "tile")
+    table = offsets(layout, shape)
     assert len(np.unique(table)) == table.size
 
 
@@ -44,13 +44,13 @@ def test_layouts_of_memory(shape, function):
 )
 def test_swizzles_keep_pieces_of_16_bytes(make):
     tile = Tile((32, 128))
-    made = memory_layout(make(tile).to_ir(), "tile")
-    table = offsets(made, tile.shape)
+    layout = memory_layout(make(tile).to_ir(), "tile")
+    table = offsets(layout, tile.shape)
     for row, column in np.ndindex(*tile.shape):  # as the layout's function has it for Python's numbers
         assert table[row, column] == np.ravel_multi_index(make(tile).map_forward_index([row, column]), tile.shape)
-    assert made.shape == (32, 128)
-    assert run_of(made, tile.shape) == 8
-    assert sorted(offsets(made, tile.shape).flat) == list(range(32 * 128))
+    assert layout.shape == (32, 128)
+    assert run_of(layout, tile.shape) == 8
+    assert sorted(offsets(layout, tile.shape).flat) == list(range(32 * 128))
 
 
 def test_runs():
@@ -66,9 +66,9 @@ def test_runs():
 
 
 def test_slots_lie_behind_one_another():
-    made = slotted(padded((4, 6), 2), 3)
-    assert made.shape == (3, 4, 8)
-    table = offsets(made, (3, 4, 6))
+    layout = slotted(padded((4, 6), 2), 3)
+    assert layout.shape == (3, 4, 8)
+    table = offsets(layout, (3, 4, 6))
     assert table[2, 1, 3] == 2 * 32 + 8 + 3
     assert len(np.unique(table)) == table.size
 
@@ -109,17 +109,17 @@ FRAGMENTS = {
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragments_send_elements_to_the_threads_that_they_name(name):
     written = FRAGMENTS[name]
-    made = fragment_layout(written.to_ir(), 128)
-    assert made is not None
-    assert made.threads == 128
+    layout = fragment_layout(written.to_ir(), 128)
+    assert layout is not None
+    assert layout.threads == 128
     seen = set()
     for place in np.ndindex(*written.shape):
         thread = written._thread_and_place(*place, *([0] if written.replicate > 1 else []))[0]
-        register = made.register(list(place))
-        assert made.thread(list(place)) == thread
+        register = layout.register(list(place))
+        assert layout.thread(list(place)) == thread
         assert (thread, register) not in seen
         seen.add((thread, register))
-        assert register < made.registers
+        assert register < layout.registers
 
 
 @pytest.mark.parametrize(

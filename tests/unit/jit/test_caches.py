@@ -155,13 +155,13 @@ def test_what_does_not():
         key(compile_flags=[]),
     ]
     assert set(same) == {key()}
-    one, two = tilecore.PassConfigKey.TL_SIMPLIFY, tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
-    assert key(pass_configs={one: 1, two: 2}) == key(pass_configs={str(two): 2, str(one): 1})
+    simplify, fast_math = tilecore.PassConfigKey.TL_SIMPLIFY, tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
+    assert key(pass_configs={simplify: 1, fast_math: 2}) == key(pass_configs={str(fast_math): 2, str(simplify): 1})
 
 
 def test_arguments_that_a_function_can_tell_apart_have_keys_of_their_own():
-    one, other = {8, 16}, {16, 8}  # their order differs, as theirs in CPython does
-    assert (list(one) == list(other)) == (key_of(one) == key_of(other))
+    first, second = {8, 16}, {16, 8}  # their order differs, as theirs in CPython does
+    assert (list(first) == list(second)) == (key_of(first) == key_of(second))
     assert key_of({1, 2}) == key_of({1, 2})
     assert are_compared(key_of({1, 2}))
 
@@ -189,15 +189,15 @@ def test_places_in_the_source_do_not_count(tmp_path):
         "        for i in T.Parallel(8):\n"
         "            B[i] = A[i] + 1\n"
     )
-    found = set()
+    keys = set()
     for number, above in enumerate(("", "\n\n# more\n")):
         path = tmp_path / f"file{number}.py"
         path.write_text(above + text)
         names: dict = {"__name__": f"module{number}"}
         exec(compile(path.read_text(), str(path), "exec"), names)
         adder(50 + number).script()
-        found.add(key(names["add"]))
-    assert found == {key()}
+        keys.add(key(names["add"]))
+    assert keys == {key()}
 
 
 # -- trouble ------------------------------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def warned(work):
     """The result of ``work``, and what the cache warned of meanwhile."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = work()
+        result = work()
     assert all(w.category is CacheWarning for w in caught), [str(w.message) for w in caught]
-    return made, [str(w.message) for w in caught]
+    return result, [str(w.message) for w in caught]
 
 
 def test_a_cache_that_cannot_be_written_gives_one_warning(tmp_path, monkeypatch):
@@ -253,8 +253,8 @@ def test_the_cache_stays_within_its_size(tmp_path, monkeypatch):
     monkeypatch.setenv("TILECORE_CACHE_SIZE", "80K")
     for number in range(12):
         factory(number)
-    taken = sum((path.stat().st_size + 4095) // 4096 for path in (tmp_path / "cache").rglob("*") if path.is_file())
-    assert 5 <= taken <= 25
+    blocks = sum((path.stat().st_size + 4095) // 4096 for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert 5 <= blocks <= 25
     forget()
     assert factory(11).from_cache, "the last one is there"
     assert not factory(0).from_cache, "the first one went"

@@ -123,8 +123,8 @@ COLD = ["tvm", "torch"]  # TVM brings torch
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Its kernels are in the cache: compiled by par_compile and by calls."""
-    made = Site(tmp_path_factory.mktemp("fresh"))
-    made.run(
+    new_site = Site(tmp_path_factory.mktemp("fresh"))
+    new_site.run(
         "import numpy as np, kernels\n"
         "for factory in (kernels.by_global, kernels.by_helper, kernels.by_default):\n"
         "    factory.par_compile([{'n': 4}, (8,)])\n"
@@ -132,7 +132,7 @@ def site(tmp_path_factory):
         "kernels.eager.par_compile([{'A': a}])\n"
         "kernels.by_module(4), kernels.by_closure(4)\n"
     )
-    return made
+    return new_site
 
 
 def test_a_hit_needs_neither_tvm_nor_torch(site):

@@ -136,14 +136,14 @@ def test_out_idx_of_an_eager_kernel_is_refused():
 
 def test_keys_with_tensors_in_them_can_be_compared():
     @tilecore.jit(target="cpu")
-    def made(table):
+    def factory(table):
         return doubled.func(int(table[0]))
 
     table = torch.tensor([4, 4])
-    assert made.parse_cache_key(table) == made.parse_cache_key(table)
-    assert made.parse_cache_key(table) == made.parse_cache_key(table.clone())  # what is in it decides the kernel
-    assert made.parse_cache_key(table) != made.parse_cache_key(table + 1)
-    assert made(table) is made(table)
+    assert factory.parse_cache_key(table) == factory.parse_cache_key(table)
+    assert factory.parse_cache_key(table) == factory.parse_cache_key(table.clone())  # what is in it decides the kernel
+    assert factory.parse_cache_key(table) != factory.parse_cache_key(table + 1)
+    assert factory(table) is factory(table)
 
 
 @pytest.mark.parametrize(("name", "symbol"), [("scale_kernel", "scale_kernel"), ("scale", "scale_kernel")])

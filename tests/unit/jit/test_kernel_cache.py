@@ -13,18 +13,18 @@ from tilecore.errors import CacheError
 
 
 @T.prim_func
-def ones(A: T.Tensor((4,), "float32")):
+def filled(A: T.Tensor((4,), "float32")):
     with T.Kernel(1):
         T.fill(A, 1)
 
 
 def test_cached_is_compile_and_clearing_forgets_both(monkeypatch):
     cache = KernelCache()
-    kernel = cache.cached(ones, target="cpu")
-    assert tilecore.cache.cached(ones, target="cpu") is kernel is tilecore.compile(ones, target="cpu")
+    kernel = cache.cached(filled, target="cpu")
+    assert tilecore.cache.cached(filled, target="cpu") is kernel is tilecore.compile(filled, target="cpu")
     assert Path(tilecore.cache.path()) == cache.path
     assert cache.clear_cache().entries == 1
-    again = cache.cached(ones, target="cpu")
+    again = cache.cached(filled, target="cpu")
     assert again is not kernel
     assert not again.from_cache
     assert tilecore.cache.clear_cache().entries == 1
@@ -39,7 +39,7 @@ def test_the_engine_lowers():
     from tilecore.engine.param import CompiledArtifact, KernelParam
 
     assert lower is same is tilecore.lower is tilecore.engine.lower
-    lowered = lower(ones, target="cpu")
+    lowered = lower(filled, target="cpu")
     assert isinstance(lowered, CompiledArtifact)
     (param,) = lowered.params
     assert isinstance(param, KernelParam)

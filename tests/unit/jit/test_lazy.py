@@ -90,8 +90,8 @@ def test_arguments_that_cannot_be_hashed_are_told_apart_for_as_long_as_kernels_l
     for n in range(1, 6):
         assert sized(np.array([n, 0])).params[0].shape == (n,)
         gc.collect(0)
-    kept = np.array([7, 0])
-    assert sized(kept) is sized(kept)
+    array = np.array([7, 0])
+    assert sized(array) is sized(array)
 
 
 def test_lists_count_by_what_is_in_them_now():
@@ -116,9 +116,9 @@ def test_with_and_without_parentheses():
         return three.get_tir(n)
 
     for make in (tilecore.jit, tilecore.jit(), tilecore.lazy_jit):
-        made = make(factory)
-        assert (made.mode, made.__name__) == ("lazy", "factory")
-        assert repr(made).startswith("<tilecore.jit lazy ")
+        decorated = make(factory)
+        assert (decorated.mode, decorated.__name__) == ("lazy", "factory")
+        assert repr(decorated).startswith("<tilecore.jit lazy ")
 
 
 def test_on_a_kernel():
@@ -150,12 +150,12 @@ def test_the_methods_of_a_factory():
         three[(1,)]
 
 
-@pytest.mark.parametrize("made", [None, 3, doubled.function, "text"], ids=["None", "int", "function", "str"])
-def test_a_factory_that_returns_no_kernel_is_refused(made):
+@pytest.mark.parametrize("returned", [None, 3, doubled.function, "text"], ids=["None", "int", "function", "str"])
+def test_a_factory_that_returns_no_kernel_is_refused(returned):
     def factory(n):
-        return made
+        return returned
 
-    with pytest.raises(LanguageError, match=f"factory returned {type(made).__name__}") as caught:
+    with pytest.raises(LanguageError, match=f"factory returned {type(returned).__name__}") as caught:
         tilecore.jit(factory, target="cpu")(3)
     assert "T.prim_func" in caught.value.expected
 
@@ -183,10 +183,10 @@ def test_on_a_method():
 
             return kernel
 
-    one, two = Model(1), Model(2)
+    adds_1, adds_2 = Model(1), Model(2)
     a = np.zeros(4, np.int32)
-    assert [int(m.layer(4)(a)[0]) for m in (one, two, one)] == [1, 2, 1]
-    assert one.layer(n=4) is one.layer(4)
+    assert [int(m.layer(4)(a)[0]) for m in (adds_1, adds_2, adds_1)] == [1, 2, 1]
+    assert adds_1.layer(n=4) is adds_1.layer(4)
     assert Model.layer.mode == "lazy"
 
 
@@ -202,9 +202,9 @@ def test_kernels_and_factories_are_pickled_and_copied():
     a = np.arange(8, dtype=np.int32)
     assert (again(a, np.zeros((8, 2), np.float16), 1.0) == a + 1).all()
     holder = {"kernel": kernel, "factory": three}
-    for made in (copy.copy(holder), copy.deepcopy(holder)):
-        assert made["kernel"] is kernel
-        assert made["factory"] is three
+    for copied in (copy.copy(holder), copy.deepcopy(holder)):
+        assert copied["kernel"] is kernel
+        assert copied["factory"] is three
     assert pickle.loads(pickle.dumps(three)) is three
 
 
@@ -221,12 +221,12 @@ def test_outputs_are_returned_in_the_order_asked_for(out_idx, names):
     assert all(type(i) is int for i in kernel.out_idx)
     a = np.arange(8, dtype=np.int32)
     passed = {"A": a, "s": 0.5, "B": np.zeros(8, np.int32), "C": np.zeros((8, 2), np.float16)}
-    made = kernel(*(passed[p.name] for p in kernel.params if p.name not in names))
-    made = [made] if len(names) == 1 else made
-    wanted = {"B": a + 1, "C": np.full((8, 2), 0.5, np.float16)}
-    assert len(made) == len(names)
-    for array, name in zip(made, names, strict=True):
-        np.testing.assert_array_equal(array, wanted[name], strict=True)
+    outputs = kernel(*(passed[p.name] for p in kernel.params if p.name not in names))
+    outputs = [outputs] if len(names) == 1 else outputs
+    expected = {"B": a + 1, "C": np.full((8, 2), 0.5, np.float16)}
+    assert len(outputs) == len(names)
+    for array, name in zip(outputs, names, strict=True):
+        np.testing.assert_array_equal(array, expected[name], strict=True)
 
 
 def test_outputs_come_from_the_library_of_the_inputs():
@@ -234,7 +234,7 @@ def test_outputs_come_from_the_library_of_the_inputs():
     b, c = kernel(torch.arange(8, dtype=torch.int32), 0.5)
     assert (type(b), b.dtype, tuple(b.shape), b.device.type) == (torch.Tensor, torch.int32, (8,), "cpu")
     assert (type(c), c.dtype, tuple(c.shape)) == (torch.Tensor, torch.float16, (8, 2))
-    assert [type(made) for made in kernel(np.arange(8, dtype=np.int32), 0.5)] == [np.ndarray, np.ndarray]
+    assert [type(output) for output in kernel(np.arange(8, dtype=np.int32), 0.5)] == [np.ndarray, np.ndarray]
     mixed = tilecore.compile(FUNC, out_idx=1, target="cpu")
     assert type(mixed(np.arange(8, dtype=np.int32), torch.zeros(8, 2, dtype=torch.float16), 1.0)) is torch.Tensor
 
@@ -318,9 +318,9 @@ def test_pass_configs_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("asked", "fast", "simplify"), [({}, True, 3), ({FAST: False}, False, 3), ({"tl.Simplify": 0}, True, 0)]
+    ("pass_configs", "fast", "simplify"), [({}, True, 3), ({FAST: False}, False, 3), ({"tl.Simplify": 0}, True, 0)]
 )
-def test_pass_configs_of_a_kernel(asked, fast, simplify):
+def test_pass_configs_of_a_kernel(pass_configs, fast, simplify):
     """The caller's go before them."""
 
     @T.prim_func
@@ -334,7 +334,7 @@ def test_pass_configs_of_a_kernel(asked, fast, simplify):
     backend, target = manager.resolve("cpu")
     spec = dataclasses.replace(backend.toolchain, build=lambda r: seen.append(r.config) or backend.toolchain.build(r))
     changed = dataclasses.replace(backend, toolchain=spec)
-    options = CompileOptions(pass_configs=plain_pass_configs(asked))
+    options = CompileOptions(pass_configs=plain_pass_configs(pass_configs))
     func = ir_of(kernel)
     _, env = lower(func, changed, target, options)
     assert env.config == {"tl.enable_fast_math": fast, "tl.Simplify": simplify}

@@ -69,17 +69,17 @@ def test_kernels_come_in_order(monkeypatch, pool):
 
 
 def test_artifacts_from_workers_are_those_of_this_process(monkeypatch, pool):
-    here = par_compile([adder(50)], target="cpu")[0].artifact
+    local = par_compile([adder(50)], target="cpu")[0].artifact
     from tilecore.jit.compile import _kernels
 
     _kernels.clear()
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
-    there = par_compile([adder(50)], target="cpu", executor=pool)[0].artifact
-    assert (there.source, there.params, there.entries, there.versions) == (
-        here.source,
-        here.params,
-        here.entries,
-        here.versions,
+    of_worker = par_compile([adder(50)], target="cpu", executor=pool)[0].artifact
+    assert (of_worker.source, of_worker.params, of_worker.entries, of_worker.versions) == (
+        local.source,
+        local.params,
+        local.entries,
+        local.versions,
     )
 
 
@@ -219,13 +219,13 @@ def test_errors_of_workers_are_those_of_this_process(pool):
         with T.Kernel(1):
             A[0] = T.call_extern("int32", "no_such_function", 1)
 
-    with pytest.raises(TilecoreError) as here:
+    with pytest.raises(TilecoreError) as local:
         par_compile([unsupported], target="cpu")
-    with pytest.raises(TilecoreError) as there:
+    with pytest.raises(TilecoreError) as of_worker:
         par_compile([unsupported], target="cpu", executor=pool)
-    assert type(there.value) is type(here.value)
-    assert str(there.value) == str(here.value)
-    assert there.value.location == here.value.location
+    assert type(of_worker.value) is type(local.value)
+    assert str(of_worker.value) == str(local.value)
+    assert of_worker.value.location == local.value.location
 
 
 def test_executors():
@@ -266,15 +266,15 @@ def test_artifacts_of_another_version_are_not_taken(monkeypatch, pool):
 
 
 def test_the_number_of_kernels_decides_where_they_are_compiled(monkeypatch, pool):
-    asked = []
-    monkeypatch.setattr(build_many, "shared_pool", lambda size: asked.append(size) or pool)
+    pool_sizes = []
+    monkeypatch.setattr(build_many, "shared_pool", lambda size: pool_sizes.append(size) or pool)
     monkeypatch.setattr(build_many, "WORTH_PROCESSES", 3)
     par_compile([adder(a) for a in (71, 72)], target="cpu", num_workers=2)
-    assert asked == []
+    assert pool_sizes == []
     par_compile([adder(a) for a in (73, 74, 75)], target="cpu", num_workers=2)
-    assert asked == [2]
+    assert pool_sizes == [2]
     par_compile([adder(a) for a in (76, 77, 78)], target="cpu", num_workers=1)
-    assert asked == [2], "one worker is no gain"
+    assert pool_sizes == [2], "one worker is no gain"
 
 
 def test_ctrl_c_ends_everything(tmp_path, moody):

@@ -97,12 +97,12 @@ extern "C" void take(int* next, int* taken) {
             monkeypatch.delenv("TILECORE_SIMULATE_SEED")
         else:
             monkeypatch.setenv("TILECORE_SIMULATE_SEED", seed)
-        first, taken = np.zeros(1, np.int32), np.zeros(64, np.int32)
+        first, numbers = np.zeros(1, np.int32), np.zeros(64, np.int32)
         arguments = [
             Tensor(name, array.ctypes.data, "int32", array.shape, "rw", None, 1)
-            for name, array in (("next", first), ("taken", taken))
+            for name, array in (("next", first), ("taken", numbers))
         ]
         device.run(library, "take", (1,), (64,), arguments)
-        orders.append(taken.tolist())
+        orders.append(numbers.tolist())
     assert orders[0] == orders[2] != orders[1]
     assert orders[3] == orders[4]

@@ -215,9 +215,9 @@ def test_everything_that_is_read_counts():
 def test_nothing_is_described_again_while_nothing_changes(monkeypatch):
     around = Surroundings(reads)
     first = around.now()
-    known = around._state
+    snapshot = around._state
     assert around.now() == first
-    assert around._state is known
+    assert around._state is snapshot
     monkeypatch.setattr(HERE, "SCALE", 5)
     assert around.now() != first
     monkeypatch.undo()
@@ -318,9 +318,9 @@ def test_zeros_of_both_signs_are_two_arguments():
 
         return kernel
 
-    ones = np.ones(4, np.float32)
-    assert factory(4, 0.0)(ones)[0] == 1.0
-    assert factory(4, -0.0)(ones)[0] == -1.0
+    array = np.ones(4, np.float32)
+    assert factory(4, 0.0)(array)[0] == 1.0
+    assert factory(4, -0.0)(array)[0] == -1.0
     assert factory(4, float("nan")) is factory(4, float("nan"))
 
 

@@ -10,16 +10,16 @@ import tilecore.language as T
 
 def in_kernel(body: Callable[..., Any]) -> Any:
     """What ``body(X, i)`` returns while a kernel is built; X: float32[8, 8], i: the block's index."""
-    kept = []
+    results = []
 
     @T.prim_func
     def kernel(X: T.Tensor((8, 8), "float32"), P: T.Tensor((8,), "int32")):
         with T.Kernel(8) as i:
-            kept.append(body(X, i))
+            results.append(body(X, i))
             X[i, 0] = P[i]
 
     assert kernel.ir is not None
-    return kept[0]
+    return results[0]
 
 
 def kind(value: Any) -> str:

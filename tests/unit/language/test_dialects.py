@@ -122,31 +122,31 @@ def test_a_place_that_is_not_there_names_the_package():
 def test_a_name_that_raises_names_the_package_and_the_users_line(monkeypatch):
     """A wrong call of it is the user's own mistake; what it raises itself is the package's."""
 
-    def turn(times):
+    def rotate(times):
         return {}[times]
 
-    sys.modules["acme_language"].turn = turn
+    sys.modules["acme_language"].rotate = rotate
 
-    def turning(*arguments):
+    def rotating(*arguments):
         @T.prim_func
-        def turning(X: T.Tensor((8,), "float32")):
+        def rotating(X: T.Tensor((8,), "float32")):
             with T.Kernel(1, threads=32):
-                T.turn(*arguments)  # turned here
+                T.rotate(*arguments)  # rotated here
                 X[0] = 1.0
 
-        return turning.ir
+        return rotating.ir
 
     line = next(
-        n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# turned here")
+        n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# rotated here")
     )
-    with manager.register(Acme(name="turn", place="acme_language:turn"), package="tile-acme", version="1.5"):
-        with pytest.raises(PluginError, match=r"package tile-acme 1\.5\): T\.turn raised KeyError: 3") as caught:
-            turning(3)
+    with manager.register(Acme(name="rotate", place="acme_language:rotate"), package="tile-acme", version="1.5"):
+        with pytest.raises(PluginError, match=r"package tile-acme 1\.5\): T\.rotate raised KeyError: 3") as caught:
+            rotating(3)
         assert isinstance(caught.value.__cause__, KeyError)
         assert caught.value.location.line == line
         assert "pip install --upgrade tile-acme" in caught.value.hint
         with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
-            turning(3, 4)
+            rotating(3, 4)
 
 
 def test_two_targets_may_share_a_function_but_not_a_name():

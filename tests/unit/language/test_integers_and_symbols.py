@@ -48,8 +48,8 @@ def test_integer_helpers_import_no_compiler():
 
 
 def test_dynamic_sizes():
-    one, (m, n), (p, q) = T.dynamic("m"), T.dynamic("m, n"), T.symbolic("p q", "int64")
-    assert [str(v.name) for v in (one, m, n, p, q)] == ["m", "m", "n", "p", "q"]
+    single, (m, n), (p, q) = T.dynamic("m"), T.dynamic("m, n"), T.symbolic("p q", "int64")
+    assert [str(v.name) for v in (single, m, n, p, q)] == ["m", "m", "n", "p", "q"]
     assert str(q.ty.dtype) == "int64"
     assert str(T.Var("k", "int64").ty.dtype) == "int64"
     for bad in ("", "1", "a-b"):
@@ -107,7 +107,8 @@ def test_persistent_coordinates_cover_every_tile_once():
         for group in (1, 3, 8):
             seen = set()
             for tile in range(total):
-                made = _coordinates(IntImm("int32", tile), [IntImm("int32", s) for s in sizes], min(group, sizes[-1]))
-                seen.add(tuple(value(c) for c in made))
+                constants = [IntImm("int32", s) for s in sizes]
+                coordinates = _coordinates(IntImm("int32", tile), constants, min(group, sizes[-1]))
+                seen.add(tuple(value(c) for c in coordinates))
             assert len(seen) == total
             assert all(0 <= c < s for point in seen for c, s in zip(point, sizes, strict=True))

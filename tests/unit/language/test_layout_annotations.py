@@ -82,7 +82,7 @@ LAYOUTS = {
 
 
 def test_kernels_that_differ_in_a_layout_have_different_keys():
-    keys = {name: key(annotated(made)) for name, made in LAYOUTS.items()}
+    keys = {name: key(annotated(layout)) for name, layout in LAYOUTS.items()}
     assert len(set(keys.values())) == len(LAYOUTS), keys
 
 
@@ -222,6 +222,7 @@ def test_plain_annotations_reach_the_ir():
                 A[i] = 0
 
     (loop,) = collect(kernel.ir.body, For)
-    made = {key: value for key, value in loop.annotations.items() if key in plain}
-    assert sorted(made) == ["a", "b", "c", "d", "f", "g"]
-    assert (int(made["a"]), str(made["b"]), int(made["f"]), int(made["g"])) == (1, "x", 3, 1)
+    annotations = {key: value for key, value in loop.annotations.items() if key in plain}
+    assert sorted(annotations) == ["a", "b", "c", "d", "f", "g"]
+    assert [int(annotations[name]) for name in "afg"] == [1, 3, 1]
+    assert str(annotations["b"]) == "x"

@@ -40,8 +40,8 @@ def test_integers_are_checked_to_fit(target, value):
     low = -(2 ** (facts.bits - 1)) if facts.kind == "int" else 0
     high = 2 ** (facts.bits - (facts.kind == "int")) - 1
     if low <= value <= high:
-        made = convert(value, target)
-        assert int(made.value) % 2**facts.bits == value % 2**facts.bits
+        constant = convert(value, target)
+        assert int(constant.value) % 2**facts.bits == value % 2**facts.bits
     else:
         with pytest.raises(LanguageError, match="does not fit"):
             convert(value, target)
@@ -65,16 +65,16 @@ def test_numbers_are_checked_to_fit_floats(target):
 def test_constants_convert_as_casts_in_the_kernel_do(source, target, value):
     start = interpreted_cast(value_type("int64"), value_type(source), np.int64(value))
     want = interpreted_cast(value_type(source), value_type(target), start)
-    made = convert(IntImm(source, int(start)), target)
-    assert kind(made) == target
-    assert int(made.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+    constant = convert(IntImm(source, int(start)), target)
+    assert kind(constant) == target
+    assert int(constant.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
 
 
 @given(st.sampled_from(INTEGERS), st.floats(width=32))
 def test_float_constants_convert_as_casts_in_the_kernel_do(target, value):
     want = interpreted_cast(value_type("float32"), value_type(target), np.float32(value))
-    made = convert(FloatImm("float32", value), target)
-    assert int(made.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+    constant = convert(FloatImm("float32", value), target)
+    assert int(constant.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
 
 
 def test_floats_and_bools_convert():
@@ -193,8 +193,8 @@ def test_comparisons_outside_of_kernels_keep_tvms_meaning():
 
 
 def test_plain_helpers_may_compute_on_kernel_values():
-    made = in_kernel(lambda X, i: (abs(-2) * X[i, 0] + i) / 3.0)
-    assert kind(made) == "float32"
+    expression = in_kernel(lambda X, i: (abs(-2) * X[i, 0] + i) / 3.0)
+    assert kind(expression) == "float32"
 
 
 def test_buffers_tell_what_they_are():

@@ -56,8 +56,8 @@ def tile_ops(func: Any) -> list[str]:
 
 def loops(func: Any, kind: int | None = None) -> list[tuple[str, int | None]]:
     """(variable, extent) of every loop, outermost first; kind: of this kind only."""
-    found = [node for node in collect(func.body, For) if kind is None or node.kind == kind]
-    return [(str(node.loop_var.name), constant(node.extent)) for node in found]
+    nodes = [node for node in collect(func.body, For) if kind is None or node.kind == kind]
+    return [(str(node.loop_var.name), constant(node.extent)) for node in nodes]
 
 
 def parallel(func: Any) -> list[tuple[str, int | None]]:
@@ -72,5 +72,5 @@ def allocated(func: Any) -> dict[str, list[int | None]]:
 
 def accesses(func: Any, name: str) -> list[Any]:
     """Loads and stores of a buffer."""
-    found = [*collect(func.body, TensorLoad), *collect(func.body, BufferStore)]
-    return [a for a in found if str((a.source if isinstance(a, TensorLoad) else a.buffer).name) == name]
+    nodes = [*collect(func.body, TensorLoad), *collect(func.body, BufferStore)]
+    return [a for a in nodes if str((a.source if isinstance(a, TensorLoad) else a.buffer).name) == name]

@@ -18,14 +18,14 @@ NARROW = frozenset({"float32", "float16", "int32", "uint32", "int8", "uint8", "b
 @contextmanager
 def restricted(**changes: Any):
     """Registers it as target ``null``."""
-    said = {"dtypes": NARROW, "scopes": frozenset(), "tile_ops": frozenset(), "max_threads": 1024, "warp": 32}
+    facts = {"dtypes": NARROW, "scopes": frozenset(), "tile_ops": frozenset(), "max_threads": 1024, "warp": 32}
 
     @hookimpl
     def tilecore_target() -> TargetSpec:
         return TargetSpec(
             kind="null",
             doc="a device that lacks something",
-            capabilities=lambda target: Capabilities(**{**said, **changes}),
+            capabilities=lambda target: Capabilities(**{**facts, **changes}),
             detect=null_backend.detect,
             attributes={"variant": AttributeSpec("any number; its kernels have places of their own", default=0)},
         )

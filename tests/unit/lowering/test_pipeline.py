@@ -121,8 +121,8 @@ def test_families():
 
 
 def test_names_are_unique_and_say_where_the_pass_is():
-    found = [s.name for s in STEPS]
-    assert len(set(found)) == len(found)
+    names_of_steps = [s.name for s in STEPS]
+    assert len(set(names_of_steps)) == len(names_of_steps)
     assert [s.name for s in STEPS if isinstance(s, ExtensionPoint)] == [
         "before_tile_ops", "after_tile_ops", "before_vectorize", "before_outline",
     ]  # fmt: skip
@@ -150,8 +150,8 @@ def test_passes_run_in_order_and_are_timed(monkeypatch):
     def spy(name):
         return Pass(name, lambda func, env: seen.append(name) or func)
 
-    made, env = run(monkeypatch, [spy("one"), ExtensionPoint("gap"), spy("two")])
-    assert made.same_as(kernel.ir)
+    after, env = run(monkeypatch, [spy("one"), ExtensionPoint("gap"), spy("two")])
+    assert after.same_as(kernel.ir)
     assert seen == ["one", "two"]
     assert [row["name"] for row in env.report["passes"]] == ["contract_sums", *seen]
     assert all(row["ms"] >= 0 for row in env.report["passes"])
@@ -174,8 +174,8 @@ def test_a_failing_pass_is_named_and_errors_of_tilecore_pass(monkeypatch):
 
 def test_the_last_pass_may_make_a_module(monkeypatch):
     monkeypatch.setenv("TILECORE_CHECK", "1")
-    made, _ = run(monkeypatch, [Pass("split", lambda func, env: IRModule({"kernel": func}))])
-    assert isinstance(made, IRModule)
+    module, _ = run(monkeypatch, [Pass("split", lambda func, env: IRModule({"kernel": func}))])
+    assert isinstance(module, IRModule)
 
 
 def test_targets_without_threads_refuse_code_of_some_threads():

@@ -98,15 +98,15 @@ def test_drawing():
     space = "{http://www.w3.org/2000/svg}"
     cells = root.findall(f"{space}g")
     assert len(cells) == 16 * 8
-    found = {}
+    shown = {}
     for cell in cells:
         i, j, thread, register = map(int, re.findall(r"\d+", cell.find(f"{space}title").text))
         assert cell.find(f"{space}text").text == f"{thread}.{register}"
-        found[i, j] = (thread, register)
-        found.setdefault(("colour", thread), cell.find(f"{space}rect").get("fill"))
-        assert found["colour", thread] == cell.find(f"{space}rect").get("fill"), "a thread has one colour"
-    assert all(found[at] == (MMA.thread(at), MMA.register(at)) for at in np.ndindex(16, 8))
-    colours = {colour for key, colour in found.items() if key[0] == "colour"}
+        shown[i, j] = (thread, register)
+        shown.setdefault(("colour", thread), cell.find(f"{space}rect").get("fill"))
+        assert shown["colour", thread] == cell.find(f"{space}rect").get("fill"), "a thread has one colour"
+    assert all(shown[at] == (MMA.thread(at), MMA.register(at)) for at in np.ndindex(16, 8))
+    colours = {colour for key, colour in shown.items() if key[0] == "colour"}
     assert len(colours) == 32
 
 
@@ -120,9 +120,9 @@ def test_files(tmp_path):
 
 def test_a_console_gets_colours():
     console = pytest.importorskip("rich.console")
-    made = console.Console(record=True, width=200, file=open("/dev/null", "w"), color_system="truecolor")  # noqa: SIM115
-    made.print(fragment_picture("c", "float32", MMA))
-    text = made.export_text(styles=True)
+    terminal = console.Console(record=True, width=200, file=open("/dev/null", "w"), color_system="truecolor")  # noqa: SIM115
+    terminal.print(fragment_picture("c", "float32", MMA))
+    text = terminal.export_text(styles=True)
     assert "31.3" in text
     assert "\x1b[" in text
 

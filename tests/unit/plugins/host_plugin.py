@@ -27,7 +27,7 @@ class Plugin:
 
     @hookimpl
     def tilecore_target(self):
-        capable = lambda asked: replace(target.capabilities(asked), **self.facts)  # noqa: E731
+        capable = lambda requested: replace(target.capabilities(requested), **self.facts)  # noqa: E731
         return replace(target.SPEC, kind="acme", aliases={}, language=self.language, capabilities=capable)
 
     @hookimpl

@@ -52,8 +52,8 @@ def test_a_package_with_two_kinds_among_others(install):
     scripts, ours = "[console_scripts]\nacme = acme:main\n", "acme = acme.plugin\n# no: comment\nacme2=acme.b:x\n"
     install("tile-acme", f"{scripts}\n[tilecore.backends]\n{ours}")
     install("unrelated", "[pytest11]\nx = y\n")
-    found = claims(discover())
-    assert found == HOST | {
+    claimed = claims(discover())
+    assert claimed == HOST | {
         "acme": [("tile-acme", "1.0", "acme.plugin")],
         "acme2": [("tile-acme", "1.0", "acme.b:x")],
     }

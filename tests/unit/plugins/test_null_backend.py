@@ -36,7 +36,7 @@ def test_launch_does_nothing_and_succeeds(resolved):
 def test_toolchain_keeps_the_source(resolved):
     backend, target = resolved
     assert backend.toolchain.build(BuildRequest("k", "text", ("k",), target)) == (b"text", "text")
-    assert all(found.present for found in backend.toolchain.find())
+    assert all(tool.present for tool in backend.toolchain.find())
 
 
 def test_codegen_prints_the_module(resolved):

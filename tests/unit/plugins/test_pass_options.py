@@ -122,11 +122,11 @@ def test_the_kernel_sets_options_of_any_target():
         return kernel
 
     with installed((UNROLL,)):
-        own = annotated("acme.unroll")
+        kernel = annotated("acme.unroll")
         for target, count in (("null", 0), ("cpu", 1)):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                tilecore.lower(own, target=target)
+                tilecore.lower(kernel, target=target)
             assert len([w for w in caught if w.category is PassConfigWarning]) == count
         with pytest.raises(LanguageError, match=r"unknown pass configuration 'acme.no_such'"):
             annotated("acme.no_such")

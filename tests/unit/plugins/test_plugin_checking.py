@@ -52,7 +52,7 @@ def test_no_field_takes_anything(kind, field, value):
         ("kind", "two words"),
         ("kind", ""),
         ("doc", "  "),
-        ("detect", lambda one: None),
+        ("detect", lambda target: None),
         ("resolve", lambda: None),
         ("capabilities", lambda a, b: None),
         ("device", True),

@@ -141,15 +141,15 @@ def test_threads_load_once(manager):
             time.sleep(0.05)
             return super().tilecore_target()
 
-    plugin, found = Slow("acme"), []
+    plugin, resolved = Slow("acme"), []
     with manager.register(plugin, kind="acme"):
-        threads = [threading.Thread(target=lambda: found.append(manager.resolve("acme"))) for _ in range(8)]
+        threads = [threading.Thread(target=lambda: resolved.append(manager.resolve("acme"))) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len({id(backend) for backend, _ in found}) == 1
-    assert len(found) == 8
+    assert len({id(backend) for backend, _ in resolved}) == 1
+    assert len(resolved) == 8
     assert plugin.asked.count("target") == 1
 
 

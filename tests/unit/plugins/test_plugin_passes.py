@@ -183,7 +183,7 @@ LATE = {
     "fragments raised KeyError: 'bank'": {"fragments": broken},
     "relate raised KeyError: 'bank'": {"relate": broken},
     "fragments returned a wrong value": {"fragments": lambda call, env, threads: {"a": "shared"}},
-    "relate returned a wrong value": {"relate": lambda call, known: [*known]},
+    "relate returned a wrong value": {"relate": lambda call, layouts: [*layouts]},
 }
 
 

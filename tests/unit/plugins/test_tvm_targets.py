@@ -14,7 +14,7 @@ from tilecore.plugins import manager
 
 
 @T.prim_func
-def ones(A: T.Tensor((4,), "float32")):
+def filled(A: T.Tensor((4,), "float32")):
     with T.Kernel(1):
         T.fill(A, 1)
 
@@ -30,9 +30,9 @@ def test_the_host_by_tvms_names():
         assert manager.get(target) is native[0]
     assert manager.resolve(of(mcpu="core-avx2")) == manager.resolve("cpu -march=core-avx2")
     assert manager.resolve(of(mattr=["+fma", "+avx2"]))[1].get("features") == "avx2,fma"
-    kernel = tilecore.compile(ones, target=tvm.target.Target("llvm"), target_host=tvm.target.Target("llvm"))
-    assert kernel is tilecore.compile(ones, target="cpu", target_host="llvm -mcpu=core-avx2")
-    assert tilecore.jit(ones, target=of(mcpu="generic")).compile().target.get("march") == "generic"
+    kernel = tilecore.compile(filled, target=tvm.target.Target("llvm"), target_host=tvm.target.Target("llvm"))
+    assert kernel is tilecore.compile(filled, target="cpu", target_host="llvm -mcpu=core-avx2")
+    assert tilecore.jit(filled, target=of(mcpu="generic")).compile().target.get("march") == "generic"
 
 
 def test_what_it_cannot_mean_is_refused():
@@ -43,7 +43,7 @@ def test_what_it_cannot_mean_is_refused():
     with pytest.raises(TargetError, match="no attribute 'num-cores'"):
         manager.resolve(of(**{"num-cores": 3}))
     with pytest.raises(TargetError, match="is not the host"):
-        tilecore.compile(ones, target="cpu", target_host=tvm.target.Target("opencl"))
+        tilecore.compile(filled, target="cpu", target_host=tvm.target.Target("opencl"))
 
 
 @pytest.mark.parametrize("name", ["x86-64-v2", "haswell", "skylake-avx512", "sapphirerapids"])
@@ -53,10 +53,10 @@ def test_processors_by_name(name):
     assert target.get("features") == ",".join(sorted(PROCESSORS[name]))
     assert target.get("vector_bits") == {"x86-64-v2": 128, "haswell": 256}.get(name, 512)
     if set(PROCESSORS[name]) <= {*host_features()}:
-        tilecore.compile(ones, target=target)
+        tilecore.compile(filled, target=target)
     else:
         with pytest.raises(tilecore.errors.LaunchError, match="cannot run with execution_backend='native'"):
-            tilecore.compile(ones, target=target)
+            tilecore.compile(filled, target=target)
 
 
 def test_llvm_has_the_extensions_of_each_processor():

@@ -60,15 +60,16 @@ class FakeDevice:
 
 @pytest.fixture
 def device(monkeypatch):
-    made = FakeDevice()
-    monkeypatch.setattr(bench, "clock_for", lambda *a: made.clock)
-    return made
+    fake_device = FakeDevice()
+    monkeypatch.setattr(bench, "clock_for", lambda *a: fake_device.clock)
+    return fake_device
 
 
 def test_each_measurement_begins_with_empty_caches(device):
     assert do_bench(device.calls(2.0), _n_warmup=3, _n_repeat=4) == 2.0
-    one = ["flush", "start", "call", "stop"]
-    assert device.log == one + ["sync"] + one * 5 + ["sync"] + ["call"] * 3 + ["sync"] + one * 4 + ["sync"]
+    measurement = ["flush", "start", "call", "stop"]
+    measured = [*measurement * 5, "sync", *["call"] * 3, "sync", *measurement * 4, "sync"]
+    assert device.log == [*measurement, "sync", *measured]
     assert device.flushes == [None], "the device's default size"
 
 
@@ -213,23 +214,23 @@ def test_sizes_of_caches():
 
 
 def test_device_flush_overwrites_a_buffer_of_the_size():
-    made = []
+    buffers = []
 
     class Tensor:
         def __init__(self, shape):
             self.shape = shape
             self.zeroed = 0
-            made.append(self)
+            buffers.append(self)
 
         def zero_(self):
             self.zeroed += 1
 
     flush.device_flush(Tensor, 2)()
-    assert (made[0].shape, made[0].zeroed) == (((2 << 20) // 4,), 1)
+    assert (buffers[0].shape, buffers[0].zeroed) == (((2 << 20) // 4,), 1)
     flush.device_flush(Tensor)
-    assert made[1].shape == ((256 << 20) // 4,)
+    assert buffers[1].shape == ((256 << 20) // 4,)
     flush.device_flush(Tensor, 0)()
-    assert len(made) == 2
+    assert len(buffers) == 2
 
 
 # -- which clock -----------------------------------------------------------------------------------------------------
@@ -300,7 +301,7 @@ def test_kernels_are_found_in_what_is_timed(monkeypatch):
     monkeypatch.setattr(clocks, "Launcher", Kernel)
     kernel = Kernel()
     monkeypatch.setitem(globals(), "global_kernel", kernel)
-    found = [
+    timed_functions = [
         kernel,
         functools.partial(kernel, 1),
         functools.partial(print, kernel),
@@ -310,6 +311,6 @@ def test_kernels_are_found_in_what_is_timed(monkeypatch):
         lambda k=kernel: k(1),
         lambda: global_kernel(1),  # noqa: F821
     ]
-    for fn in found:
+    for fn in timed_functions:
         assert next(kernels_of(fn)) is kernel
     assert list(kernels_of(lambda: None)) == list(kernels_of(print)) == []

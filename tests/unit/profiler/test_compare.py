@@ -116,5 +116,5 @@ def test_results_as_lists():
 
 
 def test_relative_differences_are_of_what_is_not_zero():
-    found = compare(np.array([1.0, 3.0, np.inf]), np.array([0.0, 2.0, 1.0]), EXACT)
-    assert (found.worst_absolute, found.worst_relative, found.wrong) == (1.0, 0.5, 3)
+    comparison = compare(np.array([1.0, 3.0, np.inf]), np.array([0.0, 2.0, 1.0]), EXACT)
+    assert (comparison.worst_absolute, comparison.worst_relative, comparison.wrong) == (1.0, 0.5, 3)

@@ -26,9 +26,9 @@ def right(a, b, *c):
 
 
 def wrong(a, b, *c):
-    made = 2 * a + b
-    made[1, 3] += 7
-    return made
+    result = 2 * a + b
+    result[1, 3] += 7
+    return result
 
 
 def test_inputs_are_the_arguments_of_a_call(returning, in_place):
@@ -78,10 +78,10 @@ def test_programs_do_not_see_each_others_changes(in_place):
     """The reference overwrites its inputs; the kernel must still see the originals."""
 
     def destructive(a, b, c):
-        made = 2 * a + b
+        result = 2 * a + b
         a.zero_()
         b.zero_()
-        return made
+        return result
 
     inputs = [torch.ones(4, 8), torch.ones(4, 8), torch.zeros(4, 8)]
     in_place.get_profiler().assert_allclose(destructive, input_tensors=inputs)
@@ -135,10 +135,10 @@ def test_consistency(profiler):
     real = profiler.func
 
     def flaky(*inputs):
-        made = real(*inputs)
-        target = inputs[2] if made is None else made
+        output = real(*inputs)
+        target = inputs[2] if output is None else output
         target[0, 0] += next(runs) > 1
-        return made
+        return output
 
     with pytest.raises(AssertionError, match=r"C of run 3: 1 of 32"):
         profiler.with_default_adapter(flaky).assert_consistent(repeat=4)

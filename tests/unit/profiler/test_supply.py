@@ -38,14 +38,14 @@ def param(dtype, shape=(64, 32), **more):
 
 def values(dtype, kind, **more):
     """The values as floats, pairs of 4-bit numbers taken apart."""
-    made = as_numpy(supply(param(dtype, **more), ADAPTER, {}, kind))
+    array = as_numpy(supply(param(dtype, **more), ADAPTER, {}, kind))
     if DType(dtype).bits == 4:
-        raw = made.view(np.uint8).astype(np.int32)
+        raw = array.view(np.uint8).astype(np.int32)
         halves = np.stack([raw & 15, raw >> 4])
         if dtype == "float4_e2m1fn":
             return np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[halves & 7] * np.where(halves & 8, -1, 1)
         return np.where(halves > 7, halves - 16, halves) if dtype == "int4" else halves
-    return made.astype(np.float64)
+    return array.astype(np.float64)
 
 
 def test_the_kinds_are_numbered_as_everywhere():
@@ -56,14 +56,14 @@ def test_the_kinds_are_numbered_as_everywhere():
 
 @pytest.mark.parametrize("dtype", FACTS)
 def test_tensors_of_every_type_have_the_storage_that_kernels_take(library, dtype):
-    made = supply(param(dtype), ADAPTER, {}, TensorSupplyType.Auto)
-    assert type(made).__module__.partition(".")[0] == library
+    tensor = supply(param(dtype), ADAPTER, {}, TensorSupplyType.Auto)
+    assert type(tensor).__module__.partition(".")[0] == library
     if DType(dtype).bits < 8:
-        assert tuple(made.shape) == (64, 16)
-        assert str(made.dtype).removeprefix("torch.") == FACTS[dtype].torch
+        assert tuple(tensor.shape) == (64, 16)
+        assert str(tensor.dtype).removeprefix("torch.") == FACTS[dtype].torch
     else:
-        assert tuple(made.shape) == (64, 32)
-        assert str(made.dtype).removeprefix("torch.") in (FACTS[dtype].torch, FACTS[dtype].numpy)
+        assert tuple(tensor.shape) == (64, 32)
+        assert str(tensor.dtype).removeprefix("torch.") in (FACTS[dtype].torch, FACTS[dtype].numpy)
 
 
 @pytest.mark.parametrize("dtype", FACTS)
@@ -74,25 +74,25 @@ def test_zero_and_one(library, dtype):
 
 @pytest.mark.parametrize("dtype", FACTS)
 def test_integers_are_small_and_vary(library, dtype):
-    found = set(np.unique(values(dtype, TensorSupplyType.Integer)))
+    distinct = set(np.unique(values(dtype, TensorSupplyType.Integer)))
     kind = FACTS[dtype].kind
-    assert found == {"uint": {0, 1, 2}, "bool": {0, 1}}.get(kind, {-2, -1, 0, 1, 2})
+    assert distinct == {"uint": {0, 1, 2}, "bool": {0, 1}}.get(kind, {-2, -1, 0, 1, 2})
     if kind != "float":
         for other in (*RANDOM, TensorSupplyType.Auto):
-            assert set(np.unique(values(dtype, other))) == found
+            assert set(np.unique(values(dtype, other))) == distinct
 
 
 @pytest.mark.parametrize("dtype", [name for name, facts in FACTS.items() if facts.kind == "float"])
 def test_floats_have_the_distribution(library, dtype):
     for kind in (TensorSupplyType.Uniform, TensorSupplyType.Auto):
-        found = values(dtype, kind)
-        assert -1 <= found.min() < -0.8
-        assert 0.8 < found.max() <= 1
-        assert abs(found.mean()) < 0.1
+        sample = values(dtype, kind)
+        assert -1 <= sample.min() < -0.8
+        assert 0.8 < sample.max() <= 1
+        assert abs(sample.mean()) < 0.1
     for kind, mean in ((TensorSupplyType.Normal, -1), (TensorSupplyType.Randn, 0)):
-        found = values(dtype, kind)
-        assert abs(found.mean() - mean) < 0.15
-        assert abs(found.std() - 1) < 0.15
+        sample = values(dtype, kind)
+        assert abs(sample.mean() - mean) < 0.15
+        assert abs(sample.std() - 1) < 0.15
 
 
 def test_the_libraries_random_state_decides(library):
@@ -107,10 +107,10 @@ def test_the_libraries_random_state_decides(library):
 
 
 def test_strides_are_kept(library):
-    made = supply(param("float32", (4, 6), strides=(10, 1)), ADAPTER, {}, TensorSupplyType.One)
-    stride = made.stride() if library == "torch" else tuple(s // 4 for s in made.strides)
-    assert (tuple(made.shape), stride) == ((4, 6), (10, 1))
-    assert np.all(as_numpy(made) == 1)
+    tensor = supply(param("float32", (4, 6), strides=(10, 1)), ADAPTER, {}, TensorSupplyType.One)
+    stride = tensor.stride() if library == "torch" else tuple(s // 4 for s in tensor.strides)
+    assert (tuple(tensor.shape), stride) == ((4, 6), (10, 1))
+    assert np.all(as_numpy(tensor) == 1)
     packed = allocate(param("int4", (4, 6), strides=(10, 1)), ADAPTER, {})
     stride = packed.stride() if library == "torch" else packed.strides
     assert (tuple(packed.shape), stride) == ((4, 3), (5, 1))

@@ -75,10 +75,10 @@ def kernel(
     workspaces: Sequence[Any] = (),
     name: str = "gemm",
 ) -> Artifact:
-    made = tuple(entries) if entries is not None else (Entry(name, (1, 1, 1), work=100),)
+    kernel_entries = tuple(entries) if entries is not None else (Entry(name, (1, 1, 1), work=100),)
     return Artifact(
-        name, "cpu", "tilecore", "kit", tuple(params), tuple(symbols), tuple(workspaces), made, tuple(out_idx),
-        "", "", b"", "",
+        name, "cpu", "tilecore", "kit", tuple(params), tuple(symbols), tuple(workspaces), kernel_entries,
+        tuple(out_idx), "", "", b"", "",
     )  # fmt: skip
 
 

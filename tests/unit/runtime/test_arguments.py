@@ -47,8 +47,8 @@ def test_count(kind):
     a, b, _c = gemm_tensors()
     assert str(refusal(kind, GEMM, a, b)) == "gemm() takes 3 arguments (A, B, C), 2 were given"
     assert refusal(kind, GEMM, a).message == "gemm() takes 3 arguments (A, B, C), 1 was given"
-    one = kernel([ScalarParam("s", "int32")])
-    assert refusal(kind, one, 1, 2).message == "gemm() takes 1 argument (s), 2 were given"
+    artifact = kernel([ScalarParam("s", "int32")])
+    assert refusal(kind, artifact, 1, 2).message == "gemm() takes 1 argument (s), 2 were given"
     assert refusal(kind, kernel([]), 1).message == "gemm() takes 0 arguments, 1 was given"
 
 
@@ -76,7 +76,7 @@ def test_keywords(kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "described"),
     [
         (3, "int 3"),
         (None, "None"),
@@ -86,14 +86,14 @@ def test_keywords(kind):
         (bytearray(8), "bytearray"),
     ],
 )
-def test_a_tensor_is_needed(kind, value, found):
+def test_a_tensor_is_needed(kind, value, described):
     error = refusal(kind, ADD, value, torch.zeros(64))
     assert error.message == "add(): X must be a tensor"
-    assert (error.found, error.expected) == (found, "a float32 tensor of shape (64,) (torch, numpy or any DLPack)")
+    assert (error.found, error.expected) == (described, "a float32 tensor of shape (64,) (torch, numpy or any DLPack)")
 
 
 @pytest.mark.parametrize(
-    ("value", "found", "hint"),
+    ("value", "described", "hint"),
     [
         (torch.zeros(64, dtype=torch.float64), "float64", "X.to(torch.float32)"),
         (torch.zeros(64, dtype=torch.complex64), "complex64", "X.to(torch.float32)"),
@@ -104,10 +104,10 @@ def test_a_tensor_is_needed(kind, value, found):
         (Exporter(numpy.zeros(64)), "float64", "convert X to float32"),
     ],
 )
-def test_dtype(kind, value, found, hint):
+def test_dtype(kind, value, described, hint):
     error = refusal(kind, ADD, value, torch.zeros(64))
     assert error.message == "add(): X has the wrong dtype"
-    assert (error.found, error.expected, error.hint) == (found, "float32", hint)
+    assert (error.found, error.expected, error.hint) == (described, "float32", hint)
 
 
 def test_a_bool_tensor_is_needed_for_bool(kind):

@@ -49,9 +49,9 @@ class Subclass(torch.Tensor):
 )
 def test_tensors_of_every_kind(kernels, value):
     with torch.no_grad():
-        made = kernels[1](value, 2)
-    assert type(made) is (np.ndarray if isinstance(value, np.ndarray) else torch.Tensor)
-    np.testing.assert_array_equal(np.asarray(made), ARRAY * 2)
+        output = kernels[1](value, 2)
+    assert type(output) is (np.ndarray if isinstance(value, np.ndarray) else torch.Tensor)
+    np.testing.assert_array_equal(np.asarray(output), ARRAY * 2)
 
 
 def test_a_file_in_memory(kernels, tmp_path):
@@ -69,16 +69,16 @@ def test_torchs_modes_and_defaults_do_not_change_the_outputs(kernels):
     torch.set_default_dtype(torch.float64)
     try:
         with torch.inference_mode(), torch.device("meta"):
-            made = kernels[1](tensor, 2)
+            output = kernels[1](tensor, 2)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert (made.dtype, made.device.type) == (torch.float32, "cpu")
-    torch.testing.assert_close(made, tensor * 2)
+    assert (output.dtype, output.device.type) == (torch.float32, "cpu")
+    torch.testing.assert_close(output, tensor * 2)
 
 
 def test_no_rows_at_all(kernels):
-    made = kernels[1](np.zeros((0, 4), np.float32), 2)
-    assert made.shape == (0, 4)
+    output = kernels[1](np.zeros((0, 4), np.float32), 2)
+    assert output.shape == (0, 4)
     kernels[0](torch.zeros(0, 4), torch.zeros(0, 4), 1.0)
     with pytest.raises(ArgumentError, match=r"A.shape\[1\] is 0, expected 4"):
         kernels[1](np.zeros((4, 0), np.float32), 2)

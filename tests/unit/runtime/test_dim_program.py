@@ -28,10 +28,10 @@ def test_the_native_machine_agrees_with_python_or_leaves_it_to_python(tree, valu
         return
     got = _launcher.run_program(program.words, values)
     try:
-        wanted = evaluate(DimExpr(tree), dict(zip(NAMES, values, strict=True)))
+        expected = evaluate(DimExpr(tree), dict(zip(NAMES, values, strict=True)))
     except ZeroDivisionError:
-        wanted = None
-    assert got is None or got == wanted
+        expected = None
+    assert got is None or got == expected
 
 
 @given(TREES, st.tuples(*[st.integers(1, 1000)] * 3))
@@ -49,8 +49,8 @@ def test_small_sizes_never_need_python(tree, values):
 def _largest_step(tree, values):
     """The largest absolute value of any node that is evaluated."""
     if isinstance(tree, tuple) and tree[0] == "select":
-        taken = tree[2] if evaluate(DimExpr(tree[1]), values) else tree[3]
-        return max(_largest_step(tree[1], values), _largest_step(taken, values))
+        branch = tree[2] if evaluate(DimExpr(tree[1]), values) else tree[3]
+        return max(_largest_step(tree[1], values), _largest_step(branch, values))
     below = max((_largest_step(t, values) for t in tree[1:]), default=0) if isinstance(tree, tuple) else 0
     return max(below, abs(evaluate(DimExpr(tree), values)))
 
@@ -59,9 +59,9 @@ def _largest_step(tree, values):
 @pytest.mark.parametrize("b", [-3, -1, 1, 3, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("operator", ["//", "%"])
 def test_division_rounds_towards_minus_infinity(operator, a, b):
-    wanted = OPERATORS[operator](a, b)
+    expected = OPERATORS[operator](a, b)
     got = _launcher.run_program(compile_dim(DimExpr((operator, "m", "n")), {"m": 0, "n": 1}).words, (a, b))
-    assert got == (wanted if -(2**63) <= wanted < 2**63 else None)
+    assert got == (expected if -(2**63) <= expected < 2**63 else None)
 
 
 def test_only_the_chosen_side_of_a_select_is_evaluated():

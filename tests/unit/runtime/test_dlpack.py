@@ -30,7 +30,7 @@ class Exporter:
             self.managed = dlpack.Managed(tensor, None, None)
         self.name = b"dltensor_versioned" if versioned else b"dltensor"
 
-    def __dlpack__(self, **_asked):
+    def __dlpack__(self, **_options):
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
         return new(ctypes.addressof(self.managed), self.name, None)
@@ -43,16 +43,16 @@ class Exporter:
 def test_a_capsule_is_described(versioned):
     array = numpy.zeros((3, 4), numpy.float32)[:, ::2]
     exporter = Exporter(array, versioned=versioned)
-    found = dlpack.read_capsule(exporter.__dlpack__())
-    assert found == (array.ctypes.data, (3, 2), (4, 2), (2, 32, 1), (1, 0), False)
+    description = dlpack.read_capsule(exporter.__dlpack__())
+    assert description == (array.ctypes.data, (3, 2), (4, 2), (2, 32, 1), (1, 0), False)
 
 
 def test_without_strides_it_is_row_major_and_the_offset_counts():
     array = numpy.zeros((2, 3, 4), numpy.float64)
     exporter = Exporter(array, strides=False, offset=16)
-    found = dlpack.read_capsule(exporter.__dlpack__())
-    assert found.strides == (12, 4, 1)
-    assert found.address == array.ctypes.data
+    description = dlpack.read_capsule(exporter.__dlpack__())
+    assert description.strides == (12, 4, 1)
+    assert description.address == array.ctypes.data
 
 
 def test_the_read_only_flag_is_seen():
@@ -79,7 +79,7 @@ class Holder:
     def __init__(self, capsule):
         self.capsule = capsule
 
-    def __dlpack__(self, **_asked):
+    def __dlpack__(self, **_options):
         return self.capsule
 
     def __dlpack_device__(self):
@@ -88,7 +88,7 @@ class Holder:
 
 def test_torch_and_numpy_export_what_is_read():
     tensor = torch.zeros(4, 5)[1:, ::2]
-    found = dlpack.read_capsule(tensor.__dlpack__())
-    assert found == (pointer_of(tensor), (3, 3), (5, 2), (2, 32, 1), (1, 0), False)
+    description = dlpack.read_capsule(tensor.__dlpack__())
+    assert description == (pointer_of(tensor), (3, 3), (5, 2), (2, 32, 1), (1, 0), False)
     scalar = numpy.zeros((), numpy.int16)
     assert dlpack.read_capsule(scalar.__dlpack__())[1:4] == ((), (), (0, 16, 1))

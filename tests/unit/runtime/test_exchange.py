@@ -54,7 +54,7 @@ def make_type(major=1, fails=False, stream=None):
         def __dlpack_device__(self):
             return DEVICE, self.tensor.device.index
 
-        def __dlpack__(self, **_asked):
+        def __dlpack__(self, **_options):
             new = ctypes.pythonapi.PyCapsule_New
             new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
             self.managed = dlpack.Managed(self.tensor, None, None)

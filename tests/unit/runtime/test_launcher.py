@@ -143,13 +143,13 @@ def test_outputs_are_allocated_and_returned(kind):
     launcher, recorder = recorded(kind, kernel(params, FROM_FIRST, out_idx=[1]))
     a = torch.zeros(4)
     c = torch.zeros(4, dtype=torch.uint8)
-    made = launcher(a, c)
-    assert (made.shape, made.dtype) == ((8, 3), torch.float16)
-    assert recorder.slots[:3] == [pointer_of(a), pointer_of(made), pointer_of(c)]
+    outputs = launcher(a, c)
+    assert (outputs.shape, outputs.dtype) == ((8, 3), torch.float16)
+    assert recorder.slots[:3] == [pointer_of(a), pointer_of(outputs), pointer_of(c)]
     launcher, recorder = recorded(kind, kernel(params, FROM_FIRST, out_idx=[2, 1]))
-    made = launcher(a)
-    assert [(t.shape, t.dtype) for t in made] == [((4,), torch.int8), ((8, 3), torch.float16)]
-    assert recorder.slots[:3] == [pointer_of(a), pointer_of(made[1]), pointer_of(made[0])]
+    outputs = launcher(a)
+    assert [(t.shape, t.dtype) for t in outputs] == [((4,), torch.int8), ((8, 3), torch.float16)]
+    assert recorder.slots[:3] == [pointer_of(a), pointer_of(outputs[1]), pointer_of(outputs[0])]
 
 
 MAKES = kernel(
@@ -174,7 +174,7 @@ def test_outputs_are_arrays_where_all_tensors_are(kind):
     assert recorder.slots[2:4] == [c.ctypes.data, d.ctypes.data]
     assert c.ctypes.data % 64 == d.ctypes.data % 64 == 0
     for a, b in ((tensor, array), (array, tensor), (tensor, tensor)):
-        assert [type(made) for made in launcher(a, b, numpy.float32(1))] == [torch.Tensor] * 2
+        assert [type(output) for output in launcher(a, b, numpy.float32(1))] == [torch.Tensor] * 2
     empty, _ = launcher(numpy.zeros(0, "f4"), numpy.zeros(0, "f4"), 1.0)
     assert (type(empty), empty.shape) == (numpy.ndarray, (0, 3))
 
@@ -189,7 +189,7 @@ class OwnMemory(HostAdapter):
 def test_an_adapter_with_memory_of_its_own_makes_the_outputs(kind):
     launcher, _ = recorded(kind, MAKES, OwnMemory())
     array = numpy.zeros(5, "f4")
-    assert [type(made) for made in launcher(array, array, 1.0)] == [torch.Tensor] * 2
+    assert [type(output) for output in launcher(array, array, 1.0)] == [torch.Tensor] * 2
 
 
 class Nowhere(HostAdapter):
@@ -357,29 +357,29 @@ def test_errors_of_the_adapter_pass(kind):
 
 
 def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
-    made = []
+    workspaces = []
 
     class Counting(HostAdapter):
         def empty(self, shape, dtype, device_index=0):
-            made.append((shape, dtype))
+            workspaces.append((shape, dtype))
             return super().empty(shape, dtype, device_index)
 
     artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (4, 8))])
     launcher, recorder = recorded(kind, artifact, Counting())
     for size in (2, 3):
         launcher(torch.zeros(size))
-    assert made == [((4, 8), "float32")]
+    assert workspaces == [((4, 8), "float32")]
     assert recorder.calls[0][0][1] == recorder.calls[1][0][1] != 0
     thread = threading.Thread(target=launcher, args=(torch.zeros(2),))
     thread.start()
     thread.join()
-    assert len(made) == 2
-    made.clear()
+    assert len(workspaces) == 2
+    workspaces.clear()
     artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (N, 8))])
     launcher, recorder = recorded(kind, artifact, Counting())
     for size in (2, 3):
         launcher(torch.zeros(size))
-    assert made == [((2, 8), "float32"), ((3, 8), "float32")]
+    assert workspaces == [((2, 8), "float32"), ((3, 8), "float32")]
 
 
 class Captured(HostAdapter):
@@ -395,9 +395,9 @@ class Captured(HostAdapter):
         return self.number
 
     def empty(self, shape, dtype, device_index=0):
-        made = super().empty(shape, dtype, device_index)
-        weakref.finalize(made, self.freed.append, pointer_of(made))
-        return made
+        tensor = super().empty(shape, dtype, device_index)
+        weakref.finalize(tensor, self.freed.append, pointer_of(tensor))
+        return tensor
 
 
 @pytest.mark.parametrize("rows", [4, N], ids=["static", "dynamic"])
@@ -440,13 +440,13 @@ def test_it_can_be_subclassed(kind):
 
     artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
     recorder = Recorder(artifact)
-    made = Kernel(artifact, native(recorder))
+    launcher = Kernel(artifact, native(recorder))
     tensor = torch.zeros(3)
-    made(tensor)
+    launcher(tensor)
     assert recorder.slots == [pointer_of(tensor), 3]
-    assert (made.latency, made.artifact, made.device_type) == (3.5, artifact, HOST)
+    assert (launcher.latency, launcher.artifact, launcher.device_type) == (3.5, artifact, HOST)
     with pytest.raises(ArgumentError):
-        made()
+        launcher()
 
 
 def test_a_launcher_without_init_says_so(kind):
@@ -462,10 +462,10 @@ def test_it_is_freed_with_what_it_holds(kind):
     artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
     launcher, recorder = recorded(kind, artifact)
     launcher(torch.zeros(3))
-    held = weakref.ref(recorder)
+    reference = weakref.ref(recorder)
     del launcher, recorder
     gc.collect()
-    assert held() is None
+    assert reference() is None
 
 
 def test_calls_leak_no_references(kind):
@@ -531,10 +531,10 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
         time.sleep(0.01)
         before = steps[0]
         launcher()
-        made = steps[0] - before
+        steps_meanwhile = steps[0] - before
         stop.set()
         thread.join()
-        return made
+        return steps_meanwhile
 
     assert progress(longest=0) >= 10
     assert progress(longest=1_000_000) >= 10
@@ -581,7 +581,7 @@ def test_many_parameters(kind):
     launcher, recorder = recorded(kind, kernel([*params, ScalarParam("s", "int32")], FROM_FIRST))
     tensors = [torch.zeros(3, 2, 2) if i % 2 else numpy.zeros((3, 2, 2), "f4") for i in range(60)]
     launcher(*tensors, 9)
-    wanted = [pointer_of(tensor) for tensor in tensors]
-    assert recorder.slots == [*wanted, 9, 3]
+    addresses = [pointer_of(tensor) for tensor in tensors]
+    assert recorder.slots == [*addresses, 9, 3]
     with pytest.raises(ArgumentError, match=r"T59.shape\[0\]"):
         launcher(*tensors[:59], torch.zeros(4, 2, 2), 9)

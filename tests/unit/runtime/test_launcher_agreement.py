@@ -113,14 +113,14 @@ def tensors(draw, param, values, place):
         strides[draw(st.integers(0, len(strides) - 1))] = draw(st.integers(0, 7))
     start = draw(st.sampled_from((0, 64, 256))) + draw(st.sampled_from((0, 0, 0, 0, 0, 1)))
     start += 0 if draw(st.integers(0, 4)) == 0 else 1024 * place
-    made = STORAGE.view(dtype).as_strided(shape, strides, start)
+    tensor = STORAGE.view(dtype).as_strided(shape, strides, start)
     if name != "bfloat16" and draw(st.booleans()):
-        made = made.numpy()
+        tensor = tensor.numpy()
         if draw(st.integers(0, 9)) == 0:
-            made.flags.writeable = False
-        elif draw(st.integers(0, 9)) == 0 and made.ndim:
-            made = made[::-1]
-    return made
+            tensor.flags.writeable = False
+        elif draw(st.integers(0, 9)) == 0 and tensor.ndim:
+            tensor = tensor[::-1]
+    return tensor
 
 
 @st.composite
@@ -172,9 +172,9 @@ SEEN: dict[str, int] = {"launched": 0, "refused": 0}
 @given(calls())
 def test_both_launchers_agree(call):
     artifact, args = call
-    wanted = outcome(launcher_py.Launcher, artifact, args)
-    assert outcome(_launcher.Launcher, artifact, args) == wanted
-    SEEN["refused" if isinstance(wanted[0], type) else "launched"] += 1
+    expected = outcome(launcher_py.Launcher, artifact, args)
+    assert outcome(_launcher.Launcher, artifact, args) == expected
+    SEEN["refused" if isinstance(expected[0], type) else "launched"] += 1
 
 
 def test_the_agreement_was_on_both_kinds_of_outcome():
@@ -206,9 +206,9 @@ def test_plain_calls_never_reach_the_checker_in_python(monkeypatch):
     a, b, c = torch.zeros(5, 8), torch.zeros(5, 9)[:, :4], torch.zeros(5, 2, dtype=torch.int8)
     choices = itertools.product((a, a.numpy()), (b, b.numpy()), (c, c.numpy()), (1.5, 2), (3,), (True, False))
     for args in choices:
-        made = launcher(*args)
+        output = launcher(*args)
         only_arrays = all(isinstance(arg, numpy.ndarray) for arg in args[:3])
-        assert isinstance(made, numpy.ndarray if only_arrays else torch.Tensor)
-        assert str(made.dtype).removeprefix("torch.") == "float16"
+        assert isinstance(output, numpy.ndarray if only_arrays else torch.Tensor)
+        assert str(output.dtype).removeprefix("torch.") == "float16"
         assert recorder.slots[-3:] == [5, 4, 9]
         assert recorder.grids == [1, 2, 1, 0]

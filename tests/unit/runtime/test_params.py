@@ -65,10 +65,10 @@ def test_without_torch_the_languages_types():
 
 
 def test_a_supply_program_gets_them():
-    def ones(params):
+    def supply_ones(params):
         return [torch.ones(*(int(size) for size in p.shape)).to(p.dtype) for p in params]
 
-    @tilecore.autotune(configs={"block": [1, 2]}, warmup=1, rep=1, supply_prog=ones)
+    @tilecore.autotune(configs={"block": [1, 2]}, warmup=1, rep=1, supply_prog=supply_ones)
     @tilecore.jit(target="cpu", out_idx=-1)
     def filled(block):
         @T.prim_func

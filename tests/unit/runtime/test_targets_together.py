@@ -28,10 +28,10 @@ def targets(monkeypatch, fresh_caches):
     """Options of compilation by target; twin's devices are used in turn."""
     monkeypatch.delenv("TILECORE_SIMULATE", raising=False)
     with manager.register(Twin(), package="tile-twin"):
-        found = {words: {"target": words} for words in ("cpu", "cpu -march=generic", "twin")}
+        options = {words: {"target": words} for words in ("cpu", "cpu -march=generic", "twin")}
         if "cuda" in manager.kinds() and shutil.which("cc"):
-            found["cuda"] = {"target": "cuda -arch=sm_80", "execution_backend": "sim"}
-        yield found
+            options["cuda"] = {"target": "cuda -arch=sm_80", "execution_backend": "sim"}
+        yield options
 
 
 def kernel_for(rows, factor):
@@ -48,9 +48,9 @@ def check(kernel, words, number):
     x = np.arange(32 * 3, dtype=np.float32).reshape(3, 32) + number
     y = np.zeros_like(x)
     if words in ("twin", "second"):
-        there = DeviceTensor(y, number % 2)
-        kernel(DeviceTensor(x, number % 2), there)
-        y = there.array
+        on_device = DeviceTensor(y, number % 2)
+        kernel(DeviceTensor(x, number % 2), on_device)
+        y = on_device.array
     else:
         kernel(x, y)
     np.testing.assert_array_equal(y, 3 * x)
@@ -73,17 +73,17 @@ def test_threads_take_targets_in_turn(targets, fresh_caches):
         return seen
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(work, range(4), timeout=240))
+        kernels_of_threads = list(pool.map(work, range(4), timeout=240))
     for words in names:
-        assert len({id(seen[words]) for seen in found}) == 1, "one kernel for all threads"
-    assert len({str(kernel.artifact.target) for kernel in found[0].values()}) == len(names)
+        assert len({id(seen[words]) for seen in kernels_of_threads}) == 1, "one kernel for all threads"
+    assert len({str(kernel.artifact.target) for kernel in kernels_of_threads[0].values()}) == len(names)
     entries = cached_entries(fresh_caches)
     assert len(entries) == len(names), "an entry for each target"
     _kernels.clear()  # as in another process
     for words in names:
         kernel = tilecore.compile(func, **targets[words])
         assert kernel.from_cache
-        assert str(kernel.artifact.target) == str(found[0][words].artifact.target)
+        assert str(kernel.artifact.target) == str(kernels_of_threads[0][words].artifact.target)
         check(kernel, words, 1)
     assert cached_entries(fresh_caches) == entries
 

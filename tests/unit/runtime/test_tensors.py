@@ -16,20 +16,20 @@ TORCH = sorted({facts.torch for facts in FACTS.values()})
 @pytest.mark.parametrize("name", TORCH)
 def test_torch_tensors_are_seen_as_their_library_sees_them(name):
     tensor = torch.zeros(3, 4, dtype=getattr(torch, name))[:, 1:3]
-    found = view(tensor)
-    assert (found.address, found.shape, found.strides) == (tensor.data_ptr(), (3, 2), (4, 1))
-    assert found.dtype == (*FACTS[name].dlpack, 1)
-    assert (found.dtype_name, found.device, found.device_name) == (name, (1, 0), "cpu")
-    assert (found.itemsize, found.elements, found.read_only) == (tensor.element_size(), 6, False)
+    tensor_view = view(tensor)
+    assert (tensor_view.address, tensor_view.shape, tensor_view.strides) == (tensor.data_ptr(), (3, 2), (4, 1))
+    assert tensor_view.dtype == (*FACTS[name].dlpack, 1)
+    assert (tensor_view.dtype_name, tensor_view.device, tensor_view.device_name) == (name, (1, 0), "cpu")
+    assert (tensor_view.itemsize, tensor_view.elements, tensor_view.read_only) == (tensor.element_size(), 6, False)
 
 
 @pytest.mark.parametrize("name", TORCH)
 def test_numpy_arrays_are_seen_as_their_library_sees_them(name):
     array = numpy.zeros((3, 4), dtype(name).as_numpy())[::-1, 1:3]
-    found = view(array)
-    assert (found.address, found.shape, found.strides) == (array.ctypes.data, (3, 2), (-4, 1))
-    assert found.dtype == (*FACTS[name].dlpack, 1)
-    assert (found.dtype_name, found.itemsize) == (name, array.itemsize)
+    tensor_view = view(array)
+    assert (tensor_view.address, tensor_view.shape, tensor_view.strides) == (array.ctypes.data, (3, 2), (-4, 1))
+    assert tensor_view.dtype == (*FACTS[name].dlpack, 1)
+    assert (tensor_view.dtype_name, tensor_view.itemsize) == (name, array.itemsize)
 
 
 def test_numpys_read_only_flag_is_seen():
@@ -72,18 +72,18 @@ def test_types_without_a_dlpack_code_are_named():
 @pytest.mark.parametrize("read_only", [True, False])
 def test_any_library_with_dlpack_will_do(versioned, read_only):
     array = numpy.zeros((2, 3), numpy.float32)
-    found = view(Exporter(array, versioned=versioned, read_only=read_only))
-    assert (found.address, found.shape, found.strides) == (array.ctypes.data, (2, 3), (3, 1))
-    assert found.read_only == (versioned and read_only)
-    assert (found.dtype_name, found.device_name) == ("float32", "cpu")
+    tensor_view = view(Exporter(array, versioned=versioned, read_only=read_only))
+    assert (tensor_view.address, tensor_view.shape, tensor_view.strides) == (array.ctypes.data, (2, 3), (3, 1))
+    assert tensor_view.read_only == (versioned and read_only)
+    assert (tensor_view.dtype_name, tensor_view.device_name) == ("float32", "cpu")
 
 
 def test_the_stream_is_handed_to_the_producer_of_a_device_tensor():
-    asked = []
+    requests = []
 
     class OnDevice(Exporter):
         def __dlpack__(self, **keywords):
-            asked.append(keywords)
+            requests.append(keywords)
             return super().__dlpack__()
 
         def __dlpack_device__(self):
@@ -92,7 +92,7 @@ def test_the_stream_is_handed_to_the_producer_of_a_device_tensor():
     tensor = OnDevice(numpy.zeros(3))
     view(tensor, lambda index: 40 + index)
     view(tensor, lambda index: 0)
-    assert [a.get("stream") for a in asked] == [43, None]
+    assert [a.get("stream") for a in requests] == [43, None]
 
 
 def test_a_producer_from_before_version_1_is_understood():
@@ -112,20 +112,20 @@ def test_numbers_and_buffers_are_no_tensors():
 
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_empty_makes_torch_tensors(name):
-    made = empty((2, 3), name)
-    assert isinstance(made, torch.Tensor)
-    assert made.shape == (2, 3)
-    assert str(made.dtype) == f"torch.{FACTS[name].torch}"
+    tensor = empty((2, 3), name)
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.shape == (2, 3)
+    assert str(tensor.dtype) == f"torch.{FACTS[name].torch}"
 
 
 def test_empty_makes_aligned_numpy_arrays_where_torch_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in FACTS:
-        made = empty((2, 3), name)
-        assert isinstance(made, numpy.ndarray)
-        assert (made.shape, made.dtype.itemsize) == ((2, 3), dtype(name).bytes)
-        assert made.ctypes.data % 64 == 0
-        assert made.flags.c_contiguous
+        array = empty((2, 3), name)
+        assert isinstance(array, numpy.ndarray)
+        assert (array.shape, array.dtype.itemsize) == ((2, 3), dtype(name).bytes)
+        assert array.ctypes.data % 64 == 0
+        assert array.flags.c_contiguous
     assert empty((0, 3), "float32").shape == (0, 3)
     assert empty((), "float32").shape == ()
     with pytest.raises(ImportError):

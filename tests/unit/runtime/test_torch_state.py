@@ -173,16 +173,16 @@ def test_a_function_of_autograd_calls_kernels(compiled):
 
 
 def test_what_is_written_counts_a_version(compiled):
-    kernel, tensor, given = compiled(count_up), torch.zeros(8), torch.zeros(8)
+    kernel, tensor, source = compiled(count_up), torch.zeros(8), torch.zeros(8)
     for number in (1, 2.5):  # the built launcher reads both, and asks for True
         before = tensor._version
         kernel(tensor, number)
         assert tensor._version == before + 1
     copied = compiled(plus)
-    copied(given, tensor)
-    assert (given._version, tensor._version) == (0, 3), "what is only read does not"
-    compiled(no_blocks)(given, 0)
-    assert given._version == 0, "nothing ran"
+    copied(source, tensor)
+    assert (source._version, tensor._version) == (0, 3), "what is only read does not"
+    compiled(no_blocks)(source, 0)
+    assert source._version == 0, "nothing ran"
 
 
 def test_autograd_hears_of_a_write_to_what_it_has_saved(compiled):
@@ -305,9 +305,9 @@ def test_the_GIL_is_free_during_a_loop_that_depends_on_data(compiled):
     try:
         before, start = steps[0], time.monotonic()
         kernel(torch.full((2,), 100_000_000, dtype=torch.int64))
-        made, seconds = steps[0] - before, time.monotonic() - start
+        steps_meanwhile, seconds = steps[0] - before, time.monotonic() - start
     finally:
         stop.set()
         thread.join()
     assert seconds > 0.02, "long enough to tell"
-    assert made >= min(seconds / 0.002 / 20, 50)
+    assert steps_meanwhile >= min(seconds / 0.002 / 20, 50)

@@ -42,8 +42,8 @@ def run(
     library = compiled(source) if isinstance(source, str) else source
     device = SimulatedDevice(**{"seconds": 60.0, **options})
     block = (threads,) if isinstance(threads, int) else threads
-    given = [Tensor.of(*a) if isinstance(a, tuple) else int(a) for a in arguments]
-    return device.run(library, library.symbols[0], grid, block, given, shared, seed)
+    tensors = [Tensor.of(*a) if isinstance(a, tuple) else int(a) for a in arguments]
+    return device.run(library, library.symbols[0], grid, block, tensors, shared, seed)
 
 
 def caught(
@@ -63,8 +63,8 @@ def caught(
 
 def line_of(source: str, text: str) -> int:
     """The line of the compiled source that holds ``text``, which is on one line only."""
-    (found,) = [n for n, line in enumerate(source.strip("\n").splitlines(), 2) if text in line]
-    return found
+    (number,) = [n for n, line in enumerate(source.strip("\n").splitlines(), 2) if text in line]
+    return number
 
 
 def filled(shape: int | tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> np.ndarray:

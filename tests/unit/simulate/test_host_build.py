@@ -53,8 +53,8 @@ def test_a_compiler_that_does_not_run_is_passed_over(monkeypatch, tmp_path):
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setenv("CXX", "")
-    found = find_compiler()
-    assert found == HostCompiler((str(good),), "gcc", "fine 1.0")
+    compiler = find_compiler()
+    assert compiler == HostCompiler((str(good),), "gcc", "fine 1.0")
 
 
 def test_the_variable_comes_first(monkeypatch):
@@ -104,23 +104,23 @@ def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_pat
         built.append(folder)
         Path(folder, "lib.so").write_text(f"number {len(built)}")
 
-    def found(cache, **how):
+    def text_from(cache, **options):
         monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / cache))
-        return build.stored_library("lib.so", make, **how).read_text().partition("\n")[0]
+        return build.stored_library("lib.so", make, **options).read_text().partition("\n")[0]
 
-    assert found("one", slow=True) == "number 1"  # the usual cache is not there
-    assert found("usual", slow=True) == "number 2"
-    assert found("two", slow=True) == "number 2"
-    assert found("three") == "number 3", "a kernel is looked for in its own cache only"
-    assert found("one", slow=True) == "number 1", "what is there stays"
+    assert text_from("one", slow=True) == "number 1"  # the usual cache is not there
+    assert text_from("usual", slow=True) == "number 2"
+    assert text_from("two", slow=True) == "number 2"
+    assert text_from("three") == "number 3", "a kernel is looked for in its own cache only"
+    assert text_from("one", slow=True) == "number 1", "what is there stays"
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
     build._temporary_folder.cache_clear()
-    assert found("two", slow=True) == "number 2"
+    assert text_from("two", slow=True) == "number 2"
     build._temporary_folder.cache_clear()
-    assert found("one", slow=True) == "number 1", "the cache that is turned off, and has one"
+    assert text_from("one", slow=True) == "number 1", "the cache that is turned off, and has one"
     monkeypatch.delenv("TILECORE_DISABLE_CACHE")
     (tmp_path / "usual" / build.FOLDER).chmod(0o777)
-    assert found("four", slow=True) == "number 4", "others can write there"
+    assert text_from("four", slow=True) == "number 4", "others can write there"
 
 
 DAMAGES = {
@@ -185,14 +185,14 @@ def test_what_is_no_library_is_set_aside(monkeypatch, tmp_path, plant):
 def test_a_damaged_library_of_the_usual_cache_is_not_taken_over(monkeypatch, tmp_path):
     monkeypatch.setattr("tilecore.settings.default_cache_dir", lambda: str(tmp_path / "usual"))
 
-    def kept(folder, text):
+    def library_of(folder, text):
         monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / folder))
         return build.stored_library("lib.so", lambda place: Path(place, "lib.so").write_text(text), slow=True)
 
-    usual = kept("usual", "usual")
-    assert kept("one", "own").read_text().startswith("usual")
+    usual = library_of("usual", "usual")
+    assert library_of("one", "own").read_text().startswith("usual")
     usual.write_bytes(usual.read_bytes()[:-3])
-    assert kept("two", "own").read_text().startswith("own")
+    assert library_of("two", "own").read_text().startswith("own")
 
 
 def test_the_folder_is_ones_own(monkeypatch, tmp_path):

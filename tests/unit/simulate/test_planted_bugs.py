@@ -69,8 +69,8 @@ def test_a_warp_barrier_orders_only_its_warp():
 
 def test_a_missing_warp_barrier():
     source = planted(PRODUCT, "    tc_warp_barrier();\n    tc_product", "    tc_product")
-    given = [*tensors(("A", 1024, "r"), ("B", 1024, "r"), dtype=np.float16), *tensors(("C", 256, "w"))]
-    error = caught(source, 32, *given, 64, shared=1024, seeds=[0])
+    arguments = [*tensors(("A", 1024, "r"), ("B", 1024, "r"), dtype=np.float16), *tensors(("C", 256, "w"))]
+    error = caught(source, 32, *arguments, 64, shared=1024, seeds=[0])
     assert error.kind in ("race", "uninitialised")
     assert error.line == line_of(source, "    tc_product")  # the lanes' loads in the collective
     assert error.access.operation == "read"
@@ -211,9 +211,9 @@ def specialised_error(source, seeds=(0, 1, 2)):
 
 def test_a_consumer_that_does_not_wait_for_its_phase():
     source = planted(COPIES_ON_BARRIER, "  tc_transaction_wait(bar, 0);\n", "")
-    given = tensors(("A", 128, "r"), ("B", 128, "w"))
+    arguments = tensors(("A", 128, "r"), ("B", 128, "w"))
     for seed in range(4):
-        error = caught(source, 32, *given, shared=520, seeds=[seed])
+        error = caught(source, 32, *arguments, shared=520, seeds=[seed])
         assert error.kind in ("missing_wait", "uninitialised")  # as the other lane's copy has started or not
         assert error.line == line_of(source, "B[j * 32")
 
@@ -265,8 +265,8 @@ KERNEL copy(const float* A, const float* M, float* B, int n) {
 
 
 def copy_error(source, n, a=100, b=100):
-    given = tensors(("A", a, "r"), ("M", 64, "r"), ("B", b, "w"))
-    return caught(source, 32, *given, n, grid=(4,))
+    arguments = tensors(("A", a, "r"), ("M", 64, "r"), ("B", b, "w"))
+    return caught(source, 32, *arguments, n, grid=(4,))
 
 
 def test_a_read_out_of_bounds():
@@ -404,10 +404,10 @@ def test_a_race_between_blocks():
 
 def test_the_same_value_is_a_race_unless_allowed():
     source = "KERNEL f(int* A, int spread) {\n  A[thread_x / 2] = block_x * spread;\n}\n"
-    given = ("A", filled(16, np.int32), "w")
-    assert caught(source, 32, given, 0, grid=(2,)).kind == "race"
-    run(source, 32, given, 0, grid=(2,), allow_same_value=True)
-    assert caught(source, 32, given, 1, grid=(2,), allow_same_value=True).kind == "race"
+    argument = ("A", filled(16, np.int32), "w")
+    assert caught(source, 32, argument, 0, grid=(2,)).kind == "race"
+    run(source, 32, argument, 0, grid=(2,), allow_same_value=True)
+    assert caught(source, 32, argument, 1, grid=(2,), allow_same_value=True).kind == "race"
 
 
 def handshake_error(old, new):
@@ -438,11 +438,11 @@ def test_a_flag_that_nobody_sets():
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_missing_fence(which):
     parts = FENCES.split("    tc_fence_device();\n")
-    kept = [parts[0] + parts[1], parts[2]] if which == 0 else [parts[0], parts[1] + parts[2]]
-    source = "    tc_fence_device();\n".join(kept)
+    halves = [parts[0] + parts[1], parts[2]] if which == 0 else [parts[0], parts[1] + parts[2]]
+    source = "    tc_fence_device();\n".join(halves)
     a = filled(160)
-    given = ("A", a, "r"), ("P", a.copy(), "rw"), ("count", np.zeros(1, np.int32), "rw"), ("S", filled(1), "w")
-    error = caught(source, 32, *given, grid=(5,), shared=4)
+    arguments = ("A", a, "r"), ("P", a.copy(), "rw"), ("count", np.zeros(1, np.int32), "rw"), ("S", filled(1), "w")
+    error = caught(source, 32, *arguments, grid=(5,), shared=4)
     assert (error.kind, error.tensor) == ("race", "P")
 
 

@@ -14,9 +14,9 @@ def test_lines_before_and_after(capsys):
         assert "building the simulator, once for this cache folder: a while" in capsys.readouterr().err
         step()
         step()
-    said = capsys.readouterr()
-    assert said.err.startswith("[tilecore] the simulator is built, in 0 s")
-    assert not said.out
+    printed = capsys.readouterr()
+    assert printed.err.startswith("[tilecore] the simulator is built, in 0 s")
+    assert not printed.out
 
 
 def test_a_failure_is_no_success(capsys):

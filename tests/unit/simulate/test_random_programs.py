@@ -18,7 +18,7 @@ pytestmark = needs_compiler
 THREADS, WARP, BYTES = 8, 4, 16
 NOTHING, READ, WRITE, ATOMIC, BARRIER, WARP_BARRIER, NAMED = range(7)
 
-# Every thread carries out its row of the table: (what, first byte, bytes).
+# Every thread carries out its row of the table: (operation, first byte, bytes).
 MACHINE = """
 KERNEL machine(const int* table, int* sink, int steps) {
   TC_SHARED(shared);
@@ -52,21 +52,21 @@ _LIBRARY: list[KernelLibrary] = []
 
 @dataclass(frozen=True)
 class Step:
-    what: int
+    operation: int
     first: int = 0
     size: int = 1
 
     def conflicts(self, other: Step) -> bool:
-        if not (READ <= self.what <= ATOMIC and READ <= other.what <= ATOMIC):
+        if not (READ <= self.operation <= ATOMIC and READ <= other.operation <= ATOMIC):
             return False
-        if self.what == other.what and self.what in (READ, ATOMIC):
+        if self.operation == other.operation and self.operation in (READ, ATOMIC):
             return False
         return self.first < other.first + other.size and other.first < self.first + self.size
 
 
 def accesses():
     sized = st.sampled_from([(4 * i, 4) for i in range(4)] + [(2 * i, 2) for i in range(8)] + [(3, 1), (8, 8), (0, 8)])
-    plain = st.builds(lambda what, at: Step(what, *at), st.sampled_from([READ, READ, WRITE]), sized)
+    plain = st.builds(lambda operation, at: Step(operation, *at), st.sampled_from([READ, READ, WRITE]), sized)
     atomic = st.integers(0, 3).map(lambda i: Step(ATOMIC, 4 * i, 4))
     return st.one_of(st.just(Step(NOTHING)), st.just(Step(NOTHING)), st.just(Step(NOTHING)), plain, atomic)
 
@@ -83,12 +83,12 @@ ROWS = st.one_of(
 
 def meeting(row: list[Step], thread: int) -> set[int]:
     """The threads that meet at a row, seen from one of them."""
-    what = row[thread].what
-    if what == BARRIER:
+    operation = row[thread].operation
+    if operation == BARRIER:
         return set(range(THREADS))
-    if what == WARP_BARRIER:
+    if operation == WARP_BARRIER:
         return {t for t in range(THREADS) if t // WARP == thread // WARP}
-    return {t for t in range(THREADS) if row[t].what == NAMED} if what == NAMED else {thread}
+    return {t for t in range(THREADS) if row[t].operation == NAMED} if operation == NAMED else {thread}
 
 
 def has_race(program: list[list[Step]]) -> bool:
@@ -99,10 +99,10 @@ def has_race(program: list[list[Step]]) -> bool:
         for thread in range(THREADS):
             seen[thread][thread] = number
             events.append((thread, number, row[thread], list(seen[thread])))
-        joined = [
+        merged = [
             [max(seen[other][t] for other in meeting(row, thread)) for t in range(THREADS)] for thread in range(THREADS)
         ]
-        seen = joined
+        seen = merged
     return any(
         a[0] != b[0] and a[2].conflicts(b[2]) and b[3][a[0]] < a[1] and a[3][b[0]] < b[1]
         for a, b in combinations(events, 2)
@@ -114,14 +114,14 @@ def has_race(program: list[list[Step]]) -> bool:
 def test_races_are_what_nothing_orders(program, seed):
     if not _LIBRARY:
         _LIBRARY.append(compiled(MACHINE))
-    table = np.array([[(s.what, s.first, s.size) for s in row] for row in program], np.int32)
-    given_ = ("table", table, "r"), ("sink", np.zeros(THREADS, np.int32), "w")
+    table = np.array([[(s.operation, s.first, s.size) for s in row] for row in program], np.int32)
+    arguments = ("table", table, "r"), ("sink", np.zeros(THREADS, np.int32), "w")
     try:
-        run(_LIBRARY[0], THREADS, *given_, len(program), shared=BYTES, seed=seed, warp=WARP)
-        found = None
+        run(_LIBRARY[0], THREADS, *arguments, len(program), shared=BYTES, seed=seed, warp=WARP)
+        refusal = None
     except SimulationError as error:
-        found = error
-    assert (found is not None) == has_race(program), str(found)
-    if found is not None:
-        assert (found.kind, found.tensor) == ("race", "shared memory")
-        assert found.thread != found.other.thread
+        refusal = error
+    assert (refusal is not None) == has_race(program), str(refusal)
+    if refusal is not None:
+        assert (refusal.kind, refusal.tensor) == ("race", "shared memory")
+        assert refusal.thread != refusal.other.thread

@@ -41,7 +41,7 @@ KERNEL shift(const tc_half* A, float* B, float* W, float factor, int m) {
 
 def artifact(source=SOURCE, **changes):
     m = DimExpr("m")
-    made = Artifact(
+    default = Artifact(
         name="scaled",
         target="neutral",
         backend="tests",
@@ -63,12 +63,12 @@ def artifact(source=SOURCE, **changes):
         binary=b"",
         binary_format="simulation",
     )
-    return dataclasses.replace(made, **changes)
+    return dataclasses.replace(default, **changes)
 
 
-def kernel(launcher, made=None, adapter=None):
-    made, adapter = made or artifact(), adapter or SimulatedAdapter([DIALECT])
-    return launcher(made, adapter.load(made), adapter, 1)
+def kernel(launcher, kernel_artifact=None, adapter=None):
+    kernel_artifact, adapter = kernel_artifact or artifact(), adapter or SimulatedAdapter([DIALECT])
+    return launcher(kernel_artifact, adapter.load(kernel_artifact), adapter, 1)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -23,14 +23,14 @@ def every(name):
     return np.arange(2 ** (8 * np.dtype(bits).itemsize), dtype=np.uint32).astype(bits).view(dtype)
 
 
-def same(found, expected):
+def same(actual, expected):
     """Equal, or both NaN; zeros with their sign."""
     with np.errstate(invalid="ignore"):
-        found, expected = found.astype(np.float64), expected.astype(np.float64)
+        actual, expected = actual.astype(np.float64), expected.astype(np.float64)
     nan = np.isnan(expected)
-    np.testing.assert_array_equal(np.isnan(found), nan)
-    np.testing.assert_array_equal(found[~nan], expected[~nan])
-    np.testing.assert_array_equal(np.signbit(found[~nan]), np.signbit(expected[~nan]))
+    np.testing.assert_array_equal(np.isnan(actual), nan)
+    np.testing.assert_array_equal(actual[~nan], expected[~nan])
+    np.testing.assert_array_equal(np.signbit(actual[~nan]), np.signbit(expected[~nan]))
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -146,10 +146,10 @@ def test_functions(kind):
     b = np.zeros((len(FUNCTIONS), 64), dtype)
     run(source, 64, ("A", a, "r"), ("B", b, "w"))
     x = a.astype(np.float64)
-    given = {"erf": np.vectorize(erf), "rsqrt": lambda v: 1 / np.sqrt(v)}
+    references = {"erf": np.vectorize(erf), "rsqrt": lambda v: 1 / np.sqrt(v)}
     tolerance = {"float": 1e-6, "double": 1e-14, "tc_half": 2**-11, "tc_bfloat16": 2**-8}[kind] * 1.01
     for row, name in zip(b, FUNCTIONS, strict=True):
-        expected = given.get(name, getattr(np, name, None))(x)
+        expected = references.get(name, getattr(np, name, None))(x)
         np.testing.assert_allclose(row.astype(np.float64), expected, rtol=tolerance, atol=1e-7, err_msg=name)
 
 

@@ -363,8 +363,8 @@ KERNEL last_block(const float* A, float* P, int* count, float* S) {
 def test_fences_order_relaxed_atomics(seed):
     a = filled(160)
     p, count, s = np.zeros_like(a), np.zeros(1, np.int32), np.zeros(1, np.float32)
-    given = ("A", a, "r"), ("P", p, "rw"), ("count", count, "rw"), ("S", s, "w")
-    run(FENCES, 32, *given, grid=(5,), shared=4, seed=seed)
+    arguments = ("A", a, "r"), ("P", p, "rw"), ("count", count, "rw"), ("S", s, "w")
+    run(FENCES, 32, *arguments, grid=(5,), shared=4, seed=seed)
     assert s[0] == a.sum()
 
 

@@ -18,18 +18,18 @@ pytestmark = needs_compiler
 
 def run(source: str, threads: int, *arguments, grid=(1,), shared: int = 0, seed: int = 0, cluster=(1, 1, 1), **options):
     library = compiled(source)
-    given = [Tensor.of(*a) if isinstance(a, tuple) else a for a in arguments]
+    tensors = [Tensor.of(*a) if isinstance(a, tuple) else a for a in arguments]
     device = SimulatedDevice(seconds=60.0, **options)
-    return device.run(library, library.symbols[0], grid, (threads,), given, shared, seed, cluster)
+    return device.run(library, library.symbols[0], grid, (threads,), tensors, shared, seed, cluster)
 
 
 def kinds_of(source: str, *arguments, **options) -> set[str]:
-    found = set()
+    kinds = set()
     for seed in range(3):
         with pytest.raises(SimulationError) as info:
             run(source, *arguments, seed=seed, **options)
-        found.add(info.value.kind)
-    return found
+        kinds.add(info.value.kind)
+    return kinds
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -85,11 +85,11 @@ def test_blocks_of_a_cluster_run_side_by_side(size, workers):
 def test_a_block_that_ends_too_early():
     source = NEIGHBOUR.replace("  tc_sim_cluster_wait(__LINE__);  // last\n", "")
     source = source.replace("  tc_sim_cluster_arrive(__LINE__);\n}", "}")
-    given = ("B", np.zeros((2, 32), np.float32), "w")
+    argument = ("B", np.zeros((2, 32), np.float32), "w")
     kinds = set()
     for seed in range(8):
         try:
-            run(source, 32, given, 2, grid=(2,), cluster=(2, 1, 1), shared=128, seed=seed)
+            run(source, 32, argument, 2, grid=(2,), cluster=(2, 1, 1), shared=128, seed=seed)
         except SimulationError as error:
             kinds.add(error.kind)
     assert kinds == {"ended_block"}
@@ -144,8 +144,8 @@ KERNEL team(const float* A, float* B) {
 
 def team(source: str, call=run):
     a, b = filled(256), np.zeros(256, np.float32)
-    found = call(source, 64, ("A", a, "r"), ("B", b, "w"), shared=1024, own_proxy=True)
-    return (a, b) if call is run else found
+    outcome = call(source, 64, ("A", a, "r"), ("B", b, "w"), shared=1024, own_proxy=True)
+    return (a, b) if call is run else outcome
 
 
 def test_work_of_a_team():

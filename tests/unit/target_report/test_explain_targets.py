@@ -94,7 +94,7 @@ def test_options_that_do_not_go_together(explain, words, message):
 def test_no_device_is_opened(explain, monkeypatch):
     from .tiny_backend import NullAdapter
 
-    def opened(self, *given):
+    def opened(self, *arguments):
         raise AssertionError("a device was opened")
 
     for name in ("available", "load"):

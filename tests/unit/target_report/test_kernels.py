@@ -14,15 +14,15 @@ def labels(kernels):
 
 
 def test_all_kinds_of_kernels_are_found(sample):
-    found = kernels_of(sample, None, ())
-    assert labels(found) == [
+    kernels = kernels_of(sample, None, ())
+    assert labels(kernels) == [
         "demanding", "foreign", "matmul()", "scaled()", "without_sizes",
         "added(T.Tensor((100,), T.float32), T.Tensor((100,), T.float32))",
     ]  # fmt: skip
-    (left_out,) = [kernel for kernel in found if isinstance(kernel, LeftOut)]
+    (left_out,) = [kernel for kernel in kernels if isinstance(kernel, LeftOut)]
     assert left_out.reason == "it needs n"
     assert '--call "without_sizes(n=...)"' in left_out.hint
-    for kernel in found:
+    for kernel in kernels:
         if isinstance(kernel, Kernel):
             assert kernel.make({}).attrs["global_symbol"]
 

@@ -26,21 +26,21 @@ def test_every_line_that_a_target_refuses(report_on):
     (verdict,) = report_on("demanding", "tiny").verdicts
     assert verdict.state == "refused"
     assert verdict.whole
-    found = {code_of(error): error for error in verdict.refusals}
-    assert len(found) == len(verdict.refusals) == 7
-    types = found['def demanding(A: T.Tensor((64, 64), "float64"), B: T.Tensor((64, 64), "float32")):']
+    refusal_by_code = {code_of(error): error for error in verdict.refusals}
+    assert len(refusal_by_code) == len(verdict.refusals) == 7
+    types = refusal_by_code['def demanding(A: T.Tensor((64, 64), "float64"), B: T.Tensor((64, 64), "float32")):']
     assert (types.found, types.expected) == ("float64", "one of float16, float32, int32")
     assert "the nearest: float32, float16" in types.hint
     column = types.location.column
     assert CODE[types.location.line - 1][column : types.location.end_column] == 'A: T.Tensor((64, 64), "float64")'
-    assert "float16, float32" in found['tile = T.alloc_shared((64, 64), "bfloat16")'].hint
-    threads = found["with T.Kernel(1, threads=512):"]
+    assert "float16, float32" in refusal_by_code['tile = T.alloc_shared((64, 64), "bfloat16")'].hint
+    threads = refusal_by_code["with T.Kernel(1, threads=512):"]
     assert (threads.found, threads.expected) == ("512", "at most 256 on tiny")
     assert "threads=256" in threads.hint
-    assert "T.cumsum is not among the tile operations" in found["T.cumsum(row, dim=1)"].message
-    assert "T.atomic_add" in found["T.atomic_add(B[i, j], row[i, j])"].message
-    assert "T.print" in found["T.print(row[0, 0])"].message
-    memory = found['row = T.alloc_fragment((64, 64), "float32")']
+    assert "T.cumsum is not among the tile operations" in refusal_by_code["T.cumsum(row, dim=1)"].message
+    assert "T.atomic_add" in refusal_by_code["T.atomic_add(B[i, j], row[i, j])"].message
+    assert "T.print" in refusal_by_code["T.print(row[0, 0])"].message
+    memory = refusal_by_code['row = T.alloc_fragment((64, 64), "float32")']
     assert "at most 16384 bytes on tiny: 8192 less" in memory.expected
     assert all(error.found and error.expected and error.hint for error in verdict.refusals)
 
@@ -65,8 +65,8 @@ def test_a_report_says_what_compiling_says(small_targets, sample, target):
         with raised as caught:
             emit(lower(kernel.make({}), backend, resolved, CompileOptions())[0], backend, resolved)
         if caught is not None:
-            found = [(error.message, error.location) for error in outcome.refusals]
-            assert (caught.value.message, caught.value.location) in found
+            refusals = [(error.message, error.location) for error in outcome.refusals]
+            assert (caught.value.message, caught.value.location) in refusals
 
 
 def test_changes_that_are_offered_compile(report_on, small_targets, sample):
@@ -115,10 +115,10 @@ def test_sizes_of_the_problem_are_no_changes(report_on):
 
 
 def test_a_kernel_that_is_none_is_left_out(report_on):
-    made = report_on("matmul", "cpu;tiny", "matmul(block_M='wide')", "matmul(dtype='float12')")
-    assert not made.verdicts
-    assert not made.compiles
-    assert ["unknown dtype 'float12'" in left_out.reason for left_out in made.left_out] == [False, True]
+    report = report_on("matmul", "cpu;tiny", "matmul(block_M='wide')", "matmul(dtype='float12')")
+    assert not report.verdicts
+    assert not report.compiles
+    assert ["unknown dtype 'float12'" in left_out.reason for left_out in report.left_out] == [False, True]
 
 
 def test_a_compiler_that_fails_is_not_a_kernel_that_is_refused(report_on, monkeypatch):

@@ -7,7 +7,7 @@ from .conftest import SAMPLE
 CODE = SAMPLE.read_text().splitlines()
 
 
-def said(verdict, slow):
+def remarks(verdict, slow):
     return {(CODE[remark.line - 1].strip(), remark.text) for remark in verdict.remarks if remark.slow == slow}
 
 
@@ -15,7 +15,7 @@ def test_loops_that_stay_scalar(report_on):
     (verdict,) = report_on("demanding", "cpu").verdicts
     assert verdict.state == "slow"
     assert verdict.compiles
-    slow = said(verdict, True)
+    slow = remarks(verdict, True)
     assert ("for i, j in T.Parallel(64, 64):", "the loop stays scalar: atomic_element runs element by element") in slow
     assert any(line == "T.cumsum(row, dim=1)" for line, _ in slow)
 
@@ -33,7 +33,7 @@ def test_fragments_in_shared_memory(small_targets):
         kernels = kernels_of(module_of(SAMPLE), "demanding", ())
         (verdict,) = report_on_targets(kernels, targets_of(["roomy"]), str(SAMPLE)).verdicts
     assert verdict.state == "slow"
-    assert said(verdict, True) == {
+    assert remarks(verdict, True) == {
         (
             'row = T.alloc_fragment((64, 64), "float32")',
             "row is kept in shared memory: used outside of T.Parallel and tile operations",
@@ -44,7 +44,7 @@ def test_fragments_in_shared_memory(small_targets):
 def test_narrow_moves_are_said_and_not_slow(report_on):
     (verdict,) = report_on("scaled", "tiny").verdicts
     assert verdict.state == "ok"
-    assert ("for i, j in T.Parallel(16, 48):", "a thread moves Y by 4 bytes at a time") in said(verdict, False)
+    assert ("for i, j in T.Parallel(16, 48):", "a thread moves Y by 4 bytes at a time") in remarks(verdict, False)
 
 
 def test_a_kernel_without_anything_to_say(report_on):

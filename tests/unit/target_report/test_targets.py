@@ -15,15 +15,15 @@ from .conftest import SAMPLE
 
 
 def test_all_installed_targets(small_targets):
-    found = targets_of(["all"])
-    assert [target.text for target in found] == list(manager.kinds())
-    assert {"cpu", "tiny", "loopy"} <= {target.text for target in found}
+    targets = targets_of(["all"])
+    assert [target.text for target in targets] == list(manager.kinds())
+    assert {"cpu", "tiny", "loopy"} <= {target.text for target in targets}
 
 
 def test_attributes_between_semicolons(small_targets):
-    found = targets_of(["cpu -march=generic; tiny", "cpu;cpu"])
-    assert [target.text for target in found] == ["cpu -march=generic", "tiny", "cpu"]
-    assert found[0].target.get("march") == "generic"
+    targets = targets_of(["cpu -march=generic; tiny", "cpu;cpu"])
+    assert [target.text for target in targets] == ["cpu -march=generic", "tiny", "cpu"]
+    assert targets[0].target.get("march") == "generic"
 
 
 @pytest.mark.parametrize("text", ["nothing", "cpu -wrong=1", "", ";"])
@@ -36,7 +36,7 @@ def test_a_broken_package_is_a_target_like_others(report_on, sample):
     from tilecore.target_report.kernels import kernels_of
 
     with manager.register(SimpleNamespace(__name__="tile_half"), kind="half", package="tile-half"):
-        made = report_on_targets(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
-    assert [verdict.state for verdict in made.verdicts] == ["ok", "broken"]
-    assert "tile-half" in made.verdicts[1].refusals[0].message
-    assert not made.compiles
+        report = report_on_targets(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
+    assert [verdict.state for verdict in report.verdicts] == ["ok", "broken"]
+    assert "tile-half" in report.verdicts[1].refusals[0].message
+    assert not report.compiles

@@ -61,19 +61,19 @@ def test_an_interrupted_run_says_so(tmp_path, again):
         text=True,
         start_new_session=True,
     )
-    said = ""
-    while not re.search(r"^\.{5}", said, re.MULTILINE):  # some cases are through
-        assert kit.poll() is None, said
-        said += os.read(kit.stdout.fileno(), 1000).decode()
+    output = ""
+    while not re.search(r"^\.{5}", output, re.MULTILINE):  # some cases are through
+        assert kit.poll() is None, output
+        output += os.read(kit.stdout.fileno(), 1000).decode()
     os.killpg(kit.pid, signal.SIGINT)
     if again is not None:
         time.sleep(again)
         os.killpg(kit.pid, signal.SIGINT)
-    said += kit.communicate(timeout=300)[0]
+    output += kit.communicate(timeout=300)[0]
     if again is not None and not path.exists():
-        assert "no report was written" in said
+        assert "no report was written" in output
         return
-    (made,) = json.loads(path.read_text())
-    assert (made["interrupted"], made["reached"], made["levels"]) == (True, -1, {"3": "unfinished"})
-    assert "unfinished" in said
-    assert f"interrupted: {path} has the cases that ran" in said
+    (report,) = json.loads(path.read_text())
+    assert (report["interrupted"], report["reached"], report["levels"]) == (True, -1, {"3": "unfinished"})
+    assert "unfinished" in output
+    assert f"interrupted: {path} has the cases that ran" in output

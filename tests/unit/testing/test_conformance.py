@@ -101,17 +101,17 @@ def conform(tmp_path: Path, *words: str, **wrong: str):
         [sys.executable, "-m", "tilecore", "conform", "--target", "odd", "--out", str(out), *words],
         env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    found = json.loads(out.read_text())[0] if out.exists() else None
-    return ended, found
+    result = json.loads(out.read_text())[0] if out.exists() else None
+    return ended, result
 
 
 def test_a_right_backend(tmp_path):
-    ended, found = conform(tmp_path, "-k", "test_block_order or test_registration or test_compiles")
+    ended, result = conform(tmp_path, "-k", "test_block_order or test_registration or test_compiles")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert found["reached"] == 3
-    assert found["levels"] == {"0": "passed", "1": "passed", "3": "passed"}
-    assert found["groups"]["block_order"]["passed"] > 5
-    assert (found["package"], found["version"], found["place"]) == ("odd", "1.0", "odd")
+    assert result["reached"] == 3
+    assert result["levels"] == {"0": "passed", "1": "passed", "3": "passed"}
+    assert result["groups"]["block_order"]["passed"] > 5
+    assert (result["package"], result["version"], result["place"]) == ("odd", "1.0", "odd")
     assert "L3 correct on hardware: passed" in ended.stdout
 
 
@@ -120,23 +120,24 @@ def test_what_is_not_declared_is_skipped(tmp_path):
         "dataclasses.replace(spec, capabilities=lambda t: dataclasses.replace(host.tilecore_target().capabilities(t), "
         "dtypes=frozenset({'int32'})))"
     )
-    ended, found = conform(tmp_path, "-k", "test_block_order", target=no_floats)
+    ended, result = conform(tmp_path, "-k", "test_block_order", target=no_floats)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert set(found["skipped"]) == {"not declared: element type float32"}
+    assert set(result["skipped"]) == {"not declared: element type float32"}
 
 
 def test_what_is_known_to_fail(tmp_path):
-    known = "dataclasses.replace(spec, known_failures=lambda t: {'test_block_order.py::*': 'blocks run backwards'})"
-    ended, found = conform(tmp_path, "-k", "test_block_order", target=known)
+    failures = "{'test_block_order.py::*': 'blocks run backwards'}"
+    declaration = f"dataclasses.replace(spec, known_failures=lambda t: {failures})"
+    ended, result = conform(tmp_path, "-k", "test_block_order", target=declaration)
     assert ended.returncode == 1, "they pass, which is reported"
-    assert set(found["groups"]["block_order"]) == {"failed"} or set(found["groups"]["block_order"]) == {"xpassed"}
-    assert found["levels"] == {"3": "failed"}
+    assert set(result["groups"]["block_order"]) == {"failed"} or set(result["groups"]["block_order"]) == {"xpassed"}
+    assert result["levels"] == {"3": "failed"}
 
 
 def test_level_1_runs_nothing(tmp_path):
-    ended, found = conform(tmp_path, "-k", "test_block_order or test_compiles", "--level", "1")
+    ended, result = conform(tmp_path, "-k", "test_block_order or test_compiles", "--level", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert found["levels"] == {"1": "passed"}
+    assert result["levels"] == {"1": "passed"}
 
 
 def test_a_wrong_pass_is_found(tmp_path):
@@ -144,10 +145,10 @@ def test_a_wrong_pass_is_found(tmp_path):
         "dataclasses.replace(host.tilecore_lowering(), edits=(*host.tilecore_lowering().edits, "
         "PassEdit('remove', 'separate_overlaps')))"
     )
-    ended, found = conform(tmp_path, "-k", "test_copies and before_it_writes", lowering=dropped)
+    ended, result = conform(tmp_path, "-k", "test_copies and before_it_writes", lowering=dropped)
     assert ended.returncode == 1, ended.stdout
-    assert found["levels"]["3"] == "failed"
-    assert {case["outcome"] for case in found["cases"]} == {"failed"}
+    assert result["levels"]["3"] == "failed"
+    assert {case["outcome"] for case in result["cases"]} == {"failed"}
 
 
 def test_a_limit_that_is_declared_and_not_kept_is_found(tmp_path):
@@ -159,9 +160,9 @@ def test_a_limit_that_is_declared_and_not_kept_is_found(tmp_path):
         "dataclasses.replace(host.tilecore_lowering(), edits=(*host.tilecore_lowering().edits, "
         "PassEdit('remove', 'check_threads')))"
     )
-    ended, found = conform(tmp_path, "-k", "test_error_texts and threads", target=limited, lowering=unchecked)
+    ended, result = conform(tmp_path, "-k", "test_error_texts and threads", target=limited, lowering=unchecked)
     assert ended.returncode == 1, ended.stdout
-    (case,) = [case for case in found["cases"] if case["outcome"] == "failed"]
+    (case,) = [case for case in result["cases"] if case["outcome"] == "failed"]
     assert case["name"] == "test_error_texts.py::test_too_many_threads[odd]"
     assert "DID NOT RAISE" in case["reason"]
     right, _ = conform(tmp_path, "-k", "test_error_texts and threads", target=limited)
@@ -170,9 +171,9 @@ def test_a_limit_that_is_declared_and_not_kept_is_found(tmp_path):
 
 def test_an_adapter_that_needs_the_compiler_is_found(tmp_path):
     importing = "def load(self, artifact):\n        import tvm\n        return super().load(artifact)"
-    ended, found = conform(tmp_path, "-k", "test_export", adapter=importing)
+    ended, result = conform(tmp_path, "-k", "test_export", adapter=importing)
     assert ended.returncode == 1, ended.stdout
-    (case,) = [case for case in found["cases"] if case["outcome"] == "failed"]
+    (case,) = [case for case in result["cases"] if case["outcome"] == "failed"]
     assert "without_a_compiler" in case["name"]
     assert "tvm is blocked" in case["reason"]
 
@@ -184,10 +185,10 @@ def test_an_adapter_that_needs_the_compiler_is_found(tmp_path):
 def test_what_the_backend_cannot_say_fails_a_case(tmp_path, name, case):
     """The kit itself goes on, and its report names the package."""
     target = f"dataclasses.replace(spec, {name}=lambda t: {{}}['gone'])"
-    ended, found = conform(tmp_path, "-k", "test_registration", target=target)
+    ended, result = conform(tmp_path, "-k", "test_registration", target=target)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "INTERNALERROR" not in ended.stdout + ended.stderr
-    failed = {found["name"]: found["reason"] for found in found["cases"] if found["outcome"] == "failed"}
+    failed = {result["name"]: result["reason"] for result in result["cases"] if result["outcome"] == "failed"}
     (why,) = [reason for name, reason in failed.items() if case in name]
     assert f"package odd 1.0): TargetSpec.{name} raised KeyError" in ended.stdout
     assert why
@@ -209,7 +210,7 @@ def test_an_unknown_target(tmp_path):
 
 def kernel(dtype="float32", scope=T.alloc_shared, threads=64, n=64, op="copy"):
     @T.prim_func
-    def made(X: T.Tensor((n, 32), dtype), Y: T.Tensor((n, 32), dtype)):
+    def copy(X: T.Tensor((n, 32), dtype), Y: T.Tensor((n, 32), dtype)):
         with T.Kernel(1, threads=threads):
             x = scope((64, 32), dtype)
             T.copy(X, x)
@@ -221,7 +222,7 @@ def kernel(dtype="float32", scope=T.alloc_shared, threads=64, n=64, op="copy"):
                 x[0, 0] = T.call_extern(dtype, "other", x[0, 0])
             T.copy(x, Y)
 
-    return made.ir
+    return copy.ir
 
 
 @pytest.mark.parametrize(
@@ -270,59 +271,59 @@ def first_undeclared(func, capabilities):
 
 
 def test_levels_build_on_each_other():
-    made = report.Report("acme", True)
-    made.cases = [
+    result = report.Report("acme", True)
+    result.cases = [
         report.Case("a", "g", 0, "passed"),
         report.Case("b", "g", 1, "failed"),
         report.Case("c", "g", 2, "passed"),
     ]
-    assert made.levels() == {0: "passed", 1: "failed", 2: "failed"}
-    assert made.reached() == 0
-    made.cases[1].outcome = "xfailed"
-    assert made.reached() == 2
+    assert result.levels() == {0: "passed", 1: "failed", 2: "failed"}
+    assert result.reached() == 0
+    result.cases[1].outcome = "xfailed"
+    assert result.reached() == 2
     assert set(LEVELS) == {0, 1, 2, 3, 4}
 
 
 def test_a_table():
-    made = report.Report("acme", True)
-    made.cases = [report.Case("a", "gemm", 2, "passed"), report.Case("b", "math", 2, "skipped", "not declared: x")]
-    text = report.table(made)
+    result = report.Report("acme", True)
+    result.cases = [report.Case("a", "gemm", 2, "passed"), report.Case("b", "math", 2, "skipped", "not declared: x")]
+    text = report.table(result)
     assert "gemm" in text
     assert "L2 correct on a simulated device: passed" in text
     assert "    1 not declared: x" in text
 
 
 def test_a_level_whose_cases_cannot_run_is_not_reached():
-    made = report.Report("acme", True)
-    made.cases = [report.Case("a", "g", 2, "passed"), report.Case("b", "speed", 4, "skipped", "it has no speed")]
-    assert made.levels() == {2: "passed", 4: "skipped"}
-    assert made.reached() == 2
+    result = report.Report("acme", True)
+    result.cases = [report.Case("a", "g", 2, "passed"), report.Case("b", "speed", 4, "skipped", "it has no speed")]
+    assert result.levels() == {2: "passed", 4: "skipped"}
+    assert result.reached() == 2
 
 
 def test_an_interrupted_run_reaches_no_level():
-    made = report.Report("acme", True, interrupted=True)
-    made.cases = [
+    result = report.Report("acme", True, interrupted=True)
+    result.cases = [
         report.Case("a", "g", 0, "passed"),
         report.Case("c", "g", 1, "skipped"),
         report.Case("b", "g", 2, "failed"),
     ]
-    assert made.levels() == {0: "unfinished", 1: "unfinished", 2: "failed"}
-    assert made.reached() == -1
-    assert made.data()["interrupted"]
+    assert result.levels() == {0: "unfinished", 1: "unfinished", 2: "failed"}
+    assert result.reached() == -1
+    assert result.data()["interrupted"]
     assert matrix.reached({"0": "passed", "1": "unfinished", "2": "passed"}) == 0
 
 
 def test_what_cases_measure():
     """The largest number of several; in the matrix a row for each thing."""
-    one, other = report.Report("acme", True), report.Report("odd", False)
-    for made, factor in ((one, 1.0), (other, 2.0)):
+    acme, odd = report.Report("acme", True), report.Report("odd", False)
+    for result, factor in ((acme, 1.0), (odd, 2.0)):
         for number in (0.5, 0.75, 0.25):
-            made.measure("errors", "exp", "float32", number * factor)
-        made.cases = [report.Case("a", "math", 2, "passed")]
-    one.measure("errors", "exp", "float16", 0.5)
-    one.measure("errors", "sin", "float32", 1000.0)
-    assert one.data()["measured"] == {"errors": {"exp": {"float32": 0.75, "float16": 0.5}, "sin": {"float32": 1000.0}}}
-    page = matrix.matrix([one.data() | RECORDED, other.data() | RECORDED])
+            result.measure("errors", "exp", "float32", number * factor)
+        result.cases = [report.Case("a", "math", 2, "passed")]
+    acme.measure("errors", "exp", "float16", 0.5)
+    acme.measure("errors", "sin", "float32", 1000.0)
+    assert acme.data()["measured"] == {"errors": {"exp": {"float32": 0.75, "float16": 0.5}, "sin": {"float32": 1000.0}}}
+    page = matrix.matrix([acme.data() | RECORDED, odd.data() | RECORDED])
     assert "## Errors\n\n| float32, float16 | `acme` simulated | `odd` |\n" in page
     assert "| exp | 0.75, 0.5 | 1.5, - |\n" in page
     assert "| sin | 1000, - | -, - |\n" in page
@@ -343,7 +344,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_the_matrix_is_what_the_reports_say():
-    reports = [one for path in sorted((DOCS / "support").glob("*.json")) for one in json.loads(path.read_text())]
+    files = sorted((DOCS / "support").glob("*.json"))
+    reports = [recorded for path in files for recorded in json.loads(path.read_text())]
     assert {report_["place"] for report_ in reports} >= {"cpu"}
     assert matrix.matrix(reports) == (DOCS / "support.md").read_text(), "generate it: see its head"
 
@@ -356,17 +358,17 @@ def test_cells():
 
 def test_runs_of_parts_are_joined():
     failed = {"name": "m", "group": "math", "outcome": "failed", "reason": "x"}
-    one = {
+    first = {
         "place": "acme", "simulated": False, "levels": {"0": "passed", "3": "passed"}, "reached": 3,
         "groups": {"gemm": {"passed": 2}, "math": {"failed": 1}}, "skipped": {}, "measured": {}, "cases": [failed],
     }  # fmt: skip
-    speed = {**one, "levels": {"4": "passed"}, "reached": 4, "groups": {"speed": {"passed": 3}}, "cases": []}
+    speed = {**first, "levels": {"4": "passed"}, "reached": 4, "groups": {"speed": {"passed": 3}}, "cases": []}
     skipped = {**failed, "outcome": "skipped", "reason": "none"}
-    again = {**one, "levels": {}, "groups": {"math": {"skipped": 1}}, "cases": [skipped]}
-    (made,) = matrix.merged_reports([one, speed, again])
-    assert made["groups"] == {"gemm": {"passed": 2}, "math": {"skipped": 1}, "speed": {"passed": 3}}
-    assert made["reached"] == 4
-    assert made["skipped"] == {"none": 1}
-    assert made["cases"] == [skipped]
+    again = {**first, "levels": {}, "groups": {"math": {"skipped": 1}}, "cases": [skipped]}
+    (whole,) = matrix.merged_reports([first, speed, again])
+    assert whole["groups"] == {"gemm": {"passed": 2}, "math": {"skipped": 1}, "speed": {"passed": 3}}
+    assert whole["reached"] == 4
+    assert whole["skipped"] == {"none": 1}
+    assert whole["cases"] == [skipped]
     assert matrix.reached({"0": "passed", "1": "failed", "2": "passed"}) == 0
-    assert len(matrix.merged_reports([one, {**one, "simulated": True}])) == 2
+    assert len(matrix.merged_reports([first, {**first, "simulated": True}])) == 2

@@ -27,15 +27,15 @@ def test_the_built_in_backend_has_every_case():
 
 def test_parts_join_to_the_whole_and_share_nothing():
     """On each place N runs have each case once; on N places one run has each case once."""
-    where = [one for one in places() if str(one) != "cpu"]
+    where = [place for place in places() if str(place) != "cpu"]
     if not where:
         pytest.skip("no backend besides the built-in one is installed")
-    names = sorted(one.words for one in where)
+    names = sorted(place.words for place in where)
     for case in CASES:
-        for one in where:
-            assert sum(Part(number, 3).has("gemm", case, one, names) for number in range(3)) == 1
+        for place in where:
+            assert sum(Part(number, 3).has("gemm", case, place, names) for number in range(3)) == 1
         if len(where) == 3:
-            assert sum(Part(0, 3).has("gemm", case, one, names) for one in where) == 1
+            assert sum(Part(0, 3).has("gemm", case, place, names) for place in where) == 1
     assert all(Part(0, 3).has("registration", case, where[0], names) for case in CASES)
     sizes = [sum(Part(number, 3).has("gemm", case, where[0], names) for case in CASES) for number in range(3)]
     assert min(sizes) > 40
@@ -43,7 +43,7 @@ def test_parts_join_to_the_whole_and_share_nothing():
 
 def test_the_option_leaves_cases_out():
     """As pytest collects them, on a backend that is not built in."""
-    where = next((one for one in places() if str(one) != "cpu"), None)
+    where = next((place for place in places() if str(place) != "cpu"), None)
     if where is None:
         pytest.skip("no backend besides the built-in one is installed")
 

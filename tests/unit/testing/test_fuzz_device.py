@@ -38,19 +38,19 @@ class There:
 @pytest.fixture
 def device(monkeypatch):
     """Kernels that were compiled for the device; its flag ``runs`` says whether they do anything."""
-    made = SimpleNamespace(kernels=[], runs=True)
+    fake_device = SimpleNamespace(kernels=[], runs=True)
 
     def compile_there(function, target, execution_backend=None):
-        made.kernels.append(There(compile_on_host(function, target=target), made.runs))
-        return made.kernels[-1]
+        fake_device.kernels.append(There(compile_on_host(function, target=target), fake_device.runs))
+        return fake_device.kernels[-1]
 
     monkeypatch.setattr(tilecore, "compile", compile_there)
-    return made
+    return fake_device
 
 
 def seeds():
     """Short programs whose tensors are padded, by columns, of 4 bits, of bool, of narrow floats, and empty ones."""
-    wanted = {
+    features = {
         "padded": lambda program: any(p.form == "padded" for p in program.params),
         "columns": lambda program: any(p.form == "columns" for p in program.params),
         "4 bits": lambda program: any(p.dtype in ("int4", "uint4") for p in program.params),
@@ -59,14 +59,14 @@ def seeds():
         "a number": lambda program: any(p.scope == "scalar" for p in program.params),
         "empty": lambda program: any(size == 0 for _, size in program.again),
     }
-    found = {}
+    seed_by_feature = {}
     for seed in range(1000):
         program = generate(seed)
-        for name in wanted.keys() - found.keys():
-            if wanted[name](program) and len(source_of(program)) < 2500:
-                found[name] = seed
-    assert found.keys() == wanted.keys()
-    return sorted(set(found.values()))
+        for name in features.keys() - seed_by_feature.keys():
+            if features[name](program) and len(source_of(program)) < 2500:
+                seed_by_feature[name] = seed
+    assert seed_by_feature.keys() == features.keys()
+    return sorted(set(seed_by_feature.values()))
 
 
 def test_kernels_get_tensors_of_the_device_and_their_results_are_seen(device):

@@ -106,8 +106,8 @@ def test_the_interpreter_takes_nearly_all():
 def test_inputs_are_the_seeds_own_and_within_their_caps():
     floats = 0
     for program in map(generate, range(40)):
-        one, other = (make_inputs(tensors_of(program), 3, values_of(program)) for _ in range(2))
-        for buffer, a, b in zip(program.params, one, other, strict=True):
+        first, second = (make_inputs(tensors_of(program), 3, values_of(program)) for _ in range(2))
+        for buffer, a, b in zip(program.params, first, second, strict=True):
             if buffer.scope == "scalar":
                 assert type(a) in (bool, int, float)
                 assert a == b or a != a
@@ -186,8 +186,8 @@ def test_sizes_may_be_products():
     ],
 )
 def test_statements_as_text(node, text):
-    made = source_of(Program(0, True, (), (), (), (), (Kernel(("b",), (Num(1),), 32, (node,)),)))
-    assert textwrap.dedent(made.partition(" as b:\n")[2]).strip() == text
+    source = source_of(Program(0, True, (), (), (), (), (Kernel(("b",), (Num(1),), 32, (node,)),)))
+    assert textwrap.dedent(source.partition(" as b:\n")[2]).strip() == text
 
 
 def test_a_second_call_is_of_other_sizes():
@@ -199,19 +199,19 @@ def test_a_second_call_is_of_other_sizes():
 
 
 def test_the_zeros_of_packed_floats_are_alike():
-    one, other = np.array([0x80, 0x08, 0x13], np.uint8), np.array([0x00, 0x00, 0x13], np.uint8)
-    assert difference(one, other, 0.0, "float4_e2m1fn") == ""
-    assert difference(one, other, 0.0, "uint4") != ""
+    first, second = np.array([0x80, 0x08, 0x13], np.uint8), np.array([0x00, 0x00, 0x13], np.uint8)
+    assert difference(first, second, 0.0, "float4_e2m1fn") == ""
+    assert difference(first, second, 0.0, "uint4") != ""
     assert difference(np.array([0x09], np.uint8), np.array([0x01], np.uint8), 0.0, "float4_e2m1fn") != ""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_below_the_normal_range_are_0_where_a_target_flushes_them(dtype):
     least = np.finfo(dtype).tiny
-    given, wanted = np.array([0, 1, -0.0], dtype), np.array([least / 2, 1, -least / 4], dtype)
-    assert difference(given, wanted, 0.0, dtype)
-    assert difference(given, wanted, 0.0, dtype, flushes=True) == ""
-    assert difference(given, np.array([least, 1, 0], dtype), 0.0, dtype, flushes=True)
+    actual, expected = np.array([0, 1, -0.0], dtype), np.array([least / 2, 1, -least / 4], dtype)
+    assert difference(actual, expected, 0.0, dtype)
+    assert difference(actual, expected, 0.0, dtype, flushes=True) == ""
+    assert difference(actual, np.array([least, 1, 0], dtype), 0.0, dtype, flushes=True)
 
 
 def test_differences_are_found():
@@ -228,20 +228,20 @@ def test_differences_are_found():
 
 
 def test_sorts_of_errors_are_without_names_and_numbers():
-    one = sort_of(ValueError("the register of f12[tx % 4 + 3] is 17"))
-    assert one == sort_of(ValueError("the register of s9[ty % 8 + 1] is 2"))
-    assert one != sort_of(ValueError("the thread of s9[ty % 8 + 1] is 2"))
+    sort = sort_of(ValueError("the register of f12[tx % 4 + 3] is 17"))
+    assert sort == sort_of(ValueError("the register of s9[ty % 8 + 1] is 2"))
+    assert sort != sort_of(ValueError("the thread of s9[ty % 8 + 1] is 2"))
 
 
 def test_shrinking_keeps_what_is_asked_for():
     short = min((source_of(generate(seed)) for seed in SEEDS if "transpose_B" in source_of(generate(seed))), key=len)
     program = next(p for p in map(generate, SEEDS) if source_of(p) == short)
 
-    def asked(candidate):
+    def is_wanted(candidate):
         return "transpose_B" in source_of(candidate) and isinstance(reference_of(candidate), Reference)
 
-    small = shrink(program, asked, Effort(attempts=400, seconds=120))
-    assert asked(small)
+    small = shrink(program, is_wanted, Effort(attempts=400, seconds=120))
+    assert is_wanted(small)
     assert lines_of(source_of(small)) <= 14
     assert max(value for _, value in small.sizes) == 1
 

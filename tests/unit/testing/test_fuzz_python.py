@@ -35,7 +35,7 @@ def test_python_and_the_kernel_run_the_same_statements():
 
 def test_values_that_are_read_late_are_found_and_cut_down(monkeypatch, tmp_path):
     """Were loads put back whatever is written in between, a few bodies would show it."""
-    monkeypatch.setattr("tilecore.frontend.settle._Order.is_stale", lambda self, held, use, buffer: False)
+    monkeypatch.setattr("tilecore.frontend.settle._Order.is_stale", lambda self, value, use, buffer: False)
     seed = next(seed for seed in range(50) if judge(generate(seed), []).kind == "wrong")
     hunted = hunt([seed], [], tmp_path)
     ((_, verdict, path),) = hunted.findings

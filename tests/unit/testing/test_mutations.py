@@ -23,7 +23,7 @@ pytestmark = pytest.mark.rotated
 
 REPOSITORY = Path(__file__).parents[3]
 ALL = mutations()
-BY_NAME = {one.name: one for one in ALL}
+BY_NAME = {mutation.name: mutation for mutation in ALL}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def sample(tmp_path_factory):
     return write_sample(tmp_path_factory.mktemp("written") / "sample")
 
 
-@pytest.mark.parametrize("mutation", ALL, ids=lambda one: f"{one.room}/{one.name}")
+@pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: f"{mutation.room}/{mutation.name}")
 def test_it_can_be_planted(mutation, sample):
     text = mutated((sample / mutation.file).read_text(), mutation)
     assert mutation.mistake.endswith(".")
@@ -44,7 +44,7 @@ def test_it_can_be_planted(mutation, sample):
 
 def test_there_are_enough():
     assert len(ALL) >= 45
-    assert all(sum(one.room == room for one in ALL) >= 6 for room in ROOMS)
+    assert all(sum(mutation.room == room for mutation in ALL) >= 6 for room in ROOMS)
 
 
 def test_what_is_replaced_stands_there_once(sample, tmp_path):
@@ -56,16 +56,16 @@ def test_what_is_replaced_stands_there_once(sample, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "ended", "case"),
+    ("name", "outcome", "case"),
     [
         ("detect-says-nothing", "failed", "test_registration.py::test_is_a_device_here[acme]"),
         ("source-with-a-number-of-its-own", "failed", "test_compiles.py::test_the_same_source_each_time[acme]"),
         ("another-contract", "refused", "the plugin is loaded"),
     ],
 )
-def test_cheap_ones_are_killed(sample, name, ended, case):
+def test_cheap_ones_are_killed(sample, name, outcome, case):
     verdict = judged(BY_NAME[name], sample, [])
-    assert (verdict.killed, verdict.ended, verdict.case) == (True, ended, case), verdict.reason
+    assert (verdict.killed, verdict.ended, verdict.case) == (True, outcome, case), verdict.reason
 
 
 def test_what_changes_nothing_survives(sample):
@@ -83,8 +83,8 @@ def test_what_changes_nothing_survives(sample):
 def test_processes_that_do_not_end_well(sample, tmp_path, words, silence, ended):
     text = '    """Quick, and it must not open the device."""'
     folder = plant(sample, replace(ALL[0], file="tile_acme/target.py", text=text, by=f"    {words}"), tmp_path / "bad")
-    made = kit.run(folder, ["registration"], silence=silence)
-    assert (made.ended, made.case) == (ended, "test_registration.py::test_is_a_device_here[acme]")
+    run_of_kit = kit.run(folder, ["registration"], silence=silence)
+    assert (run_of_kit.ended, run_of_kit.case) == (ended, "test_registration.py::test_is_a_device_here[acme]")
 
 
 def test_what_is_no_verdict(sample):
@@ -93,10 +93,10 @@ def test_what_is_no_verdict(sample):
 
 def test_rates():
     killed = Verdict("a", "target", True, "failed", "case", "", 1.0)
-    lives = Verdict("b", "target", False, "", "", "", 1.0, "a reason")
-    made = judge.data([killed, lives, replace(killed, room="codegen")], {"cases": 3})
-    assert (made["killed"], made["mutations"], made["rate"]) == (2, 3, 0.6667)
-    assert made["rooms"] == {"target": {"killed": 1, "mutations": 2}, "codegen": {"killed": 1, "mutations": 1}}
+    survivor = Verdict("b", "target", False, "", "", "", 1.0, "a reason")
+    rates = judge.data([killed, survivor, replace(killed, room="codegen")], {"cases": 3})
+    assert (rates["killed"], rates["mutations"], rates["rate"]) == (2, 3, 0.6667)
+    assert rates["rooms"] == {"target": {"killed": 1, "mutations": 2}, "codegen": {"killed": 1, "mutations": 1}}
     assert judge.surprises([replace(killed, survives="cannot be")]) == [
         "a is killed by case: its record says that it survives"
     ]
@@ -104,16 +104,16 @@ def test_rates():
 
 def test_results_are_kept_and_gone_on_with(tmp_path):
     path = tmp_path / "out.json"
-    one, other = ALL[:2]
+    first_mutation, second_mutation = ALL[:2]
     first = Results.at(path, ALL)
     first.note_clean(kit.Outcome("passed", seconds=2.0, cases=900))
-    first.add(Verdict(one.name, one.room, True, "failed", "case", "", 1.0))
+    first.add(Verdict(first_mutation.name, first_mutation.room, True, "failed", "case", "", 1.0))
     first.add(Verdict("one that is gone", "target", True, "failed", "case", "", 1.0))
     again = Results.at(path, ALL)
-    again.add(Verdict(other.name, other.room, False, "", "", "", 1.0))
-    assert (again.is_killed(one.name), again.is_killed(other.name)) == (True, False)
-    assert [verdict.name for verdict in again.verdicts()] == [one.name, other.name]
-    assert [verdict.name for verdict in again.verdicts({other.name})] == [other.name]
+    again.add(Verdict(second_mutation.name, second_mutation.room, False, "", "", "", 1.0))
+    assert (again.is_killed(first_mutation.name), again.is_killed(second_mutation.name)) == (True, False)
+    assert [verdict.name for verdict in again.verdicts()] == [first_mutation.name, second_mutation.name]
+    assert [verdict.name for verdict in again.verdicts({second_mutation.name})] == [second_mutation.name]
     written = json.loads(path.read_text())
     assert (written["killed"], written["mutations"], written["clean"]["cases"]) == (1, 2, 900)
 
@@ -121,7 +121,8 @@ def test_results_are_kept_and_gone_on_with(tmp_path):
 def test_what_is_recorded_is_of_these_and_told_in_the_docs():
     facts = json.loads((REPOSITORY / "benchmarks" / "results" / "mutations.json").read_text())
     verdicts = Results.at(REPOSITORY / "benchmarks" / "results" / "mutations.json", ALL).verdicts()
-    assert [verdict.name for verdict in verdicts] == [one.name for one in ALL], "run those that are new: --resume"
+    names = [mutation.name for mutation in ALL]
+    assert [verdict.name for verdict in verdicts] == names, "run those that are new: --resume"
     assert not judge.surprises(verdicts)
     assert judge.rate(verdicts) >= judge.FLOOR
     rooms = [f"| {room} | {killed} | {count} |" for room, (killed, count) in judge.by_room(verdicts).items()]

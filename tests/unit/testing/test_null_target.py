@@ -70,8 +70,8 @@ def test_arguments_are_checked_as_on_any_target():
 
 def test_outputs_are_allocated():
     kernel = tilecore.compile(scale, target="null", out_idx=[1])
-    made = kernel(np.zeros(64, np.float32), 1.0)
-    assert tuple(made.shape) == (64,)
+    output = kernel(np.zeros(64, np.float32), 1.0)
+    assert tuple(output.shape) == (64,)
 
 
 def test_grids_threads_and_symbols_of_every_kernel():
@@ -105,7 +105,7 @@ def test_export_and_load(tmp_path):
 
 
 def with_edits(*edits):
-    own = SimpleNamespace(
+    backend = SimpleNamespace(
         **{name: getattr(null_backend, name) for name in vars(null_backend) if name.startswith("tilecore_")}
     )
 
@@ -113,8 +113,8 @@ def with_edits(*edits):
     def tilecore_lowering():
         return Lowering(family="none", edits=edits)
 
-    own.tilecore_lowering = tilecore_lowering
-    return own
+    backend.tilecore_lowering = tilecore_lowering
+    return backend
 
 
 def test_a_backend_puts_its_own_passes_before_the_split(null):

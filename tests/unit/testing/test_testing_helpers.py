@@ -105,7 +105,7 @@ def test_any_of_several_targets():
 
 
 @pytest.mark.parametrize(
-    ("arch", "mode", "wanted", "runs"),
+    ("arch", "mode", "version", "runs"),
     [
         ("sm_90a", "ge", (9, 0), True),
         ("sm_90a", "ge", (10, 0), False),
@@ -118,13 +118,13 @@ def test_any_of_several_targets():
         (75, "eq", (7, 5), True),
     ],
 )
-def test_compute_versions(device, arch, mode, wanted, runs):
+def test_compute_versions(device, arch, mode, version, runs):
     device.arch = arch
-    by_name = getattr(testing, f"requires_device_compute_version_{mode}")(*wanted)
-    by_argument = testing.requires_device_compute_version(*wanted, mode=mode)
+    by_name = getattr(testing, f"requires_device_compute_version_{mode}")(*version)
+    by_argument = testing.requires_device_compute_version(*version, mode=mode)
     assert (skipped(by_name) is None) == (skipped(by_argument) is None) == runs
     if not runs:
-        assert f"not {mode} {wanted[0]}." in skipped(by_name)
+        assert f"not {mode} {version[0]}." in skipped(by_name)
 
 
 def test_compute_versions_that_cannot_be_known(device):
@@ -257,9 +257,9 @@ def other_prefix():
 
 
 def test_regression_runs_what_is_named_so(capsys):
-    made = testing.regression()
+    timings = testing.regression()
     names = ["first", f"{__name__}.benchmark"]
-    assert [(timing.name, timing.latency) for timing in made] == list(zip(names, [1.5, 2.0], strict=True))
+    assert [(timing.name, timing.latency) for timing in timings] == list(zip(names, [1.5, 2.0], strict=True))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1:] for line in lines] == [["1.5000", "ms"], ["2.0000", "ms"]]
     assert len(testing.regression(verbose=False)) == 2

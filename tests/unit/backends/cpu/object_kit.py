@@ -35,10 +35,10 @@ def from_c(text: str, *flags: str) -> bytes:
     """An object that gcc makes of this C code."""
     assert GCC is not None
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "kernel.c", Path(folder) / "kernel.o"
+        source, object_file = Path(folder) / "kernel.c", Path(folder) / "kernel.o"
         source.write_text(text)
-        subprocess.run([GCC, *flags, "-c", str(source), "-o", str(made)], check=True, capture_output=True)
-        return made.read_bytes()
+        subprocess.run([GCC, *flags, "-c", str(source), "-o", str(object_file)], check=True, capture_output=True)
+        return object_file.read_bytes()
 
 
 def function(address: int, result: Any, *arguments: Any) -> Any:

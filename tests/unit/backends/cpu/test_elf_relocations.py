@@ -88,11 +88,11 @@ def test_x86_plain_relative_references_of_what_is_far_only_work_for_jumps(before
 
 @given(ANYWHERE, st.integers(-8, 8))
 def test_x86_absolute_references(target, addend):
-    wanted = target + addend
-    assert Patch(elf_x86_64, 1, target, addend=addend).read("<Q") == wanted % 2**64
+    expected = target + addend
+    assert Patch(elf_x86_64, 1, target, addend=addend).read("<Q") == expected % 2**64
     for kind, layout, low, high in ((10, "<I", 0, 2**32), (11, "<i", -(2**31), 2**31)):
-        if low <= wanted < high:
-            assert Patch(elf_x86_64, kind, target, addend=addend).read(layout) == wanted
+        if low <= expected < high:
+            assert Patch(elf_x86_64, kind, target, addend=addend).read(layout) == expected
         else:
             with pytest.raises(ToolchainError, match="out of reach"):
                 Patch(elf_x86_64, kind, target, addend=addend)
@@ -338,11 +338,11 @@ def test_an_object_of_llvm_for_aarch64_links_at_any_address(base):
     for call in calls:
         at = layout.sections[call.section] + call.offset
         reached = branch_target(int.from_bytes(image[at : at + 4], "little"), base + at)
-        wanted = outside[names[call.symbol]]
-        if reached != wanted:
+        expected = outside[names[call.symbol]]
+        if reached != expected:
             stub = reached - base
             assert layout.stubs <= stub < layout.stubs + 16 * len(linker.stubs)
-            assert int.from_bytes(image[stub + 8 : stub + 16], "little") == wanted
+            assert int.from_bytes(image[stub + 8 : stub + 16], "little") == expected
     pages = [r for r in elf.relocations if r.type == 275 and r.section in layout.sections]
     assert pages
     for page in pages:

@@ -15,6 +15,6 @@ def test_every_extension_is_named(march, monkeypatch):
     monkeypatch.setattr(tvm.target.codegen, "llvm_get_system_cpu", lambda: "x86-64")
     _, target = manager.resolve(f"cpu -march={march}")
     features = [f for f in str(target.get("features") or "").split(",") if f]
-    made = llvm_target(target)
-    assert {f"+{f}" for f in features} <= {*made.get("mattr", ())}
-    assert (made.get("mcpu") == "x86-64") == (march == "native")
+    attributes = llvm_target(target)
+    assert {f"+{f}" for f in features} <= {*attributes.get("mattr", ())}
+    assert (attributes.get("mcpu") == "x86-64") == (march == "native")

@@ -59,10 +59,10 @@ print(works(3))
 
 @pytest.mark.parametrize("limit", [0, 100, 5000])
 def test_a_limit_on_the_size_of_files(tmp_path, limit):
-    said, after, _ = outcome(tmp_path, LIMITED.format(limit=limit))
-    assert "the object code of add may not fit" in said
-    assert f"files of at most {limit} bytes" in said
-    assert "ulimit -f" in said
+    message, after, _ = outcome(tmp_path, LIMITED.format(limit=limit))
+    assert "the object code of add may not fit" in message
+    assert f"files of at most {limit} bytes" in message
+    assert "ulimit -f" in message
     assert after == "True"
 
 
@@ -92,10 +92,10 @@ except ToolchainError as error:
 
 
 def test_a_full_folder_for_temporary_files_where_memory_has_no_paths(tmp_path):
-    first, said, _ = outcome(tmp_path, WITHOUT_MEMORY)
+    first, message, _ = outcome(tmp_path, WITHOUT_MEMORY)
     assert first == "True"
-    assert "there is no room for the object code of add 4096 bytes free" in said
-    assert "TMPDIR" in said
+    assert "there is no room for the object code of add 4096 bytes free" in message
+    assert "TMPDIR" in message
 
 
 def test_no_object_is_larger_than_what_is_asked_for(tmp_path):

@@ -139,7 +139,7 @@ def test_scratch_is_aligned_private_and_large_enough(threads):
 
     launch = threads.of(use)
     assert launch([], (40, 1, 1, size)) == 0
-    addresses = [address for found in seen.values() for address in found]
+    addresses = [address for of_a_thread in seen.values() for address in of_a_thread]
     assert len(addresses) == len(set(addresses)) == len(seen)
 
 

@@ -26,26 +26,26 @@ def table(A: T.Tensor((4, 6), "int32"), B: T.Tensor((4, 6), "int32")):
 
 
 def with_layout(func, name, layout):
-    made, env = lowered(func, "apply_layouts", before=True)
-    (buffer,) = [a.buffer for a in collect(made.body, AllocBuffer) if str(a.buffer.name) == name]
+    func_before, env = lowered(func, "apply_layouts", before=True)
+    (buffer,) = [a.buffer for a in collect(func_before.body, AllocBuffer) if str(a.buffer.name) == name]
     env.state(BufferLayouts).by_buffer = {buffer: layout}
-    return apply_layouts(made, env), env
+    return apply_layouts(func_before, env), env
 
 
 def test_without_layouts_nothing_happens():
-    made, env = lowered(table, "apply_layouts", before=True)
-    assert apply_layouts(made, env).same_as(made)
+    before, env = lowered(table, "apply_layouts", before=True)
+    assert apply_layouts(before, env).same_as(before)
     assert "layouts" not in env.report
 
 
 def test_shapes_and_indices_move_together():
-    made, env = with_layout(table, "t", column_panels(4, 6, 2))
-    assert allocated(made)["t"] == [3, 4, 2]
+    after, env = with_layout(table, "t", column_panels(4, 6, 2))
+    assert allocated(after)["t"] == [3, 4, 2]
     assert env.report["layouts"] == [{"buffer": "t", "layout": "column panels of 2"}]
-    found = accesses(made, "t")
-    assert len(found) == 2
-    assert all(len(access.indices) == 3 for access in found)
-    assert not any(len(a.indices) == 3 for name in "AB" for a in accesses(made, name))
+    accesses_of_t = accesses(after, "t")
+    assert len(accesses_of_t) == 2
+    assert all(len(access.indices) == 3 for access in accesses_of_t)
+    assert not any(len(a.indices) == 3 for name in "AB" for a in accesses(after, name))
 
 
 def test_where_panels_put_elements():
@@ -69,9 +69,9 @@ def test_values_are_kept_as_the_layout_says():
         encode=lambda value: value * const(2, "int32"),
         decode=lambda value: cast(value // const(2, "int32"), "int32"),
     )
-    made, _ = with_layout(table, "t", doubled)
-    (store,) = [s for s in collect(made.body, BufferStore) if str(s.buffer.name) == "t"]
-    (out,) = [s for s in collect(made.body, BufferStore) if str(s.buffer.name) == "B"]
+    after, _ = with_layout(table, "t", doubled)
+    (store,) = [s for s in collect(after.body, BufferStore) if str(s.buffer.name) == "t"]
+    (out,) = [s for s in collect(after.body, BufferStore) if str(s.buffer.name) == "B"]
     assert constant(store.value.b) == 2
     assert constant(out.value.b) == 2
     assert [str(load.source.name) for load in collect(out.value, TensorLoad)] == ["t"]
@@ -90,9 +90,9 @@ def test_a_gemms_operand_in_panels_gives_the_same():
             T.gemm(a, b, c, clear_accum=True)
             T.copy(c, C)
 
-    made, env = lowered(kernel, "apply_layouts")
+    after, env = lowered(kernel, "apply_layouts")
     assert env.report["layouts"] == [{"buffer": "b", "layout": "column panels of 8"}]
-    assert allocated(made)["b"] == [3, 12, 8]
+    assert allocated(after)["b"] == [3, 12, 8]
     rng = np.random.default_rng(0)
     a, b = rng.random((8, 12), np.float32), rng.random((12, 20), np.float32)
     agrees(kernel, a, b, np.zeros((8, 20), np.float32), rtol=1e-5)

@@ -21,9 +21,9 @@ def guards(func):
     before, _ = lowered(func, "guard_bounds", before=True)
     after, _ = lowered(func, "guard_bounds")
 
-    def conditions(made):
-        reads = [c.args[0] for c in collect(made.body, Call) if op_name(c) == "if_then_else"]
-        return [str(c) for c in reads], [str(node.condition) for node in collect(made.body, IfThenElse)]
+    def conditions(func):
+        reads = [c.args[0] for c in collect(func.body, Call) if op_name(c) == "if_then_else"]
+        return [str(c) for c in reads], [str(node.condition) for node in collect(func.body, IfThenElse)]
 
     old, new = conditions(before), conditions(after)
     return tuple([c for c in n if c not in o] for o, n in zip(old, new, strict=True))

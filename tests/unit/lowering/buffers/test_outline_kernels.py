@@ -18,7 +18,7 @@ N = T.dynamic("n")
 
 
 @T.prim_func
-def one(A: T.Tensor((8,), "int32")):
+def single(A: T.Tensor((8,), "int32")):
     with T.Kernel(2, 3, threads=(32, 2)) as (x, y):
         A[x + y] = x
 
@@ -37,7 +37,7 @@ def several(s: T.float32, A: T.Tensor((N,), "float32"), k: T.int32):
 def outlined(func):
     module, env = lowered(func, "outline_kernels")
     assert isinstance(module, IRModule)
-    return {str(var.name_hint): made for var, made in module.functions.items()}, env
+    return {str(var.name_hint): function for var, function in module.functions.items()}, env
 
 
 def text(values):
@@ -45,10 +45,10 @@ def text(values):
 
 
 def test_one_kernel():
-    functions, env = outlined(one)
+    functions, env = outlined(single)
     (func,) = functions.values()
-    assert list(functions) == ["one_kernel"]
-    assert func.attrs["global_symbol"] == "one_kernel"
+    assert list(functions) == ["single_kernel"]
+    assert func.attrs["global_symbol"] == "single_kernel"
     assert text(func.attrs["tile.grid"]) == ["2", "3", "1"]
     assert text(func.attrs["tile.threads"]) == ["32", "2", "1"]
     assert [str(v.name) for v in func.attrs["tile.block_vars"]][:2] == ["x", "y"]
@@ -68,7 +68,7 @@ def test_several_kernels_in_order_with_the_same_parameters():
 
 
 def test_a_module_is_left_as_it_is():
-    module, env = lowered(one, "outline_kernels")
+    module, env = lowered(single, "outline_kernels")
     assert outline_kernels(module, env).same_as(module)
 
 

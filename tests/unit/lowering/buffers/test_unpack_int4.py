@@ -17,10 +17,10 @@ from ..kit import NARROW, lowered, parallel
 
 def stored(func):
     """(stores of whole bytes, atomic operations on one, parallel loops) in the IR after the pass."""
-    made, _ = lowered(func, "unpack_int4")
-    stores = [s for s in collect(made.body, BufferStore) if str(s.buffer.name) == "B"]
-    atomics = [c for c in collect(made.body, Call) if op_name(c) == "tile.atomic_element"]
-    return len(stores), len(atomics), parallel(made)
+    after, _ = lowered(func, "unpack_int4")
+    stores = [s for s in collect(after.body, BufferStore) if str(s.buffer.name) == "B"]
+    atomics = [c for c in collect(after.body, Call) if op_name(c) == "tile.atomic_element"]
+    return len(stores), len(atomics), parallel(after)
 
 
 def moving(first, extent, step=1, dtype="int4"):

@@ -20,11 +20,11 @@ from tilecore.target import Target
 from ..kit import lowered, tile_ops
 
 
-def impl(op, name, priority=0, reason=None, wanted=None, needs=False):
-    """An implementation that does nothing. wanted: {operand: layout name}."""
+def impl(op, name, priority=0, reason=None, wished=None, needs=False):
+    """An implementation that does nothing. wished: {operand: layout name}."""
 
     def layouts(call, env):
-        return {call.args[operand].source: layout(kind) for operand, kind in (wanted or {}).items()}
+        return {call.args[operand].source: layout(kind) for operand, kind in (wished or {}).items()}
 
     return TileOpImpl(op, name, lambda call, env: nothing(), lambda call, env: reason, priority, needs, layouts)
 
@@ -50,9 +50,9 @@ PLAIN = impl("gemm", "plain")
 
 def choices(*implementations, func=products):
     """(implementation, what declined) of each T.gemm, and the layouts that were agreed on."""
-    made, before = lowered(func, "lower_tile_ops", before=True)
+    before_pass, before = lowered(func, "lower_tile_ops", before=True)
     env = PassEnv(Target("acme"), before.capabilities, (COPIES, *implementations))
-    lower_tile_ops(made, env)
+    lower_tile_ops(before_pass, env)
     rows = [row for row in env.report["tile_ops"] if row["op"] == "gemm"]
     names = {str(buffer.name): granted.name for buffer, granted in env.state(BufferLayouts).by_buffer.items()}
     return [(row["implementation"], dict(row["declined"])) for row in rows], names
@@ -60,8 +60,8 @@ def choices(*implementations, func=products):
 
 def test_the_highest_priority_that_applies():
     assert choices(PLAIN, impl("gemm", "best", 9), impl("gemm", "good", 5))[0] == [("best", {})] * 2
-    found = choices(PLAIN, impl("gemm", "best", 9, "too small"), impl("gemm", "good", 5, "no such type"))[0]
-    assert found == [("plain", {"best": "too small", "good": "no such type"})] * 2
+    choices_of_gemms = choices(PLAIN, impl("gemm", "best", 9, "too small"), impl("gemm", "good", 5, "no such type"))[0]
+    assert choices_of_gemms == [("plain", {"best": "too small", "good": "no such type"})] * 2
     assert choices(impl("gemm", "first"), impl("gemm", "second"))[0] == [("first", {})] * 2, "of equals the first"
     assert choices(PLAIN, impl("gemm", "worse", -1, "not asked"))[0] == [("plain", {})] * 2
 
@@ -89,30 +89,30 @@ def test_predicates_see_the_operation():
 
 
 def test_layouts_that_are_wished_for_go_to_the_first_who_asks():
-    found, layouts = choices(impl("gemm", "wishes", wanted={"b": "panels"}))
-    assert found == [("wishes", {})] * 2
+    choices_of_gemms, layouts = choices(impl("gemm", "wishes", wished={"b": "panels"}))
+    assert choices_of_gemms == [("wishes", {})] * 2
     assert layouts == {"a": "panels", "b": "panels"}
 
 
 def test_layouts_that_are_needed_go_before_those_wished_for():
-    needs = impl("gemm", "needs", 5, wanted={"a": "tiles"}, needs=True)
+    needs = impl("gemm", "needs", 5, wished={"a": "tiles"}, needs=True)
 
     def first_only(call, env):
         return None if bool(call.clear_accum) else "not the first"
 
-    one = TileOpImpl("gemm", "one", needs.lower, first_only, 5, True, needs.layouts)
-    found, layouts = choices(impl("gemm", "wishes", wanted={"a": "rows", "b": "panels"}), one)
-    assert found == [("one", {}), ("wishes", {"one": "not the first"})]
+    first_impl = TileOpImpl("gemm", "one", needs.lower, first_only, 5, True, needs.layouts)
+    choices_of_gemms, layouts = choices(impl("gemm", "wishes", wished={"a": "rows", "b": "panels"}), first_impl)
+    assert choices_of_gemms == [("one", {}), ("wishes", {"one": "not the first"})]
     assert layouts == {"a": "tiles", "b": "rows"}
 
 
 def test_one_buffer_has_one_layout():
     """The second gemm has the operands the other way round, so that it needs both as the first does not."""
-    needs = impl("gemm", "needs", 5, wanted={"a": "rows", "b": "columns"}, needs=True)
-    found, layouts = choices(PLAIN, needs)
-    assert found == [("needs", {}), ("plain", {"needs": "another operation needs b as columns"})]
+    needs = impl("gemm", "needs", 5, wished={"a": "rows", "b": "columns"}, needs=True)
+    choices_of_gemms, layouts = choices(PLAIN, needs)
+    assert choices_of_gemms == [("needs", {}), ("plain", {"needs": "another operation needs b as columns"})]
     assert layouts == {"a": "rows", "b": "columns"}
-    same = impl("gemm", "same", 5, wanted={"a": "rows", "b": "rows"}, needs=True)
+    same = impl("gemm", "same", 5, wished={"a": "rows", "b": "rows"}, needs=True)
     assert choices(PLAIN, same)[0] == [("same", {})] * 2
 
 
@@ -140,9 +140,9 @@ def with_a_view(A: T.Tensor((64,), "float32"), C: T.Tensor((8, 8), "float32")):
     ids=["global", "view"],
 )
 def test_memory_whose_layout_is_fixed(func, reason):
-    needs = impl("gemm", "needs", 5, wanted={"a": "rows"}, needs=True)
+    needs = impl("gemm", "needs", 5, wished={"a": "rows"}, needs=True)
     assert choices(PLAIN, needs, func=func) == ([("plain", {"needs": reason})], {})
-    assert choices(impl("gemm", "wishes", wanted={"a": "rows"}), func=func) == ([("wishes", {})], {})
+    assert choices(impl("gemm", "wishes", wished={"a": "rows"}), func=func) == ([("wishes", {})], {})
     with pytest.raises(UnsupportedError, match=r"T\.gemm has no implementation"):
         choices(needs, func=func)
 

@@ -77,8 +77,8 @@ def test_regions_end_where_threads_meet():
     assert [entry["statements"] for entry in report] == [3, 2]
     assert [entry["loops"] for entry in report] == ["parallel", "parallel"]
     assert len(thread_nests(after)) == 2
-    kept = [alloc.buffer for alloc in collect(after.body, AllocBuffer) if str(alloc.buffer.name) == "a"]
-    assert [list(map(int, buffer.shape)) for buffer in kept] == [[32]]
+    buffers = [alloc.buffer for alloc in collect(after.body, AllocBuffer) if str(alloc.buffer.name) == "a"]
+    assert [list(map(int, buffer.shape)) for buffer in buffers] == [[32]]
 
 
 def test_memory_of_one_region_stays_inside_its_loops():

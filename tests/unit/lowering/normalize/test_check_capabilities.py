@@ -20,9 +20,9 @@ ALL = {"dtypes": frozenset(), "scopes": frozenset(), "tile_ops": frozenset()}
 
 
 def refusals(func, **changes):
-    found = []
-    check_capabilities(func, PassEnv(Target("imagined"), Capabilities(**{**ALL, **changes}), refusals=found))
-    return found
+    errors = []
+    check_capabilities(func, PassEnv(Target("imagined"), Capabilities(**{**ALL, **changes}), refusals=errors))
+    return errors
 
 
 @T.prim_func
@@ -49,9 +49,9 @@ def test_nothing_is_checked_where_nothing_is_said():
 
 
 def test_types():
-    found = refusals(many.ir, dtypes=frozenset({"float32", "int32", "bfloat16"}))
-    assert [error.found for error in found] == ["int64", "float16"]
-    of_param, of_buffer = found
+    errors = refusals(many.ir, dtypes=frozenset({"float32", "int32", "bfloat16"}))
+    assert [error.found for error in errors] == ["int64", "float16"]
+    of_param, of_buffer = errors
     assert "B has elements of int64, which target imagined does not have" in str(of_param)
     assert line_of(of_param).startswith("def many(")
     span = line_of(of_param)[of_param.location.column : of_param.location.end_column]
@@ -70,14 +70,14 @@ def test_scopes():
 
 
 def test_operations_in_statements_and_in_expressions():
-    found = refusals(many.ir, tile_ops=frozenset({"copy", "fill"}))
-    assert {line_of(error): error.message.partition(" ")[0] for error in found} == {
+    errors = refusals(many.ir, tile_ops=frozenset({"copy", "fill"}))
+    assert {line_of(error): error.message.partition(" ")[0] for error in errors} == {
         "T.reduce_max(s, f, dim=1)": "T.reduce_max",
         "T.cumsum(s, dim=0)": "T.cumsum",
         "if T.shfl_sync(f[0], 3) > 0:": "T.shfl_sync",
         'T.atomic_add(B[i], T.cast(n, "int64"))': "T.atomic_add",
     }
-    assert all(error.hint and error.expected == "one of copy, fill" for error in found)
+    assert all(error.hint and error.expected == "one of copy, fill" for error in errors)
 
 
 def test_compiling_raises_the_first():
@@ -97,8 +97,8 @@ def extras(A: T.Tensor((T.dynamic("n"),), "float32"), B: T.Tensor((8,), "int32")
 
 
 def test_features():
-    found = refusals(extras.ir, features=frozenset({"atomics", "shuffles"}))
-    assert {line_of(error): error.message for error in found} == {
+    errors = refusals(extras.ir, features=frozenset({"atomics", "shuffles"}))
+    assert {line_of(error): error.message for error in errors} == {
         'def extras(A: T.Tensor((T.dynamic("n"),), "float32"), B: T.Tensor((8,), "int32")):': (
             "A has sizes of the call, and target imagined compiles kernels of fixed sizes"
         ),
@@ -110,7 +110,7 @@ def test_features():
         ),
         "T.print(B[0])": "T.print is not supported by target imagined",
     }
-    assert all(error.hint and error.expected == "one of atomics, shuffles" for error in found)
+    assert all(error.hint and error.expected == "one of atomics, shuffles" for error in errors)
 
 
 @T.prim_func
@@ -121,16 +121,16 @@ def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):
 
 
 def test_types_of_numbers():
-    found = refusals(numbers.ir, dtypes=frozenset({"float32", "int32"}))
-    assert {line_of(error): error.message.partition(",")[0] for error in found} == {
+    errors = refusals(numbers.ir, dtypes=frozenset({"float32", "int32"}))
+    assert {line_of(error): error.message.partition(",")[0] for error in errors} == {
         'def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):': "s is a scalar of bfloat16",
         'A[n] = T.cast(T.cast(A[1], "float16"), "float32")': "a value is converted to float16",
     }
 
 
 def test_an_operation_that_is_not_there_is_refused_once():
-    found = refusals(extras.ir, tile_ops=frozenset({"copy"}), features=frozenset({"source", "dynamic_shapes"}))
-    assert [error.message.partition(" ")[0] for error in found] == ["T.print", "T.atomic_add"]
+    errors = refusals(extras.ir, tile_ops=frozenset({"copy"}), features=frozenset({"source", "dynamic_shapes"}))
+    assert [error.message.partition(" ")[0] for error in errors] == ["T.print", "T.atomic_add"]
 
 
 @tilecore.jit
@@ -153,7 +153,7 @@ def test_parameters_of_eager_kernels():
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "nearest"),
+    ("name", "supported", "nearest"),
     [
         ("float16", ["bfloat16", "float32", "float64", "int16"], ["float32", "float64", "bfloat16"]),
         ("float64", ["float16", "float32"], ["float32", "float16"]),
@@ -163,8 +163,8 @@ def test_parameters_of_eager_kernels():
         ("bool", ["bool", "int8"], []),
     ],
 )
-def test_nearest_types(name, known, nearest):
-    assert nearest_types(name, known) == nearest
+def test_nearest_types(name, supported, nearest):
+    assert nearest_types(name, supported) == nearest
 
 
 def test_a_parameter_whose_text_is_gone_or_other_by_now(tmp_path):
@@ -198,15 +198,15 @@ def ordered(A: T.Tensor((8,), "int32"), X: T.Tensor((8,), "int32")):
 
 def test_memory_orders():
     """An order that nobody wrote counts as the one that the language documents: it is refused, not weakened."""
-    found = refusals(ordered.ir, atomic_orders=frozenset({"relaxed"}))
-    assert {line_of(error): error.found for error in found} == {
+    errors = refusals(ordered.ir, atomic_orders=frozenset({"relaxed"}))
+    assert {line_of(error): error.found for error in errors} == {
         'T.atomic_add(A[1], 1, memory_order="acq_rel")': "acq_rel",
         'T.atomic_max(A, x, memory_order="release")': "release",
         "if T.atomic_load(A[2]) == 0:": "seq_cst",
         "T.atomic_store(A[3], 1)": "seq_cst",
         'A[5] = T.atomic_cas(A[6], 0, 1, memory_order="seq_cst")': "seq_cst",
     }
-    first = found[0]
+    first = errors[0]
     assert first.message == (
         "T.atomic_add has the memory order 'acq_rel', which atomic operations of target imagined do not have"
     )

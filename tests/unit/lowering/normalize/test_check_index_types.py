@@ -76,8 +76,8 @@ def test_no_type_that_is_not_declared(func):
     with restricted():
         assert "int64" in types(thread_ir(func))
     with restricted(index_bits=32):
-        found = types(thread_ir(func))
-    assert {dtype for dtype in found if dtype.startswith(("int", "uint", "float", "bool"))} <= NARROW, found
+        dtypes = types(thread_ir(func))
+    assert {dtype for dtype in dtypes if dtype.startswith(("int", "uint", "float", "bool"))} <= NARROW, dtypes
 
 
 def refused(func, error=UnsupportedError, **changes):

@@ -98,8 +98,8 @@ REACHED_BY_SOME = {
 @pytest.mark.parametrize("target", [SIMT, LOOPS])
 @pytest.mark.parametrize("body", REACHED_BY_SOME, ids=lambda body: body.__name__)
 def test_what_the_block_does_together_is_refused_where_threads_part_ways(body, target):
-    what, place = REACHED_BY_SOME[body]
-    error = refused(kernel_of(body), rf"^{what} is reached by only some threads of the block", target)
+    operation, place = REACHED_BY_SOME[body]
+    error = refused(kernel_of(body), rf"^{operation} is reached by only some threads of the block", target)
     assert f"it stands in {place} of line" in str(error)
     assert "move it out of" in str(error)
     assert "# here" in error.location.excerpt()
@@ -134,14 +134,14 @@ def parallel_with_the_thread_index(X, F, Y, tile, tx):
 
 @T.macro
 def parallel_with_a_number_of_each_thread(X, F, Y, tile, tx):
-    own = T.alloc_local((1,), "int32")
-    own[0] = F[tx]
+    local = T.alloc_local((1,), "int32")
+    local[0] = F[tx]
     for i in T.Parallel(128):
-        Y[0, i] = own[0]
+        Y[0, i] = local[0]
 
 
 @pytest.mark.parametrize(
-    ("body", "name"), [(parallel_with_the_thread_index, "tx"), (parallel_with_a_number_of_each_thread, "own")]
+    ("body", "name"), [(parallel_with_the_thread_index, "tx"), (parallel_with_a_number_of_each_thread, "local")]
 )
 def test_iterations_of_a_parallel_loop_belong_to_no_thread(body, name):
     error = refused(kernel_of(body), r"a value that differs between threads stands in T\.Parallel")
@@ -168,9 +168,9 @@ def one_atomic_of_each_thread(X, F, Y, tile, tx):
 
 @T.macro
 def copy_to_memory_of_each_thread(X, F, Y, tile, tx):
-    own = T.alloc_local((4,), "float32")
+    local = T.alloc_local((4,), "float32")
     if tx < 64:
-        T.copy(X[0, tx : tx + 4], own)
+        T.copy(X[0, tx : tx + 4], local)
 
 
 @T.macro
@@ -182,10 +182,10 @@ def plain_code_of_some_threads(X, F, Y, tile, tx):
 
 @T.macro
 def parallel_that_writes_memory_of_each_thread(X, F, Y, tile, tx):
-    own, scale = T.alloc_local((4,), "float32"), T.alloc_local((1,), "float32")
+    local, scale = T.alloc_local((4,), "float32"), T.alloc_local((1,), "float32")
     scale[0] = X[0, tx]
     for i in T.Parallel(4):
-        own[i] = scale[0] * X[1, i]
+        local[i] = scale[0] * X[1, i]
 
 
 ALLOWED = [
@@ -242,19 +242,19 @@ def test_the_largest_block_and_targets_without_a_limit():
 # -- jumps and values of a range of threads --------------------------------------------------------------------------
 
 
-def beside_a_jump(what, jump, first=False):
+def beside_a_jump(operation, jump, first=False):
     """A loop with a jump of threads 0 to 63, and something that all threads do together, before it or behind it."""
 
     @T.macro
     def together(X, Y, a, k):
-        if what == "copy":
+        if operation == "copy":
             T.copy(X[k, :], a)
-        elif what == "sync_threads":
+        elif operation == "sync_threads":
             T.sync_threads()
-        elif what == "Parallel":
+        elif operation == "Parallel":
             for i in T.Parallel(128):
                 Y[k, i] = X[k, i]
-        elif what == "more" and T.get_thread_binding() < 96:
+        elif operation == "more" and T.get_thread_binding() < 96:
             T.copy(X[k, :], a)
 
     @T.prim_func
@@ -279,11 +279,11 @@ def beside_a_jump(what, jump, first=False):
 
 
 @pytest.mark.usefixtures("conditions_are_ranges")
-@pytest.mark.parametrize("what", ["copy", "sync_threads", "Parallel", "more"])
+@pytest.mark.parametrize("operation", ["copy", "sync_threads", "Parallel", "more"])
 @pytest.mark.parametrize("jump", ["break", "continue"])
 @pytest.mark.parametrize("first", [True, False])
-def test_what_all_threads_do_beside_a_jump_of_some(what, jump, first):
-    error = refused(beside_a_jump(what, jump, first), "is reached by only some threads of the block")
+def test_what_all_threads_do_beside_a_jump_of_some(operation, jump, first):
+    error = refused(beside_a_jump(operation, jump, first), "is reached by only some threads of the block")
     assert error.location is not None
     assert "threads 0 to 63 have a `break` or `continue` of their own" in str(error)
     assert "let all threads jump together" in str(error)

@@ -13,8 +13,8 @@ from .kernels import KERNELS, M, counted, orders_in, product, ring, shifted, wit
 
 def kernel_of(func, **changes):
     module, _ = lowered(func, **changes)
-    (found,) = module.functions.values()
-    return found
+    (kernel,) = module.functions.values()
+    return kernel
 
 
 @pytest.mark.parametrize("func", [*KERNELS, product], ids=lambda func: func.__name__)
@@ -39,8 +39,8 @@ def test_a_wait_for_copies_that_is_gone_is_missed():
     kernel = kernel_of(product)
     orders = orders_in(kernel)
     assert "simt.wait_async" in orders
-    found = [bool(conflicts_in(without(kernel, number))) for number in range(len(orders))]
-    assert found[:-1] == [True] * (len(orders) - 1)  # behind the loop nothing is on its way any more
+    misses = [bool(conflicts_in(without(kernel, number))) for number in range(len(orders))]
+    assert misses[:-1] == [True] * (len(orders) - 1)  # behind the loop nothing is on its way any more
 
 
 def test_both_accesses_are_named():
@@ -68,14 +68,14 @@ def test_the_check_is_part_of_a_lowering_that_is_checked(monkeypatch):
     import tilecore.lowering.race_check.check_order as module
     from tilecore.lowering import pipeline
 
-    asked = []
-    monkeypatch.setattr(module, "check_order", lambda module, warp: asked.append(warp))
+    warp_sizes = []
+    monkeypatch.setattr(module, "check_order", lambda module, warp: warp_sizes.append(warp))
     monkeypatch.setattr(pipeline.debug, "check_enabled", lambda: True)
     _lower_for_simt(shifted)
-    assert asked == [32]
+    assert warp_sizes == [32]
     monkeypatch.setattr(pipeline.debug, "check_enabled", lambda: False)
     _lower_for_simt(shifted)
-    assert asked == [32]
+    assert warp_sizes == [32]
 
 
 def _lower_for_simt(func):
@@ -105,9 +105,9 @@ def test_iterations_that_write_one_element():
                 s[i // 2] = i
             T.copy(s, Y)
 
-    found = conflicts_in(kernel_of(kernel))
-    assert found
-    assert "T.Parallel write the same element" in str(found[0])
+    conflicts = conflicts_in(kernel_of(kernel))
+    assert conflicts
+    assert "T.Parallel write the same element" in str(conflicts[0])
 
 
 @pytest.mark.parametrize("threads", [32, 96, 256])
@@ -125,11 +125,11 @@ def test_whatever_the_number_of_threads(threads):
                     s[i] = f[i]
             T.copy(s, Y)
 
-    made = kernel_of(kernel)
-    assert conflicts_in(made) == []
-    found = [bool(conflicts_in(without(made, number))) for number in range(len(orders_in(made)))]
-    assert sum(found) >= 2
-    assert all(found[:2])
+    thread_code = kernel_of(kernel)
+    assert conflicts_in(thread_code) == []
+    misses = [bool(conflicts_in(without(thread_code, number))) for number in range(len(orders_in(thread_code)))]
+    assert sum(misses) >= 2
+    assert all(misses[:2])
 
 
 N = 32  # threads of one warp

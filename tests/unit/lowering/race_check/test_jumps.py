@@ -22,7 +22,7 @@ def barriers_missed(func) -> list[bool]:
     return [bool(conflicts_in(without(kernel, number))) for number in range(len(orders_in(kernel)))]
 
 
-def behind_a_break(known: bool, waits: bool):
+def behind_a_break(decided: bool, waits: bool):
     """The tile is written, the loop is left by a statement that does nothing else, and then the tile is read."""
 
     @T.prim_func
@@ -31,7 +31,7 @@ def behind_a_break(known: bool, waits: bool):
             s = T.alloc_shared((N,), "int32")
             for k in T.serial(4):
                 T.copy(X[k, :], s)
-                if (k == 2) if known else F[k] > 0:
+                if (k == 2) if decided else F[k] > 0:
                     break
                 if waits:
                     T.sync_threads()
@@ -44,14 +44,14 @@ def behind_a_break(known: bool, waits: bool):
     return kernel
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("decided", [True, False])
 @pytest.mark.parametrize("waits", [True, False])
-def test_what_is_open_at_a_break_is_open_behind_the_loop(known, waits):
-    assert barriers_missed(behind_a_break(known, waits))[-1]
+def test_what_is_open_at_a_break_is_open_behind_the_loop(decided, waits):
+    assert barriers_missed(behind_a_break(decided, waits))[-1]
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_what_is_open_at_a_continue_is_open_in_the_next_step(known):
+@pytest.mark.parametrize("decided", [True, False])
+def test_what_is_open_at_a_continue_is_open_in_the_next_step(decided):
     @T.prim_func
     def kernel(X: T.Tensor((4, N), "int32"), F: T.Tensor((4,), "int32"), Y: T.Tensor((4, N), "int32")):
         with T.Kernel(1, threads=N):
@@ -62,7 +62,7 @@ def test_what_is_open_at_a_continue_is_open_in_the_next_step(known):
                     Y[k, i] = s[N - 1 - i]
                 T.sync_threads()
                 T.copy(X[k, :], s)
-                if (k == 1) if known else F[k] > 0:
+                if (k == 1) if decided else F[k] > 0:
                     continue
                 T.sync_threads()
 

@@ -63,12 +63,12 @@ def code_of_threads(first: int, count: int) -> Iterator[None]:
 
 def thread_code(func: Any) -> Any:
     """What the interpreter can run: the code of a thread with its barriers."""
-    made, _ = lowered(func, "insert_barriers", ("lower_allreduce",))
+    lowered_func, _ = lowered(func, "insert_barriers", ("lower_allreduce",))
 
     def drop(node: Evaluate) -> Any:
         return nothing() if op_name(node.value).startswith("simt.") else node
 
-    return made.with_body(structural_map(made.body, (Evaluate, drop)))
+    return lowered_func.with_body(structural_map(lowered_func.body, (Evaluate, drop)))
 
 
 def same_results(func: Any, *args: Any, close: bool = False) -> list[np.ndarray]:

@@ -95,12 +95,12 @@ def test_loops_keep_what_later_passes_ask_of_the_operation():
     @T.prim_func
     def kernel(X: T.Tensor((8, 64), "float32"), Y: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=32):
-            tile, own = T.alloc_shared((64,), "float32"), T.alloc_local((4,), "float32")
+            tile, local = T.alloc_shared((64,), "float32"), T.alloc_local((4,), "float32")
             for k in T.Pipelined(8, num_stages=2):
                 T.copy(X[k, :], tile)
                 for i in T.Parallel(64):
                     Y[i] = tile[63 - i]
-            T.copy(X[0, 0:4], own)
+            T.copy(X[0, 0:4], local)
 
     after = after_pass(kernel, PASS).splitlines()
     assert sum(line.strip() == 'for i in T.parallel(64, annotations={"async": 1}):' for line in after) == 2

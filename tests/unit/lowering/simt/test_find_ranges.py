@@ -74,7 +74,7 @@ def test_elif_counts_only_the_threads_that_come_to_it():
 
 def ranges(body, threads=128, **options):
     _, after, _ = around_pass(kernel_of(body, threads), PASS, **options)
-    return [found for node in collect(after.body, AttrStmt) if (found := range_of(node)) is not None]
+    return [thread_range for node in collect(after.body, AttrStmt) if (thread_range := range_of(node)) is not None]
 
 
 def test_other_conditions_go_inside():
@@ -180,10 +180,10 @@ def test_a_range_has_the_threads_that_satisfy_the_condition(low, high, threads):
             T.copy(X[0, :], tile)
 
     satisfying = [n for n in range(threads) if low <= n < high]
-    found = ranges(body, threads)
+    computed = ranges(body, threads)
     if not satisfying or satisfying[0] % 32 or len(satisfying) % 32:
-        assert not found
+        assert not computed
         return
-    assert found == [ThreadRange(satisfying[0], len(satisfying))]
+    assert computed == [ThreadRange(satisfying[0], len(satisfying))]
     _, after, _ = around_pass(kernel_of(body, threads), PASS)
     assert not collect(after.body, IfThenElse)

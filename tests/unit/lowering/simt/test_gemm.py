@@ -13,7 +13,7 @@ from tilecore.lowering.simt.tile_ops.gemm import Grid, layout_of
 from .kit import lowered, same_results
 
 
-def product(m, n, k, ta=False, tb=False, threads=64, kinds=("float32",) * 3, held=True):
+def product(m, n, k, ta=False, tb=False, threads=64, kinds=("float32",) * 3, in_fragment=True):
     a_type, b_type, c_type = kinds
 
     @T.prim_func
@@ -25,7 +25,7 @@ def product(m, n, k, ta=False, tb=False, threads=64, kinds=("float32",) * 3, hel
         with T.Kernel(1, threads=threads):
             a = T.alloc_shared((k, m) if ta else (m, k), a_type)
             b = T.alloc_shared((n, k) if tb else (k, n), b_type)
-            c = (T.alloc_fragment if held else T.alloc_shared)((m, n), c_type)
+            c = (T.alloc_fragment if in_fragment else T.alloc_shared)((m, n), c_type)
             T.copy(A, a)
             T.copy(B, b)
             T.copy(C, c)
@@ -52,20 +52,20 @@ def test_transposes_and_types(ta, tb, kinds):
 
 
 @pytest.mark.parametrize("threads", [1, 24, 32, 100, 256])
-@pytest.mark.parametrize("held", [True, False])
-def test_threads(threads, held):
+@pytest.mark.parametrize("in_fragment", [True, False])
+def test_threads(threads, in_fragment):
     """More threads than elements, too: they compute the same, and one of them writes."""
     for size in ((16, 16, 8), (3, 5, 4), (40, 8, 7)):
-        same_results(product(*size, threads=threads, held=held), *arrays(*size, False, False, TYPES[0]))
+        same_results(product(*size, threads=threads, in_fragment=in_fragment), *arrays(*size, False, False, TYPES[0]))
 
 
 def test_a_thread_has_a_tile_and_loads_little():
     """128 x 128 by 256 threads: 8 x 8 each, of which a step of four along K loads 8 rows and 8 columns."""
-    made, _ = lowered(product(128, 128, 16, threads=256), "flatten_buffers")
-    sizes = {str(a.buffer.name): int(a.buffer.shape[0]) for a in collect(made.body, AllocBuffer)}
+    after, _ = lowered(product(128, 128, 16, threads=256), "flatten_buffers")
+    sizes = {str(a.buffer.name): int(a.buffer.shape[0]) for a in collect(after.body, AllocBuffer)}
     names = [name for name in sizes if name in ("a", "b", "c")]
     assert sorted(names) == ["a", "b", "c"]
-    local = {str(s.buffer.name): int(s.buffer.shape[0]) for s in collect(made.body, BufferStore)
+    local = {str(s.buffer.name): int(s.buffer.shape[0]) for s in collect(after.body, BufferStore)
              if str(s.buffer.scope()) == "local"}  # fmt: skip
     assert local == {"a": 8 * 4, "b": 8 * 4, "c": 64}
 

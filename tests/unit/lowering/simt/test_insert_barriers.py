@@ -55,8 +55,8 @@ def test_a_block_of_one_thread_waits_for_nobody(threads):
 
 
 def barriers(func):
-    made, env = lowered(func, "insert_barriers")
-    return len(calls(made.body, "tile.sync_threads")), env
+    after, env = lowered(func, "insert_barriers")
+    return len(calls(after.body, "tile.sync_threads")), env
 
 
 def test_a_reader_waits_for_the_writer_once():

@@ -100,7 +100,7 @@ def test_kernels_without_ranges_stay():
 
 
 @pytest.mark.parametrize(
-    ("first", "count", "words", "found"),
+    ("first", "count", "words", "code_range"),
     [
         (128, 64, "threads that do not reach it", "threads 128 to 191; the block has 128 threads"),
         (64, 128, "threads that do not reach it", "threads 64 to 191; the block has 128 threads"),
@@ -108,7 +108,7 @@ def test_kernels_without_ranges_stay():
         (16, 32, "a part of a warp", "threads 16 to 47"),
     ],
 )
-def test_ranges_that_are_wrong(first, count, words, found):
+def test_ranges_that_are_wrong(first, count, words, code_range):
     @T.macro
     def body(X, Y):
         with code_of_threads(first, count):
@@ -116,7 +116,7 @@ def test_ranges_that_are_wrong(first, count, words, found):
 
     with pytest.raises(LanguageError, match=words) as caught:
         after_pass(kernel_of(body), PASS)
-    assert f"found: code for {found}" in str(caught.value)
+    assert f"found: code for {code_range}" in str(caught.value)
     assert caught.value.location is not None
 
 

@@ -46,13 +46,13 @@ def test_it_is_never_said_of_accesses_that_meet_across_threads(nx, ny, nj, nk, a
     b = Index(a.x, a.y, b.j, b.k, b.constant) if alike else b
     owners = Owners(Threads((ThreadAxis("x", X, nx), ThreadAxis("y", Y, ny))), kernel_body(nj, nk))
     steps = list(itertools.product(range(nx), range(ny), range(nj), range(nk)))
-    meets = any(one[:2] != two[:2] and a.value(*one) == b.value(*two) for one in steps for two in steps)
-    said = owners.same_thread([a.expression], [b.expression])
-    assert not (said and meets)
+    meets = any(first[:2] != second[:2] and a.value(*first) == b.value(*second) for first in steps for second in steps)
+    same_thread = owners.same_thread([a.expression], [b.expression])
+    assert not (same_thread and meets)
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "expected"),
+    ("first", "second", "expected"),
     [
         (X * 8 + J, X * 8 + J, True),
         (X * 8 + J, X * 8 + J + 1, False),
@@ -63,9 +63,9 @@ def test_it_is_never_said_of_accesses_that_meet_across_threads(nx, ny, nj, nk, a
         (J, J, False),
     ],
 )
-def test_one_axis(one, two, expected):
+def test_one_axis(first, second, expected):
     owners = Owners(Threads((ThreadAxis("x", X, 32), ThreadAxis("y", Y, 1))), kernel_body(8, 2))
-    assert owners.same_thread([one], [two]) is expected
+    assert owners.same_thread([first], [second]) is expected
 
 
 def test_axes_told_by_different_indices():

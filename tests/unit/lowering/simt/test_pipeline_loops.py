@@ -43,10 +43,10 @@ def test_results_stay(stages, k):
 
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_one_slot_a_stage_and_one_barrier_a_step(stages):
-    made, env = lowered(product(stages), "insert_barriers")
-    tiles = [a.buffer for a in collect(made.body, AllocBuffer) if str(a.buffer.scope()).startswith("shared")]
+    after, env = lowered(product(stages), "insert_barriers")
+    tiles = [a.buffer for a in collect(after.body, AllocBuffer) if str(a.buffer.scope()).startswith("shared")]
     assert sorted(int(t.shape[0]) for t in tiles) == [stages, stages]
-    loop = next(f for f in collect(made.body, For) if "tile.loop" in f.annotations)
+    loop = next(f for f in collect(after.body, For) if "tile.loop" in f.annotations)
     assert len(calls(loop.body, "tile.sync_threads")) == 1
     assert len(calls(loop.body, "simt.wait_async")) == len(calls(loop.body, "simt.commit_async")) == 1
     assert int(calls(loop.body, "simt.wait_async")[0].value.args[0]) == stages - 2
@@ -54,8 +54,8 @@ def test_one_slot_a_stage_and_one_barrier_a_step(stages):
 
 
 def test_without_stages_two_barriers_a_step():
-    made, _ = lowered(product(1), "insert_barriers")
-    loop = next(f for f in collect(made.body, For) if "tile.loop" in f.annotations)
+    after, _ = lowered(product(1), "insert_barriers")
+    loop = next(f for f in collect(after.body, For) if "tile.loop" in f.annotations)
     assert len(calls(loop.body, "tile.sync_threads")) == 2  # before the copies overwrite, before the product reads
 
 

@@ -202,9 +202,9 @@ def test_buffers_in_use_at_the_same_time_never_overlap(tiles):
     order = sorted(places, key=lambda name: (len(name), name))  # that of the tiles
     assert [places[name][1] - places[name][0] for name in order] == [4 * size for size, _ in tiles]
     assert all(start % 128 == 0 for start, _ in places.values())
-    for (m, one), (n, two) in combinations(enumerate(order), 2):
-        (a, b), (c, d) = places[one], places[two]
-        assert n >= m + max(tiles[m][1], 1) or b <= c or d <= a, (one, two, row)
+    for (m, first), (n, second) in combinations(enumerate(order), 2):
+        (a, b), (c, d) = places[first], places[second]
+        assert n >= m + max(tiles[m][1], 1) or b <= c or d <= a, (first, second, row)
 
 
 # -- the limit -------------------------------------------------------------------------------------------------------

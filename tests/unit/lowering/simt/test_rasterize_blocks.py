@@ -18,11 +18,11 @@ def panels(wide, high, size, order):
     """The blocks (x, y) in the order in which they work."""
     if order == "column":
         return [(y, x) for x, y in panels(high, wide, size, "row")]
-    found = []
+    blocks = []
     for number, first in enumerate(range(0, high, size)):
         columns = range(wide) if number % 2 == 0 else range(wide)[::-1]
-        found += [(x, y) for x in columns for y in range(first, min(first + size, high))]
-    return found
+        blocks += [(x, y) for x in columns for y in range(first, min(first + size, high))]
+    return blocks
 
 
 def numbering(wide, high, size, order):
@@ -37,9 +37,9 @@ def numbering(wide, high, size, order):
 
 def order_of(kernel, wide, high):
     """Which block works when: hardware's order is that of the interpreter, x fastest."""
-    made, env = lowered(kernel, "rasterize_blocks", LATER)
+    after, env = lowered(kernel, "rasterize_blocks", LATER)
     c, y = np.zeros(1, np.int32), np.full((high, wide), -1, np.int32)
-    interpret(made, c, y)
+    interpret(after, c, y)
     places = {int(y[j, i]): (i, j) for j in range(high) for i in range(wide)}
     return [places[number] for number in range(wide * high)], env
 
@@ -49,10 +49,10 @@ def order_of(kernel, wide, high):
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
 def test_blocks_run_panel_after_panel(grid, size, order):
     wide, high = grid
-    found, env = order_of(numbering(wide, high, size, order), wide, high)
+    order_of_run, env = order_of(numbering(wide, high, size, order), wide, high)
     plain = [(x, y) for y in range(high) for x in range(wide)]
     expected = plain if size == 1 or 1 in grid else panels(wide, high, size, order)
-    assert found == expected
+    assert order_of_run == expected
     assert bool(env.report.get("blocks")) == (size > 1 and 1 not in grid)
 
 
@@ -79,14 +79,14 @@ def test_only_the_kernel_that_asks_and_only_its_first_two_axes():
             T.use_swizzle(2, enable=False)
             Y[bz, by, bx] = T.atomic_add(C[0], 1, return_prev=True)
 
-    made, _ = lowered(kernel, "rasterize_blocks", LATER)
+    after, _ = lowered(kernel, "rasterize_blocks", LATER)
     c, y, z = np.zeros(1, np.int32), np.zeros((3, 5, 4), np.int32), np.zeros((5, 4), np.int32)
-    interpret(made, c, y, z)
+    interpret(after, c, y, z)
     np.testing.assert_array_equal(z, np.arange(20).reshape(5, 4))
     for layer in range(3):
         for number, (x, j) in enumerate(panels(4, 5, 2, "row")):
             assert y[layer, j, x] == 20 + 20 * layer + number
-    names = [str(a.node.var.name) for a in collect(made.body, AttrStmt) if isinstance(a.node, IterVar)]
+    names = [str(a.node.var.name) for a in collect(after.body, AttrStmt) if isinstance(a.node, IterVar)]
     assert names.count("block_x") == 1
 
 

@@ -213,7 +213,7 @@ def test_other_updates_are_reduced_in_each_iteration(step):
 
 
 @T.macro
-def one(total):
+def starting_at_one(total):
     T.fill(total, 1)
 
 
@@ -226,7 +226,7 @@ def cleared_and_changed(total):
 
 def test_a_sum_that_does_not_start_at_zero_is_reduced_in_each_iteration():
     """Each thread would add its copy of the start."""
-    for start, first in ((one, np.ones(ROWS)), (cleared_and_changed, np.arange(ROWS))):
+    for start, first in ((starting_at_one, np.ones(ROWS)), (cleared_and_changed, np.arange(ROWS))):
         kernel = summing(added_into, start)
         assert not is_sunk(kernel)
         check(kernel, lambda x, first=first: x.sum(axis=(0, 2)) + first)
@@ -250,7 +250,7 @@ def test_code_of_threads_stays():
 
 
 def test_a_backend_with_its_own_reduction_keeps_it_in_the_loop(monkeypatch):
-    own = TileOpImpl("reduce", "own", lambda call, env: None, late=True)
+    late_reduction = TileOpImpl("reduce", "own", lambda call, env: None, late=True)
     assert is_sunk(summing(scaled))
-    monkeypatch.setattr(kit, "IMPLEMENTATIONS", (*IMPLEMENTATIONS, own))
+    monkeypatch.setattr(kit, "IMPLEMENTATIONS", (*IMPLEMENTATIONS, late_reduction))
     assert not is_sunk(summing(scaled))

@@ -28,21 +28,21 @@ def test_first_holders_have_each_element_once(layout):
     thread = Var("t", "int32")
     steps = steps_of(layout, "s")
     places = [const(p, "int32") if isinstance(p, int) else p for p in layout.indices(thread, list(steps.values()))]
-    there, first = in_bounds(layout, places), is_first_copy(layout, thread)
+    conditions, first = in_bounds(layout, places), is_first_copy(layout, thread)
     holders, firsts = Counter(), Counter()
     for number in range(layout.threads):
         for values in product(*(range(digit.extent) for digit in steps)):
             at = {thread: const(number, "int32")}
             at |= {var: const(value, "int32") for var, value in zip(steps.values(), values, strict=True)}
 
-            def known(expr, at=at):
+            def evaluated(expr, at=at):
                 return constant(Analyzer().simplify(substitute(expr, at)))
 
-            if there and not known(all_of(there)):
+            if conditions and not evaluated(all_of(conditions)):
                 continue
-            element = tuple(known(place) for place in places)
+            element = tuple(evaluated(place) for place in places)
             holders[element] += 1
-            firsts[element] += not first or known(all_of(first))
+            firsts[element] += not first or evaluated(all_of(first))
     elements = list(product(*(range(size) for size in layout.shape)))
     assert sorted(holders) == elements
     assert firsts == dict.fromkeys(elements, 1)
