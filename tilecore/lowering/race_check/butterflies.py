@@ -9,25 +9,43 @@ uniform.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilecore.ir.build import constant, op_name
-from tilecore.ir.nodes import Add, Bind, BufferStore, Call, Max, Min, Mul, Stmt, TensorLoad, Var
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import (
+    GT,
+    LT,
+    Add,
+    Bind,
+    BufferStore,
+    Call,
+    Max,
+    Min,
+    Mul,
+    Select,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_equal,
+)
 from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.visit import collect
+from tilecore.lowering.race_check.overwrites import Overwrite
 
 COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
 def uniform_cells(body: Stmt, threads: int) -> set[Var]:
-    """The cells whose last write is by a butterfly reduction over all ``threads`` of the block."""
+    """The cells whose last write is by a butterfly reduction over ``threads`` neighbouring threads, a whole block."""
     all_distances = {1 << bit for bit in range((threads - 1).bit_length())}
     exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
     steps: dict[Var, list[int]] = {}
     initialized: set[Var] = set()
     rejected: set[Var] = set()
     loads: Counter[Var] = Counter()  # so far, in the order of the code
+    loads_of_steps: Counter[Var] = Counter()
     for node in collect(body, BufferStore, TensorLoad):
         if isinstance(node, TensorLoad):
             loads[node.source] += 1
@@ -35,14 +53,28 @@ def uniform_cells(body: Stmt, threads: int) -> set[Var]:
         cell, distance = node.buffer, _distance(node, exchanged)
         if distance is not None:
             distances = steps.setdefault(cell, [])
-            if loads[cell] != 2 * len(distances) + 1:  # two in each earlier step, and one of this step's exchange
+            if loads[cell] != loads_of_steps[cell] + 1:  # those of earlier steps, and the one of this step's exchange
                 rejected.add(cell)
+            loads_of_steps[cell] += 1 + sum(_is_cell(load, cell) for load in collect(node.value, TensorLoad))
             distances.append(distance)
         elif cell in initialized:
             rejected.add(cell)  # written twice: its value may depend on the path
         else:
             initialized.add(cell)
     return {cell for cell, distances in steps.items() if all_distances <= set(distances) and cell not in rejected}
+
+
+def uniform_overwrites(overwrites: Mapping[Var, Overwrite], repetition: Callable[[Any], int]) -> set[Var]:
+    """The cells that a butterfly makes uniform after their last overwrite.
+
+    repetition: for a value the number of neighbouring threads that together have all its values in the block.
+    """
+    uniform = set()
+    for cell, overwrite in overwrites.items():
+        body = SeqStmt([overwrite.store, *overwrite.after]) if overwrite.after else overwrite.store
+        if cell in uniform_cells(body, repetition(overwrite.store.value)):
+            uniform.add(cell)
+    return uniform
 
 
 def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:
@@ -63,6 +95,11 @@ def _sides(value: Any) -> Iterator[Any]:
         yield from (value.a, value.b)
     elif isinstance(value, Call) and op_name(value) in COMMUTATIVE:
         yield from value.args
+    elif isinstance(value, Select) and isinstance(value.condition, (GT, LT)) and "int" in dtype_of(value):
+        first, second = value.condition.a, value.condition.b
+        chosen = value.true_value, value.false_value
+        if any(all(map(structural_equal, chosen, pair)) for pair in ((first, second), (second, first))):
+            yield from (first, second)  # a maximum or a minimum
 
 
 def _is_cell(value: Any, buffer: Var) -> bool:

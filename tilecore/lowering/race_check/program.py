@@ -6,9 +6,11 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import FunctionAttr
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import const, constant, dtype_of, op_name
 from tilecore.ir.effects import without_calls
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
@@ -19,23 +21,31 @@ from tilecore.ir.nodes import (
     Call,
     Continue,
     DeclBuffer,
+    Div,
     Evaluate,
+    FloorDiv,
+    FloorMod,
     For,
     IfThenElse,
+    Mod,
     PrimFunc,
     Stmt,
     TensorLoad,
     Var,
     While,
+    structural_map,
 )
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.thread_calls import BLOCK_VOTE
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, variables
-from tilecore.lowering.race_check.butterflies import uniform_cells
-from tilecore.lowering.race_check.effects import Access, AnyAccess, effects_of
+from tilecore.lowering.race_check.butterflies import uniform_cells, uniform_overwrites
+from tilecore.lowering.race_check.effects import VALUES, Access, AnyAccess, effects_of
+from tilecore.lowering.race_check.overwrites import Overwrite, is_scalar, last_overwrites
+from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
 ACCESSES = (Access, AnyAccess)
+DIVISIONS = (FloorDiv, FloorMod, Div, Mod)
 UNIFORM_CALLS = frozenset({BLOCK_VOTE})  # calls whose result is the same for all threads of the block
 
 
@@ -43,7 +53,8 @@ class Program:
     """A kernel's code, and facts of its statements.
 
     threads: the extents of the block. count: the number of its threads. offsets: the first byte of each shared buffer
-    in the arena. bytes: the size of the arena. roots: for each view the buffer that owns its memory.
+    in the arena. bytes: the size of the arena. roots: for each view the buffer that owns its memory. expressions:
+    computes the values of expressions.
     """
 
     def __init__(self, func: PrimFunc) -> None:
@@ -55,6 +66,7 @@ class Program:
         self.offsets = {str(name): int(start) for name, start in attrs[FunctionAttr.SHARED].items()}
         self.bytes = int(attrs[FunctionAttr.SHARED_BYTES])
         self.roots = memory_roots(func.body)
+        self.expressions = Expressions(VALUES, self.start_of)
         self._flags: dict[int, tuple[Any, bool, bool, bool]] = {}
         self._mark(func.body)
 
@@ -153,8 +165,48 @@ class Program:
         return needed
 
     @cached_property
+    def thread_values(self) -> dict[Any, Value]:
+        """For each thread variable its value in each thread of the block."""
+        indices, stride = {}, 1
+        thread_index = np.arange(self.count)
+        for var, extent in zip(self.thread_vars, self.threads, strict=True):
+            indices[var] = thread_index // stride % extent
+            stride *= extent
+        return indices
+
+    @cached_property
+    def _overwrites(self) -> dict[Var, Overwrite]:
+        return last_overwrites(self.body)
+
+    @cached_property
+    def _superseded(self) -> set[Any]:
+        """The stores in a cell whose last overwrite comes later."""
+        return {store for overwrite in self._overwrites.values() for store in overwrite.superseded}
+
+    @cached_property
     def _uniform_cells(self) -> set[Any]:
-        return uniform_cells(self.body, self.count)
+        return uniform_cells(self.body, self.count) | uniform_overwrites(self._overwrites, self.repetition)
+
+    def repetition(self, value: Any) -> int:
+        """The number of neighbouring threads that together have all values of an expression in the block: a power of 2.
+
+        1: the value is the same in all threads. Only loads of shared memory whose index depends on nothing but the
+        thread have fewer than the block's threads.
+        """
+        every = 1 << (self.count - 1).bit_length()
+        if not isinstance(value, TensorLoad) or self.start_of(value.source) is None or len(value.indices) != 1:
+            return every
+        index = self.expressions.value(value.indices[0], self.thread_values)
+        if index is UNKNOWN:
+            return every
+        index = np.broadcast_to(index, (self.count,))
+        width = 1
+        while width < self.count:
+            groups = np.sort(index[: self.count // width * width].reshape(-1, width), axis=1)
+            if self.count % width == 0 and (groups == groups[0]).all():
+                return width
+            width *= 2
+        return every
 
     @cached_property
     def varying(self) -> set[Any]:
@@ -169,10 +221,21 @@ class Program:
     def varies(self, expression: Any, varying: set[Any] | None = None) -> bool:
         """May the value differ between threads? varying: the names whose values may, by default ``self.varying``."""
         names = self.varying if varying is None else varying
-        expression = without_calls(expression, UNIFORM_CALLS)
+        expression = self._without_uniform_parts(without_calls(expression, UNIFORM_CALLS))
         if any(_is_target_call(call) for call in collect(expression, Call)):
             return True
         return any(self.roots.get(var, var) in names for var in variables(expression))
+
+    def _without_uniform_parts(self, expression: Any) -> Any:
+        """``expression`` with 0 in place of quotients and remainders of thread variables that all threads agree on."""
+        if not collect(expression, *DIVISIONS):
+            return expression
+
+        def zero_if_uniform(node: Any) -> Any:
+            value = self.expressions.value(node, self.thread_values)
+            return node if value is UNKNOWN or np.ptp(value) else const(0, dtype_of(node))
+
+        return structural_map(expression, (DIVISIONS, zero_if_uniform))
 
     def _add_varying(self, node: Stmt, is_divergent: bool, varying: set[Any]) -> None:
         """Adds the names to which a statement may give different values in different threads."""
@@ -191,7 +254,7 @@ class Program:
 
     def _stores_varying(self, node: Stmt, is_divergent: bool, varying: set[Any]) -> bool:
         """May threads store different values in their private buffer?"""
-        if not isinstance(node, BufferStore) or not is_private(node.buffer):
+        if not isinstance(node, BufferStore) or not is_private(node.buffer) or node in self._superseded:
             return False
         if is_divergent:
             return True
@@ -217,8 +280,3 @@ class Program:
 def _is_target_call(call: Call) -> bool:
     """Is the call an operation of a target or a tile operation, rather than a function of values like ``exp``?"""
     return "." in op_name(call)
-
-
-def is_scalar(buffer: Var) -> bool:
-    """Is the buffer private, with one element?"""
-    return is_private(buffer) and all(constant(size) == 1 for size in buffer.shape)

@@ -36,12 +36,12 @@ from tilecore.ir.nodes import (
 from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.accesses import Accesses
 from tilecore.lowering.race_check.asynchronous import Asynchronous
-from tilecore.lowering.race_check.effects import VALUES
 from tilecore.lowering.race_check.groups import Groups
 from tilecore.lowering.race_check.memory import Memory
-from tilecore.lowering.race_check.program import Program, is_scalar
+from tilecore.lowering.race_check.overwrites import flat_sequence, is_scalar
+from tilecore.lowering.race_check.program import Program
 from tilecore.lowering.race_check.records import Conflict, Site
-from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
+from tilecore.lowering.race_check.values import UNKNOWN, Value
 
 MAX_ITERATIONS = 48  # executed iterations of a loop with an unknown trip count, or whose effects do not repeat
 MAX_JUMPING_ITERATIONS = (
@@ -60,8 +60,8 @@ class Walk(Asynchronous):
         self.program, self.report = program, report
         self.groups = Groups(program.count, warp)
         self.accesses = Accesses(program)
-        self.expressions = Expressions(VALUES, program.start_of)
-        self.names: dict[Any, Value] = self._threads()
+        self.expressions = program.expressions
+        self.names: dict[Any, Value] = dict(program.thread_values)
         self.axes = 1
         self.sites: list[Site] = [Site(0, "", None)]
         self._planned = {}
@@ -75,14 +75,6 @@ class Walk(Asynchronous):
         self.in_role = False
         self.all_threads = np.ones(self.groups.threads, bool)
 
-    def _threads(self) -> dict[Any, Value]:
-        indices, stride = {}, 1
-        thread_index = np.arange(self.groups.threads)
-        for var, extent in zip(self.program.thread_vars, self.program.threads, strict=True):
-            indices[var] = thread_index // stride % extent
-            stride *= extent
-        return indices
-
     def run(self) -> None:
         memory = Memory(self.groups, -(-self.program.bytes // self.program.cell))
         self.statement(self.program.body, memory, True, None)
@@ -95,7 +87,7 @@ class Walk(Asynchronous):
             return None
         span = getattr(node, "span", None) or span
         if isinstance(node, SeqStmt):
-            return self._sequence(_flat(node), state, mask, span)
+            return self._sequence(flat_sequence(node), state, mask, span)
         if isinstance(node, (Break, Continue)):
             self.jumps[isinstance(node, Continue)].append(self._path(state))
             return None
@@ -402,10 +394,6 @@ class Walk(Asynchronous):
         end = run_iteration(index, entered)
         paths = [*self.jumps[1], *([] if end is None else [(end, self.names)])]
         return self._merge_paths(paths)
-
-
-def _flat(node: SeqStmt) -> list[Stmt]:
-    return [statement for part in node.seq for statement in (_flat(part) if isinstance(part, SeqStmt) else [part])]
 
 
 def _is_spread(chosen: Any) -> bool:
