@@ -31,13 +31,13 @@ def attention(batch: int, heads: int, length: int, dim: int, causal: bool) -> Ca
         "cudnn": of_torch(SDPBackend.CUDNN_ATTENTION, q, k, v, causal),
         "torch flash": of_torch(SDPBackend.FLASH_ATTENTION, q, k, v, causal),
     }
-    want = peers["cudnn"]().transpose(1, 2).float()
+    expected = peers["cudnn"]().transpose(1, 2).float()
     ours = {"128 x 128": lambda: module.attention(batch, heads, heads, length, dim, is_causal=causal)}
     amount = 4.0 * batch * heads * length * length * dim * (0.5 if causal else 1)
     name = f"attention B{batch} H{heads} S{length} D{dim}{' causal' if causal else ''}"
     options = {"pass_configs": {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}}
     return Case(
-        name, "TFLOP/s", amount, (q, k, v, out), ours, peers, want, 4e-3, "cudnn", {"row": 2, "single": 1}, options
+        name, "TFLOP/s", amount, (q, k, v, out), ours, peers, expected, 4e-3, "cudnn", {"row": 2, "single": 1}, options
     )
 
 

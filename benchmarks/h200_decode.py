@@ -38,9 +38,9 @@ def paged(batch: int, heads: int, kv_heads: int, length: int, dim: int) -> Case:
         for c in configs
     }
     amount = 2.0 * batch * length * kv_heads * dim * 2
-    want = of_torch()[:, :, 0].float()
+    expected = of_torch()[:, :, 0].float()
     name = f"paged decode B{batch} H{heads}/{kv_heads} S{length} D{dim}"
-    return Case(name, "TB/s", amount, (q, k, v, table, lengths, out), ours, {"torch": of_torch}, want, 5e-3)
+    return Case(name, "TB/s", amount, (q, k, v, table, lengths, out), ours, {"torch": of_torch}, expected, 5e-3)
 
 
 def latents(batch: int, heads: int, length: int, latent: int, rotary: int) -> Case:
@@ -66,8 +66,8 @@ def latents(batch: int, heads: int, length: int, latent: int, rotary: int) -> Ca
     }
     amount = 2.0 * batch * heads * length * (2 * latent + rotary)
     name = f"MLA decode B{batch} H{heads} S{length}"
-    want = of_torch().float()
-    return Case(name, "TFLOP/s", amount, (q, qr, kv, kr, out), ours, {"torch": of_torch}, want, 1e-2)
+    expected = of_torch().float()
+    return Case(name, "TFLOP/s", amount, (q, qr, kv, kr, out), ours, {"torch": of_torch}, expected, 1e-2)
 
 
 CASES = {

@@ -128,8 +128,8 @@ def measured(size: int, configs: list[Config], options: argparse.Namespace) -> l
     kind = getattr(torch, options.dtype)
     a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
     c = torch.empty(size, size, device="cuda", dtype=kind)
-    want = a.float() @ b.float()
-    largest = want.abs().max().item()
+    expected = a.float() @ b.float()
+    largest = expected.abs().max().item()
     begun = time.perf_counter()
     kernels = compiled(configs, size, options.dtype, options.accum, options.workers)
     print(f"{size}: {len(configs)} kernels compiled in {time.perf_counter() - begun:.1f} s", flush=True)
@@ -144,7 +144,7 @@ def measured(size: int, configs: list[Config], options: argparse.Namespace) -> l
         try:
             c.fill_(float("nan"))
             kernel(a, b, c)
-            row["error"] = (c.float() - want).abs().max().item() / largest
+            row["error"] = (c.float() - expected).abs().max().item() / largest
         except Exception as error:
             row["failed"] = f"{type(error).__name__}: {error}"[:400]
             continue

@@ -45,10 +45,10 @@ def gemm_fp8(m: int, n: int, k: int) -> Case:
     def of_torch() -> Any:
         return torch._scaled_mm(a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
 
-    want = a.float() @ b.float().t()
+    expected = a.float() @ b.float().t()
     name, amount = f"gemm fp8 to bf16 {m}x{n}x{k}", 2.0 * m * n * k
     return Case(
-        name, "TFLOP/s", amount, (a, b, c), ours, {"torch": of_torch}, want, 1e-2, clocks={"row": 3, "single": 1}
+        name, "TFLOP/s", amount, (a, b, c), ours, {"torch": of_torch}, expected, 1e-2, clocks={"row": 3, "single": 1}
     )
 
 
@@ -64,9 +64,9 @@ def of_four_bits(m: int, n: int, k: int, configs: dict[str, dict[str, Any]], clo
     c = torch.empty(m, n, device="cuda", dtype=torch.float16)
     ours = {name: lambda v=v: module.dequant_matmul(m, n, k, group, **v) for name, v in configs.items()}
     peers = {"torch": lambda: torch.mm(a, plain, out=c)}
-    args, want = (a, packed, scale, zero, c), a.float() @ plain.float()
+    args, expected = (a, packed, scale, zero, c), a.float() @ plain.float()
     return Case(
-        f"int4 x fp16 {m}x{n}x{k}", "TFLOP/s", 2.0 * m * n * k, args, ours, peers, want, 4e-3, clocks={clock: 1}
+        f"int4 x fp16 {m}x{n}x{k}", "TFLOP/s", 2.0 * m * n * k, args, ours, peers, expected, 4e-3, clocks={clock: 1}
     )
 
 

@@ -24,8 +24,8 @@ def softmax(m: int, n: int) -> Case:
         long = module.softmax_of_long_rows
         ours |= {f"rows in shared memory, {t} threads": lambda t=t: long(m, n, t, "float16") for t in (256, 512)}
     peers = {"torch": lambda: torch.softmax(x, -1), "inductor": lambda: fused(x), "torch copy": lambda: y.copy_(x)}
-    want = torch.softmax(x.float(), -1)
-    return Case(f"softmax fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, y), ours, peers, want, 2e-3)
+    expected = torch.softmax(x.float(), -1)
+    return Case(f"softmax fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, y), ours, peers, expected, 2e-3)
 
 
 def rms_norm(m: int, n: int) -> Case:
@@ -38,8 +38,8 @@ def rms_norm(m: int, n: int) -> Case:
         "inductor": lambda: fused(x, w),
         "torch copy": lambda: y.copy_(x),
     }
-    want = F.rms_norm(x.float(), (n,), w.float(), 1e-6)
-    return Case(f"rms_norm fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, w, y), ours, peers, want, 2e-3)
+    expected = F.rms_norm(x.float(), (n,), w.float(), 1e-6)
+    return Case(f"rms_norm fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, w, y), ours, peers, expected, 2e-3)
 
 
 def add(n: int) -> Case:

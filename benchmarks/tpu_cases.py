@@ -22,7 +22,7 @@ class Case:
     name: str
     make: Callable[[int], Any]
     arrays: list[np.ndarray]
-    want: np.ndarray
+    expected: np.ndarray
     tolerance: float
     bar: float | None = None
     pipelined: bool = True

@@ -105,9 +105,9 @@ def _dtype_hint(declared: TensorParam, view: TensorView) -> str:
 
 
 def rank(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
-    have, want = len(view.shape), len(declared.shape)
+    rank, expected_rank = len(view.shape), len(declared.shape)
     return ArgumentError(
-        f"{plan.name}(): {declared.name} has {have} {'axis' if have == 1 else 'axes'}, {want} expected",
+        f"{plan.name}(): {declared.name} has {rank} {'axis' if rank == 1 else 'axes'}, {expected_rank} expected",
         found=f"shape {tuple_text(view.shape)}",
         expected=shape_text(declared),
     )

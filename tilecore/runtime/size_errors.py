@@ -76,11 +76,11 @@ def shape(
     expected: int,
     symbols: Mapping[str, int],
 ) -> ArgumentError:
-    have = f"shape {tuple_text(view.shape)}"
+    actual = f"shape {tuple_text(view.shape)}"
     if declared.packed > 1:
-        have += f", each element of the last axis holding {declared.packed}"
+        actual += f", each element of the last axis holding {declared.packed}"
     place = f"{declared.name}.shape[{axis}]"
-    return _size_error(plan, place, declared.shape[axis], (size, expected), symbols, have, shape_text(declared))
+    return _size_error(plan, place, declared.shape[axis], (size, expected), symbols, actual, shape_text(declared))
 
 
 def stride(
@@ -93,9 +93,9 @@ def stride(
     symbols: Mapping[str, int],
 ) -> ArgumentError:
     assert declared.strides is not None
-    have = f"strides {tuple_text(view.strides)} for shape {tuple_text(view.shape)}"
+    actual = f"strides {tuple_text(view.strides)} for shape {tuple_text(view.shape)}"
     place, expected_text = f"{declared.name}.stride[{axis}]", f"strides {sizes_text(declared.strides)}"
-    return _size_error(plan, place, declared.strides[axis], (size, expected), symbols, have, expected_text)
+    return _size_error(plan, place, declared.strides[axis], (size, expected), symbols, actual, expected_text)
 
 
 def _size_error(
@@ -137,5 +137,5 @@ def grid(plan: CallPlan, entry: Entry, sizes: Sequence[int], shared: int, symbol
     negative = min(*sizes, shared) < 0
     message = "the sizes of the launch are negative" if negative else "the launch has too many blocks"
     where = where_text(bindings_text(plan, (*entry.grid, entry.shared_bytes), symbols))
-    have = f"grid {tuple_text(sizes)}, {shared} bytes of shared memory{where}"
-    return ArgumentError(f"{plan.name}(): {message}", found=have)
+    actual = f"grid {tuple_text(sizes)}, {shared} bytes of shared memory{where}"
+    return ArgumentError(f"{plan.name}(): {message}", found=actual)

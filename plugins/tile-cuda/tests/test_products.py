@@ -75,8 +75,8 @@ def run(func, m, n, k, kinds, ta=False, tb=False, clear=False, arch=90, configs=
     y = np.zeros_like(c)
     kernel(a, b, c, y)
     wide_a, wide_b, wide_c = (x.astype(np.float64) for x in (a, b, c))
-    want = (wide_a.T if ta else wide_a) @ (wide_b.T if tb else wide_b) + (0 if clear else wide_c)
-    np.testing.assert_array_equal(y.astype(np.float64), want)
+    expected = (wide_a.T if ta else wide_a) @ (wide_b.T if tb else wide_b) + (0 if clear else wide_c)
+    np.testing.assert_array_equal(y.astype(np.float64), expected)
     return kernel.get_kernel_source()
 
 
@@ -175,8 +175,8 @@ def test_a_part_of_the_accumulator_and_b_from_a_fragment():
     a, b = (rng.integers(-3, 4, (32, 32)).astype(np.float16) for _ in range(2))
     c = np.zeros((64, 32), np.float32)
     built(a, b, c)
-    want = a.astype(np.float32) @ b.astype(np.float32)
-    np.testing.assert_array_equal(c, np.concatenate([want, 2 * want]))
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(c, np.concatenate([expected, 2 * expected]))
 
 
 def test_clear_decided_at_run_time():

@@ -118,10 +118,10 @@ def test_what_would_be_lost_is_refused(name, load_module):
 
 @pytest.mark.parametrize("name", MEANT)
 def test_what_is_kept_means_what_it_means_in_python(name, load_module):
-    body, want = MEANT[name]
+    body, expected = MEANT[name]
     y = np.zeros(8, np.int32)
     interpret(load_module(text(body)).kernel.ir, X, y)
-    assert y.tolist() == want + [0] * (8 - len(want))
+    assert y.tolist() == expected + [0] * (8 - len(expected))
 
 
 @pytest.mark.parametrize("body", ["try:\n Y[0] = 1\n {}\nfinally:\n Y[2] = 1", "with counted(Y, 2):\n {}"])

@@ -220,8 +220,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_carried_names(name):
-    source, want = CASES[name]
-    assert carried_variables(source) == want
+    source, expected = CASES[name]
+    assert carried_variables(source) == expected
 
 
 def test_no_alarm_where_names_are_used_again():

@@ -363,9 +363,9 @@ def arrays() -> list[np.ndarray]:
 @pytest.mark.parametrize("body", BODIES, ids=lambda b: b.__name__)
 def test_a_body_means_what_python_means(body, parallel):
     kernel = as_kernel(body, parallel)
-    want = by_python(body)
+    expected = by_python(body)
     interpreted, compiled = arrays(), arrays()
     interpret(kernel, *interpreted)
-    assert [a.tolist() for a in interpreted] == want
+    assert [a.tolist() for a in interpreted] == expected
     tilecore.compile(kernel, target="cpu")(*compiled)
-    assert [a.tolist() for a in compiled] == want
+    assert [a.tolist() for a in compiled] == expected

@@ -314,7 +314,7 @@ def given_by_a_loop_that_runs(A, i):
 
 
 @pytest.mark.parametrize(
-    ("statement", "want"),
+    ("statement", "expected"),
     [
         (given_by_python_in_each_iteration, [14, 15, 16, 17]),
         (given_before_the_loop_is_left, [3] * 4),
@@ -324,10 +324,10 @@ def given_by_a_loop_that_runs(A, i):
         (decided_by_python, [4] * 4),
     ],
 )
-def test_others_are_taken(statement, want):
+def test_others_are_taken(statement, expected):
     a = np.array([1, -1, 2, -2], "float32")
     interpret(build(statement).ir, a)
-    assert a.tolist() == want
+    assert a.tolist() == expected
 
 
 def test_a_side_that_leaves_the_loop_gives_no_value():

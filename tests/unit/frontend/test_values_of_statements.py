@@ -104,9 +104,9 @@ def test_whether_a_product_starts_anew():
     a = np.random.default_rng(1).standard_normal((32, 32)).astype("float32")
     for first in (1.0, 2.0):
         c = np.full((32, 32), first, "float32")
-        want = a @ a + (0 if first == 1.0 else c)
+        expected = a @ a + (0 if first == 1.0 else c)
         tilecore.compile(kernel, target="cpu")(a, c)
-        np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8", "int64", "uint32"])
@@ -123,9 +123,9 @@ def test_loops_whose_bound_is_a_cast_value(kind):
                 Y[bx, 3 - i] += 2
 
     x = np.array([0, 2, 3, 100]).astype(kind)
-    want = np.array([[min(int(v), 3) > i for i in range(4)] for v in x], np.int32)
-    want[:, 3] += 2 * ((x.astype(np.int32) + 1) % 2)
+    expected = np.array([[min(int(v), 3) > i for i in range(4)] for v in x], np.int32)
+    expected[:, 3] += 2 * ((x.astype(np.int32) + 1) % 2)
     for run in (tilecore.compile(kernel, target="cpu"), lambda *arrays: interpret(kernel.ir, *arrays)):
         y = np.zeros((4, 4), np.int32)
         run(x, y)
-        np.testing.assert_array_equal(y, want)
+        np.testing.assert_array_equal(y, expected)

@@ -95,10 +95,12 @@ def test_strided_tensors_are_written_in_place():
                 A[i, j] = A[i, j] * 10 + j
 
     base = sample("float32", (3, 11))
-    want = base.copy()
-    want[:, 0:8:2] = want[:, 0:8:2].astype(np.float64) * 10 + np.arange(4)  # one fused multiply-add: rounded once
+    expected = base.copy()
+    expected[:, 0:8:2] = expected[:, 0:8:2].astype(np.float64) * 10 + np.arange(
+        4
+    )  # one fused multiply-add: rounded once
     interpret(kernel, base[:, 0:8:2])
-    np.testing.assert_array_equal(base, want)
+    np.testing.assert_array_equal(base, expected)
     with pytest.raises(ArgumentError, match=r"A\.strides\[1\] is 1"):
         interpret(kernel, np.zeros((3, 4), np.float32))
 

@@ -47,9 +47,9 @@ def test_updates_of_one_element_all_count(name, where, dtype, lanes):
 
     x, y = sample(dtype, n, 1), sample(dtype, 5, 2)
     span, low = 2 ** np.iinfo(dtype).bits, int(np.iinfo(dtype).min)
-    want = [reference(int(y[k]), [int(v) for v, at in zip(x, where, strict=True) if at == k]) for k in range(5)]
+    expected = [reference(int(y[k]), [int(v) for v, at in zip(x, where, strict=True) if at == k]) for k in range(5)]
     interpret(kernel, np.int32(where), x, y)
-    assert y.tolist() == [(w - low) % span + low for w in want]
+    assert y.tolist() == [(w - low) % span + low for w in expected]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
@@ -62,8 +62,8 @@ def test_float_sums(dtype):
 
     x, y = sample(dtype, 100), np.zeros(3, element(dtype))
     interpret(kernel, x, y)
-    want = [wide(x)[k::3].sum() for k in range(3)]
-    np.testing.assert_array_equal(wide(y), wide(rounded(np.array(want), dtype)))
+    expected = [wide(x)[k::3].sum() for k in range(3)]
+    np.testing.assert_array_equal(wide(y), wide(rounded(np.array(expected), dtype)))
 
 
 def test_the_previous_values_are_a_permutation():
@@ -118,9 +118,9 @@ def test_a_tile_is_added_and_its_tail_dropped():
             T.atomic_add(C[b * 8, 0], tile)
 
     a, c = sample("float32", (10, 6), 1), sample("float32", (10, 6), 2)
-    want = a + c
+    expected = a + c
     interpret(kernel, a, c)
-    np.testing.assert_array_equal(c, want)
+    np.testing.assert_array_equal(c, expected)
 
 
 def test_a_tile_takes_one_value():
@@ -130,10 +130,10 @@ def test_a_tile_takes_one_value():
             T.atomic_max(C[1:3, :], 2.0)
 
     c = sample("float32", (4, 4), 2)
-    want = c.copy()
-    want[1:3] = np.maximum(c[1:3], 2)
+    expected = c.copy()
+    expected[1:3] = np.maximum(c[1:3], 2)
     interpret(kernel, c)
-    np.testing.assert_array_equal(c, want)
+    np.testing.assert_array_equal(c, expected)
 
 
 def test_out_of_bounds_updates_are_dropped_in_parallel():
@@ -218,8 +218,8 @@ def test_a_reducer_takes_many_iterations(op, dtype):
 
     a, y = sample(dtype, (6, 50)), np.zeros(6, element(dtype))
     interpret(kernel, a, y)
-    want = getattr(wide(a), op)(1)
-    np.testing.assert_array_equal(wide(y), wide(rounded(want, dtype)))
+    expected = getattr(wide(a), op)(1)
+    np.testing.assert_array_equal(wide(y), wide(rounded(expected, dtype)))
 
 
 def test_a_reducer_may_be_subtracted_from():
@@ -275,9 +275,9 @@ def test_an_element_as_a_region(kind, operand):
     value = single(v, i) if operand == "region" else BufferLoad(v, [i])
     atomic = tile_statement("atomic", [single(c, i), value, kind, "relaxed"])
     x, out = sample("int8", 6), np.int32([10, 20, 30, 40])
-    want = x[:4].astype(np.int32) + (out if kind == "add" else 0)
+    expected = x[:4].astype(np.int32) + (out if kind == "add" else 0)
     interpret(function([c, v], launch(For(i, 0, 6, ForKind.PARALLEL, atomic), 1)), out, x)
-    assert out.tolist() == want.tolist()
+    assert out.tolist() == expected.tolist()
 
 
 def test_the_last_of_several_exchanges_stays():
@@ -326,10 +326,10 @@ def test_updates_outside_give_zero_before():
             for i in T.Parallel(4):
                 Y[i] = T.atomic_add(count[i + shift], 1, return_prev=True)
 
-    for shift, want in ((0, [5, 6, 0, 0]), (9, [0, 0, 0, 0])):
+    for shift, expected in ((0, [5, 6, 0, 0]), (9, [0, 0, 0, 0])):
         count, y = np.int32([5, 6]), np.zeros(4, np.int32)
         interpret(kernel, count, y, shift)
-        assert y.tolist() == want
+        assert y.tolist() == expected
 
 
 def test_a_load_that_nobody_wants_does_nothing():

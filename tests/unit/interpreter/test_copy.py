@@ -137,10 +137,10 @@ def test_shapes_that_differ_are_refused():
 def test_an_overlapping_copy_reads_everything_first(source, target):
     a = buffer("A", (10,))
     x = sample("float32", 10)
-    want = x.copy()
-    want[target : target + 6] = x[source : source + 6]
+    expected = x.copy()
+    expected[target : target + 6] = x[source : source + 6]
     interpret(copies([a], [], (region(a, (source, 6)), region(a, (target, 6)))), x)
-    np.testing.assert_array_equal(x, want)
+    np.testing.assert_array_equal(x, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bool"])
@@ -171,11 +171,11 @@ def test_fill_and_clear(dtype):
             T.copy(tile, B)
 
     a, b = (np.full((4, 6), 1, np.int8).astype(element(dtype)) for _ in range(2))
-    want = np.zeros((4, 6))
-    want[1:3, 2:4] = 1
+    expected = np.zeros((4, 6))
+    expected[1:3, 2:4] = 1
     interpret(kernel, a, b)
     assert (wide(a) == 1).all()
-    np.testing.assert_array_equal(wide(b), want)
+    np.testing.assert_array_equal(wide(b), expected)
 
 
 def test_a_zero_sized_tensor_is_copied():

@@ -76,12 +76,12 @@ def test_float_operators_round_each_result_once(name, dtype):
     exact = {"min": np.minimum, "max": np.maximum}.get(name) or getattr(operator, name)
     work = np.float64 if dtype == "float64" else np.float32
     with np.errstate(all="ignore"):
-        want = exact(a.astype(work), b.astype(work))
+        expected = exact(a.astype(work), b.astype(work))
     if dtype.startswith("float8"):
         top = float(ml_dtypes.finfo(element(dtype)).max)
-        want = np.clip(want, -top, top)
-    want = want.astype(element(dtype))
-    np.testing.assert_array_equal(wide(map_elements(kernel, dtype, a, b)), wide(want))
+        expected = np.clip(expected, -top, top)
+    expected = expected.astype(element(dtype))
+    np.testing.assert_array_equal(wide(map_elements(kernel, dtype, a, b)), wide(expected))
 
 
 def test_a_sum_of_halves_is_rounded_after_every_step():
@@ -106,9 +106,9 @@ def test_comparisons(name, dtype):
     b[::3] = a[::3]
     if dtype in FLOATS:
         a[1] = np.nan
-    want = compare(wide(a), wide(b))
+    expected = compare(wide(a), wide(b))
     got = map_elements(lambda x, y: tirx.Select(T.any_of(compare(x, y)), T.int8(1), T.int8(0)), "int8", a, b)
-    np.testing.assert_array_equal(got.astype(bool), want)
+    np.testing.assert_array_equal(got.astype(bool), expected)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -168,8 +168,8 @@ def test_not_and_bitwise_not():
 def test_four_bit_arithmetic_wraps():
     a, b = sample("int4", 16, 8), sample("int4", 16, 9)
     got = map_elements(lambda x, y: x * y + x, "int4", a, b)
-    want = [((int(x) * int(y) + int(x)) + 8) % 16 - 8 for x, y in zip(a.astype(int), b.astype(int), strict=True)]
-    assert got.astype(int).tolist() == want
+    expected = [((int(x) * int(y) + int(x)) + 8) % 16 - 8 for x, y in zip(a.astype(int), b.astype(int), strict=True)]
+    assert got.astype(int).tolist() == expected
 
 
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS, "bool"])
@@ -181,15 +181,15 @@ def test_every_cast(source, target):
     if target in FLOATS:
         top = float(ml_dtypes.finfo(element(target)).max)
         value = np.clip(value, -top, top) if target.startswith("float8") else value
-        want = value.astype(np.float32).astype(element(target)) if target != "float64" else value
+        expected = value.astype(np.float32).astype(element(target)) if target != "float64" else value
     elif target == "bool":
-        want = value != 0
+        expected = value != 0
     elif source in FLOATS:
         info = LIMITS[target]
-        want = np.array([min(max(math.trunc(x), int(info.min)), int(info.max)) for x in value], target)
+        expected = np.array([min(max(math.trunc(x), int(info.min)), int(info.max)) for x in value], target)
     else:
-        want = np.array([wrapped(int(x), target) for x in value], target)
-    np.testing.assert_array_equal(wide(got), wide(want))
+        expected = np.array([wrapped(int(x), target) for x in value], target)
+    np.testing.assert_array_equal(wide(got), wide(expected))
 
 
 def test_let_binds_inside_an_expression():

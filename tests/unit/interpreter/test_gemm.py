@@ -64,12 +64,12 @@ def test_gemm(types, m, n, k, ta, tb, clear):
     a, b = sample(a_type, (k, m) if ta else (m, k), 1), sample(b_type, (n, k) if tb else (k, n), 2)
     c = sample(c_type, (m, n), 3)
     before = np.zeros_like(wide(c)) if clear else wide(c)
-    want = before + (wide(a).T if ta else wide(a)) @ (wide(b).T if tb else wide(b))
+    expected = before + (wide(a).T if ta else wide(a)) @ (wide(b).T if tb else wide(b))
     interpret(gemm_kernel(m, n, k, *types, ta, tb, clear), a, b, c)
     if c_type == "float64":
-        np.testing.assert_allclose(c, want, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(c, expected, rtol=1e-12, atol=1e-12)
     else:
-        np.testing.assert_array_equal(wide(c), wide(rounded(want, c_type)))
+        np.testing.assert_array_equal(wide(c), wide(rounded(expected, c_type)))
 
 
 def test_integers_wrap_in_the_accumulator():

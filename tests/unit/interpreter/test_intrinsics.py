@@ -65,11 +65,11 @@ def test_functions_are_rounded_from_float64(name, dtype):
     reference, domain = UNARY[name]
     x = inputs(domain, dtype)
     got = map_elements(getattr(T, name), dtype, x)
-    want = reference(wide(x))
+    expected = reference(wide(x))
     if dtype in ("float64", "float32", "float16"):
-        np.testing.assert_array_equal(wide(got), want.astype(dtype).astype(np.float64))
+        np.testing.assert_array_equal(wide(got), expected.astype(dtype).astype(np.float64))
     else:
-        np.testing.assert_allclose(wide(got), want, rtol=2.0**-8)
+        np.testing.assert_allclose(wide(got), expected, rtol=2.0**-8)
 
 
 @pytest.mark.parametrize("name", ["round", "nearbyint"])
@@ -92,8 +92,8 @@ BINARY = {
 def test_functions_of_two_arguments(name, dtype):
     kernel, reference = BINARY[name]
     a, b = sample(dtype, 60, 12), sample(dtype, 60, 13)
-    want = reference(wide(a), wide(b)).astype(dtype)
-    np.testing.assert_array_equal(map_elements(kernel, dtype, a, b), want)
+    expected = reference(wide(a), wide(b)).astype(dtype)
+    np.testing.assert_array_equal(map_elements(kernel, dtype, a, b), expected)
 
 
 def test_ldexp():

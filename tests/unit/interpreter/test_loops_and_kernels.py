@@ -69,10 +69,10 @@ def test_the_languages_sequential_loops(loop):
 
     y = np.zeros(6, np.int32)
     interpret(kernel, y)
-    want = [1]
+    expected = [1]
     for k in range(5):
-        want.append(want[-1] * 2 + k)
-    assert y.tolist() == want
+        expected.append(expected[-1] * 2 + k)
+    assert y.tolist() == expected
 
 
 def test_breaks_and_continues_of_nested_loops():

@@ -186,9 +186,9 @@ def test_a_view_of_an_argument():
                 bits[i] = bits[i] ^ T.uint32(0x80000000)
 
     a = sample("float32", 4)
-    want = -a
+    expected = -a
     interpret(kernel, a)
-    np.testing.assert_array_equal(a, want)
+    np.testing.assert_array_equal(a, expected)
 
 
 def test_a_view_of_another_size_is_refused():

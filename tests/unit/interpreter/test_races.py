@@ -63,9 +63,9 @@ def test_in_place_updates_are_no_race():
                 A[i] = A[i] - 3
 
     a = sample("float32", N)
-    want = a * 2 + 1 - 3
+    expected = a * 2 + 1 - 3
     interpret(kernel, a)
-    np.testing.assert_array_equal(a, want)
+    np.testing.assert_array_equal(a, expected)
 
 
 def test_equal_values_and_equal_nans_are_no_race():

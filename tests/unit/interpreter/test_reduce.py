@@ -65,12 +65,12 @@ def test_reduce(kind, data):
     a, b = sample(dtype, shape, 1), sample(dtype, out_shape, 2)
     with np.errstate(all="ignore"):
         reduced = rounded(REFERENCE[kind](wide(a), axis).reshape(out_shape), dtype)
-        want = reduced if clear else rounded(JOIN[kind](wide(b), wide(reduced)), dtype)
+        expected = reduced if clear else rounded(JOIN[kind](wide(b), wide(reduced)), dtype)
     interpret(kernel, a, b)
     if dtype == "float64":
-        np.testing.assert_allclose(b, want, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(b, expected, rtol=1e-13, atol=1e-13)
     else:
-        np.testing.assert_array_equal(wide(b), wide(want))
+        np.testing.assert_array_equal(wide(b), wide(expected))
 
 
 def reduce_row(kind: str, row, dtype="float32", **options) -> float:
@@ -171,18 +171,18 @@ def test_scans(shape, data, dtype, kind, reverse):
     b, c = np.zeros((2, *shape), element(dtype))
     interpret(kernel, a, b, c)
     turned = np.flip(wide(a), axis) if reverse else wide(a)
-    want = (np.cumsum if kind == "sum" else np.maximum.accumulate)(turned, axis).astype(element(dtype))
-    np.testing.assert_array_equal(b, np.flip(want, axis) if reverse else want)
+    expected = (np.cumsum if kind == "sum" else np.maximum.accumulate)(turned, axis).astype(element(dtype))
+    np.testing.assert_array_equal(b, np.flip(expected, axis) if reverse else expected)
     np.testing.assert_array_equal(c, b)
 
 
-@pytest.mark.parametrize(("kind", "want"), [("sum", 28), ("max", 7), ("min", 0), ("bitor", 7), ("absmax", 7)])
-def test_allreduce_joins_the_threads(kind, want):
+@pytest.mark.parametrize(("kind", "expected"), [("sum", 28), ("max", 7), ("min", 0), ("bitor", 7), ("absmax", 7)])
+def test_allreduce_joins_the_threads(kind, expected):
     y, tx = buffer("Y", (8,), "int32"), Var("tx", "int32")
     store = BufferStore(y, tile_call("allreduce", [tx, kind, 0, 1], dtype="int32") + tx, [tx])
     out = np.zeros(8, np.int32)
     interpret(function([y], launch(store, 1, threads=(8,), thread_vars=(tx,))), out)
-    assert out.tolist() == [want + t for t in range(8)]
+    assert out.tolist() == [expected + t for t in range(8)]
 
 
 def test_allreduce_counts_threads_that_the_code_does_not_name():

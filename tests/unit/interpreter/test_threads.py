@@ -234,9 +234,9 @@ def test_block_operations_under_a_condition_of_the_block():
 
     a, y = sample("int32", (4, 8)), np.zeros((4, 8), np.int32)
     interpret(kernel, a, y)
-    want = a[:, ::-1].copy()
-    want[1::2] = 0
-    np.testing.assert_array_equal(y, want)
+    expected = a[:, ::-1].copy()
+    expected[1::2] = 0
+    np.testing.assert_array_equal(y, expected)
 
 
 def test_tile_operations_on_private_memory_are_done_by_each_thread():
@@ -256,10 +256,10 @@ def test_tile_operations_on_private_memory_are_done_by_each_thread():
     a = sample("float16", (8, 4))
     y, z = np.zeros((8, 4), np.float32), np.zeros(8, np.float32)
     interpret(kernel, a, y, z)
-    want = a.astype(np.float32)
-    want[3] = 5
-    np.testing.assert_array_equal(y, want[::-1])
-    np.testing.assert_allclose(z, want.sum(1), rtol=1e-6)
+    expected = a.astype(np.float32)
+    expected[3] = 5
+    np.testing.assert_array_equal(y, expected[::-1])
+    np.testing.assert_allclose(z, expected.sum(1), rtol=1e-6)
 
 
 def test_threads_copying_to_one_place_race():

@@ -67,8 +67,8 @@ def nearest(name: str, x: float) -> float:
 @example(x=-0.0)
 def test_rounding_is_to_nearest_even_once(name, x):
     got = float(round_to(value_type(name), np.float64(x)))
-    want = nearest(name, x)
-    assert got == want or (math.isnan(got) and math.isnan(want))
+    expected = nearest(name, x)
+    assert got == expected or (math.isnan(got) and math.isnan(expected))
 
 
 @pytest.mark.parametrize("name", NARROW)

@@ -63,10 +63,10 @@ def test_flash_attention(causal, length):
     out = np.zeros((heads, length, width), np.float16)
     interpret(kernel, q, k, v, out, block_order="seeded")
     with torch.no_grad():
-        want = torch.nn.functional.scaled_dot_product_attention(
+        expected = torch.nn.functional.scaled_dot_product_attention(
             *(torch.from_numpy(wide(x)) for x in (q, k, v)), is_causal=causal
         )
-    np.testing.assert_allclose(wide(out), want.numpy(), atol=2e-3)
+    np.testing.assert_allclose(wide(out), expected.numpy(), atol=2e-3)
 
 
 def test_layer_norm_in_place():
@@ -86,11 +86,11 @@ def test_layer_norm_in_place():
             T.copy(x, X[b * 8, 0])
 
     x, w, b = sample("bfloat16", (30, 33), 1), sample("float32", 33, 2), sample("float32", 33, 3)
-    want = torch.nn.functional.layer_norm(
+    expected = torch.nn.functional.layer_norm(
         torch.from_numpy(wide(x)), (33,), torch.from_numpy(wide(w)), torch.from_numpy(wide(b))
     )
     interpret(kernel, x, w, b)
-    np.testing.assert_allclose(wide(x), want.numpy(), rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(wide(x), expected.numpy(), rtol=1e-2, atol=1e-2)
 
 
 def test_a_product_with_four_bit_weights():
@@ -168,10 +168,10 @@ def test_a_convolution():
     x, k = sample("float32", (n, h, w, c), 1), sample("float32", (3, 3, c, f), 2)
     y = np.zeros((n, h, w, f), np.float32)
     interpret(kernel, x, k, y)
-    want = torch.nn.functional.conv2d(
+    expected = torch.nn.functional.conv2d(
         torch.from_numpy(x.transpose(0, 3, 1, 2)), torch.from_numpy(k.transpose(3, 2, 0, 1)), padding=1
     )
-    np.testing.assert_allclose(y, want.numpy().transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(y, expected.numpy().transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-4)
 
 
 def test_split_k_with_atomics_in_any_order():

@@ -27,11 +27,11 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 
 
 @pytest.mark.parametrize(
-    ("value", "want"),
+    ("value", "expected"),
     [(3, "int32"), (-(2**31), "int32"), (2**31, "int64"), (True, "bool"), (1.5, "float32"), (np.int8(3), "int32")],
 )
-def test_python_numbers_as_expressions(value, want):
-    assert kind(as_expr(value)) == want
+def test_python_numbers_as_expressions(value, expected):
+    assert kind(as_expr(value)) == expected
 
 
 @given(st.sampled_from(INTEGERS), st.integers(-(2**70), 2**70))
@@ -51,10 +51,10 @@ def test_integers_are_checked_to_fit(target, value):
 def test_numbers_are_checked_to_fit_floats(target):
     limit = FACTS["float32" if target == "tfloat32" else target].max
     for value in (limit, -limit, 0.0, 3, np.inf, -np.inf, np.nan, True):
-        want = float(value)
+        expected = float(value)
         if FACTS[target].bits <= 8:  # infinities saturate there, and NaN where there is none
-            want = float(np.clip(limit if value != value and FACTS[target].bits < 8 else want, -limit, limit))
-        np.testing.assert_equal(float(convert(value, target).value), want)
+            expected = float(np.clip(limit if value != value and FACTS[target].bits < 8 else expected, -limit, limit))
+        np.testing.assert_equal(float(convert(value, target).value), expected)
     for value in (2 * int(limit), -2 * int(limit), 10**400, *([limit * 1.1] if target != "float64" else [])):
         with pytest.raises(LanguageError, match="does not fit in") as caught:
             convert(value, target)
@@ -64,17 +64,17 @@ def test_numbers_are_checked_to_fit_floats(target):
 @given(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS), st.integers(-(2**62), 2**62))
 def test_constants_convert_as_casts_in_the_kernel_do(source, target, value):
     start = interpreted_cast(value_type("int64"), value_type(source), np.int64(value))
-    want = interpreted_cast(value_type(source), value_type(target), start)
+    expected = interpreted_cast(value_type(source), value_type(target), start)
     constant = convert(IntImm(source, int(start)), target)
     assert kind(constant) == target
-    assert int(constant.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+    assert int(constant.value) % 2 ** FACTS[target].bits == int(expected) % 2 ** FACTS[target].bits
 
 
 @given(st.sampled_from(INTEGERS), st.floats(width=32))
 def test_float_constants_convert_as_casts_in_the_kernel_do(target, value):
-    want = interpreted_cast(value_type("float32"), value_type(target), np.float32(value))
+    expected = interpreted_cast(value_type("float32"), value_type(target), np.float32(value))
     constant = convert(FloatImm("float32", value), target)
-    assert int(constant.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+    assert int(constant.value) % 2 ** FACTS[target].bits == int(expected) % 2 ** FACTS[target].bits
 
 
 def test_floats_and_bools_convert():
@@ -88,7 +88,7 @@ def test_floats_and_bools_convert():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "want"),
+    ("a", "b", "expected"),
     [
         ("float16", "int64", "float16"),
         ("float16", "bfloat16", "float32"),
@@ -104,14 +104,14 @@ def test_floats_and_bools_convert():
         ("float8_e4m3fn", "float8_e5m2", "float32"),
     ],
 )
-def test_promotion_is_symmetric(a, b, want):
-    assert promoted(a, b) == promoted(b, a) == want
+def test_promotion_is_symmetric(a, b, expected):
+    assert promoted(a, b) == promoted(b, a) == expected
     x, y = unify(Var("x", a), Var("y", b))
-    assert kind(x) == kind(y) == want
+    assert kind(x) == kind(y) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "want"),
+    ("name", "number", "expected"),
     [
         ("float16", 1, "float16"),
         ("float16", 0.5, "float32"),
@@ -127,9 +127,9 @@ def test_promotion_is_symmetric(a, b, want):
         ("bool", 1, "int32"),
     ],
 )
-def test_python_numbers_are_int32_float32_and_bool(name, number, want):
+def test_python_numbers_are_int32_float32_and_bool(name, number, expected):
     x = Var("x", name)
-    assert [kind(v) for v in unify(x, number)] == [kind(v) for v in unify(number, x)] == [want, want]
+    assert [kind(v) for v in unify(x, number)] == [kind(v) for v in unify(number, x)] == [expected, expected]
     assert int(unify(x, number)[1].value) % 2**64 == number or isinstance(number, float)
 
 

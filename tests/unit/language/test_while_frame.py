@@ -58,12 +58,12 @@ def one_in_another(A: T.Tensor((4,), "int32")):
                 A[2] = A[2] + 10
 
 
-@pytest.mark.parametrize(("kernel", "want"), [
+@pytest.mark.parametrize(("kernel", "expected"), [
     (of_a_variable, [0, 3, 4, 0]), (of_an_element, [0, 3, 4, 0]), (of_a_name_read_before, [0, 6, 3, 0]),
     (one_in_another, [0, 3, 60, 3]),
 ])  # fmt: skip
-def test_the_condition_is_evaluated_before_every_iteration(kernel, want):
+def test_the_condition_is_evaluated_before_every_iteration(kernel, expected):
     for run in (tilecore.compile(kernel, target="cpu"), lambda a: interpret(kernel.ir, a)):
         a = np.zeros(4, "int32")
         run(a)
-        assert a.tolist() == want
+        assert a.tolist() == expected

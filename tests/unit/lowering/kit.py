@@ -39,10 +39,10 @@ def lowered(func: Any, last: str, target: str = NARROW, *, before: bool = False)
 
 def agrees(func: Any, *args: Any, target: str = NARROW, rtol: float = 0.0) -> list[np.ndarray]:
     """What the compiled kernel writes into copies of ``args``, once it was found to be what the interpreter does."""
-    got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     tilecore.compile(func, target=target)(*got)
-    interpret(func.ir, *want)
-    for mine, other in zip(got, want, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_allclose(mine.astype(np.float64), other.astype(np.float64), rtol=rtol)
     return [g for g in got if isinstance(g, np.ndarray)]

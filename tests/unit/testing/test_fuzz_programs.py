@@ -215,14 +215,14 @@ def test_numbers_below_the_normal_range_are_0_where_a_target_flushes_them(dtype)
 
 
 def test_differences_are_found():
-    want = np.arange(6, dtype=np.float32).reshape(2, 3)
-    got = want.copy()
-    assert difference(got, want, 0.0) == ""
+    expected = np.arange(6, dtype=np.float32).reshape(2, 3)
+    got = expected.copy()
+    assert difference(got, expected, 0.0) == ""
     got[1, 2] += 0.5
-    assert "1 of 6 elements differ; at [1, 2] 5.5 instead of 5.0" in difference(got, want, 0.0)
-    assert difference(got, want, 0.6) == ""
+    assert "1 of 6 elements differ; at [1, 2] 5.5 instead of 5.0" in difference(got, expected, 0.0)
+    assert difference(got, expected, 0.6) == ""
     got[0, 0] = np.nan
-    assert "2 of 6" in difference(got, want, 0.1)
+    assert "2 of 6" in difference(got, expected, 0.1)
     assert difference(np.array([np.nan]), np.array([np.nan]), 0.0) == ""
     assert difference(np.array([1], np.uint8), np.array([255], np.uint8), 0.0) != ""
 

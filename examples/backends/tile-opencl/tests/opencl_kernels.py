@@ -14,10 +14,10 @@ from tilecore.interpreter import interpret
 def check(func: Any, *arrays: Any, tolerance: float = 0.0) -> Any:
     """Runs ``func`` on the device and by the interpreter, and compares all arrays. Returns the kernel."""
     kernel = tilecore.compile(func, target="opencl")
-    got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in arrays] for _ in range(2))
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in arrays] for _ in range(2))
     kernel(*got)
-    interpret(func.ir, *want)
-    for mine, other in zip(got, want, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_allclose(
                 mine.astype(np.float64), other.astype(np.float64), rtol=tolerance, atol=tolerance

@@ -94,9 +94,9 @@ def test_memory_that_changes_its_type():
 def test_one_tensor_twice():
     kernel = tilecore.compile(plus_one, target="opencl")
     x = numbers(100)
-    want = x + 1
+    expected = x + 1
     kernel(x, x)
-    np.testing.assert_array_equal(x, want)
+    np.testing.assert_array_equal(x, expected)
 
 
 def test_outputs_and_torch():

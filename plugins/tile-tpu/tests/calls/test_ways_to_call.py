@@ -54,14 +54,14 @@ def operands():
 
 def test_calls(kernel):
     a, b = operands()
-    want = reference(a, b)
+    expected = reference(a, b)
     for call in (kernel, kernel[(1,)]):
         out = call(a, b)
         assert out.shape == (72, 40)
         assert out.device.type == "cpu"
-        torch.testing.assert_close(out, want, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(out, expected, atol=1e-3, rtol=1e-3)
     product = kernel(a.numpy(), b.numpy())
-    assert np.allclose(np.asarray(product), want.numpy(), atol=1e-3)
+    assert np.allclose(np.asarray(product), expected.numpy(), atol=1e-3)
 
 
 def test_results_may_be_given_to_a_kernel_that_allocates_them(kernel):

@@ -114,6 +114,6 @@ def test_kernels_of_one_name_in_two_libraries(device, kernels, files):
     other = KERNELS.replace("x[i] * args->scale", "x[i] + args->scale")
     more = kernel_library("other", for_cmodel(other, BM1690, "other", files=files))
     x, out = np.arange(9, dtype=np.float32), np.zeros(9, np.float32)
-    for library, want in ((kernels, x * 3), (more, x + 3), (kernels, x * 3)):
+    for library, expected in ((kernels, x * 3), (more, x + 3), (kernels, x * 3)):
         device.run(library, *scale(x, out, 3.0))
-        assert np.array_equal(out, want)
+        assert np.array_equal(out, expected)

@@ -67,11 +67,11 @@ def test_a_call():
     assert [(x.entry, x.items) for x in launches] == [("a_kernel", 8), ("c_kernel", 1)]
     assert len(launches[0].arguments) == 32
     filled = launches[0].with_addresses([0xAABB, 0xCCDD])
-    want = np.zeros(1, np.dtype([("X", "u8"), ("W", "u8"), ("n", "i2"), ("s", "f8")], align=True))
-    want[0] = (0xAABB, 0xCCDD, -3, 2.5)
-    assert want.dtype.itemsize == 32
-    got = np.frombuffer(filled, want.dtype)
-    assert got == want
+    expected = np.zeros(1, np.dtype([("X", "u8"), ("W", "u8"), ("n", "i2"), ("s", "f8")], align=True))
+    expected[0] = (0xAABB, 0xCCDD, -3, 2.5)
+    assert expected.dtype.itemsize == 32
+    got = np.frombuffer(filled, expected.dtype)
+    assert got == expected
 
 
 def test_nothing_to_launch():

@@ -199,9 +199,9 @@ def test_sizes_go_up_and_down(device):
     sizes = [10, 2_000_000, 10, 1, 70_000, 1023, 4_000_000, 1024, 300_000, 3]
     for number, n in enumerate(sizes):
         x, out = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
-        built, want = ((kernels, x * 3), (sums, x + 3))[number % 2]
+        built, expected = ((kernels, x * 3), (sums, x + 3))[number % 2]
         device.run(built, *scale(x, out, 3.0, device.most_items if number % 3 else 1))
-        assert np.array_equal(out, want), n
+        assert np.array_equal(out, expected), n
 
 
 PROGRAM = """

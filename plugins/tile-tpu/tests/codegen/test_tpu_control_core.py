@@ -19,10 +19,10 @@ def _no_cache(tmp_path, monkeypatch):
 def both(func, *args):
     """Runs the kernel on the simulator and in the interpreter, on copies of the arrays; returns the kernel."""
     kernel = tilecore.compile(func, target="tpu", execution_backend="sim")
-    got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     kernel(*got)
-    interpret(func.ir, *want)
-    for mine, other in zip(got, want, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_array_equal(mine.astype(np.float64), other.astype(np.float64))
     return kernel

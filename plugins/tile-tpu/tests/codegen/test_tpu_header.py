@@ -108,8 +108,8 @@ def test_floats_round_to_the_nearest(library, dtype):
     x = _samples(numpy_type)
     got = call(library, f"{kind}_narrow_f", x, np.zeros(len(x), unsigned))
     with np.errstate(over="ignore", invalid="ignore"):
-        want = np.asarray(meaning.encode(cast(value_type("float32"), meaning, x)))
-    np.testing.assert_array_equal(got, want.view(unsigned))
+        expected = np.asarray(meaning.encode(cast(value_type("float32"), meaning, x)))
+    np.testing.assert_array_equal(got, expected.view(unsigned))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -134,8 +134,8 @@ def test_floats_truncate_and_saturate(library, name):
         [0.9, -0.9, 1.5, -1.5, 1e30, -1e30, np.inf, -np.inf, np.nan, float(limits.max), float(limits.min), 100.7]
     )
     got = call(library, f"truncate_{name}", x, np.zeros(len(x), name))
-    want = [0 if v != v else min(max(int(np.clip(v, -1e31, 1e31)), limits.min), limits.max) for v in x]
-    assert got.tolist() == want
+    expected = [0 if v != v else min(max(int(np.clip(v, -1e31, 1e31)), limits.min), limits.max) for v in x]
+    assert got.tolist() == expected
 
 
 @pytest.mark.parametrize("bits", [32, 64])

@@ -101,8 +101,8 @@ def test_every_transpose_has_a_way(form):
     a, b = torch.randn(40, 40).half(), torch.randn(40, 40).half()
     c = torch.zeros(40, 40)
     tilecore.compile(mm, **SIM)(a, b, c)
-    want = (a.T if left else a).float() @ (b.T if right else b).float()
-    assert torch.allclose(c, want, atol=1e-4)
+    expected = (a.T if left else a).float() @ (b.T if right else b).float()
+    assert torch.allclose(c, expected, atol=1e-4)
 
 
 def extern():

@@ -40,9 +40,9 @@ def test_flash_attention_in_float32(backend: str) -> None:
 def test_mla_decode(backend: str, batch: int, heads: int, length: int, dim: int, rotary: int) -> None:
     q, qr = normal("float16", batch, heads, dim), normal("float16", batch, heads, rotary, seed=1)
     kv, kr = normal("float16", batch, length, dim, seed=2), normal("float16", batch, length, rotary, seed=3)
-    want = attended(np.concatenate([q, qr], -1), np.concatenate([kv, kr], -1), kv)
+    expected = attended(np.concatenate([q, qr], -1), np.concatenate([kv, kr], -1), kv)
     arrays = [q, qr, kv, kr, empty("float16", batch, heads, dim)]
-    run(backend, mla_decode(batch, heads, length, dim, rotary), arrays, {4: want}, TOLERANCE, TOLERANCE)
+    run(backend, mla_decode(batch, heads, length, dim, rotary), arrays, {4: expected}, TOLERANCE, TOLERANCE)
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,13 @@ def check(
         else empty(out or total, m, n)
     )
     func = product(*size, form, dtype, total, out, adds)
-    want = wide(old) + exact if adds else exact
+    expected = wide(old) + exact if adds else exact
     if whole or dtype == "int8":
-        run(backend, func, [*lie, old], {2: want})
+        run(backend, func, [*lie, old], {2: expected})
         return
     # sums are rounded to float32 in an order that is the simulators' own
     rounding = {"float16": 2e-3, "bfloat16": 1e-2}.get(out, 5e-5)
-    run(backend, func, [*lie, old], {2: want}, rounding, rounding)
+    run(backend, func, [*lie, old], {2: expected}, rounding, rounding)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -46,10 +46,10 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.kind in "iub" else array.astype(np.float64)
 
 
-def differences(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool) -> str:
+def differences(got: np.ndarray, expected: np.ndarray, dtype: str, exact: bool) -> str:
     """A description of the first difference, or "". Results must be equal, or for functions of floats within the
     accuracy of the unit: 1e-5 of the value or 4e-6, and two units in the last place of the type."""
-    mine, other = wide(got), wide(want)
+    mine, other = wide(got), wide(expected)
     if exact or element(dtype).kind in "iub":
         bad = ~((mine == other) | ((mine != mine) & (other != other)))
     else:

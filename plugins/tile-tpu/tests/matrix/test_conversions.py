@@ -57,13 +57,13 @@ def test_conversions(backend, source):
     if source in DTYPES:
         words = " ".join(row["because"] for row in compiled.explain().data["nests"] if row["by"] != "tensor unit")
         assert not [dtype for dtype in DTYPES if dtype in words], words
-    got, want = ([np.zeros((3, *SHAPE), element(dtype)) for dtype in TYPES] for _ in range(2))
+    got, expected = ([np.zeros((3, *SHAPE), element(dtype)) for dtype in TYPES] for _ in range(2))
     compiled(values(source), *got)
     with np.errstate(all="ignore"):
-        interpret(kernel.ir, values(source), *want)
+        interpret(kernel.ir, values(source), *expected)
     wrong = [
         f"to {dtype}: {difference}"
-        for dtype, mine, other in zip(TYPES, got, want, strict=True)
+        for dtype, mine, other in zip(TYPES, got, expected, strict=True)
         if (difference := differences(mine, other, dtype, exact=True))
     ]
     assert not wrong, "\n".join(wrong)

@@ -56,18 +56,18 @@ def test_reductions(backend, dtype):
     x = sample(dtype, (2, 65, 70))
     if dtype in FLOATS:
         x[0, 3, 1:], x[0, 7:40, 2] = np.nan, np.nan
-    got, want = (np.zeros((len(kinds), len(CASES), 65, 70), element(dtype)) for _ in range(2))
+    got, expected = (np.zeros((len(kinds), len(CASES), 65, 70), element(dtype)) for _ in range(2))
     tilecore.compile(kernel, target="tpu", execution_backend=backend)(x, got)
     with np.errstate(all="ignore"):
-        interpret(kernel.ir, x, want)
+        interpret(kernel.ir, x, expected)
     for row, kind in enumerate(kinds):
         for number, case in enumerate(CASES):
-            near(got[row, number], want[row, number], dtype, not kind.endswith("sum"), f"{kind} {case}")
+            near(got[row, number], expected[row, number], dtype, not kind.endswith("sum"), f"{kind} {case}")
 
 
-def near(got: np.ndarray, want: np.ndarray, dtype: str, exact: bool, name: str) -> None:
+def near(got: np.ndarray, expected: np.ndarray, dtype: str, exact: bool, name: str) -> None:
     """Sums may differ by a few units in the last place of the largest one, as their order is not defined."""
-    wide = [array if array.dtype.kind in "iub" else array.astype(np.float64) for array in (got, want)]
+    wide = [array if array.dtype.kind in "iub" else array.astype(np.float64) for array in (got, expected)]
     if exact or dtype not in FLOATS:
         np.testing.assert_array_equal(*wide, err_msg=name)
         return
@@ -96,10 +96,10 @@ def test_scans(backend, dtype):
     if dtype.startswith("float8"):  # partial sums that the type has
         x = np.sign(x.astype(np.float32)).astype(x.dtype)
         x[8:, :] = x[:, 8:] = 0
-    got, want = (np.zeros((2 * len(forms), 65, 70), element(dtype)) for _ in range(2))
+    got, expected = (np.zeros((2 * len(forms), 65, 70), element(dtype)) for _ in range(2))
     tilecore.compile(kernel, target="tpu", execution_backend=backend)(x, got)
     with np.errstate(all="ignore"):
-        interpret(kernel.ir, x, want)
+        interpret(kernel.ir, x, expected)
     for number, form in enumerate(forms):
-        near(got[2 * number], want[2 * number], dtype, exact=False, name=f"cumsum {form}")
-        near(got[2 * number + 1], want[2 * number + 1], dtype, exact=True, name=f"cummax {form}")
+        near(got[2 * number], expected[2 * number], dtype, exact=False, name=f"cumsum {form}")
+        near(got[2 * number + 1], expected[2 * number + 1], dtype, exact=True, name=f"cummax {form}")

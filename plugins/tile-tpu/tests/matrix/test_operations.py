@@ -51,17 +51,17 @@ def test_operations(backend, dtype):
     a, b = sample(dtype, SHAPE), sample(dtype, SHAPE, 1)
     special = corners(dtype)[: a.size // 4]
     a.ravel()[: special.size] = b.ravel()[-special.size :] = special
-    got, want = (np.zeros((len(chosen), *SHAPE), element(dtype)) for _ in range(2))
+    got, expected = (np.zeros((len(chosen), *SHAPE), element(dtype)) for _ in range(2))
     compiled(a, b, got)
     with np.errstate(all="ignore"):
-        interpret(kernel_of(dtype, [o.meaning or o.make for o in chosen]).ir, a, b, want)
+        interpret(kernel_of(dtype, [o.meaning or o.make for o in chosen]).ir, a, b, expected)
     small = np.abs(a.astype(np.float64)) <= 20
     wrong = [
         f"{operation.text}: {difference}"
         for number, operation in enumerate(chosen)
         if (
             difference := differences(
-                *_seen(operation, dtype, small, got[number], want[number]), dtype, operation.exact
+                *_seen(operation, dtype, small, got[number], expected[number]), dtype, operation.exact
             )
         )
     ]

@@ -16,13 +16,13 @@ from tilecore.interpreter import interpret
 @given(random_nests.programs())
 def test_random_nests(backend, program):
     kernel, arrays = random_nests.kernel_of(program)
-    want = [array.copy() for array in arrays]
+    expected = [array.copy() for array in arrays]
     try:
-        interpret(kernel.ir, *want)
+        interpret(kernel.ir, *expected)
     except RaceError:
         assume(False)
     tilecore.compile(kernel, target="tpu", execution_backend=backend)(*arrays)
-    for number, (mine, other) in enumerate(zip(arrays, want, strict=True)):
+    for number, (mine, other) in enumerate(zip(arrays, expected, strict=True)):
         wide = [array.astype(np.float64) for array in (mine, other)]
         np.testing.assert_array_equal(*wide, err_msg=f"argument {number} of {program}")
 
@@ -41,7 +41,7 @@ def test_a_condition_of_the_block_beside_one_of_the_iteration(backend):
 
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((3, 20)).astype(np.float32) for _ in "xy")
-    want = [x.copy(), y.copy()]
-    interpret(kernel.ir, *want)
+    expected = [x.copy(), y.copy()]
+    interpret(kernel.ir, *expected)
     tilecore.compile(kernel, target="tpu", execution_backend=backend)(x, y)
-    np.testing.assert_array_equal(y, want[1])
+    np.testing.assert_array_equal(y, expected[1])

@@ -53,10 +53,10 @@ def check(kernel, backend, dtype: str, *arrays: np.ndarray) -> None:
     compiled = tilecore.compile(kernel, target="tpu", execution_backend=backend)
     slow = [row for row in compiled.explain().data["nests"] if row["by"] != "tensor unit"]
     assert not slow, slow
-    got, want = ([array.copy() for array in arrays] for _ in range(2))
+    got, expected = ([array.copy() for array in arrays] for _ in range(2))
     compiled(*got)
-    interpret(kernel.ir, *want)
-    assert not (difference := differences(got[-1], want[-1], dtype, exact=dtype != "bfloat16")), difference
+    interpret(kernel.ir, *expected)
+    assert not (difference := differences(got[-1], expected[-1], dtype, exact=dtype != "bfloat16")), difference
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint16", "float8_e5m2"])
@@ -107,7 +107,7 @@ def test_tails(backend, dtype, dynamic):
 
     x, v = sample(dtype, TENSOR), sample(dtype, TENSOR[1:], 1)
     compiled = tilecore.compile(kernel, target="tpu", execution_backend=backend)
-    got, want = (np.zeros((len(TILES), *TENSOR), element(dtype)) for _ in range(2))
+    got, expected = (np.zeros((len(TILES), *TENSOR), element(dtype)) for _ in range(2))
     compiled(x, v, got)
-    interpret(kernel.ir, x, v, want)
-    assert not (difference := differences(got, want, dtype, exact=True)), difference
+    interpret(kernel.ir, x, v, expected)
+    assert not (difference := differences(got, expected, dtype, exact=True)), difference

@@ -87,12 +87,12 @@ def test_products(backend, types):
     y = run(kernel, backend, a, a.T.copy(), b, b.T.copy(), c, np.zeros((len(FORMS), m, n), c.dtype))
     wide = np.int64 if c.dtype.kind in "iu" else np.float64
     for number, (_, _, clear) in enumerate(FORMS):
-        want = a.astype(wide) @ b.astype(wide) + (0 if clear else c.astype(wide))
+        expected = a.astype(wide) @ b.astype(wide) + (0 if clear else c.astype(wide))
         if wide is np.int64:
-            assert np.array_equal(y[number], want.astype(c.dtype))
+            assert np.array_equal(y[number], expected.astype(c.dtype))
         else:
             bound = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}[c_type]
-            assert np.abs(y[number].astype(wide) - want).max() <= bound * max(1, np.abs(want).max())
+            assert np.abs(y[number].astype(wide) - expected).max() <= bound * max(1, np.abs(expected).max())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint16"])
@@ -121,13 +121,13 @@ def test_reductions(backend, dtype):
         wide = x.astype(np.float64) if "float" in dtype else x
         wide = np.abs(wide) if kind == "absmax" else wide
         for axis, got in ((1, y[number, :rows]), (0, y[number, rows:])):
-            want = ufuncs[kind].reduce(wide, axis=axis, dtype=wide.dtype)
+            expected = ufuncs[kind].reduce(wide, axis=axis, dtype=wide.dtype)
             empty = {"max": -np.inf, "min": np.inf, "absmax": 0.0}.get(kind)
             if "float" in dtype and empty is not None:
-                want = np.where(np.isnan(want), empty, want)
+                expected = np.where(np.isnan(expected), empty, expected)
             bound = 2e-3 if dtype == "float16" else 2e-6
-            close = np.isclose(got.astype(np.float64), want, rtol=bound, atol=bound * 10, equal_nan=True)
-            assert close.all() if "float" in dtype else np.array_equal(got, want), (kind, axis)
+            close = np.isclose(got.astype(np.float64), expected, rtol=bound, atol=bound * 10, equal_nan=True)
+            assert close.all() if "float" in dtype else np.array_equal(got, expected), (kind, axis)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
@@ -147,9 +147,11 @@ def test_scans(backend, dtype):
     y = run(kernel, backend, x, np.zeros((4, rows, columns), x.dtype))
     for number, (axis, reverse) in enumerate(((0, False), (1, False), (0, True), (1, True))):
         value = np.flip(x, axis) if reverse else x
-        want = np.cumsum(value.astype(np.float64 if dtype == "float32" else x.dtype), axis, dtype=None)
-        want = (np.flip(want, axis) if reverse else want).astype(x.dtype)
-        assert np.allclose(y[number], want, atol=1e-4) if dtype == "float32" else np.array_equal(y[number], want)
+        expected = np.cumsum(value.astype(np.float64 if dtype == "float32" else x.dtype), axis, dtype=None)
+        expected = (np.flip(expected, axis) if reverse else expected).astype(x.dtype)
+        assert (
+            np.allclose(y[number], expected, atol=1e-4) if dtype == "float32" else np.array_equal(y[number], expected)
+        )
 
 
 def test_kernels_of_one_name(backend):

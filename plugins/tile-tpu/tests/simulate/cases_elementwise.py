@@ -54,18 +54,18 @@ def integers(rng: np.random.Generator) -> Iterator[Case]:
                 a, b = a // 40000, b // 40000
             exact = numpy_op(a.astype(np.int64), b.astype(np.int64))
             facts = np.iinfo(TYPES[wide])
-            want = np.clip(exact, facts.min, facts.max) if saturation else exact
+            expected = np.clip(exact, facts.min, facts.max) if saturation else exact
             name = f"{op}-{dt}-{wide}-{'saturated' if saturation else 'cut'}"
             yield Case(
                 name, op, [a, b, np.zeros(shape, TYPES[wide])], [*shape, dt, wide, 0, 0, 0, saturation],
-                {2: want.astype(TYPES[wide])},
+                {2: expected.astype(TYPES[wide])},
             )  # fmt: skip
     for mode in range(7):
         a, b = filled(rng, shape, INT16), filled(rng, shape, INT16)
-        want = _shifted(a.astype(np.int64) + b, 3, mode).astype(np.int32)
+        expected = _shifted(a.astype(np.int64) + b, 3, mode).astype(np.int32)
         yield Case(
             f"int_add-rounding-{mode}", "int_add", [a, b, np.zeros(shape, np.int32)],
-            [*shape, INT16, INT32, 0, -3, mode, 0], {2: want},
+            [*shape, INT16, INT32, 0, -3, mode, 0], {2: expected},
         )  # fmt: skip
 
 
@@ -88,24 +88,26 @@ def compares(rng: np.random.Generator) -> Iterator[Case]:
         for dt, out in ((FP32, FP32), (FP16, FP16), (INT32, INT32), (FP32, UINT8), (INT8, INT8), (BF16, BF16)):
             a = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             b = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
-            want = numpy_op(a, b).astype(TYPES[out])
+            expected = numpy_op(a, b).astype(TYPES[out])
             name = f"{op}-{dt}-{out}"
-            yield Case(name, op, [a, b, np.zeros(shape, TYPES[out])], [*shape, dt, out], {2: want})
-            want = numpy_op(a, np.asarray(1).astype(TYPES[dt])).astype(TYPES[out])
+            yield Case(name, op, [a, b, np.zeros(shape, TYPES[out])], [*shape, dt, out], {2: expected})
+            expected = numpy_op(a, np.asarray(1).astype(TYPES[dt])).astype(TYPES[out])
             yield Case(
                 f"{op}_C-{dt}-{out}",
                 f"{op}_C",
                 [a, np.zeros(shape, TYPES[out])],
                 [*shape, dt, out, 1],
-                {1: want},
+                {1: expected},
                 [1.0],
             )
     for op in ("greater", "less", "equal"):
         for dt in FLOATS:
             a = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             b = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
-            want = np.where(ops[op](a, b), a, np.asarray(-1).astype(TYPES[dt]))
-            yield Case(f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: want}, [-1.0])
+            expected = np.where(ops[op](a, b), a, np.asarray(-1).astype(TYPES[dt]))
+            yield Case(
+                f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: expected}, [-1.0]
+            )
 
 
 def unary(rng: np.random.Generator) -> Iterator[Case]:
@@ -113,14 +115,14 @@ def unary(rng: np.random.Generator) -> Iterator[Case]:
         for shape in SHAPES[1:3]:
             x = filled(rng, shape, dt)
             w = x.astype(np.float32)
-            for op, want, loose in (
+            for op, expected, loose in (
                 ("cpy", w, (0, 0)), ("abs", np.abs(w), (0, 0)), ("neg", -w, (0, 0)), ("relu", np.maximum(w, 0), (0, 0)),
                 ("fp_square", w * w, (0, 0)), ("fp_floor", np.floor(w), (0, 0)), ("fp_ceil", np.ceil(w), (0, 0)),
                 ("fp_reciprocal", 1 / w, (4, 0)),
             ):  # fmt: skip
                 name = f"{op}-{TYPES[dt].__name__}-{shape}"
-                yield Case(name, op, [x, np.zeros_like(x)], [*shape, dt], {1: rounded(want, dt)}, cmodel=loose)
-            for op, want, loose in (
+                yield Case(name, op, [x, np.zeros_like(x)], [*shape, dt], {1: rounded(expected, dt)}, cmodel=loose)
+            for op, expected, loose in (
                 ("fp_add_C", w + np.float32(1.25), (0, 0)), ("fp_sub_C", w - np.float32(1.25), (0, 0)),
                 ("fp_C_sub", np.float32(1.25) - w, (0, 0)), ("fp_mul_C", w * np.float32(1.25), (0, 0)),
                 ("fp_div_C", w / np.float32(1.25), (4, 0)), ("fp_C_div", np.float32(1.25) / w, (4, 0)),
@@ -128,7 +130,9 @@ def unary(rng: np.random.Generator) -> Iterator[Case]:
                 ("fp_diff_abs_C", np.abs(w - np.float32(1.25)), (0, 0)),
             ):  # fmt: skip
                 name = f"{op}-{TYPES[dt].__name__}-{shape}"
-                yield Case(name, op, [x, np.zeros_like(x)], [*shape, dt], {1: rounded(want, dt)}, [1.25], cmodel=loose)
+                yield Case(
+                    name, op, [x, np.zeros_like(x)], [*shape, dt], {1: rounded(expected, dt)}, [1.25], cmodel=loose
+                )
         whole = np.arange(-20, 21).astype(np.float32).reshape(1, 1, 1, -1) / 4
         ways = (np.rint, lambda v: np.trunc(v + np.copysign(0.5, v)), np.trunc, np.floor, np.ceil)
         for mode, function in enumerate(ways):
@@ -144,12 +148,12 @@ def shifts(rng: np.random.Generator) -> Iterator[Case]:
     for dt, mode in ((INT32, 3), (INT16, 3), (INT8, 3), (UINT32, 3), (UINT8, 3), (INT32, 0), (INT32, 2)):
         x, by = filled(rng, shape, dt), rng.integers(-7, 1, shape).astype(np.int8)
         kind, arithmetic = TYPES[dt], int(dt in (INT32, INT16, INT8))  # a logical shift is of unsigned types
-        want = np.zeros(shape, np.int64)
+        expected = np.zeros(shape, np.int64)
         for bits in range(8):
-            want = np.where(by == -bits, _shifted(x.astype(np.int64), bits, mode), want)
+            expected = np.where(by == -bits, _shifted(x.astype(np.int64), bits, mode), expected)
         yield Case(f"shift-{dt}-{mode}", "shift", [x, by, np.zeros(shape, kind)],
-                   [*shape, dt, dt, mode, arithmetic], {2: want.astype(kind)})  # fmt: skip
-        want = (x.astype(np.int64) << 2).astype(kind)
+                   [*shape, dt, dt, mode, arithmetic], {2: expected.astype(kind)})  # fmt: skip
+        expected = (x.astype(np.int64) << 2).astype(kind)
         yield Case(f"shift_C-{dt}-{mode}", "shift_C", [x, np.zeros(shape, kind)],
-                   [*shape, dt, dt, 3, arithmetic, 2], {1: want})  # fmt: skip
+                   [*shape, dt, dt, 3, arithmetic, 2], {1: expected})  # fmt: skip
         yield Case(f"not-{dt}-{mode}", "not", [x, np.zeros(shape, kind)], [*shape, dt], {1: ~x})

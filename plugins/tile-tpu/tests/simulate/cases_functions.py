@@ -33,17 +33,17 @@ def functions(rng: np.random.Generator) -> Iterator[Case]:
             ulps, least = (6, 6e-7) if dt == FP32 else (6, 6.2e-5 if op in ("exp", "exp_in_place") else 4 * EPS[dt])
             for shape in SHAPES[1:4]:
                 x = filled(rng, shape, dt, low, high)
-                want = rounded(function(x.astype(np.float64)), dt).astype(np.float64)
+                expected = rounded(function(x.astype(np.float64)), dt).astype(np.float64)
                 yield Case(
-                    f"{op}-{TYPES[dt].__name__}-{shape}", op, [x, np.zeros_like(x)], [*shape, dt], {1: want},
+                    f"{op}-{TYPES[dt].__name__}-{shape}", op, [x, np.zeros_like(x)], [*shape, dt], {1: expected},
                     ulps=ulps, least=least, cmodel=(2 * ulps, 2 * least),
                 )  # fmt: skip
             answers = SPECIAL_ANSWERS.get(op)
             if answers:
                 x = rounded(np.array([float(v) for v in answers], np.float32).reshape(1, 1, 1, -1), dt)
-                want = np.array(list(answers.values()), np.float64).reshape(x.shape)
+                expected = np.array(list(answers.values()), np.float64).reshape(x.shape)
                 yield Case(
-                    f"{op}-{TYPES[dt].__name__}-special", op, [x, np.zeros_like(x)], [*x.shape, dt], {1: want},
+                    f"{op}-{TYPES[dt].__name__}-special", op, [x, np.zeros_like(x)], [*x.shape, dt], {1: expected},
                     least=EPS[dt], cmodel=(2, 2 * EPS[dt]),
                 )  # fmt: skip
 
@@ -55,26 +55,28 @@ def casts(rng: np.random.Generator) -> Iterator[Case]:
     values = values.astype(np.float32).reshape(1, 1, 1, -1)
     for dt in (FP16, BF16, E4M3, E5M2):
         largest = float(ml_dtypes.finfo(TYPES[dt]).max)
-        want = rounded(np.clip(flushed(values) if dt == BF16 else values, -largest, largest), dt)
+        expected = rounded(np.clip(flushed(values) if dt == BF16 else values, -largest, largest), dt)
         yield Case(f"cast-fp32-{dt}", "cast", [values, np.zeros(values.shape, TYPES[dt])],
-                   [*values.shape, FP32, dt, 0], {1: want})  # fmt: skip
-        back = want.astype(np.float32)
-        yield Case(f"cast-{dt}-fp32", "cast", [want, np.zeros_like(values)], [*values.shape, dt, FP32, 0], {1: back})
+                   [*values.shape, FP32, dt, 0], {1: expected})  # fmt: skip
+        back = expected.astype(np.float32)
+        yield Case(
+            f"cast-{dt}-fp32", "cast", [expected, np.zeros_like(values)], [*values.shape, dt, FP32, 0], {1: back}
+        )
     for dt in (INT8, UINT8, INT16, UINT16, INT32):
         facts = np.iinfo(TYPES[dt])
         for mode, rounding in enumerate((np.rint, None, np.trunc, np.floor, np.ceil)):
             with np.errstate(invalid="ignore"):
                 x = values.astype(np.float64)
                 whole = np.trunc(x + np.copysign(0.5, x)) if rounding is None else rounding(x)
-                want = np.clip(np.nan_to_num(whole, nan=0, posinf=1e30, neginf=-1e30), facts.min, facts.max)
+                expected = np.clip(np.nan_to_num(whole, nan=0, posinf=1e30, neginf=-1e30), facts.min, facts.max)
             yield Case(f"cast-fp32-{dt}-mode{mode}", "cast", [values, np.zeros(values.shape, TYPES[dt])],
-                       [*values.shape, FP32, dt, mode], {1: want.astype(np.int64)})  # fmt: skip
+                       [*values.shape, FP32, dt, mode], {1: expected.astype(np.int64)})  # fmt: skip
     shape = (1, 70, 1, 45)
     for a, b in ((INT32, FP32), (INT8, FP16), (UINT8, FP32), (INT32, FP16), (INT16, BF16), (INT32, INT8), (INT8, INT32),
                  (UINT8, INT16), (INT16, UINT8)):  # fmt: skip
         x = filled(rng, shape, a)
         if b in FLOATS:
-            want = rounded(x.astype(np.float64), b)
+            expected = rounded(x.astype(np.float64), b)
         else:
-            want = np.clip(x.astype(np.int64), np.iinfo(TYPES[b]).min, np.iinfo(TYPES[b]).max)
-        yield Case(f"cast-{a}-{b}", "cast", [x, np.zeros(shape, TYPES[b])], [*shape, a, b, 0], {1: want})
+            expected = np.clip(x.astype(np.int64), np.iinfo(TYPES[b]).min, np.iinfo(TYPES[b]).max)
+        yield Case(f"cast-{a}-{b}", "cast", [x, np.zeros(shape, TYPES[b])], [*shape, a, b, 0], {1: expected})

@@ -24,28 +24,28 @@ def moves(rng: np.random.Generator) -> Iterator[Case]:
         for shape in ((1, 130, 1, 40), (1, 20, 1, 17)):
             x = filled(rng, shape, dt)
             for first, count in ((0, 7), (5, 8), (13, 7)):
-                want = np.ascontiguousarray(x[:, first : first + count])
-                yield Case(f"rows-{dt}-{shape}-{first}", "rows", [x, np.zeros_like(want)],
-                           [*shape, dt, 0, first, count], {1: want})  # fmt: skip
-                yield Case(f"cross_npu-{dt}-{shape}-{first}", "cross_npu", [x, np.zeros_like(want)],
-                           [*shape, dt, 0, first, count], {1: want})  # fmt: skip
+                expected = np.ascontiguousarray(x[:, first : first + count])
+                yield Case(f"rows-{dt}-{shape}-{first}", "rows", [x, np.zeros_like(expected)],
+                           [*shape, dt, 0, first, count], {1: expected})  # fmt: skip
+                yield Case(f"cross_npu-{dt}-{shape}-{first}", "cross_npu", [x, np.zeros_like(expected)],
+                           [*shape, dt, 0, first, count], {1: expected})  # fmt: skip
         shape = (2, 70, 3, 10)
         x = filled(rng, shape, dt)
         w = x.astype(np.float32)
         yield Case(f"compact-{dt}", "compact", [x, np.zeros_like(x)], [*shape, dt], {1: rounded(w + w, dt)})
         yield Case(f"line_aligned-{dt}", "line_aligned", [x, np.zeros_like(x)], [*shape, dt], {1: rounded(w * w, dt)})
         yield Case(f"s2s-{dt}", "s2s", [x, np.zeros_like(x)], [*shape, dt], {1: x})
-        want = rounded(w[..., 0::2] + w[..., 1::2], dt)
-        yield Case(f"even_odd-{dt}", "even_odd", [x, np.zeros_like(want)], [*shape, dt], {1: want})
+        expected = rounded(w[..., 0::2] + w[..., 1::2], dt)
+        yield Case(f"even_odd-{dt}", "even_odd", [x, np.zeros_like(expected)], [*shape, dt], {1: expected})
         half = np.full(shape, 1.25, TYPES[dt])
         line = np.full(1000, 1.25, TYPES[dt])
         yield Case(f"fills-{dt}", "fills", [np.zeros_like(x), np.zeros_like(x), line * 0, line * 0],
                    [*shape, dt, 0, 1000], {0: half, 1: half, 2: line, 3: line}, [1.25])  # fmt: skip
         big = filled(rng, (8, 90, 50), dt)
         shape = (4, 45, 1, 13)
-        want = np.ascontiguousarray(big[1::2, 0::2, 0:39:3]).reshape(shape)
+        expected = np.ascontiguousarray(big[1::2, 0::2, 0:39:3]).reshape(shape)
         yield Case(f"strided_dma-{dt}", "strided_dma", [big[1:].copy(), np.zeros(shape, TYPES[dt])],
-                   [*shape, dt, 0, 2 * 90 * 50, 2 * 50, 0, 3], {1: want})  # fmt: skip
+                   [*shape, dt, 0, 2 * 90 * 50, 2 * 50, 0, 3], {1: expected})  # fmt: skip
         for shape in ((1, 70, 1, 45), (1, 40, 1, 16), (1, 130, 1, 7)):
             x, m, r = filled(rng, shape, dt), filled(rng, (shape[1], 1), dt), filled(rng, (1, shape[3]), dt)
             w, out = x.astype(np.float32), np.zeros_like(x)
@@ -70,8 +70,8 @@ def products(rng: np.random.Generator) -> Iterator[Case]:
             yield _mm(f"mm_R_trans_add-{dt}-{m}-{k}-{n}", "mm_R_trans_add", [a, bt, c], [*whole, 0], exact + c, k)
             yield _mm(f"mm_all_trans-{dt}-{m}-{k}-{n}", "mm_all_trans", [at, bt, ct], [*whole, 1], exact.T + ct, k)
             short = [*whole[:5], dt, *whole[6:], 0]
-            want = rounded(exact, dt).astype(np.float64)
-            yield Case(f"mm-{dt}-short-{m}-{k}-{n}", "mm", [a, b, np.zeros((m, n), TYPES[dt])], short, {2: want},
+            expected = rounded(exact, dt).astype(np.float64)
+            yield Case(f"mm-{dt}-short-{m}-{k}-{n}", "mm", [a, b, np.zeros((m, n), TYPES[dt])], short, {2: expected},
                        ulps=1, least=1e-3, cmodel=(1, 1e-3))  # fmt: skip
     yield _mm("relu", "mm_R_trans_add", [a, bt, c], [*whole, 1], np.maximum(exact + c, 0), k)
     m, k, n = 33, 50, 20
@@ -90,13 +90,13 @@ def products(rng: np.random.Generator) -> Iterator[Case]:
                       exact, k)  # fmt: skip
     for left, right, zero in ((INT8, INT8, 0), (UINT8, UINT8, 130), (INT8, INT8, -5)):
         a, b, c = filled(rng, (m, k), left), filled(rng, (k, n), right), np.zeros((m, n), np.int32)
-        want = a.astype(np.int64) @ (b.astype(np.int64) - zero)
+        expected = a.astype(np.int64) @ (b.astype(np.int64) - zero)
         yield Case(f"int8_mm-{left}-{right}-{zero}", "int8_mm", [a, b, c],
-                   [0, 0, 0, 0, left, right, m, k, n, 0, zero], {2: want})  # fmt: skip
+                   [0, 0, 0, 0, left, right, m, k, n, 0, zero], {2: expected})  # fmt: skip
 
 
-def _mm(name, entry, arrays, p, want, depth) -> Case:
-    return Case(name, entry, arrays, p, {2: want}, ulps=8, least=2e-6 * depth, cmodel=(8, 2e-6 * depth))
+def _mm(name, entry, arrays, p, expected, depth) -> Case:
+    return Case(name, entry, arrays, p, {2: expected}, ulps=8, least=2e-6 * depth, cmodel=(8, 2e-6 * depth))
 
 
 def reductions(rng: np.random.Generator) -> Iterator[Case]:
@@ -131,26 +131,26 @@ def indices(rng: np.random.Generator) -> Iterator[Case]:
     for dt in (FP32, FP16):
         table, picks = filled(rng, (20, 33), dt), rng.integers(0, 20, 7).astype(np.uint32)
         picks[2] = 99
-        want = np.stack([table[i] if i < 20 else np.full(33, 7, TYPES[dt]) for i in picks])
+        expected = np.stack([table[i] if i < 20 else np.full(33, 7, TYPES[dt]) for i in picks])
         for entry in ("h_gather_S2S", "h_gather_S2L"):
             yield Case(f"{entry}-{dt}", entry, [table, picks, np.zeros((7, 33), TYPES[dt])],
-                       [1, 1, 7, 33, dt, 0, 20], {2: want}, [7.0])  # fmt: skip
+                       [1, 1, 7, 33, dt, 0, 20], {2: expected}, [7.0])  # fmt: skip
         places = rng.permutation(20)[:7].astype(np.uint32)
         out = np.zeros((20, 33), TYPES[dt])
-        want = out.copy()
-        want[places] = table[:7]
+        expected = out.copy()
+        expected[places] = table[:7]
         yield Case(
-            f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 20, 33, dt, 0, 7], {2: want}
+            f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 20, 33, dt, 0, 7], {2: expected}
         )
         for index in (UINT8, UINT16):
             t, i = filled(rng, (70, 50), dt), rng.integers(0, 50, (2, 70, 1, 20)).astype(TYPES[index])
-            want = np.stack([np.take_along_axis(t, i[n, :, 0].astype(np.int64), 1) for n in range(2)])[:, :, None]
+            expected = np.stack([np.take_along_axis(t, i[n, :, 0].astype(np.int64), 1) for n in range(2)])[:, :, None]
             yield Case(f"batch_w_gather-{dt}-{index}", "batch_w_gather", [t, i, np.zeros((2, 70, 1, 20), TYPES[dt])],
-                       [2, 70, 1, 20, dt, index, 50], {2: want})  # fmt: skip
+                       [2, 70, 1, 20, dt, index, 50], {2: expected})  # fmt: skip
             t, i = filled(rng, (70, 12, 9), dt), rng.integers(0, 12, (2, 70, 5, 1)).astype(TYPES[index])
-            want = np.stack([np.take_along_axis(t, i[n].astype(np.int64), 1) for n in range(2)])
+            expected = np.stack([np.take_along_axis(t, i[n].astype(np.int64), 1) for n in range(2)])
             yield Case(f"batch_h_gather-{dt}-{index}", "batch_h_gather", [t, i, np.zeros((2, 70, 5, 9), TYPES[dt])],
-                       [2, 70, 5, 9, dt, index, 12], {2: want})  # fmt: skip
+                       [2, 70, 5, 9, dt, index, 12], {2: expected})  # fmt: skip
     for start, step, count in ((3, 2, 8), (-7, -1, 100), (0, 1, 70)):
         row = start + step * np.arange(count, dtype=np.int32)
         yield Case(f"iota_bcast-{start}", "iota_bcast", [np.zeros((64, count), np.int32)], [1, 1, 1, 1, INT32, 0, start,
@@ -168,8 +168,8 @@ def indices(rng: np.random.Generator) -> Iterator[Case]:
 def programs(rng: np.random.Generator) -> Iterator[Case]:
     for blocks in (1, 2):
         out = np.zeros((blocks, 16), np.int32)
-        want = np.broadcast_to(100 * blocks + np.arange(blocks)[:, None], out.shape)
-        yield Case(f"cores-{blocks}", "cores", [out], [1, 1, 1, 16], {0: want}, blocks=blocks)
+        expected = np.broadcast_to(100 * blocks + np.arange(blocks)[:, None], out.shape)
+        yield Case(f"cores-{blocks}", "cores", [out], [1, 1, 1, 16], {0: expected}, blocks=blocks)
     x = filled(rng, (5 * 64, 100), FP16)
-    want = rounded(x.astype(np.float32) + 1, FP16)
-    yield Case("pipeline", "pipeline", [x, np.zeros_like(x)], [1, 64, 1, 100, FP16, 0, 5], {1: want})
+    expected = rounded(x.astype(np.float32) + 1, FP16)
+    yield Case("pipeline", "pipeline", [x, np.zeros_like(x)], [1, 64, 1, 100, FP16, 0, 5], {1: expected})

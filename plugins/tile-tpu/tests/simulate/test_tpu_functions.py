@@ -18,8 +18,8 @@ def launched(case: cases.Case, library, chip: str = "bm1690") -> list:
 def mismatch(case: cases.Case, arrays: list) -> str:
     mismatches = [
         f"{case.name}: {text}"
-        for place, want in case.expected.items()
-        if (text := cases.agree(arrays[place], want.reshape(arrays[place].shape), case.ulps, case.least))
+        for place, expected in case.expected.items()
+        if (text := cases.agree(arrays[place], expected.reshape(arrays[place].shape), case.ulps, case.least))
     ]
     return "\n".join(mismatches)
 

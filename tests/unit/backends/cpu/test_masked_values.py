@@ -25,12 +25,12 @@ def test_a_value_read_before_a_store_under_a_condition(count, dtype, march):
                 Y[i] = v
 
     x, y = np.arange(100, 100 + count).astype(dtype), np.zeros(count, dtype)
-    want = np.where(np.arange(count) > 0, x, 0)
+    expected = np.where(np.arange(count) > 0, x, 0)
     target = "cpu" if march == "native" else f"cpu -march={march}"
     try:
         compiled = tilecore.compile(kernel, target=target)
     except tilecore.errors.TargetError:
         pytest.skip(f"no {march} here")
     compiled(x, y)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(x[1:], np.ones(count - 1, dtype))

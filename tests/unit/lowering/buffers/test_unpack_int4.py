@@ -50,10 +50,10 @@ def test_pairs_are_stored_together_where_they_are_whole_bytes(first, extent, ste
     assert stored(kernel) == ((1, 0, [("i", extent // 2)]) if bytes_at_once else (0, 2, [("i", extent)]))
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 256, 32, dtype=np.uint8) for _ in range(2))
-    want = unpacked(b).copy()
-    want[first + step * np.arange(extent)] = unpacked(a)[:extent]
+    expected = unpacked(b).copy()
+    expected[first + step * np.arange(extent)] = unpacked(a)[:extent]
     tilecore.compile(kernel, target=NARROW)(a, b)
-    np.testing.assert_array_equal(unpacked(b), want)
+    np.testing.assert_array_equal(unpacked(b), expected)
 
 
 def test_tensors_become_bytes_and_memory_on_chip_does_not():
@@ -71,8 +71,8 @@ def test_tensors_become_bytes_and_memory_on_chip_does_not():
     assert {dtype_of(s.buffer) for s in stores} == {"int4"}
     a, b = np.arange(16, dtype=np.uint8).reshape(4, 4) * 17, np.zeros((4, 8), np.int8)
     tilecore.compile(kernel, target=NARROW)(a, b)
-    want = unpacked(a).astype(np.int8)
-    np.testing.assert_array_equal(b, np.where(want > 7, want - 16, want))
+    expected = unpacked(a).astype(np.int8)
+    np.testing.assert_array_equal(b, np.where(expected > 7, expected - 16, expected))
 
 
 def test_functions_without_such_elements_are_left_alone():

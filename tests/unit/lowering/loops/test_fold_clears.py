@@ -62,8 +62,8 @@ def test_a_clearing_before_a_loop_of_products_goes(steps):
     kernel = products(steps)
     assert fills(kernel.ir) == 1
     assert fills(fold_clears(kernel.ir, None)) == 0
-    got, want = run(kernel, steps)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    got, expected = run(kernel, steps)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 def test_a_clearing_before_one_product_goes():

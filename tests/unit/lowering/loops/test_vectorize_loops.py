@@ -203,10 +203,10 @@ def test_lanes_that_take_no_part_change_nothing_and_do_not_trap(masked, size, se
     kernel, built = masked
     rng = np.random.default_rng(seed)
     values = [rng.integers(-5, 6, size, dtype=np.int32), np.full(size, 99, np.int32), np.arange(40, dtype=np.int32)]
-    got, want = [v.copy() for v in values], [v.copy() for v in values]
+    got, expected = [v.copy() for v in values], [v.copy() for v in values]
     built(*got, low)
-    interpret(kernel.ir, *want, low)
-    np.testing.assert_array_equal(got[1], want[1])
+    interpret(kernel.ir, *expected, low)
+    np.testing.assert_array_equal(got[1], expected[1])
 
 
 def test_a_condition_that_reads_memory_is_worked_out_once():

@@ -73,10 +73,10 @@ def thread_code(func: Any) -> Any:
 
 def same_results(func: Any, *args: Any, close: bool = False) -> list[np.ndarray]:
     """Thread code and tile code, interpreted: both must write the same."""
-    got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    got, expected = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
     interpret(thread_code(func), *got)
-    interpret(func.ir, *want)
-    for mine, other in zip(got, want, strict=True):
+    interpret(func.ir, *expected)
+    for mine, other in zip(got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             np.testing.assert_allclose(mine, other, rtol=1e-4 if close else 0, atol=1e-4 if close else 0)
     return [g for g in got if isinstance(g, np.ndarray)]

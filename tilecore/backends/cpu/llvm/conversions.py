@@ -82,24 +82,24 @@ def _limited(fn: Function, value: Value) -> Value:
 
 
 def _resize_float(fn: Function, value: Value, target: str) -> str:
-    have, want = computed(value.dtype), computed(target)
-    if have == want:
+    source_type, target_type = computed(value.dtype), computed(target)
+    if source_type == target_type:
         return value.text
     if is_narrow(target):
         return single_to_odd(fn, value)
-    word = "fpext" if want == "double" else "fptrunc"
-    return fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
+    word = "fpext" if target_type == "double" else "fptrunc"
+    return fn.op(f"{word} {value.type} {value.text} to {vector(target_type, value.lanes)}")
 
 
 def _resize_int(fn: Function, value: Value, target: str) -> str:
-    have, want = computed(value.dtype), computed(target)
-    if have == want:
+    source_type, target_type = computed(value.dtype), computed(target)
+    if source_type == target_type:
         return value.text
     wider = "sext" if is_signed(value.dtype) else "zext"
-    word = "trunc" if int(want[1:]) < int(have[1:]) else wider
+    word = "trunc" if int(target_type[1:]) < int(source_type[1:]) else wider
     if not value.text.startswith(("%", "<", "splat")):
         return literal(int(value.text) if value.text not in ("true", "false") else value.text == "true", target).text
-    return fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
+    return fn.op(f"{word} {value.type} {value.text} to {vector(target_type, value.lanes)}")
 
 
 def stored_form(fn: Function, value: Value) -> str:

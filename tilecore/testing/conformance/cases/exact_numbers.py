@@ -192,14 +192,14 @@ def hard(dtype: str, count: int, seed: int) -> Array:
     return np.choose(rng.integers(0, len(choices), count), choices).astype(kind)
 
 
-def equal_bits(got: Array, want: Array, label: str) -> None:
+def equal_bits(got: Array, expected: Array, label: str) -> None:
     """Equal in every bit; all NaN are one."""
-    assert got.dtype == want.dtype
-    raw = f"uint{8 * want.dtype.itemsize}"
-    number = want.dtype.kind == "f" or want.dtype.kind == "V"
-    both_nan = (got != got) & (want != want) if number else np.zeros(got.shape, bool)
-    wrong = np.flatnonzero((got.view(raw) != want.view(raw)).ravel() & ~both_nan.ravel())
+    assert got.dtype == expected.dtype
+    raw = f"uint{8 * expected.dtype.itemsize}"
+    number = expected.dtype.kind == "f" or expected.dtype.kind == "V"
+    both_nan = (got != got) & (expected != expected) if number else np.zeros(got.shape, bool)
+    wrong = np.flatnonzero((got.view(raw) != expected.view(raw)).ravel() & ~both_nan.ravel())
     at = wrong[0] if len(wrong) else 0
     assert not len(wrong), (
-        f"{label}: {len(wrong)} of {want.size} differ; at {at}: {got.flat[at]!r}, not {want.flat[at]!r}"
+        f"{label}: {len(wrong)} of {expected.size} differ; at {at}: {got.flat[at]!r}, not {expected.flat[at]!r}"
     )

@@ -78,22 +78,22 @@ def wide(array: np.ndarray) -> np.ndarray:
         return array if array.dtype.kind in "iub" else array.astype(np.float64)
 
 
-def same(got: np.ndarray, want: np.ndarray, label: str = "") -> None:
+def same(got: np.ndarray, expected: np.ndarray, label: str = "") -> None:
     """Equal in every element; NaN equals NaN, and -0 equals 0."""
-    np.testing.assert_array_equal(wide(got), wide(want), err_msg=label)
+    np.testing.assert_array_equal(wide(got), wide(expected), err_msg=label)
 
 
-def close(got: np.ndarray, want: np.ndarray, steps: float = 4.0, label: str = "") -> None:
+def close(got: np.ndarray, expected: np.ndarray, steps: float = 4.0, label: str = "") -> None:
     """Integers equal; floats within ``steps`` units of the last place of the largest magnitude in ``want``."""
-    if want.dtype.kind in "iub":
-        same(got, want, label)
+    if expected.dtype.kind in "iub":
+        same(got, expected, label)
         return
-    facts = FACTS[str(want.dtype)]
-    finite = np.abs(wide(want)[np.isfinite(wide(want))])
+    facts = FACTS[str(expected.dtype)]
+    finite = np.abs(wide(expected)[np.isfinite(wide(expected))])
     scale = float(finite.max(initial=0.0))
     unit = 2.0**-facts.significand
     np.testing.assert_allclose(
-        wide(got), wide(want), rtol=steps * unit, atol=steps * unit * scale, equal_nan=True, err_msg=label
+        wide(got), wide(expected), rtol=steps * unit, atol=steps * unit * scale, equal_nan=True, err_msg=label
     )
 
 
@@ -205,11 +205,11 @@ def check(func: Any, target: str, *args: Any, compare: Callable[..., None] = sam
 
 def rerun(kernel: Any, func: Any, *args: Any, compare: Callable[..., None] = same) -> list[np.ndarray]:
     """As :func:`check`, with a kernel that is compiled already."""
-    got, want = copies(args), copies(args)
+    got, expected = copies(args), copies(args)
     kernel(*got)
-    interpret(func.ir, *want)
+    interpret(func.ir, *expected)
     names = [p.name for p in kernel.params]
-    for name, mine, other in zip(names, got, want, strict=True):
+    for name, mine, other in zip(names, got, expected, strict=True):
         if isinstance(mine, np.ndarray):
             compare(mine, other, label=f"{func.__name__}: {name}")
     return [g for g in got if isinstance(g, np.ndarray)]

@@ -247,9 +247,9 @@ def test_strides(target):
     refused(kernel, message, wide[:, :4], alike, written=[alike])
     bare(kernel)(wide[:, 3:7], b[:, 2:6])
     bare(kernel).adapter.synchronize()
-    want = np.zeros((3, 8), np.float32)
-    want[:, 2:6] = np.arange(30, dtype=np.float32).reshape(3, 10)[:, 3:7] + 1
-    same(read(b), want)
+    expected = np.zeros((3, 8), np.float32)
+    expected[:, 2:6] = np.arange(30, dtype=np.float32).reshape(3, 10)[:, 3:7] + 1
+    same(read(b), expected)
 
 
 def test_arguments_that_share_memory(target):

@@ -312,6 +312,6 @@ def test_linear_attention_in_chunks(target):
     out, state = zeros("float32", (length, heads, dim)), zeros("float32", (heads, dim, dim))
     compiled(linear, target)(q, k, v, out, state)
     wide = [np.swapaxes(x.astype(np.float64), 0, 1) for x in (q, k, v)]
-    want = np.tril(wide[0] @ np.swapaxes(wide[1], 1, 2)) @ wide[2]
-    near(np.swapaxes(out, 0, 1), want, 1e-2)
+    expected = np.tril(wide[0] @ np.swapaxes(wide[1], 1, 2)) @ wide[2]
+    near(np.swapaxes(out, 0, 1), expected, 1e-2)
     near(state, np.swapaxes(wide[1], 1, 2) @ wide[2])

@@ -88,12 +88,12 @@ def test_an_index_beyond_the_range_of_a_loop_whose_bound_has_changed(target):
                     for j in T.Parallel(8):
                         Y[i - N[1] + 60 + j] = i
 
-    n, y, want = np.array([0, 12, 0, 0], np.int32), zeros("int32", 64), np.zeros(64, np.int32)
+    n, y, expected = np.array([0, 12, 0, 0], np.int32), zeros("int32", 64), np.zeros(64, np.int32)
     for i in range(12):
         first = i - 8 + 60
-        want[first : first + 8] = i
+        expected[first : first + 8] = i
     compiled(kernel, target)(n, y)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
@@ -113,12 +113,12 @@ def test_a_pipelined_copy_of_memory_that_the_loop_updates(target, stages):
                         T.atomic_add(A[k + 1, i], 10 + tile[i])
 
     a = sample("int32", (4, 32))
-    want = a.copy()
+    expected = a.copy()
     for k in range(3):
-        want[k + 1] += 10 + want[k]
+        expected[k + 1] += 10 + expected[k]
     y = zeros("int32", (4, 32))
     compiled(kernel, target)(a, y)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -216,9 +216,9 @@ def test_a_product_that_is_read_through_a_view_once_it_is_stored(target):
     b = numbers.integers(-3, 4, (256, 64)).astype(np.float16)
     c, y = zeros("float16", (64, 64)), zeros("float16", (64, 64))
     compiled(kernel, target)(a, b, c, y)
-    want = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
-    np.testing.assert_array_equal(c, want)
-    np.testing.assert_array_equal(y.reshape(-1), want.reshape(-1)[::-1])
+    expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
+    np.testing.assert_array_equal(c, expected)
+    np.testing.assert_array_equal(y.reshape(-1), expected.reshape(-1)[::-1])
 
 
 def test_a_function_of_the_users_own_writes(target):

@@ -194,9 +194,9 @@ def test_outside_the_bounds_reads_are_zero_and_writes_are_dropped(target):
 
     x = sample("float32", (10, 21))
     _, y, z = check(kernel, target, x, zeros("float32", (14, 24)), zeros("float32", (10, 21)))
-    want = np.zeros((14, 24), np.float32)
-    want[2:12, 1:22] = x
-    same(y, want)
+    expected = np.zeros((14, 24), np.float32)
+    expected[2:12, 1:22] = x
+    same(y, expected)
     same(z, x + 1)
 
 

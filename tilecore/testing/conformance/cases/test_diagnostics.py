@@ -45,10 +45,10 @@ def test_print(target, capfd):
                 T.print(msg="never")
             Y[0] = var
 
-    want = ["var: -7", "X[1]: 2.5", "100% text", "half: -0.25", "byte: 200", "long: 1099511627776", "flag: 1"]
+    expected = ["var: -7", "X[1]: 2.5", "100% text", "half: -0.25", "byte: 200", "long: 1099511627776", "flag: 1"]
     x = np.array([1.0, 2.5, -0.25, 200], np.float32)
     compiled(kernel, target)(x, zeros("int32", 2))
-    assert capfd.readouterr().out.splitlines() == [*want, "i: 0", "i: 1"]
+    assert capfd.readouterr().out.splitlines() == [*expected, "i: 0", "i: 1"]
 
 
 def test_print_of_every_iteration_and_of_buffers(target, capfd):

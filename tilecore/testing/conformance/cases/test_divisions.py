@@ -56,9 +56,9 @@ def test_by_zero_gives_some_value(target, dtype, loop):
     compiled(quotients(dtype, len(a), loop), target)(a, b, y)
     fine = b != 0
     with np.errstate(over="ignore"):  # the lowest integer by -1
-        want = [np.floor_divide(a[fine], b[fine]), np.remainder(a[fine], b[fine])]
-    same(y[0][fine], want[0])
-    same(y[1][fine], want[1])
+        expected = [np.floor_divide(a[fine], b[fine]), np.remainder(a[fine], b[fine])]
+    same(y[0][fine], expected[0])
+    same(y[1][fine], expected[1])
 
 
 @pytest.mark.parametrize("loop", [T.Parallel, T.serial])
@@ -169,12 +169,12 @@ def by_its_own_memory(form):
 @pytest.mark.parametrize("form", ["divisor", "divisor's view", "dividend"])
 def test_of_memory_that_the_loop_changes_by_another_name(target, form):
     x, d = np.abs(sample("float32", (32, 8))) + 1, np.abs(sample("float32", 8, 1)) + 1
-    want = np.tile(d, (32, 1))
+    expected = np.tile(d, (32, 1))
     for i in range(8):
-        want[:, i] = want[:, 7 - i] / d[1] if form == "dividend" else x[:, i] / want[:, 0]
+        expected[:, i] = expected[:, 7 - i] / d[1] if form == "dividend" else x[:, i] / expected[:, 0]
     y = zeros("float32", (32, 8))
     compiled(by_its_own_memory(form), target)(x, d, y)
-    same(y, want)
+    same(y, expected)
 
 
 def test_by_what_an_atomic_changes(target):

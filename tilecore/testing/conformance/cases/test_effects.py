@@ -11,9 +11,9 @@ from tilecore.errors import LanguageError
 from .kit import check, same, sample, zeros
 
 
-def same_in_any_order(got, want, label=""):
+def same_in_any_order(got, expected, label=""):
     """Which iteration comes first is the target's choice."""
-    same(np.sort(got), np.sort(want), label)
+    same(np.sort(got), np.sort(expected), label)
 
 
 @pytest.mark.parametrize("n", [4, 16, 37, 64])
@@ -72,8 +72,8 @@ def test_compaction(target):
     same(np.sort(y[: count[0]]), np.sort(x[x > 0]))
 
 
-def _as_sets(got, want, label=""):
-    same(np.sort(got), np.sort(want), label)
+def _as_sets(got, expected, label=""):
+    same(np.sort(got), np.sort(expected), label)
 
 
 def test_neighbouring_loops_keep_their_order(target):

@@ -99,9 +99,9 @@ def test_random_expressions(target, kernel_of, dtype, seed):
     leaves = dict(zip("ABC", args, strict=True))
     got, meant = run(kernel_of(trees, dtype), target, *args, zeros(dtype, (len(trees), N)))
     for number, tree in enumerate(trees):
-        want = evaluate(tree, leaves, dtype)
-        equal_bits(meant[number], want, f"the interpreter, {tree}")
-        equal_bits(got[number], want, f"{target}, {tree}")
+        expected = evaluate(tree, leaves, dtype)
+        equal_bits(meant[number], expected, f"the interpreter, {tree}")
+        equal_bits(got[number], expected, f"{target}, {tree}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -139,9 +139,9 @@ def test_forms_of_contraction(target, dtype):
     got, meant = run(kernel, target, a, b, c, zeros(dtype, (13, N)))
     with np.errstate(all="ignore"):
         fused, apart = fma(a, b, c), a * b + c
-        want = [fused, fused, fma(a, b, -c), fma(-a, b, c), fma(-a, b, c), a * b - b * a, a * b + b * c, apart]
-        want += [fused, fma(-a, b, c), fused, apart, apart]
-    for number, right in enumerate(want):
+        expected = [fused, fused, fma(a, b, -c), fma(-a, b, c), fma(-a, b, c), a * b - b * a, a * b + b * c, apart]
+        expected += [fused, fma(-a, b, c), fused, apart, apart]
+    for number, right in enumerate(expected):
         equal_bits(meant[number], right, f"the interpreter, {number}")
         equal_bits(got[number], right, f"{target}, {number}")
 
@@ -183,7 +183,7 @@ def test_what_infinity_nan_and_the_sign_of_zero_do(target):
     zero, tenth = np.float32(0), np.float32(0.1)
     with np.errstate(all="ignore"):
         product = np.full(N, tenth), np.full(N, np.float32(0.3))
-        want = [
+        expected = [
             a * zero,
             a + zero,
             zero - a,
@@ -193,7 +193,7 @@ def test_what_infinity_nan_and_the_sign_of_zero_do(target):
             product[0] * product[1] + a,
             np.float32(np.inf) - a,
         ]
-    for number, right in enumerate(want):
+    for number, right in enumerate(expected):
         equal_bits(meant[number], right.astype(np.float32), f"the interpreter, {number}")
         equal_bits(got[number], right.astype(np.float32), f"{target}, {number}")
 
@@ -217,8 +217,8 @@ def test_single_operations_of_narrow_floats(target, dtype):
     got, meant = run(kernel, target, a, b, zeros(dtype, (5, N)))
     x, y = a.astype(np.float32), b.astype(np.float32)
     with np.errstate(all="ignore"):  # float32 has more than twice their digits: rounding twice is as rounding once
-        want = [(x + y), (x - y), (x * y), (x / y), np.sqrt(x)]
-        for number, right in enumerate(want):
+        expected = [(x + y), (x - y), (x * y), (x / y), np.sqrt(x)]
+        for number, right in enumerate(expected):
             equal_bits(meant[number], right.astype(element(dtype)), f"the interpreter, {number}")
             equal_bits(got[number], right.astype(element(dtype)), f"{target}, {number}")
 
@@ -252,8 +252,8 @@ def test_many_numbers_divided_by_one(target, rows, columns, threads):
     d[::4] = np.abs(d[::4]) % 1000 + 1
     got, meant = run(kernel, target, x, d, zeros("float32", (3, rows, columns)))
     with np.errstate(all="ignore"):
-        want = [(x - 1) / d[:, None], np.where(x > 0, x / d[:, None], x), x / d[:, None]]
-    for number, right in enumerate(want):
+        expected = [(x - 1) / d[:, None], np.where(x > 0, x / d[:, None], x), x / d[:, None]]
+    for number, right in enumerate(expected):
         equal_bits(meant[number], right, f"the interpreter, {number}")
         equal_bits(got[number], right, f"{target}, {number}")
 
@@ -295,12 +295,12 @@ def test_comparisons_and_conversions(target, wide):
         h, g, f = (value.astype(kind) for value in as_narrow)
         tests = [a < b, a <= b, a == b, a != b, a > b, a >= b, a != a]
         whole = np.clip(np.trunc(np.nan_to_num(a.astype(np.float64), nan=0.0)), -(2.0**31), 2.0**31 - 1)
-        want = [fma(h, b, a), g + a, f - a, *(t.astype(kind) for t in tests), whole.astype(np.int32).astype(kind)]
-        want.append(np.where(fma(a, b, a) < 0, a, b))
+        expected = [fma(h, b, a), g + a, f - a, *(t.astype(kind) for t in tests), whole.astype(np.int32).astype(kind)]
+        expected.append(np.where(fma(a, b, a) < 0, a, b))
     for who, values in (("the interpreter", meant), (target, got)):
         for number, name in enumerate(narrow):
             equal_bits(values[2 + number], as_narrow[number], f"{who}, to {name}")
-        for number, right in enumerate(want):
+        for number, right in enumerate(expected):
             equal_bits(values[-1][number], right.astype(kind), f"{who}, {number}")
 
 
@@ -332,11 +332,11 @@ def test_sums_over_a_loop(target, dtype):
     a, b = hard(dtype, 16 * N, 41).reshape(16, N), np.ones((16, N), element(dtype))
     b[::2] = hard(dtype, 8 * N, 42).reshape(8, N)
     got, meant = run(kernel, target, a, b, zeros(dtype, N))
-    want = np.zeros(N, element(dtype))
+    expected = np.zeros(N, element(dtype))
     for k in range(16):
-        want = fma(a[k], b[k], want)
-    equal_bits(meant, want, "the interpreter")
-    equal_bits(got, want, target)
+        expected = fma(a[k], b[k], expected)
+    equal_bits(meant, expected, "the interpreter")
+    equal_bits(got, expected, target)
 
 
 def test_the_trees_have_what_is_to_be_tested():

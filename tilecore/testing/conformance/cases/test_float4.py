@@ -54,10 +54,10 @@ def test_from_floats(target, source):
                 Z[i] = T.cast(X[i], "float4_e2m1fn")
 
     _, y, z = check(kernel, target, x, np.zeros(n // 2, np.uint8), zeros("float32", n))
-    want = nearest(x)
-    same(values(y), want)
-    same(z, want)
-    assert (np.signbit(z) == np.signbit(want)).all()
+    expected = nearest(x)
+    same(values(y), expected)
+    same(z, expected)
+    assert (np.signbit(z) == np.signbit(expected)).all()
 
 
 @pytest.mark.parametrize(

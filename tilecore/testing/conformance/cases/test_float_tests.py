@@ -88,11 +88,11 @@ def test_what_holds_of_integers_alone(target, dtype):
     run(x, 0.0, values, equalities)
     with np.errstate(all="ignore"):
         zero = np.zeros(1, x.dtype)
-        want = np.stack([x - x, x / x, x * zero, x + zero, zero - x, -x])
+        expected = np.stack([x - x, x / x, x * zero, x + zero, zero - x, -x])
     if has_feature(target, "approximate_math"):
-        close(values[1], want[1])
-        values[1] = np.where(np.isfinite(wide(want[1])), want[1], values[1])
-    np.testing.assert_array_equal(wide(values), wide(want))
-    signs = ~np.isnan(wide(want))
-    np.testing.assert_array_equal(np.signbit(wide(values))[signs], np.signbit(wide(want))[signs], "of zeros too")
+        close(values[1], expected[1])
+        values[1] = np.where(np.isfinite(wide(expected[1])), expected[1], values[1])
+    np.testing.assert_array_equal(wide(values), wide(expected))
+    signs = ~np.isnan(wide(expected))
+    np.testing.assert_array_equal(np.signbit(wide(values))[signs], np.signbit(wide(expected))[signs], "of zeros too")
     np.testing.assert_array_equal(equalities, np.stack([x == x, x != x]))

@@ -33,9 +33,9 @@ def test_extremes_of_infinities_and_every_nan(target, dtype, form):
     """Signalling NaN are passed over as others are. An infinity of 8 bits may have become the largest number."""
     kind = element(dtype)
 
-    def alike(got, want, label):
+    def alike(got, expected, label):
         most = 57344 if dtype == "float8_e5m2" else np.inf
-        same(*(np.clip(wide(array), -most, most) for array in (got, want)), label)
+        same(*(np.clip(wide(array), -most, most) for array in (got, expected)), label)
 
     quiet = np.array([np.nan], kind).view(f"uint{8 * kind.itemsize}")
     few = [np.inf, -np.inf, 0, 1.5, -2, np.nan]

@@ -52,7 +52,7 @@ def product(m, n, k, a_type, b_type, c_type, transposes):
 
 
 def within(steps):
-    return lambda got, want, label: close(got, want, steps, label)
+    return lambda got, expected, label: close(got, expected, steps, label)
 
 
 def operands(m, n, k, a_type, b_type, c_type):
@@ -202,5 +202,5 @@ def test_scores_that_are_used_right_away(target):
 
     q, k, v = sample("float16", (32, 16)), sample("float16", (48, 16), 1), sample("float16", (48, 24), 2)
     *_, y = check(kernel, target, q, k, v, zeros("float32", (32, 24)), compare=within(2**12))
-    want = (np.tril(np.ones((32, 48))) * (wide(q) @ wide(k).T) * 0.25).astype(np.float16)
-    np.testing.assert_allclose(y, wide(want) @ wide(v), rtol=1e-2, atol=1e-2)
+    expected = (np.tril(np.ones((32, 48))) * (wide(q) @ wide(k).T) * 0.25).astype(np.float16)
+    np.testing.assert_allclose(y, wide(expected) @ wide(v), rtol=1e-2, atol=1e-2)

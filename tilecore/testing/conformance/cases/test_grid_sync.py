@@ -57,10 +57,10 @@ def test_more_steps_than_fit_at_once(target, blocks):
 
     a = sample("int32", blocks)
     check(kernel, target, a, zeros("int32", blocks))
-    want = (np.roll(a, 2) + 1) * 2
+    expected = (np.roll(a, 2) + 1) * 2
     got = check(kernel, target, a, zeros("int32", blocks))
-    np.testing.assert_array_equal(got[0], want)
-    np.testing.assert_array_equal(got[1], np.roll(want, 1) + np.arange(blocks))
+    np.testing.assert_array_equal(got[0], expected)
+    np.testing.assert_array_equal(got[1], np.roll(expected, 1) + np.arange(blocks))
 
 
 def test_what_does_not_live_on():

@@ -27,9 +27,9 @@ def reversed_rows(shape):
 @pytest.mark.parametrize("shape", [(4, 32), (N, 32)])
 def test_rows_that_are_reversed(target, shape):
     array = sample("int32", (4, 32))
-    want = array[:, ::-1].copy()
+    expected = array[:, ::-1].copy()
     compiled(reversed_rows(shape), target)(array, array)
-    np.testing.assert_array_equal(array, want)
+    np.testing.assert_array_equal(array, expected)
 
 
 def test_a_row_that_is_turned_by_its_halves(target):
@@ -49,8 +49,8 @@ def test_a_row_that_is_turned_by_its_halves(target):
     x, c = sample("float32", (8, 64)), sample("float32", 32, 1)
     low, high = x[:, :32].copy(), x[:, 32:].copy()
     compiled(kernel, target)(x, c, x)
-    want = np.concatenate([low * c - high, high * c + low], axis=1)
-    np.testing.assert_allclose(x, want, rtol=1e-5, atol=1e-5)
+    expected = np.concatenate([low * c - high, high * c + low], axis=1)
+    np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_square_that_is_transposed(target):
@@ -62,9 +62,9 @@ def test_a_square_that_is_transposed(target):
             T.transpose(t, B)
 
     array = sample("int32", (16, 16))
-    want = array.T.copy()
+    expected = array.T.copy()
     compiled(kernel, target)(array, array)
-    np.testing.assert_array_equal(array, want)
+    np.testing.assert_array_equal(array, expected)
 
 
 def test_other_types_of_the_same_bytes(target):
@@ -77,9 +77,9 @@ def test_other_types_of_the_same_bytes(target):
                 B[31 - i] = T.cast(t[i], "float32")
 
     array = sample("int32", 32)
-    want = array[::-1].astype(np.float32)
+    expected = array[::-1].astype(np.float32)
     compiled(kernel, target)(array, array.view(np.float32))
-    np.testing.assert_array_equal(array.view(np.float32), want)
+    np.testing.assert_array_equal(array.view(np.float32), expected)
 
 
 def test_sums_of_a_row_come_after_its_elements(target):
@@ -93,6 +93,6 @@ def test_sums_of_a_row_come_after_its_elements(target):
                 B[b, 63 - j] = x[i, j] / total[i]
 
     array = np.abs(sample("float32", (5, 64))) + 1
-    want = (array / array.sum(1, keepdims=True))[:, ::-1]
+    expected = (array / array.sum(1, keepdims=True))[:, ::-1]
     compiled(kernel, target)(array, array)
-    np.testing.assert_allclose(array, want, rtol=1e-5)
+    np.testing.assert_allclose(array, expected, rtol=1e-5)

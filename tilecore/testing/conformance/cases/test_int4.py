@@ -58,9 +58,9 @@ def test_copies_both_ways(target, kind):
     same(y, values(x, kind).astype(np.int32))
     same(z, x)
     same(d, x)
-    want = values(args[2], kind)
-    want[4, 5:12] = values(x, kind)[2, 3:10]
-    same(values(o, kind), want)
+    expected = values(args[2], kind)
+    expected[4, 5:12] = values(x, kind)[2, 3:10]
+    same(values(o, kind), expected)
     assert values(e, kind)[5] == 7
 
 

@@ -186,8 +186,8 @@ def test_scalar_parameters(target):
     *_, integers, unsigned, floats = check(kernel, target, *args, compare=close)
     assert integers.tolist() == scalars[:7]
     assert unsigned.tolist() == [2**64 - 1, 1]
-    want = [np.array(v).astype(element(k)).astype(np.float64) for k, v in list(SCALARS.items())[8:14]]
-    same(floats, np.array(want))
+    expected = [np.array(v).astype(element(k)).astype(np.float64) for k, v in list(SCALARS.items())[8:14]]
+    same(floats, np.array(expected))
 
 
 def test_every_kind_of_argument_at_once(target):

@@ -67,8 +67,8 @@ def test_operations_that_round_by_themselves(target, dtype):
     a, b, c = (sample(dtype, 300, seed) for seed in range(3))
     y = check(kernel, target, a, b, c, zeros(dtype, (8, 300)))[3]
     unit = np.dtype(dtype).type(1)
-    for row, want in enumerate([a * b + c, a * b - c, a * b - b * c, a / b, unit / a + unit, np.sqrt(np.abs(a))]):
-        np.testing.assert_array_equal(y[row], want, err_msg=str(row))
+    for row, expected in enumerate([a * b + c, a * b - c, a * b - b * c, a / b, unit / a + unit, np.sqrt(np.abs(a))]):
+        np.testing.assert_array_equal(y[row], expected, err_msg=str(row))
     if single:
         wide = [x.astype(np.float64) for x in (a, b, c)]
         np.testing.assert_array_equal(y[6], (wide[0] * wide[1] + wide[2]).astype(np.float32))
@@ -115,9 +115,9 @@ def windows(image, kernel, stride, dilation, pad):
 )
 def test_im2col(target, shape, kernel, stride, dilation, pad):
     image = sample("float32", shape)
-    want = windows(image, kernel, stride, dilation, pad)
+    expected = windows(image, kernel, stride, dilation, pad)
     rows, columns = 16, 8
-    grid = -(-want.shape[0] // rows), -(-want.shape[1] // columns)
+    grid = -(-expected.shape[0] // rows), -(-expected.shape[1] // columns)
 
     @T.prim_func
     def unfold(A: T.Tensor(shape, "float32"), Y: T.Tensor((grid[0] * rows, grid[1] * columns), "float32")):
@@ -127,9 +127,9 @@ def test_im2col(target, shape, kernel, stride, dilation, pad):
             T.copy(tile[1, 0:rows, 0:columns], Y[bm * rows, bk * columns])
 
     y = check(unfold, target, image, zeros("float32", (grid[0] * rows, grid[1] * columns)))[1]
-    np.testing.assert_array_equal(y[: want.shape[0], : want.shape[1]], want)
-    assert not y[want.shape[0] :].any()
-    assert not y[:, want.shape[1] :].any()
+    np.testing.assert_array_equal(y[: expected.shape[0], : expected.shape[1]], expected)
+    assert not y[expected.shape[0] :].any()
+    assert not y[:, expected.shape[1] :].any()
 
 
 def test_convolution_by_im2col(target):
@@ -155,8 +155,8 @@ def test_convolution_by_im2col(target):
     kernel = compiled(conv, target)
     y = zeros("float32", (n * h * w, f))
     kernel(a, weight, y)
-    want = windows(a.astype(np.float64), k, 1, 1, 1) @ weight.astype(np.float64)
-    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-4)
+    expected = windows(a.astype(np.float64), k, 1, 1, 1) @ weight.astype(np.float64)
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
 
 
 FUNCTIONS = """

@@ -78,8 +78,8 @@ def test_operands_of_products(target, name, stages):
     _near(got[2], a.astype(np.float32) @ b.astype(np.float32))
 
 
-def _near(got, want):
-    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
+def _near(got, expected):
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("elements", [1, 4, 8])

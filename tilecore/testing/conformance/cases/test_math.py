@@ -52,40 +52,40 @@ UNARY = {
 NAMES = list(UNARY)
 
 
-def units(got: np.ndarray, want: np.ndarray, dtype: str) -> np.ndarray:
+def units(got: np.ndarray, expected: np.ndarray, dtype: str) -> np.ndarray:
     """How far ``got`` is from ``want`` (long double) in units of the last place; infinite where the kind differs."""
     facts = FACTS[dtype]
     limit = Wide(facts.max)
     with np.errstate(all="ignore"):
         mine = got.astype(Wide)
-        exponent = np.floor(np.log2(np.maximum(np.abs(want), Wide(facts.min_normal))))
-        distance = np.abs(mine - want) / np.exp2(exponent - facts.significand)
-        over = np.abs(want) > limit
+        exponent = np.floor(np.log2(np.maximum(np.abs(expected), Wide(facts.min_normal))))
+        distance = np.abs(mine - expected) / np.exp2(exponent - facts.significand)
+        over = np.abs(expected) > limit
         reached = np.where(np.isinf(mine), 0, np.where(np.abs(mine) == limit, 1, np.inf))
-        distance = np.where(over, np.where(np.sign(mine) == np.sign(want), reached, np.inf), distance)
-    distance = np.where((np.isnan(mine) & np.isnan(want)) | (mine == want), 0, distance)
+        distance = np.where(over, np.where(np.sign(mine) == np.sign(expected), reached, np.inf), distance)
+    distance = np.where((np.isnan(mine) & np.isnan(expected)) | (mine == expected), 0, distance)
     return np.where(np.isnan(distance), np.inf, distance)
 
 
 def recorded(
-    record_property, name: str, dtype: str, got: np.ndarray, want: np.ndarray, used: np.ndarray | bool = True
+    record_property, name: str, dtype: str, got: np.ndarray, expected: np.ndarray, used: np.ndarray | bool = True
 ) -> np.ndarray:
     """The units of each result; the most of those that are normal numbers goes into the report. used: which count."""
-    far = units(got, want, dtype)
+    far = units(got, expected, dtype)
     with np.errstate(invalid="ignore"):
-        counted = np.isfinite(far) & (np.abs(want) >= FACTS[dtype].min_normal) & used
+        counted = np.isfinite(far) & (np.abs(expected) >= FACTS[dtype].min_normal) & used
     if (name, dtype) != ("erf", "float64"):  # whose reference is of float64 itself
         most = float(far[counted].max(initial=0))
         record_property(MEASURED, [UNITS, name, dtype, float(f"{most:.2g}")])
     return far
 
 
-def roughly(got: np.ndarray, want: np.ndarray, x: np.ndarray, dtype: str, name: str) -> np.ndarray:
+def roughly(got: np.ndarray, expected: np.ndarray, x: np.ndarray, dtype: str, name: str) -> np.ndarray:
     """How far off in what hardware with functions of its own is allowed: 1e-5 of the value, 2e-6 of the largest one (of
     sin and cos more for large arguments), and a unit of the type. Numbers below the least normal one may be 0."""
     facts = FACTS[dtype]
     with np.errstate(all="ignore"):
-        rounded = want.astype(element(dtype)).astype(Wide)
+        rounded = expected.astype(element(dtype)).astype(Wide)
         mine, size = got.astype(Wide), np.abs(x.astype(Wide))
         bound = np.abs(rounded) * (1e-5 + 2.0**-facts.significand) + facts.min_normal
         if name in ("sin", "cos"):
@@ -94,9 +94,9 @@ def roughly(got: np.ndarray, want: np.ndarray, x: np.ndarray, dtype: str, name: 
             bound = bound + 2e-6
         distance = np.abs(mine - rounded) / bound
     same = (mine == rounded) | (np.isnan(mine) & np.isnan(rounded))
-    edge = (np.abs(want) > 0.999 * Wide(facts.max)) & (np.abs(mine) >= 0.999 * Wide(facts.max))
+    edge = (np.abs(expected) > 0.999 * Wide(facts.max)) & (np.abs(mine) >= 0.999 * Wide(facts.max))
     vast = (size > 1e4) if name in ("sin", "cos") else np.zeros(len(x), bool)
-    distance = np.where(same | (edge & (np.sign(mine) == np.sign(want))) | vast, 0, distance)
+    distance = np.where(same | (edge & (np.sign(mine) == np.sign(expected))) | vast, 0, distance)
     return np.where(np.isnan(distance), np.inf, distance)
 
 
@@ -160,14 +160,14 @@ def test_functions_of_one_argument(target, dtype, serial, record_property):
     wrong = []
     for number, (name, (reference, allowed)) in enumerate(UNARY.items()):
         with np.errstate(all="ignore"):
-            want = reference(x.astype(Wide))
+            expected = reference(x.astype(Wide))
             near = ~(np.abs(x.astype(Wide)) > 1e4) if rough and name in ("sin", "cos") else True
-        far = recorded(record_property, name, dtype, y[number], want, near)
+        far = recorded(record_property, name, dtype, y[number], expected, near)
         if rough:
-            far, allowed = roughly(y[number], want, x, dtype, name), 1
+            far, allowed = roughly(y[number], expected, x, dtype, name), 1
         at = int(np.argmax(far))
         if not far[at] <= allowed:
-            wrong.append(f"{name}({x[at]}) = {y[number][at]}, not {want[at]}: {far[at]:.3g} units")
+            wrong.append(f"{name}({x[at]}) = {y[number][at]}, not {expected[at]}: {far[at]:.3g} units")
     assert not wrong, "; ".join(wrong)
 
 
@@ -216,11 +216,11 @@ def test_functions_of_two_arguments(target, dtype, serial, record_property):
     wrong = []
     for number, (name, (reference, allowed)) in enumerate(references.items()):
         with np.errstate(all="ignore"):
-            want = reference(x.astype(Wide), y.astype(Wide))
-        far = recorded(record_property, name, dtype, z[number], want)
+            expected = reference(x.astype(Wide), y.astype(Wide))
+        far = recorded(record_property, name, dtype, z[number], expected)
         at = int(np.argmax(far))
         if not far[at] <= allowed:
-            wrong.append(f"{name}({x[at]}, {y[at]}) = {z[number][at]}, not {want[at]}: {far[at]:.3g} units")
+            wrong.append(f"{name}({x[at]}, {y[at]}) = {z[number][at]}, not {expected[at]}: {far[at]:.3g} units")
     assert not wrong, "; ".join(wrong)
 
 

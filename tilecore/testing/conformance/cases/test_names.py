@@ -244,9 +244,9 @@ def test_common_bits(target, dtype, clear):
     rng = np.random.default_rng(0)
     x = (rng.integers(0, 128, (9, 40)) | rng.integers(0, 128, (9, 1))).astype(dtype)
     start = rng.integers(0, 128, 9).astype(dtype)
-    want = np.bitwise_and.reduce(x, 1)
+    expected = np.bitwise_and.reduce(x, 1)
     y = check(kernel, target, x, start)[1]
-    np.testing.assert_array_equal(y, want if clear else want & start)
+    np.testing.assert_array_equal(y, expected if clear else expected & start)
 
 
 # -- vectors by hand -----------------------------------------------------------------------------------------
@@ -281,9 +281,9 @@ def test_vectors_in_variables_and_arithmetic(target):
 
     x = sample("float32", (4, 64))
     got, y = check(kernel, target, x, zeros("float16", 64))
-    want = x[0] * 2 + np.float32(1.5)
-    np.testing.assert_array_equal(got[1], want)
-    np.testing.assert_array_equal(y, np.maximum(x[1], want).astype(np.float16))
+    expected = x[0] * 2 + np.float32(1.5)
+    np.testing.assert_array_equal(got[1], expected)
+    np.testing.assert_array_equal(y, np.maximum(x[1], expected).astype(np.float16))
     turned = x[2:].reshape(2, 16, 4)[..., ::-1].reshape(2, 64)
     np.testing.assert_array_equal(got[2:], turned + np.array([[0], [1]], np.float32))
 

@@ -55,13 +55,13 @@ def test_a_kernel_reads_what_another_wrote(target):
     first, second = compiled(stepped(1), target), compiled(stepped(2), target)
     x = np.arange(SIZE, dtype=np.int32)
     moved = placed(first, x.copy())
-    want = x
+    expected = x
     for _ in range(4):
         bare(first)(moved)
         bare(second)(moved)
-        want = after(after(want, 1, 1), 2, 1)
+        expected = after(after(expected, 1, 1), 2, 1)
     bare(first).adapter.synchronize()
-    same(read(moved), want)
+    same(read(moved), expected)
 
 
 def test_the_device_is_waited_for(target):
@@ -74,7 +74,7 @@ def test_the_device_is_waited_for(target):
     device = torch.device(adapter.torch_device())
     streams = getattr(torch, device.type)
     x = np.arange(SIZE, dtype=np.int32)
-    want = after(x, 2000, 3)
+    expected = after(x, 2000, 3)
     default = adapter.current_stream(0)
     for writer, reader in ((streams.Stream(), streams.Stream()),) * 3:
         moved = placed(kernel, x.copy())
@@ -85,4 +85,4 @@ def test_the_device_is_waited_for(target):
                 bare(kernel)(moved)
         adapter.synchronize()
         with streams.stream(reader):  # which waits for nothing that the first one does
-            same(read(moved), want)
+            same(read(moved), expected)

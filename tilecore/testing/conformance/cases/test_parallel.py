@@ -418,9 +418,9 @@ def test_a_row_that_lies_outside_in_part_or_as_a_whole(target, size, offset, blo
     places = np.arange(size) + offset
     inside = (places >= 0) & (places < size)
     np.testing.assert_array_equal(y, np.where(inside, x[np.clip(places, 0, size - 1)], 0))
-    want = np.zeros(size, np.int32)
-    want[places[inside]] = x[inside]
-    np.testing.assert_array_equal(z, want)
+    expected = np.zeros(size, np.int32)
+    expected[places[inside]] = x[inside]
+    np.testing.assert_array_equal(z, expected)
 
 
 @pytest.mark.parametrize("wide", ["rows", "columns", "both"])

@@ -10,9 +10,11 @@ import tilecore.language as T
 from .kit import compiled, sample, zeros
 
 
-def near(got, want, tolerance=2e-3):
-    scale = max(1.0, float(np.abs(want).max()))
-    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance * scale)
+def near(got, expected, tolerance=2e-3):
+    scale = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(
+        got.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance * scale
+    )
 
 
 def product(a, b):
@@ -54,8 +56,8 @@ def test_bias_relu_and_residual(target, dtype, threads):
     a, b = sample(dtype, (M, K)), sample(dtype, (K, N), 1)
     bias, residual, c = sample(dtype, N, 2), sample(dtype, (M, N), 3), zeros(dtype, (M, N))
     compiled(linear, target)(a, b, bias, residual, c)
-    want = np.maximum(product(a, b) + bias.astype(np.float64), 0) + residual.astype(np.float64)
-    near(c, want, 1e-4 if dtype == "float32" else 1e-2)
+    expected = np.maximum(product(a, b) + bias.astype(np.float64), 0) + residual.astype(np.float64)
+    near(c, expected, 1e-4 if dtype == "float32" else 1e-2)
 
 
 @pytest.mark.parametrize(("ta", "tb"), [(False, True), (True, False), (True, True)])
@@ -280,8 +282,10 @@ def test_groups(target):
     offsets = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
     padded = np.concatenate([[0], np.cumsum(-(-counts // block) * block)[:-1]]).astype(np.int32)
     compiled(matmul, target)(a, b, c, counts, offsets, padded)
-    want = np.concatenate([product(a[o : o + s], b[g]) for g, (o, s) in enumerate(zip(offsets, counts, strict=True))])
-    near(c, want)
+    expected = np.concatenate(
+        [product(a[o : o + s], b[g]) for g, (o, s) in enumerate(zip(offsets, counts, strict=True))]
+    )
+    near(c, expected)
 
 
 def test_weights_of_four_bits(target):

@@ -109,8 +109,8 @@ def test_divmod(target):
 
     x = np.arange(-32, 32, dtype=np.int32)
     got = check(kernel, target, x, zeros("int32", (4, 64)))
-    want = [*np.divmod(x, 7), *np.divmod(100, np.maximum(x, 1))]
-    np.testing.assert_array_equal(got[1], want)
+    expected = [*np.divmod(x, 7), *np.divmod(100, np.maximum(x, 1))]
+    np.testing.assert_array_equal(got[1], expected)
 
 
 def test_the_largest_number_by_its_digits(target):
@@ -147,8 +147,8 @@ def test_indexes_that_are_negative_in_every_iteration(target):
 
     x = sample("float32", (32,))
     got = check(kernel, target, x, zeros("float32", (4, 8)))
-    want = [x[-8:] + x[:-9:-1], x[-8:], x[-8:], np.zeros(8, np.float32)]
-    np.testing.assert_array_equal(got[1], np.stack(want))
+    expected = [x[-8:] + x[:-9:-1], x[-8:], x[-8:], np.zeros(8, np.float32)]
+    np.testing.assert_array_equal(got[1], np.stack(expected))
 
 
 def test_negative_indexes(target):
@@ -169,8 +169,8 @@ def test_negative_indexes(target):
 
     x = sample("float32", (4, 32))
     _, y, z = check(kernel, target, x, zeros("float32", (6, 32)), zeros("float32", (2, 8)))
-    want = [x[-2], *x[:-2], x[-1] + x[-4], np.full(32, x[1, -1] + x[0, -32]), x[-1]]
-    np.testing.assert_array_equal(y, np.stack(want))
+    expected = [x[-2], *x[:-2], x[-1] + x[-4], np.full(32, x[1, -1] + x[0, -32]), x[-1]]
+    np.testing.assert_array_equal(y, np.stack(expected))
     np.testing.assert_array_equal(z, x[-3:-1, -8:])
 
 
@@ -187,9 +187,9 @@ def test_vectors_are_read_where_they_stand(target):
             Y[T.Ramp(8, 1, 8)] = vectors[0] + vectors[1] + X[T.Ramp(8, 1, 8)]
 
     x = np.arange(32, dtype=np.int32)
-    want = np.r_[4:8, 0:4, [7] * 8, 16:32], np.r_[15:7:-1, [30] * 8, [0] * 16]
+    expected = np.r_[4:8, 0:4, [7] * 8, 16:32], np.r_[15:7:-1, [30] * 8, [0] * 16]
     got = check(kernel, target, x, zeros("int32", 32))
-    for mine, other in zip(got, want, strict=True):
+    for mine, other in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, other)
 
 

@@ -43,8 +43,8 @@ def test_the_reference_gives_the_known_answers():
         (all_bits, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
         (pi, "d16cfe09 94fdcceb 5001e420 24126ea1"),
     ]
-    for numbers, want in published:
-        assert " ".join(f"{w:08x}" for w in philox(numbers[:4], numbers[4:])) == want
+    for numbers, expected in published:
+        assert " ".join(f"{w:08x}" for w in philox(numbers[:4], numbers[4:])) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_positions_seeds_and_sequences(target, seed, sequence, start):
 
     arrays = zeros("uint32", 12), zeros("uint32", (5, 3)), np.array([start], np.int64)
     a, b, _ = check(kernel, target, *arrays)
-    want = words(seed, sequence, start, 3 + 30 + 9)
-    np.testing.assert_array_equal(a, np.concatenate([want[:3], want[33:]]))
-    pairs = want[3:33].reshape(5, 3, 2)
+    expected = words(seed, sequence, start, 3 + 30 + 9)
+    np.testing.assert_array_equal(a, np.concatenate([expected[:3], expected[33:]]))
+    pairs = expected[3:33].reshape(5, 3, 2)
     np.testing.assert_array_equal(b, pairs[..., 0] ^ np.where(np.arange(3) > 0, pairs[..., 1], 0))
 
 

@@ -42,9 +42,9 @@ def test_products(target, dtype, shape):
         kernel = product_kernel(shape, axis, left, dtype)
         x, before = factors(dtype, shape), factors(dtype, left)
         got = check(kernel, target, x, zeros(dtype, left), before, compare=close)
-        want = x.prod(axis, dtype=dtype).reshape(left)
-        np.testing.assert_allclose(got[1], want, rtol=1e-5)
-        np.testing.assert_allclose(got[2], want * before, rtol=1e-5)
+        expected = x.prod(axis, dtype=dtype).reshape(left)
+        np.testing.assert_allclose(got[1], expected, rtol=1e-5)
+        np.testing.assert_allclose(got[2], expected * before, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dims", [(0, 1), (1, 2), (0, 2), (-1, 0), (0, 1, 2), [1]], ids=str)
@@ -105,8 +105,8 @@ def test_results_as_values(target, kind):
     got = check(kernel, target, x, zeros("float32", (8,)), zeros("float32", (1,)), compare=close)
     absolute = np.abs(x) if kind.startswith("abs") else x
     for axis, result in ((1, got[1]), (None, got[2][0])):
-        want = getattr(np, kind.removeprefix("abs"))(absolute.astype(np.float64), axis)
-        np.testing.assert_allclose(result, want, rtol=1e-5)
+        expected = getattr(np, kind.removeprefix("abs"))(absolute.astype(np.float64), axis)
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

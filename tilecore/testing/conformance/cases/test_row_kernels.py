@@ -46,8 +46,8 @@ def test_layer_norm(target, rows, columns, block, dtype):
     y = zeros(dtype, (rows, columns))
     compiled(layer_norm, target)(x, gamma, beta, y)
     centred = wide(x) - wide(x).mean(1, keepdims=True)
-    want = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * wide(gamma) + wide(beta)
-    near(y, want, 1e-4 if dtype == "float32" else 1e-2)
+    expected = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * wide(gamma) + wide(beta)
+    near(y, expected, 1e-4 if dtype == "float32" else 1e-2)
 
 
 def test_rms_norm_in_pieces_of_rows(target):
@@ -142,9 +142,9 @@ def test_cross_entropy(target):
         kernel(logits, labels, losses, total)
         x = wide(logits)
         each = np.log(np.exp(x - x.max(1, keepdims=True)).sum(1)) + x.max(1) - x[np.arange(size), np.maximum(labels, 0)]
-        want = np.where(labels >= 0, each, 0)
-        near(losses, want, 1e-3)
-        near(total, want.sum(keepdims=True), 1e-3)
+        expected = np.where(labels >= 0, each, 0)
+        near(losses, expected, 1e-3)
+        near(total, expected.sum(keepdims=True), 1e-3)
 
 
 @pytest.mark.parametrize("experts", [32, 100])
@@ -268,8 +268,8 @@ def test_rotary_positions(target, interleaved):
     left, right = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., : dim // 2], x[..., dim // 2 :])
     turned = (wide(left) + 1j * wide(right)) * (cos + 1j * sin)[:, None]
     parts = [turned.real, turned.imag]
-    want = np.stack(parts, -1).reshape(x.shape) if interleaved else np.concatenate(parts, -1)
-    near(y, want, 2e-3)
+    expected = np.stack(parts, -1).reshape(x.shape) if interleaved else np.concatenate(parts, -1)
+    near(y, expected, 2e-3)
 
 
 def test_gated_activation(target):
@@ -376,8 +376,8 @@ def test_prefix_sums_over_blocks(target, reverse):
 
     x, y = sample("float32", n), zeros("float32", n)
     compiled(scan, target)(x, y)
-    want = np.cumsum(wide(x)[::-1])[::-1] if reverse else np.cumsum(wide(x))
-    near(y, want, 1e-4)
+    expected = np.cumsum(wide(x)[::-1])[::-1] if reverse else np.cumsum(wide(x))
+    near(y, expected, 1e-4)
 
 
 def test_rows_of_a_table(target):
@@ -408,9 +408,9 @@ def test_rows_of_a_table(target):
     y, g = zeros("float16", (tokens, dim)), zeros("float32", (vocabulary, dim))
     compiled(embed, target)(index, w, y, g)
     same(y, w[index])
-    want = np.zeros((vocabulary, dim))
-    np.add.at(want, index, wide(w[index]))
-    near(g, want, 1e-4)
+    expected = np.zeros((vocabulary, dim))
+    np.add.at(expected, index, wide(w[index]))
+    near(g, expected, 1e-4)
 
 
 def test_one_row_by_a_tile_of_global_memory(target):

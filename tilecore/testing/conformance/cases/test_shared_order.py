@@ -102,8 +102,8 @@ def test_a_condition_that_both_sides_overwrite(target, first):
     x, y = sample("int32", (M, N)) % 9 + 1, np.zeros((M, N), np.int32)
     x[3, 5] = first
     compiled(kernel, target)(x, y)
-    want = x * 2 if first > 0 else np.full_like(x, 7)
-    np.testing.assert_array_equal(y, want - 1)
+    expected = x * 2 if first > 0 else np.full_like(x, 7)
+    np.testing.assert_array_equal(y, expected - 1)
 
 
 def test_a_while_whose_condition_is_overwritten(target):
@@ -127,12 +127,12 @@ def test_a_while_whose_condition_is_overwritten(target):
 
     x, y, c = sample("int32", (M, N)) % 5, np.zeros((M, N), np.int32), np.zeros(1, np.int32)
     x[M - 1, N - 1] = 0
-    want, steps = x.copy(), 0
-    while want[M - 1, N - 1] < 20:
+    expected, steps = x.copy(), 0
+    while expected[M - 1, N - 1] < 20:
         steps += 1
-        want += 3 if steps == 2 else 4
+        expected += 3 if steps == 2 else 4
     compiled(kernel, target)(x, y, c)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
     assert c[0] == steps
 
 
@@ -153,11 +153,11 @@ def test_a_bound_that_the_loop_overwrites(target):
 
     x, y = sample("int32", N), np.zeros(N, np.int32)
     x[2] = 4
-    want = x.copy()
+    expected = x.copy()
     for k in range(4):
-        want = (np.roll(want, -1) + k)[::-1]
+        expected = (np.roll(expected, -1) + k)[::-1]
     compiled(kernel, target)(x, y)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("kind", ["if", "while"])
@@ -185,8 +185,8 @@ def test_a_condition_on_a_reduction_that_the_body_does_again(target, kind):
     x, y, c = sample("int32", (M, N)) % 9, np.zeros(M, np.int32), np.zeros(1, np.int32)
     x[M - 1] = 5
     compiled(kernel, target)(x, y, c)
-    want = x.max(1) if kind == "if" else x.sum(1) - 8 * N
-    np.testing.assert_array_equal(y, want)
+    expected = x.max(1) if kind == "if" else x.sum(1) - 8 * N
+    np.testing.assert_array_equal(y, expected)
     assert c[0] == (1 if kind == "if" else 2)
 
 
@@ -207,7 +207,7 @@ def test_a_ring_whose_slots_are_read_steps_later(target, slots):
                     Y[k, i] = ring[(k + 1) % slots, 31 - i]
 
     x, y = sample("int32", (steps, 32)), np.zeros((steps, 32), np.int32)
-    want = np.zeros_like(x)
-    want[slots - 1 :] = x[: steps - slots + 1, ::-1]
+    expected = np.zeros_like(x)
+    expected[slots - 1 :] = x[: steps - slots + 1, ::-1]
     compiled(kernel, target)(x, y)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
