@@ -31,6 +31,11 @@ def main(words: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:  # a disk that is full or may not be written, a file that vanished
+        if os.environ.get("TILECORE_DEBUG"):
+            raise
+        print(f"tilecore: {error} (TILECORE_DEBUG=1 shows where)", file=sys.stderr)
+        code = 1
     sys.exit(code)
 
 

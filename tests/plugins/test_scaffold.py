@@ -62,7 +62,7 @@ def test_names_that_cannot_be(name, tmp_path):
 
 def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "kept").write_text("mine")
-    with pytest.raises(ArgumentError, match="is there already"):
+    with pytest.raises(ArgumentError, match="is not empty"):
         write_package("acme", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 

@@ -262,3 +262,53 @@ def test_explain_says_what_is_wrong(tmp_path, words, message):
     assert ended.returncode == 1
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("conform", "--target", "cpu", "--out", "none/report.json"),
+            "--out names a file in a folder that does not exist",
+        ),
+        (("conform", "--target", "cpu", "--out", "."), "--out names the folder"),
+        (("new-backend", "acme", "--into", "file/acme"), "--into names a folder that cannot be created"),
+        (("new-backend", "acme", "--into", "file"), "--into names a folder that cannot be created"),
+        (("passes", "--target", "cpu", "--dump", "file", "kernel.py"), "--dump names a folder that cannot be created"),
+        (("explain", "kernel.py", "--layout", "C", "--svg", "none/c.svg"), "--svg names a file in a folder"),
+        (("fuzz", "--target", "cpu", "--out", "file"), "--out names a folder that cannot be created"),
+        (("fuzz", "--target", "cpu", "--json", "none/f.json"), "--json names a file in a folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, words, message):
+    (tmp_path / "file").write_text("kept")
+    monkeypatch.chdir(tmp_path)
+    ended = run(*words)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"tilecore: {message}"), ended.stderr
+    assert ended.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no /proc, where no folder can be created")
+def test_an_error_of_the_file_system_has_no_traceback():
+    ended = run("new-backend", "acme", "--into", "/proc/acme")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("tilecore: "), ended.stderr
+    assert "/proc/acme" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "Traceback" in run("new-backend", "acme", "--into", "/proc/acme", TILECORE_DEBUG="1").stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    ended = run("new-backend", "acme", "--into", str(tmp_path / "acme"))
+    assert "cannot be written" in ended.stderr
+
+
+def test_a_conformance_run_of_no_case_says_so():
+    ended = run("conform", "--target", "cpu", "--level", "0", "-k", "no_such_case")
+    assert ended.returncode == 2
+    assert "no case was selected" in ended.stderr + ended.stdout

@@ -11,10 +11,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from tilecore.commands.destinations import checked_file
 from tilecore.commands.text import dump, note
 from tilecore.plugins import manager
 
 KIT = "tilecore.testing.conformance"
+NO_CASES = 5  # pytest's exit code where it ran no test
 
 
 def run(arguments: Namespace) -> int:
@@ -24,9 +26,17 @@ def run(arguments: Namespace) -> int:
         note("error", f"the kit needs {' and '.join(missing)}", [("help", "pip install 'tilecore[test]'")])
         return 2
     manager.resolve(arguments.target)  # a target that is not there says so here
+    if arguments.out is not None:
+        checked_file(arguments.out, "--out")
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.out or Path(folder, "report.json")
         code, interrupted = _ended(_words(arguments, path), sys.stderr if arguments.json else None)
+        if code == NO_CASES:
+            note(
+                "error",
+                "no case was selected",
+                [("help", f"-k selects by words of the cases' names: {arguments.only}")],
+            )
         if interrupted:
             has_report = path.exists() and arguments.out is not None
             rest = f"{path} has the cases that ran" if has_report else "no report was written"

@@ -9,6 +9,7 @@ from argparse import Namespace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from tilecore.commands.destinations import checked_file
 from tilecore.commands.text import dump
 from tilecore.errors import ArgumentError
 from tilecore.target_report.files import module_of, path_and_name
@@ -28,6 +29,8 @@ def run(arguments: Namespace) -> int:
         )
     if arguments.svg and not arguments.layout:
         raise ArgumentError("--svg works only together with --layout", expected="--layout BUFFER beside --svg")
+    if arguments.svg:
+        checked_file(arguments.svg, "--svg")
     kernel = compiled(arguments.kernel, arguments.set, arguments.target)
     if arguments.layout:
         picture = kernel.layout(arguments.layout)

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecore.commands.destinations import checked_file, checked_folder
 from tilecore.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def run(arguments: Namespace) -> int:
 
     if arguments.offers:
         import_module(arguments.offers)
+    checked_folder(arguments.out, "--out")
+    if arguments.json:
+        checked_file(arguments.json, "--json")
     if arguments.python:
         return _run_python(arguments)
     hunt = Hunt(_plan(arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from tilecore.commands.destinations import checked_folder
 from tilecore.commands.text import dump
 from tilecore.scaffold.package import checked_name, write_package
 
@@ -12,7 +13,7 @@ from tilecore.scaffold.package import checked_name, write_package
 def run(arguments: Namespace) -> int:
     """Writes the package and says what to do next."""
     name = checked_name(arguments.name)
-    folder = arguments.into or Path(f"tile-{name}")
+    folder = checked_folder(arguments.into or Path(f"tile-{name}"), "--into")
     paths = write_package(name, folder)
     if arguments.json:
         dump({"name": name, "folder": str(folder), "files": [str(path.relative_to(folder)) for path in paths]})

@@ -11,6 +11,7 @@ from argparse import Namespace
 from typing import Any
 
 from tilecore import settings
+from tilecore.commands.destinations import checked_folder
 from tilecore.commands.text import dump, table
 from tilecore.contract.records import Backend
 from tilecore.errors import ArgumentError
@@ -29,6 +30,8 @@ def run(arguments: Namespace) -> int:
             "--dump and FILE[:NAME] belong together",
             expected="tilecore passes --target TARGET --dump FOLDER FILE[:NAME]",
         )
+    if arguments.dump:
+        checked_folder(arguments.dump, "--dump")
     backend, target = manager.resolve(arguments.target)
     steps, options = listed_steps(backend), _options(backend)
     if arguments.json:

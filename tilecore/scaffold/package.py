@@ -28,7 +28,9 @@ def write_package(name: str, folder: Path) -> list[Path]:
     """The files of the package ``tile-<name>`` under ``folder``, which must not hold anything yet; their paths."""
     checked_name(name)
     if folder.exists() and any(folder.iterdir()):
-        raise ArgumentError(f"{folder} is there already", expected="a new or empty folder", hint="--into names another")
+        raise ArgumentError(
+            f"the folder {folder} is not empty", expected="a new or empty folder", hint="--into names another"
+        )
     paths = []
     for template in sorted(TEMPLATES.rglob(f"*{SUFFIX}")):
         relative = str(template.relative_to(TEMPLATES)).removesuffix(SUFFIX)

@@ -43,4 +43,4 @@ def test_the_engine_lowers():
     assert isinstance(lowered, CompiledArtifact)
     (param,) = lowered.params
     assert isinstance(param, KernelParam)
-    assert "ones_kernel" in lowered.kernel_source
+    assert "filled_kernel" in lowered.kernel_source

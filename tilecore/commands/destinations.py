@@ -1,0 +1,40 @@
+"""Checks the files and folders that a command is told to write, before the work begins whose result goes there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tilecore.errors import ArgumentError
+
+
+def checked_file(path: str | Path, option: str) -> Path:
+    """The path of a file that ``option`` names; an ArgumentError where no file can be written there."""
+    file = Path(path)
+    if file.is_dir():
+        raise ArgumentError(f"{option} names the folder {file}", expected="the path of a file")
+    if not file.parent.is_dir():
+        raise ArgumentError(
+            f"{option} names a file in a folder that does not exist",
+            found=str(file),
+            expected="an existing folder",
+            hint=f"mkdir -p {file.parent}",
+        )
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ArgumentError(f"{file} cannot be written", expected=f"{option} in a folder that you may write")
+    return file
+
+
+def checked_folder(path: str | Path, option: str) -> Path:
+    """The path of a folder that ``option`` names, which may have to be created; an ArgumentError where it cannot be."""
+    folder = Path(path)
+    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    if not existing.is_dir():
+        raise ArgumentError(
+            f"{option} names a folder that cannot be created",
+            found=f"{existing} is a file",
+            expected="the path of a folder",
+        )
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ArgumentError(f"{folder} cannot be written", expected=f"{option} in a folder that you may write")
+    return folder
