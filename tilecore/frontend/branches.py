@@ -47,7 +47,7 @@ class Staged:
         self.builder.watches.remove(self.watch)
 
     def note_jump(self) -> None:
-        """An iteration may end here: names that have no value yet may get none."""
+        """Notes that an iteration may end here, so that names without a value may stay without one."""
         self.may_be_unset |= {name for name, value in snapshot(self.probe).items() if value is MISSING}
 
     def check(self) -> None:

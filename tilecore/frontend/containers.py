@@ -137,7 +137,7 @@ def delete_attribute(target: Any, name: str) -> None:
 
 
 def check_change_of_container(value: Any) -> None:
-    """Only what is known to be a container: a method of another object may be called as it likes."""
+    """Checks containers only; methods of other objects are called unchecked."""
     if isinstance(value, CONTAINERS):
         check_change(value, current())
 

@@ -13,7 +13,7 @@ from tilecore.ir.nodes import AllocBuffer, DeclBuffer, IntImm
 
 
 def compile_allocation(scope: Scope, node: AllocBuffer) -> Statement:
-    """Fresh memory each time it is reached; global memory once a call. Private memory for every lane."""
+    """New memory at each execution; global memory once per call. Private memory has a copy for each lane."""
     info = scope.define_buffer(node.buffer)
     _check_scope(scope, info)
     shape = _shape(scope, node.buffer)

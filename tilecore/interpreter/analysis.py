@@ -30,7 +30,7 @@ ON_CHIP = ("shared", "shared.dyn", "local.fragment", "local", "local.var")
 
 @dataclass
 class FunctionFacts:
-    """Of a whole function.
+    """Facts of a whole function.
 
     roots: for a buffer that is a view, the buffer whose memory it looks into in the end.
     units: for a root, the bytes of the smallest element type that looks into its memory.
@@ -95,7 +95,7 @@ def written_buffers(body: Stmt) -> set[Var]:
 
 
 def viewed_buffer(statement: DeclBuffer) -> Var:
-    """The buffer whose memory a DeclBuffer looks into."""
+    """The buffer whose memory a DeclBuffer views."""
     data = statement.data
     if isinstance(data, Call) and getattr(data.op, "name", "") == "tirx.buffer_data":
         return data.args[0]
@@ -108,7 +108,7 @@ def viewed_buffer(statement: DeclBuffer) -> Var:
 
 
 def mentions(node: Any, variables: set[Var]) -> bool:
-    """Whether one of ``variables`` stands in ``node``."""
+    """Does ``node`` contain one of ``variables``?"""
     is_mentioned = False
 
     def variable(var: Var) -> None:
@@ -120,7 +120,7 @@ def mentions(node: Any, variables: set[Var]) -> bool:
 
 
 def has_jump(node: Any) -> bool:
-    """Whether a break, continue or return stands in ``node``."""
+    """Does ``node`` contain a break, continue or return?"""
     jumps = False
 
     def jump(_: Any) -> None:

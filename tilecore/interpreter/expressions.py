@@ -77,7 +77,7 @@ def _not(scope: Scope, node: Any) -> Expression:
 
 
 def only_where(state: State, lanes: Any, expression: Expression) -> Value | None:
-    """The value of ``expression`` with only ``lanes`` active; None when none is."""
+    """The value of ``expression`` with only ``lanes`` active; None if no lane is active."""
     saved = state.mask
     state.mask = both(saved, lanes)
     value = None if state.mask is False else expression(state)

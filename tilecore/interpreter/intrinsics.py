@@ -67,7 +67,7 @@ _TESTS: dict[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf,
 
 
 def compile_call(scope: Scope, node: Call) -> Expression:
-    """A call that stands in an expression."""
+    """A call in an expression."""
     name = str(getattr(node.op, "name", node.op))
     if tile_op_of(node) is not None:
         from tilecore.interpreter.tiles.dispatch import compile_tile_expression
@@ -182,7 +182,7 @@ def count_ones(x: Value) -> Value:
 
 
 def _rounded(scope: Scope, node: Call) -> Expression:
-    """Every operation rounds by itself here."""
+    """Rounds the result: the interpreter rounds after every operation."""
     return scope.expression(node.args[0])
 
 

@@ -58,7 +58,7 @@ def compile_for(scope: Scope, node: For) -> Statement:
 
 
 def _run_leaving(state: State, body: Statement, slot: int, values: Iterator[Value]) -> None:
-    """A loop that lanes may leave by break or return."""
+    """Runs a loop that lanes may leave by break or return."""
     before = state.mask
     frame = LoopFrame(before)
     state.loops.append(frame)
@@ -75,7 +75,7 @@ def _run_leaving(state: State, body: Statement, slot: int, values: Iterator[Valu
 def _run_by_lane(
     state: State, body: Statement, slot: int, kind: ValueType, first: Value, count: Value, step: int
 ) -> None:
-    """A loop whose bounds differ between lanes."""
+    """Runs a loop whose bounds differ between lanes."""
     before = state.mask
     frame = LoopFrame(before)
     state.loops.append(frame)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilecore.element_values import Value, ValueType
 from tilecore.errors import OutOfBoundsError, UninitialisedReadError
-from tilecore.interpreter.races import RaceLog, Touch, check_one_writer, differ, select
+from tilecore.interpreter.races import RaceLog, UnitAccess, check_one_writer, differ, select
 from tilecore.interpreter.state import Mask, Site, State
 from tilecore.interpreter.tails import check_stored, note_read
 
@@ -19,11 +19,11 @@ POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integer
 
 
 class Storage:
-    """One allocation: its bytes, which units of it have been written, and who touched them.
+    """One allocation: its bytes, which units of it have been written, and who accessed them.
 
     unit: bytes that are tracked together, the smallest element of the buffers that look into it.
     written: a bool for each unit; None when everything counts as written (function arguments, unchecked runs).
-    iterations, blocks: logs of who touched what, for finding races. spoiled: some units count as unwritten because
+    iterations, blocks: logs of accesses, for finding races. spoiled: some units count as unwritten because
     the iterations of a T.Parallel left different values in them. filler: the units that stand for what lies outside of
     a tensor (interpreter/tails.py); None: none does.
     """
@@ -72,7 +72,7 @@ class Access:
 
 
 class View:
-    """A buffer while it lives: a shape and element type over a storage.
+    """A buffer while it is allocated: a shape and element type over a storage.
 
     lanes: the lanes that each have their own copy, () when there is one; copies follow each other in the storage.
     """
@@ -178,8 +178,8 @@ class View:
             check_one_writer(state, self, where, bits, reached, access.site, lanes)
         if before is not None:
             changed = differ(before, bits)
-            for log, touch in self.race_accesses(state, access, where, reached):
-                log.write(state, self, touch, access.site, changed)
+            for log, unit_access in self.race_accesses(state, access, where, reached):
+                log.write(state, self, unit_access, access.site, changed)
         self.mark_written(where)
 
     def mark_written(self, offset: Any) -> None:
@@ -207,20 +207,20 @@ class View:
 
     def race_accesses(
         self, state: State, access: Access, where: np.ndarray, reached: Mask
-    ) -> Iterator[tuple[RaceLog, Touch]]:
+    ) -> Iterator[tuple[RaceLog, UnitAccess]]:
         """The logs that an access of the offsets ``where`` (1-D, of the lanes ``reached``) goes into."""
         if access.tracked and state.coordinates and self.lanes != state.lanes:
-            yield self.storage.iteration_log(), Touch.of_iterations(state, self, where, reached)
+            yield self.storage.iteration_log(), UnitAccess.of_iterations(state, self, where, reached)
         if access.between_blocks and state.options.block_races:
-            yield self.storage.block_log(), Touch.of_block(state, self, where)
+            yield self.storage.block_log(), UnitAccess.of_block(state, self, where)
 
     def _log_read(self, state: State, offset: Any, reached: Mask, access: Access) -> None:
         if not self.watched(state, access):
             return
         shape = state.lanes if state.coordinates else np.broadcast_shapes(np.shape(offset), np.shape(reached))
         where = select(offset, reached, shape)
-        for log, touch in self.race_accesses(state, access, where, reached):
-            log.read(state, self, touch, access.site)
+        for log, unit_access in self.race_accesses(state, access, where, reached):
+            log.read(state, self, unit_access, access.site)
 
     # -- checks ----------------------------------------------------------------------------------------------
 

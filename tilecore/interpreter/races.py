@@ -1,4 +1,4 @@
-"""Races: which iterations of a T.Parallel, and which blocks of a kernel, touched which element.
+"""Races: which iterations of a T.Parallel, and which blocks of a kernel, accessed which element.
 
 Iterations of a T.Parallel nest are independent, and so are the blocks of a kernel: two of them may not write different
 values to one element, and none may read what another writes. An iteration is known by its coordinates, one number for
@@ -28,11 +28,11 @@ _DOING = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
 
 
 @dataclass(frozen=True)
-class Touch:
-    """Units that one statement touches, and the coordinates of who touches each, one array a level.
+class UnitAccess:
+    """The access of one statement: its units, and for each the coordinates of the iteration or block that accesses it.
 
-    epoch, end: the range of first coordinates in use. mask, lanes: which lane each unit belongs to; lanes is None
-    when a block is meant rather than its lanes.
+    coordinates: one array a level. epoch, end: the range of first coordinates in use. mask, lanes: the lane that each
+    unit belongs to; lanes is None for the access of a whole block.
     """
 
     units: np.ndarray
@@ -43,24 +43,24 @@ class Touch:
     lanes: tuple[int, ...] | None
 
     @staticmethod
-    def of_iterations(state: State, view: View, where: np.ndarray, mask: Mask) -> Touch:
-        """``where``: offsets in the lanes of ``mask``, 1-D."""
+    def of_iterations(state: State, view: View, offsets: np.ndarray, mask: Mask) -> UnitAccess:
+        """offsets: those of the elements in the lanes of ``mask``, 1-D."""
         coordinates = [select(level, mask, state.lanes) for level in state.coordinates]
-        units = _units(view, where)
+        units = _units(view, offsets)
         spread = [np.repeat(level, view.factor) if view.factor > 1 else level for level in coordinates]
-        return Touch(units, spread, state.epoch, state.epoch_end, mask, state.lanes)
+        return UnitAccess(units, spread, state.epoch, state.epoch_end, mask, state.lanes)
 
     @staticmethod
-    def of_block(state: State, view: View, where: np.ndarray) -> Touch:
-        units = _units(view, where)
+    def of_block(state: State, view: View, offsets: np.ndarray) -> UnitAccess:
+        units = _units(view, offsets)
         number = np.full(units.shape, state.block_epoch + state.block_number)
-        return Touch(units, [number], state.block_epoch, state.block_end, None, None)
+        return UnitAccess(units, [number], state.block_epoch, state.block_end, None, None)
 
 
-def _units(view: View, where: np.ndarray) -> np.ndarray:
+def _units(view: View, offsets: np.ndarray) -> np.ndarray:
     if view.factor == 1:
-        return where
-    return (where[:, None] * view.factor + np.arange(view.factor)).reshape(-1)
+        return offsets
+    return (offsets[:, None] * view.factor + np.arange(view.factor)).reshape(-1)
 
 
 def select(value: Any, mask: Mask, lanes: tuple[int, ...]) -> np.ndarray:
@@ -77,24 +77,24 @@ class RaceLog:
         self.units = units
         self.kinds: dict[str, list[np.ndarray]] = {}
 
-    def read(self, state: State, view: View, touch: Touch, site: Site) -> None:
+    def read(self, state: State, view: View, access: UnitAccess, site: Site) -> None:
         """Check and record a read."""
-        self._refuse(state, view, touch, "write", "read", site)
-        self._refuse(state, view, touch, "atomic", "read", site)
-        self._record(touch, "read")
+        self._refuse(state, view, access, "write", "read", site)
+        self._refuse(state, view, access, "atomic", "read", site)
+        self._record(access, "read")
 
-    def update(self, state: State, view: View, touch: Touch, site: Site) -> None:
+    def update(self, state: State, view: View, access: UnitAccess, site: Site) -> None:
         """Check and record an atomic update, which is in order with other updates only."""
-        self._refuse(state, view, touch, "read", "atomic", site)
-        self._refuse(state, view, touch, "write", "atomic", site)
-        self._record(touch, "atomic")
+        self._refuse(state, view, access, "read", "atomic", site)
+        self._refuse(state, view, access, "write", "atomic", site)
+        self._record(access, "atomic")
 
-    def write(self, state: State, view: View, touch: Touch, site: Site, changed: np.ndarray) -> None:
+    def write(self, state: State, view: View, access: UnitAccess, site: Site, changed: np.ndarray) -> None:
         """Check and record a write. changed: for each element, whether its value is another than before."""
-        self._refuse(state, view, touch, "read", "write", site)
-        self._refuse(state, view, touch, "atomic", "write", site)
-        self._refuse(state, view, touch, "write", "write", site, changed)
-        self._record(touch, "write")
+        self._refuse(state, view, access, "read", "write", site)
+        self._refuse(state, view, access, "atomic", "write", site)
+        self._refuse(state, view, access, "write", "write", site, changed)
+        self._record(access, "write")
 
     def _levels(self, kind: str, count: int) -> list[np.ndarray]:
         levels = self.kinds.setdefault(kind, [])
@@ -103,47 +103,47 @@ class RaceLog:
             levels.append(np.zeros(self.units, np.int64) if first else np.full(self.units, ABSENT, np.int64))
         return levels
 
-    def _record(self, touch: Touch, kind: str) -> None:
-        levels = self._levels(kind, len(touch.coordinates))
-        units = touch.units
+    def _record(self, access: UnitAccess, kind: str) -> None:
+        levels = self._levels(kind, len(access.coordinates))
+        units = access.units
         old = [level[units] for level in levels]
-        live = old[0] >= touch.epoch
+        live = old[0] >= access.epoch
         for depth, level in enumerate(levels):
-            if depth >= len(touch.coordinates):
+            if depth >= len(access.coordinates):
                 level[units] = np.where(live, old[depth], ABSENT)
                 continue
-            several = touch.end if depth == 0 else SEVERAL
-            mine = touch.coordinates[depth]
+            several = access.end if depth == 0 else SEVERAL
+            current = access.coordinates[depth]
             seen = live if depth == 0 else live & (old[depth] != ABSENT)
-            new = np.where(seen & (old[depth] != mine), several, mine)
+            new = np.where(seen & (old[depth] != current), several, current)
             level[units] = new
             level[units[level[units] != new]] = several
 
-    def _conflicts(self, touch: Touch, kind: str) -> np.ndarray | None:
+    def _conflicts(self, access: UnitAccess, kind: str) -> np.ndarray | None:
         levels = self.kinds.get(kind)
         if not levels:
             return None
-        old = levels[0][touch.units]
-        live = old >= touch.epoch
+        old = levels[0][access.units]
+        live = old >= access.epoch
         if not live.any():
             return None
-        differs = old != touch.coordinates[0]
-        for level, mine in zip(levels[1:], touch.coordinates[1:], strict=False):
-            other = level[touch.units]
-            differs |= (other != ABSENT) & (other != mine)
+        differs = old != access.coordinates[0]
+        for level, current in zip(levels[1:], access.coordinates[1:], strict=False):
+            other = level[access.units]
+            differs |= (other != ABSENT) & (other != current)
         return live & differs
 
     def _refuse(
         self,
         state: State,
         view: View,
-        touch: Touch,
+        access: UnitAccess,
         before: str,
         now: str,
         site: Site,
         changed: np.ndarray | None = None,
     ) -> None:
-        conflicts = self._conflicts(touch, before)
+        conflicts = self._conflicts(access, before)
         if conflicts is None:
             return
         if changed is not None:
@@ -151,16 +151,16 @@ class RaceLog:
         if not conflicts.any():
             return
         at = int(np.argmax(conflicts))
-        unit = int(touch.units[at])
+        unit = int(access.units[at])
         element = element_text(view, unit // view.factor)
-        other = _who(state, site, touch, int(self.kinds[before][0][unit]), int(touch.coordinates[0][at]))
-        of_blocks = touch.lanes is None
+        other = _other_text(state, site, access, int(self.kinds[before][0][unit]), int(access.coordinates[0][at]))
+        of_blocks = access.lanes is None
         raise site.error(
             state,
             RaceError,
             f"{'a block' if of_blocks else 'an iteration of T.Parallel'} {_DOING[now]} {view.name}[{element}], "
             f"which another one {_DOING[before]}",
-            lane=None if of_blocks else lane_of(at // view.factor, touch.mask, state.lanes),
+            lane=None if of_blocks else lane_of(at // view.factor, access.mask, state.lanes),
             found=f"{other} {_DOING[before]} it",
             expected=f"{'blocks' if of_blocks else 'iterations'} that do not depend on each other",
             hint="put what comes after in a kernel of its own, or use an atomic"
@@ -169,38 +169,38 @@ class RaceLog:
         )
 
 
-def _who(state: State, site: Site, touch: Touch, other: int, mine: int) -> str:
-    """The one whose first coordinate is ``other``."""
-    if touch.lanes is None:
-        number, position = other - touch.epoch, []
-        if other >= touch.end:
+def _other_text(state: State, site: Site, access: UnitAccess, other: int, current: int) -> str:
+    """Describes the iteration or block whose first coordinate is ``other``. current: that of the current access."""
+    if access.lanes is None:
+        number, position = other - access.epoch, []
+        if other >= access.end:
             return "more than one block"
         for size in state.grid:
             number, at = divmod(number, size)
             position.append(at)
         return f"block {tuple(position)}"
-    if other >= touch.end:
+    if other >= access.end:
         return "more than one iteration"
-    if other == mine:
+    if other == current:
         return "another iteration of the inner loop"
-    number = other - touch.epoch
-    if np.prod(touch.lanes) == touch.end - touch.epoch:
-        return f"the one at {site.describe(state, tuple(map(int, np.unravel_index(number, touch.lanes))))}"
+    number = other - access.epoch
+    if np.prod(access.lanes) == access.end - access.epoch:
+        return f"the one at {site.describe(state, tuple(map(int, np.unravel_index(number, access.lanes))))}"
     return f"iteration {number} of the outer loop"
 
 
 def check_one_writer(
-    state: State, view: View, where: np.ndarray, bits: np.ndarray, mask: Mask, site: Site, lanes: tuple[int, ...]
+    state: State, view: View, offsets: np.ndarray, bits: np.ndarray, mask: Mask, site: Site, lanes: tuple[int, ...]
 ) -> None:
-    """Raise when lanes of one statement, which just wrote ``bits`` to ``where``, wrote different values to one
+    """Raise when lanes of one statement, which just wrote ``bits`` at ``offsets``, wrote different values to one
     element."""
-    lost = differ(view.data[where], bits)
+    lost = differ(view.data[offsets], bits)
     if not lost.any():
         return
     loser = int(np.argmax(lost))
-    winner = int(np.flatnonzero(where == where[loser])[-1])
+    winner = int(np.flatnonzero(offsets == offsets[loser])[-1])
     values = [view.kind.decode(bits[i : i + 1])[0] for i in (loser, winner)]
-    element = element_text(view, int(where[loser]))
+    element = element_text(view, int(offsets[loser]))
     loser_text, winner_text = (site.describe(state, lane_of(i, mask, lanes)) for i in (loser, winner))
     actors = "iterations of T.Parallel" if state.coordinates else "threads"
     raise site.error(
@@ -214,7 +214,7 @@ def check_one_writer(
 
 
 def lane_of(position: int, mask: Mask, lanes: tuple[int, ...]) -> tuple[int, ...]:
-    """The lane that stands at ``position`` among the active ones."""
+    """The lane at ``position`` among the active ones."""
     flat = position if mask is None else int(np.flatnonzero(np.broadcast_to(mask, lanes))[position])
     return tuple(int(i) for i in np.unravel_index(flat, lanes))
 

@@ -18,8 +18,8 @@ from tilecore.interpreter.state import State, first_lane
 
 if TYPE_CHECKING:
     from tilecore.interpreter.memory import Access, View
-    from tilecore.interpreter.tiles.joins import Join
     from tilecore.interpreter.tiles.operands import Tile
+    from tilecore.interpreter.tiles.reductions import Reduction
 
 
 _warned: dict[Any, Any] = {}  # the texts that were warned of, as Python's warnings keep them
@@ -79,7 +79,9 @@ def _stored(tile: Tile, stored: np.ndarray) -> Exception:
     )
 
 
-def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any, target: Tile) -> np.ndarray | None:
+def check_reduction(
+    source: Tile, reduction: Reduction, name: str, axis: int, values: Any, target: Tile
+) -> np.ndarray | None:
     """Warn, or raise with ``strict=True``, where filler among the ``values`` (of the source's shape, in the target's
     type) changes the result along ``axis``. Returns which results are of filler alone."""
     filler = filler_of(source)
@@ -87,9 +89,9 @@ def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any,
         return None
     kind, lanes = target.kind, len(source.lanes)
     alone = filler.all(axis=axis + lanes)
-    neutral = kind.carrier.type(join.identity(kind))
-    whole = join.finish(kind, join.reduce(kind, values, axis + lanes))
-    real = join.finish(kind, join.reduce(kind, np.where(filler, neutral, values), axis + lanes))
+    neutral = kind.carrier.type(reduction.identity(kind))
+    whole = reduction.finish(kind, reduction.reduce(kind, values, axis + lanes))
+    real = reduction.finish(kind, reduction.reduce(kind, np.where(filler, neutral, values), axis + lanes))
     with np.errstate(all="ignore"):
         differs = ~alone & (whole != real) & ~((whole != whole) & (real != real))
     if differs.any():

@@ -160,7 +160,7 @@ _ROWS = (
         "atomic_element",
         ("dst:load", "value:expr", "kind:str", "order:str", "compare:any*"),
         spelling="atomic_{kind}",
-        instead="an output for each block, and a second T.Kernel that joins them",
+        instead="an output for each block, and a second T.Kernel that combines them",
         feature="atomics",
         in_parallel=True,
         is_emitted=True,

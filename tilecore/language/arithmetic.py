@@ -41,7 +41,7 @@ MOST = 64  # the largest power that is multiplied out
 
 
 class NoPythonNumberError(LanguageError, TypeError):
-    """A value of the kernel stands where Python needs a number; a TypeError, as Python's own."""
+    """Python needs a number but got a value of the kernel; a TypeError, as in Python."""
 
 
 def binary(word: str, left: Any, right: Any) -> Expr:

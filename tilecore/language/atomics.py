@@ -76,7 +76,7 @@ def atomic_add(
     dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False, use_tma: bool = False,
     annotations: dict[str, Any] | None = None,
 ) -> Expr | None:  # fmt: skip
-    """``dst += value`` as one step that no other thread can come between; returns the value before if asked.
+    """``dst += value`` atomically; returns the previous value if asked.
 
     dst: an element ``A[i]``, or a tile (a buffer, a slice, or an element where a tile of ``value``'s shape starts).
     """
@@ -87,7 +87,7 @@ def atomic_max(
     dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
     annotations: dict[str, Any] | None = None,
 ) -> Expr | None:  # fmt: skip
-    """``dst = max(dst, value)`` as one step."""
+    """``dst = max(dst, value)`` atomically."""
     return _atomic("max", dst, value, memory_order, return_prev)
 
 
@@ -95,32 +95,32 @@ def atomic_min(
     dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
     annotations: dict[str, Any] | None = None,
 ) -> Expr | None:  # fmt: skip
-    """``dst = min(dst, value)`` as one step."""
+    """``dst = min(dst, value)`` atomically."""
     return _atomic("min", dst, value, memory_order, return_prev)
 
 
 def atomic_and(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
-    """``dst &= value`` as one step."""
+    """``dst &= value`` atomically."""
     return _atomic("and", dst, value, memory_order, return_prev)
 
 
 def atomic_or(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
-    """``dst |= value`` as one step."""
+    """``dst |= value`` atomically."""
     return _atomic("or", dst, value, memory_order, return_prev)
 
 
 def atomic_xor(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
-    """``dst ^= value`` as one step."""
+    """``dst ^= value`` atomically."""
     return _atomic("xor", dst, value, memory_order, return_prev)
 
 
 def atomic_exchange(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = True) -> Expr | None:
-    """``dst = value`` as one step; returns the value before."""
+    """``dst = value`` atomically; returns the previous value."""
     return _atomic("exchange", dst, value, memory_order, return_prev)
 
 
 def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = None) -> Expr:
-    """``dst = value`` if ``dst == compare``, as one step; returns the value before, which tells whether it was stored.
+    """``dst = value`` if ``dst == compare``, atomically; returns the previous value, which tells whether it was stored.
 
     dst: an element of integers. Raises UnsupportedError for targets without compare-and-swap.
     """
@@ -155,12 +155,12 @@ def _text(value: Any) -> str:
 
 
 def atomic_store(dst: Any, value: Any, memory_order: str = "seq_cst") -> None:
-    """``dst = value`` as one step."""
+    """``dst = value`` atomically."""
     _atomic("store", dst, value, memory_order)
 
 
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
-    """The value of ``src`` read as one step."""
+    """The value of ``src``, loaded atomically."""
     element = as_load(src)
     if element is None:
         raise LanguageError("T.atomic_load reads one element", found=str(src), expected="A[i]")

@@ -58,14 +58,14 @@ class LocalVar(Arithmetic):
         return was_fresh
 
     def place(self) -> TensorLoad:
-        """The load that stands for the memory itself."""
+        """A load that denotes the memory itself."""
         return BufferLoad(self.buffer, [0], span=current().span)
 
     def expr(self) -> Expr:
         return current().hold(self.place())
 
     def read(self) -> VariableRead:
-        """The value that it has now."""
+        """The current value."""
         return VariableRead(self)
 
     def store(self, value: Any) -> None:
@@ -88,11 +88,11 @@ class LocalVar(Arithmetic):
 
 
 class NoAttributeError(LanguageError, AttributeError):
-    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+    """A value of the kernel has no such attribute; an AttributeError, as in Python."""
 
 
 class Element(Arithmetic):
-    """An element of memory that was read: the value that it had then (``expr()``), and where it lies (``place()``).
+    """An element of memory that was read: its value at that time (``expr()``), and its place in memory (``place()``).
 
     Functions that take an element to write to, or where a tile starts, take its place.
     """
@@ -149,7 +149,7 @@ class Element(Arithmetic):
 
 
 class VariableRead(Element):
-    """What a T.alloc_var was when its name was read; ``variable`` is the variable itself, for T.Ref."""
+    """The value of a T.alloc_var when its name was read; ``variable`` is the variable itself, for T.Ref."""
 
     def __init__(self, variable: LocalVar) -> None:
         self.variable = variable
@@ -415,7 +415,7 @@ class BufferHandle(KernelValue):
     __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __invert__ = __pos__ = __abs__ = _no_arithmetic
 
     def __eq__(self, other: object) -> bool:
-        """Are they the same buffer? With a number or a value it is meant element by element, and refused."""
+        """Are they the same buffer? A comparison with a number or a value would be elementwise, and is refused."""
         if isinstance(other, numbers.Number) or (not isinstance(other, BufferHandle) and is_kernel_value(other)):
             self._no_arithmetic()
         return self is other

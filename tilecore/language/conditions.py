@@ -37,12 +37,12 @@ def logical_not(a: Any) -> Expr:
 
 
 def _hold(value: Expr) -> Expr:
-    """The value that memory gives now. Outside of kernels, in the index map of a layout, nothing reads memory."""
+    """The current value in memory. Outside of kernels, in the index map of a layout, nothing reads memory."""
     builder = active()
     return value if builder is None else builder.hold(value)
 
 
 def _sometimes(value: Expr) -> Expr:
-    """An operand that is evaluated only sometimes: what it reads is read only then."""
+    """An operand that is evaluated conditionally: its loads are executed only then."""
     builder = active()
     return value if builder is None else builder.sometimes(value)

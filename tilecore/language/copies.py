@@ -18,7 +18,7 @@ from tilecore.tracing.plain_values import plain_values
 
 
 def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called: str = "") -> None:
-    """Append tile operation ``name`` at the current place. called: such as "T.clear", where that is another name."""
+    """Appends the tile operation ``name`` at the current place. called: its name for the user, such as "T.clear"."""
     op = TILE_OPS[name]
     kind = dict(zip(op.operand_names(), args, strict=False)).get("kind", "")
     subject = called or f"T.{op.spelled(kind)}"
@@ -32,7 +32,7 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
 
 
 def require_block(name: str) -> None:
-    """Refuse T.<name> inside T.Parallel: it is the whole block's."""
+    """Refuse T.<name> inside T.Parallel: it is an operation of the whole block."""
     if current(f"T.{name}").in_parallel:
         raise LanguageError(
             f"T.{name} stands inside T.Parallel",

@@ -72,7 +72,7 @@ def dialect_hints(kind: str, called: str, hints: Mapping[str, Any] | None = None
 
 
 def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:
-    """Append the statement ``name(args)``, a call of the backend's own, which every thread that comes to it does."""
+    """Append the statement ``name(args)``, a call of the backend's own, which every thread that reaches it executes."""
     from tilecore.ir.nodes import Call, Evaluate
     from tilecore.language.kernel import open_kernel
     from tilecore.tracing.current import current

@@ -32,7 +32,7 @@ _ONCE = (KernelHint.PRELUDE, KernelHint.IMPORT_SOURCE)  # hints that are not rep
 
 
 def sync_grid() -> None:
-    """Wait for all blocks of the kernel: what they wrote to global memory is seen after. It stands in the T.Kernel
+    """Wait for all blocks of the kernel: their writes to global memory are visible then. It stands in the T.Kernel
     itself, not in a loop or an `if`. What shared memory, fragments and variables hold does not live on."""
     kernel = open_kernel("T.sync_grid")
     builder = current("T.sync_grid")
@@ -103,13 +103,13 @@ def _is_hint(statement: Stmt) -> bool:
 
 
 def _check_pure(bind: Bind) -> None:
-    """It is computed again: it must not have looked at memory, which may be another by now."""
+    """Checks a value that is recomputed: it must not read memory, whose contents may have changed."""
     if collect(bind.value, TensorLoad) or effect_in(bind.value):
         raise _lives_on(str(bind.var.name), bind)
 
 
 def _check_fresh(alloc: AllocBuffer | DeclBuffer, pieces: list[list[Stmt]]) -> None:
-    """Nothing before the T.sync_grid touches this memory."""
+    """Checks that no code before the T.sync_grid accesses this memory."""
     for statement in (s for piece in pieces for s in piece):
         if not statement.same_as(alloc) and not _is_hint(statement) and alloc.buffer in collect(statement, Var):
             raise _lives_on(str(alloc.buffer.name), statement)

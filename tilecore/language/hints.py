@@ -31,7 +31,7 @@ def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> Non
 
 
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
-    """Run the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
+    """Schedules the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
     if order not in ("row", "column", "col"):
         raise LanguageError(f"T.use_swizzle: order {order!r} is unknown", expected='"row" or "column"')
     if int(panel_size) < 1:
@@ -41,7 +41,7 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
 
 
 def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = False) -> None:
-    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts pass over it.
+    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts ignore it.
 
     In the IR each is a hint "layout" whose attributes are ``layout.to_ir()``. allow_reannotation: a buffer that has
     a layout may get another one; the last one holds.
@@ -89,7 +89,7 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
 
 
 def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
-    """Which part of the accesses of each buffer should stay in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
+    """The fraction of each buffer's accesses that should hit in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
     for buffer, ratio in ratios.items():
         if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
             raise LanguageError(
@@ -107,13 +107,13 @@ def annotate_padding(padding: Mapping[Any, int]) -> None:
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:
-    """These parameters share no memory with others (which holds for all of them here)."""
+    """These parameters do not alias others (tilecore assumes that of all parameters)."""
     for buffer in buffers:
         annotate(KernelHint.RESTRICT, buffer)
 
 
 def annotate_min_blocks_per_sm(count: int) -> None:
-    """How many blocks should fit on one core at once."""
+    """How many blocks should be resident on one multiprocessor at once."""
     annotate(KernelHint.MIN_BLOCKS, int(count))
 
 

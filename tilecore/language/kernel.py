@@ -60,7 +60,7 @@ class Kernel:
         self.unpacked = False
 
     def set_names(self, names: tuple[str, ...], unpacked: bool = False) -> None:
-        """What follows ``as``. unpacked: it is a tuple of names, also where there is one of them: ``as (bx,)``."""
+        """The names behind ``as``. unpacked: they are a tuple, possibly of one name: ``as (bx,)``."""
         self.names, self.unpacked = names, unpacked
 
     def __enter__(self) -> Any:

@@ -12,7 +12,7 @@ from tilecore.language.integers import whole_number
 
 
 class Layout:
-    """Where each element of a tile lies. ``forward_fn(i, j, ...)`` gives its physical indices (one or several)."""
+    """The place of each element of a tile. ``forward_fn(i, j, ...)`` gives its physical indices (one or several)."""
 
     @placed
     def __init__(self, shape: Sequence[int], forward_fn: Callable[..., Any]) -> None:
@@ -36,7 +36,7 @@ class Layout:
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def to_ir(self) -> dict[str, Any]:
-        """The layout as it stands in the IR: kind, shape, and ``index``, an IndexMap from an element to its place."""
+        """The layout as the IR has it: kind, shape, and ``index``, an IndexMap from an element to its place."""
         return {
             LayoutAttr.KIND: LayoutAttr.MEMORY,
             LayoutAttr.SHAPE: list(self.shape),
@@ -104,7 +104,7 @@ class Fragment(Layout):
 
 
 def layout_hint(layout: Any) -> dict[str, Any]:
-    """``loop_layout=`` as it stands in the IR."""
+    """``loop_layout=`` as the IR has it."""
     if not isinstance(layout, Layout):
         raise LanguageError("loop_layout is not a T.Fragment", found=repr(layout)[:80], expected="a T.Fragment")
     return layout.to_ir()

@@ -116,7 +116,7 @@ def Pipelined(
     stage: Sequence[int] | None = None,
     annotations: dict[str, Any] | None = None,
 ) -> LoopSpec:
-    """A serial loop whose copies run ahead of its computation, ``num_stages`` iterations deep.
+    """A serial loop whose copies are issued ahead of its computation, ``num_stages`` iterations deep.
 
     order, stage: a schedule by hand, one number for each statement of the body. The result is that of T.serial.
     """
@@ -140,7 +140,7 @@ def _schedule(numbers: Any, subject: str) -> list[int]:
 
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
-    """Tiles of ``domain`` handed to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
+    """Tiles of ``domain`` assigned to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
     ``index + wave_size``, ... Yields one coordinate an axis of ``domain``; for one axis, the index itself.
 
     The last axis varies slowest within groups of ``group_size``, so that blocks of one wave share operands.
@@ -196,7 +196,7 @@ def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
 def thread_binding(
     start: Any, stop: Any = None, thread: str | None = None, *, annotations: dict[str, Any] | None = None
 ) -> Any:
-    """A loop over the threads of the block along ``thread`` ("threadIdx.x", ...): every thread takes one iteration."""
+    """A loop over the threads of the block along ``thread`` ("threadIdx.x", ...): each executes one iteration."""
     from tilecore.language.kernel import thread_loop
 
     if thread is None:

@@ -220,7 +220,7 @@ def _operation(buffer: Any, subject: str) -> str:
 
 
 def reducer_init(reducer: Any, value: Any = None) -> None:
-    """Start a T.alloc_reducer: from ``value``, or from what joins to nothing (0, the lowest or the highest value)."""
+    """Start a T.alloc_reducer: from ``value``, or from the identity (0, the lowest or the highest value)."""
     target = region_of(reducer, "T.reducer_init")
     op = _operation(target.source, "T.reducer_init")
     if value is None:

@@ -214,7 +214,7 @@ def sync_warp(mask: Any = None) -> None:
 
 
 class CommReducer:
-    """A way to join two values: ``kind`` as for T.reduce, ``identity`` an expression that joins to nothing."""
+    """A reduction: ``kind`` as for T.reduce; ``identity``, the expression that it starts from."""
 
     def __init__(self, kind: str, identity: Expr) -> None:
         self.kind = kind
@@ -232,7 +232,7 @@ _KINDS = {
 
 
 def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommReducer:
-    """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce joins values.
+    """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce combines values.
 
     Known: sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
     """
@@ -269,7 +269,7 @@ class ReduceScope:
 
 
 def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
-    """``(1, value, condition, result[i], *thread indices)`` in a T.attr(reducer, "reduce_scope", ...): joins ``value``
+    """``(1, value, condition, result[i], *thread indices)`` in T.attr(reducer, "reduce_scope", ...): reduces ``value``
     of the threads where ``condition`` holds, along the axes of the named thread indices, and stores it in
     ``result[i]`` of each thread."""
     kernel = open_kernel("T.tvm_thread_allreduce")

@@ -97,7 +97,7 @@ def test_refused(name):
 def test_allreduce_needs_a_block():
     value = tile_call("allreduce", [ZERO, "sum", 0, 1], dtype="int32")
     y = buffer("Y", (1,), "int32")
-    with pytest.raises(LanguageError, match="joins the threads"):
+    with pytest.raises(LanguageError, match="reduces across the threads"):
         interpret(function([y], BufferStore(y, value, [0])), np.zeros(1, np.int32))
 
 

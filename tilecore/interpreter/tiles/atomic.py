@@ -13,8 +13,8 @@ from tilecore.interpreter.memory import Access, View
 from tilecore.interpreter.races import select
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
-from tilecore.interpreter.tiles.joins import ATOMICS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
+from tilecore.interpreter.tiles.reductions import ATOMICS, Reduction
 from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.nodes import TensorLoad, TensorRegion
 from tilecore.ir.tile_ops import TileCall, name_in_language
@@ -25,11 +25,11 @@ _REPLACING = ("exchange", "store")
 def _check_kind(scope: Scope, name: str, kind: ValueType, others: tuple[str, ...] = ()) -> None:
     if name in _REPLACING or name in others:
         return
-    join = ATOMICS.get(name)
-    if join is None:
+    reduction = ATOMICS.get(name)
+    if reduction is None:
         raise scope.error(LanguageError, f"no atomic is called {name!r}", expected=", ".join([*ATOMICS, *_REPLACING]))
     try:
-        join.ufunc(kind)
+        reduction.ufunc(kind)
     except TypeError as error:
         raise scope.error(LanguageError, str(error)) from None
 
@@ -64,20 +64,22 @@ def update(
         ends = np.concatenate((starts[1:], [len(where)])) - 1
         new = values[ends]
     else:
-        join = ATOMICS[name]
-        new = _combined(join, view.kind, view.kind.decode(view.data[targets]), join.by_group(view.kind, values, starts))
+        reduction = ATOMICS[name]
+        new = _combined(
+            reduction, view.kind, view.kind.decode(view.data[targets]), reduction.by_group(view.kind, values, starts)
+        )
     view.data[targets] = view.kind.encode(new)
     view.mark_written(targets)
 
 
-def _combined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
-    return join.finish(kind, join.ufunc(kind)(join.ready(kind, old), more))
+def _combined(reduction: Reduction, kind: ValueType, old: Value, more: Any) -> Value:
+    return reduction.finish(kind, reduction.ufunc(kind)(reduction.ready(kind, old), more))
 
 
 def _track(state: State, view: View, where: np.ndarray, reached: Mask, access: Access) -> None:
     if view.watched(state, access):
-        for log, touch in view.race_accesses(state, access, where, reached):
-            log.update(state, view, touch, access.site)
+        for log, unit_access in view.race_accesses(state, access, where, reached):
+            log.update(state, view, unit_access, access.site)
 
 
 def _require_written(state: State, view: View, offset: Any, reached: Mask, access: Access) -> None:
@@ -184,7 +186,7 @@ def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
 
 @statement("atomic_element")
 def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
-    """An atomic of one element whose previous value nobody wants."""
+    """An atomic update of one element whose previous value is not used."""
     if call.kind == "cas":
         swap = _compare_and_swap(scope, call)
         return lambda state: (swap(state), None)[1]
@@ -201,7 +203,7 @@ def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
 
 @expression("atomic_element")
 def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
-    """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
+    """The value of an element before it is updated; lanes with the same element execute in lane order."""
     if call.kind == "cas":
         return _compare_and_swap(scope, call)
     find, access = _element(scope, call)
@@ -226,7 +228,7 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
 
 
 def _compare_and_swap(scope: Scope, call: TileCall) -> Expression:
-    """Store a value where the element equals another; lanes that meet at one element take turns in their order."""
+    """Store a value where the element equals another; lanes with the same element execute in lane order."""
     find, access = _element(scope, call)
     (operand,) = call.rest
     compare, kind = scope.expression(operand), type_of(operand)

@@ -66,7 +66,7 @@ def _reader(scope: Scope, node: Any) -> Expression:
 
 
 def _active(state: State) -> Iterator[tuple[int, ...]]:
-    """The lanes that are here, in their order."""
+    """The active lanes, in order."""
     lanes = np.ones(state.lanes, bool) if state.mask is None else np.broadcast_to(state.mask, state.lanes)
     return zip(*np.nonzero(lanes), strict=True)
 
@@ -113,7 +113,7 @@ def _require(condition: Expression, site: Any, error: type, message: str, text: 
 
 @statement("sync_threads")
 def compile_sync(scope: Scope, call: TileCall) -> Statement:
-    """Lanes run in step, so all that is left to do is to see that all threads come here."""
+    """Lanes run in lockstep, so a barrier only checks that all threads reach it."""
     site = scope.site
 
     def run(state: State) -> None:
@@ -125,5 +125,5 @@ def compile_sync(scope: Scope, call: TileCall) -> Statement:
 
 @statement("annotate")
 def compile_annotate(scope: Scope, call: TileCall) -> Statement:
-    """Hints mean nothing when they are reached; the ones that matter were read beforehand."""
+    """Hints have no effect when they are executed; those that matter were read before."""
     return lambda state: None

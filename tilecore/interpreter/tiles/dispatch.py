@@ -19,7 +19,7 @@ for _module in pkgutil.iter_modules(tiles.__path__, f"{tiles.__name__}."):
 
 
 def _discard(value: Expression) -> Statement:
-    """An expression that stands as a statement."""
+    """An expression as a statement: its value is dropped."""
 
     def run(state: State) -> None:
         value(state)
@@ -28,7 +28,7 @@ def _discard(value: Expression) -> Statement:
 
 
 def compile_tile_statement(scope: Scope, call: TileCall) -> Statement:
-    """A tile operation that stands as a statement."""
+    """A tile operation as a statement."""
     name = call.op.name
     _check_place(scope, call)
     if name in STATEMENTS:
@@ -39,7 +39,7 @@ def compile_tile_statement(scope: Scope, call: TileCall) -> Statement:
 
 
 def compile_tile_expression(scope: Scope, node: Call) -> Expression:
-    """A tile operation that stands in an expression."""
+    """A tile operation in an expression."""
     call = as_tile_call(node)
     assert call is not None
     compiler = EXPRESSIONS.get(call.op.name)

@@ -146,7 +146,7 @@ def without_units(extents: Sequence[int]) -> tuple[int, ...]:
 
 
 def acting_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple[int, ...]:
-    """() when the block does the operation as one, else the lanes that each do it for themselves.
+    """() if the block executes the operation once, else the lanes that each execute it.
 
     Raises LanguageError when the block should, but not all of its threads are here.
     """
@@ -159,7 +159,7 @@ def acting_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple
 
 
 def require_block(state: State, site: Any, subject: str) -> None:
-    """Raise unless all threads of the block are here."""
+    """Raises unless all threads of the block are active."""
     if not everyone(state.mask):
         raise site.error(
             state,

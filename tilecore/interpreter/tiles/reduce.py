@@ -9,34 +9,34 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Site, State, everyone
 from tilecore.interpreter.tails import check_reduction, mark_filler
-from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.tiles.reductions import PROPAGATING, REDUCTIONS, Reduction
 from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
 
-def _join(scope: Scope, name: str, kind: ValueType, propagate: bool = False) -> Join:
-    join = (PROPAGATING.get(name) if propagate else None) or REDUCTIONS.get(name)
-    if join is None:
+def _reduction(scope: Scope, name: str, kind: ValueType, propagate: bool = False) -> Reduction:
+    reduction = (PROPAGATING.get(name) if propagate else None) or REDUCTIONS.get(name)
+    if reduction is None:
         raise scope.error(LanguageError, f"no reduction is called {name!r}", expected=", ".join(REDUCTIONS))
     try:
-        join.ufunc(kind)
+        reduction.ufunc(kind)
     except TypeError as error:
         raise scope.error(LanguageError, str(error)) from None
-    return join
+    return reduction
 
 
 @statement("reduce")
 def compile_reduce(scope: Scope, call: TileCall) -> Statement:
-    """dst = the elements of src joined along dim, and with the old dst unless clear.
+    """dst = the elements of src reduced along dim, combined with the old dst unless clear.
 
     src is converted to dst's type first; absmax and abssum take absolute values then. max, min and absmax pass over
     NaN (of NaN alone the result is the identity, -inf, +inf or 0) unless nan_propagate.
     """
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
     kind, name, clear = target.kind, call.kind, bool(call.clear)
-    join = _join(scope, name, kind, bool(call.nan_propagate))
+    reduction = _reduction(scope, name, kind, bool(call.nan_propagate))
     axis = call.dim + source.info.rank if call.dim < 0 else call.dim
     if not 0 <= axis < source.info.rank:
         raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to reduce")
@@ -49,10 +49,10 @@ def compile_reduce(scope: Scope, call: TileCall) -> Statement:
         if dst.extents not in (left, keepdim_shape, left or (1,)):
             dst.require_shape(left or (1,), name_in_language(call))
         value = _prepared(source.kind, kind, name, src.read())
-        filler = check_reduction(src, join, name, axis, value, dst)
-        result = join.finish(kind, join.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
+        filler = check_reduction(src, reduction, name, axis, value, dst)
+        result = reduction.finish(kind, reduction.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
         if not clear:
-            result = join.pair(kind, dst.read(), result)
+            result = reduction.pair(kind, dst.read(), result)
         dst.write(result)
         mark_filler(dst, filler if clear else None)
 
@@ -71,7 +71,7 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
     kind = target.kind
     if call.kind not in ("sum", "max"):
         raise scope.error(LanguageError, f"no scan is called {call.kind!r}", expected="sum or max")
-    join = _join(scope, call.kind, kind)
+    reduction = _reduction(scope, call.kind, kind)
     axis = call.dim + source.info.rank if call.dim < 0 else call.dim
     if not 0 <= axis < source.info.rank:
         raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to scan")
@@ -84,7 +84,7 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
         along = axis + len(lanes)
         value = cast(source.kind, kind, src.read())
         value = np.flip(value, along) if reverse else value
-        scanned = join.finish(kind, join.accumulate(kind, value, along))
+        scanned = reduction.finish(kind, reduction.accumulate(kind, value, along))
         dst.write(np.flip(scanned, along) if reverse else scanned)
 
     return run
@@ -92,7 +92,7 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
 
 @statement("finalize_reducer")
 def compile_finalize(scope: Scope, call: TileCall) -> Statement:
-    """Nothing is left to join here, but the buffer must have been initialised."""
+    """The updates have already reduced; the buffer must be initialised."""
     region = Region.of(scope, call.buffer)
 
     def run(state: State) -> None:
@@ -103,13 +103,15 @@ def compile_finalize(scope: Scope, call: TileCall) -> Statement:
 
 @expression("allreduce")
 def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
-    """One value of every thread of a group, joined; each of them gets the result."""
+    """The reduction of one value of every thread of a group; each of them gets the result."""
     kind, site = type_of(call.value), scope.site
-    join, value = _join(scope, call.kind, kind), scope.expression(call.value)
+    reduction, value = _reduction(scope, call.kind, kind), scope.expression(call.value)
     absolute = call.kind.startswith("abs")
     if scope.lanes == "single":
         raise scope.error(
-            LanguageError, f"{name_in_language(call)} joins the threads of a block", expected="a call in T.Kernel"
+            LanguageError,
+            f"{name_in_language(call)} reduces across the threads of a block",
+            expected="a call in T.Kernel",
         )
 
     def run(state: State) -> Value:
@@ -118,18 +120,18 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
         groups = ThreadGroups.of(values.size, call.extent, call.stride)
         if groups.is_whole_block:
             require_block(state, site, name_in_language(call))
-            return join.finish(kind, join.reduce(kind, values, None))
+            return reduction.finish(kind, reduction.reduce(kind, values, None))
         numbers = groups.group(np.arange(values.size))
         require_groups(state, site, numbers, groups)
         order = np.argsort(numbers, kind="stable")
         starts = np.searchsorted(numbers[order], np.arange(groups.count))
-        return join.finish(kind, join.by_group(kind, values[order], starts))[numbers]
+        return reduction.finish(kind, reduction.by_group(kind, values[order], starts))[numbers]
 
     return run
 
 
 def require_groups(state: State, site: Site, numbers: np.ndarray, groups: ThreadGroups) -> None:
-    """Raise unless all or none of the threads of each group are here."""
+    """Raises unless all or none of the threads of each group are active."""
     if everyone(state.mask):
         return
     active_count = np.bincount(numbers, np.broadcast_to(state.mask, state.lanes), groups.count)

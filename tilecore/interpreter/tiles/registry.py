@@ -17,12 +17,12 @@ EXPRESSIONS: dict[str, ExpressionCompiler] = {}
 
 
 def statement(name: str) -> Callable[[StatementCompiler], StatementCompiler]:
-    """The decorated function compiles tile operation ``name`` where it stands as a statement."""
+    """The decorated function compiles the tile operation ``name`` as a statement."""
     return lambda compiler: _add(STATEMENTS, name, compiler)
 
 
 def expression(name: str) -> Callable[[ExpressionCompiler], ExpressionCompiler]:
-    """The decorated function compiles tile operation ``name`` where it stands in an expression."""
+    """The decorated function compiles the tile operation ``name`` in an expression."""
     return lambda compiler: _add(EXPRESSIONS, name, compiler)
 
 

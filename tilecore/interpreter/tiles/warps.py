@@ -18,7 +18,7 @@ WARP = 32
 
 @expression("shuffle")
 def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
-    """The value of another thread of one's part of ``width`` threads; where there is none, one's own."""
+    """The value of another thread in the segment of ``width`` threads; without such a thread, the own value."""
     value, lane = scope.expression(call.value), scope.expression(call.lane)
     site, width, kind = scope.site, call.width, call.kind
     _in_threads(scope, name_in_language(call))

@@ -11,7 +11,7 @@ from tile_tpu.ir.layouts import LANE, PARTITIONED, ROW, TILE
 from tile_tpu.lowering.tile_ops.reduce import IMPLEMENTATIONS
 
 from tilecore.element_values import value_type
-from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS
+from tilecore.interpreter.tiles.reductions import PROPAGATING, REDUCTIONS
 
 (REDUCE,) = IMPLEMENTATIONS
 RNG = np.random.default_rng(0)

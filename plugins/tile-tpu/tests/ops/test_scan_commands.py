@@ -11,7 +11,7 @@ from tile_tpu.ir.layouts import LANE, ROW, TILE
 from tile_tpu.lowering.tile_ops.scan import IMPLEMENTATIONS
 
 from tilecore.element_values import value_type
-from tilecore.interpreter.tiles.joins import REDUCTIONS
+from tilecore.interpreter.tiles.reductions import REDUCTIONS
 
 (SCAN,) = IMPLEMENTATIONS
 RNG = np.random.default_rng(0)

@@ -121,8 +121,8 @@ def has_warps(target: str) -> bool:
     return backend.target.capabilities(resolved).warp > 1
 
 
-def joins_only_together(target: str) -> bool:
-    """Are there threads that join values through memory only, so that all of a block must come to it?"""
+def reduces_only_in_uniform_code(target: str) -> bool:
+    """Do threads reduce through shared memory only, so that all threads of a block must execute the reduction?"""
     if target == thread_code.NAME:
         return False
     backend, resolved = manager.resolve(target)

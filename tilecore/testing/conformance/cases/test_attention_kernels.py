@@ -122,7 +122,7 @@ def test_forward(target, shape, options):
 
 @pytest.mark.parametrize("splits", [1, 3])
 def test_decoding_in_splits(target, splits):
-    """One query a head; the keys in splits, whose results a second kernel joins by their log sums."""
+    """One query a head; the keys in splits, whose results a second kernel combines by their log sums."""
     batch, heads, groups, length, dim, block_N, block_H = 2, 8, 4, 96, 32, 16, 16
     kv_heads = heads // groups
     scale = (1.0 / dim) ** 0.5 * LOG2E

@@ -9,7 +9,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.errors import LanguageError, UnsupportedError
 
-from .kit import check, close, has_warps, joins_only_together, sample, zeros
+from .kit import check, close, has_warps, reduces_only_in_uniform_code, sample, zeros
 
 
 def test_indices_along_three_axes(target):
@@ -339,7 +339,7 @@ def test_matrix_times_vector_by_a_sum_over_threads(target, rows, reducers):
     np.testing.assert_allclose(c.astype(float), b.astype(float) @ a.astype(float), rtol=1e-2, atol=1e-2)
 
 
-def test_joins_along_each_axis(target):
+def test_reductions_along_each_axis(target):
     """x and y joined, y alone, all axes; with a condition and other operations."""
 
     @T.prim_func
@@ -372,7 +372,7 @@ def test_joins_along_each_axis(target):
 
 
 def test_reductions_over_warps(target):
-    """Two rounds: warps, then the first warp joins their results alone; 80 threads leave the last warp half full."""
+    """Each warp reduces, then the first warp alone reduces their results; 80 threads leave the last warp half full."""
 
     @T.prim_func
     def kernel(X: T.Tensor((80,), "float32"), Y: T.Tensor((1,), "float32"), M: T.Tensor((80, 5), "int32")):
@@ -394,7 +394,7 @@ def test_reductions_over_warps(target):
             M[tx, 3] = T.warp_reduce_bitand(tx | 5)
             M[tx, 4] = T.cast(T.any_sync(tx == 40), "int32") + 2 * T.cast(T.all_sync(tx < 64), "int32")
 
-    if joins_only_together(target):  # the first warp is alone in its `if`
+    if reduces_only_in_uniform_code(target):  # the first warp is alone in its `if`
         refused(kernel, target, "is in divergent code", UnsupportedError)
         return
     x = sample("float32", 80)
@@ -530,7 +530,7 @@ def test_operands_of_block_operations_do_not_depend_on_the_thread(target):
     assert "mine" in refused(memory, target, "stands in T.Parallel").found
 
 
-def test_joins_in_loops_that_threads_leave_apart(target):
+def test_reductions_in_loops_that_threads_leave_at_different_times(target):
     @T.prim_func
     def kernel(Y: T.Tensor((64,), "int32")):
         with T.Kernel(1, threads=64):

@@ -14,7 +14,7 @@ from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.plugins import manager
 
 NAME = "thread-code"
-LEFT_OUT = ("lower_allreduce",)  # the interpreter joins values of threads itself
+LEFT_OUT = ("lower_allreduce",)  # the interpreter reduces across threads itself
 LAST = "insert_barriers"  # what follows is no longer tile IR
 
 

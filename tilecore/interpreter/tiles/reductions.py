@@ -1,6 +1,6 @@
 """Defines how reductions and atomics combine values: sums, products, extremes and bitwise operations.
 
-Floats are joined in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
+Floats are combined in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tilecore.interpreter.tiles.unordered import moved
 
 
 @dataclass(frozen=True)
-class Join:
-    """An associative operation: ``floats`` and ``others`` are its ufuncs by kind of element (None: no meaning)."""
+class Reduction:
+    """An associative operation. floats, others: its ufuncs for floats and for other elements; None: it has none."""
 
     name: str
     floats: np.ufunc | None
@@ -31,20 +31,20 @@ class Join:
         return chosen
 
     def working(self, kind: ValueType) -> np.dtype:
-        """The type to join values of ``kind`` in."""
+        """The type in which values of ``kind`` are combined."""
         return np.dtype(np.float64) if kind.is_float else kind.carrier
 
     def ready(self, kind: ValueType, value: Value) -> Value:
-        """``value`` in the type to join it in."""
+        """``value`` in the type in which it is combined."""
         converted = value.astype(self.working(kind))
         return quiet(converted) if kind.is_float else converted
 
     def finish(self, kind: ValueType, value: Any) -> Value:
-        """A joined value brought back to ``kind``."""
+        """A result, rounded or wrapped to ``kind``."""
         return round_to(kind, value) if kind.is_float else wrap(kind, value)
 
     def reduce(self, kind: ValueType, value: Any, axis: int | tuple[int, ...] | None) -> Any:
-        """``value`` joined along ``axis``, starting from the identity, in the working type."""
+        """``value`` reduced along ``axis``, starting from the identity, in the working type."""
         work = self.working(kind)
         first = work.type(self.identity(kind))
         ready = self.ready(kind, value)
@@ -52,10 +52,10 @@ class Join:
         return moved(reduced, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else reduced
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
-        """The running joins along ``axis``, each starting from the identity, in the working type."""
+        """The prefix results along ``axis``, each starting from the identity, in the working type."""
         work = self.working(kind)
-        join, ready = self.ufunc(kind), self.ready(kind, value)
-        accumulated = join(join.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
+        combine, ready = self.ufunc(kind), self.ready(kind, value)
+        accumulated = combine(combine.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
         return (
             moved(accumulated, lambda: np.abs(ready).cumsum(axis=axis)) if self._is_rounded_sum(kind) else accumulated
         )
@@ -64,7 +64,7 @@ class Join:
         return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
 
     def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
-        """Runs of ``value`` that begin at ``starts``, joined, in the working type."""
+        """The results of the runs of ``value`` that begin at ``starts``, in the working type."""
         work = self.working(kind)
         ready = self.ready(kind, value)
         reduced = self.ufunc(kind).reduceat(ready, starts, dtype=work)
@@ -74,11 +74,11 @@ class Join:
         return self.floats is np.add and kind.is_float
 
 
-def _nothing(kind: ValueType) -> Any:
+def _zero(kind: ValueType) -> Any:
     return 0
 
 
-def _unit(kind: ValueType) -> Any:
+def _one(kind: ValueType) -> Any:
     return 1
 
 
@@ -94,17 +94,17 @@ def _all_bits(kind: ValueType) -> Any:
     return True if kind.kind == "bool" else (kind.high if kind.kind == "uint" else -1)
 
 
-SUM = Join("sum", np.add, np.add, _nothing)
-PROD = Join("prod", np.multiply, np.multiply, _unit)
-MAX = Join("max", np.fmax, np.maximum, _lowest)
-MIN = Join("min", np.fmin, np.minimum, _highest)
-LARGEST = Join("max", np.fmax, np.maximum, _nothing)  # of absolute values
-LARGEST_OR_NAN = Join("max", np.maximum, np.maximum, _nothing)
-MAX_OR_NAN = Join("max", np.maximum, np.maximum, _lowest)
-MIN_OR_NAN = Join("min", np.minimum, np.minimum, _highest)
-AND = Join("and", None, np.bitwise_and, _all_bits)
-OR = Join("or", None, np.bitwise_or, _nothing)
-XOR = Join("xor", None, np.bitwise_xor, _nothing)
+SUM = Reduction("sum", np.add, np.add, _zero)
+PROD = Reduction("prod", np.multiply, np.multiply, _one)
+MAX = Reduction("max", np.fmax, np.maximum, _lowest)
+MIN = Reduction("min", np.fmin, np.minimum, _highest)
+LARGEST = Reduction("max", np.fmax, np.maximum, _zero)  # of absolute values
+LARGEST_OR_NAN = Reduction("max", np.maximum, np.maximum, _zero)
+MAX_OR_NAN = Reduction("max", np.maximum, np.maximum, _lowest)
+MIN_OR_NAN = Reduction("min", np.minimum, np.minimum, _highest)
+AND = Reduction("and", None, np.bitwise_and, _all_bits)
+OR = Reduction("or", None, np.bitwise_or, _zero)
+XOR = Reduction("xor", None, np.bitwise_xor, _zero)
 
 REDUCTIONS = {
     "sum": SUM,
