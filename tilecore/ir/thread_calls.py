@@ -87,7 +87,7 @@ class ThreadCall:
         return f"{self.name}({', '.join(words)})"
 
 
-_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+MEMORY_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 _ATOMIC_KINDS = ("add", "max", "min", "and", "or", "xor", "exchange", "cas", "load", "store")
 
 _BETWEEN_THREADS = (
@@ -183,7 +183,7 @@ _MEMORY = (
             Argument("element", "element", "first element in global memory, at a multiple of count elements"),
             Argument("value", "element", "first of the registers that are added"),
             Argument("count", "int", "neighbours: 2 or 4"),
-            Argument("order", "str", "memory order of each addition", _ORDERS),
+            Argument("order", "str", "memory order of each addition", MEMORY_ORDERS),
         ),
         "",
         "Adds each register to its element. Each addition is atomic by itself. The elements are float32 (2 or 4), "
@@ -198,7 +198,7 @@ _MEMORY = (
             Argument("element", "element", "in global or shared memory"),
             Argument("value", "value", "the operand; 0 for a load"),
             Argument("kind", "str", "the operation", _ATOMIC_KINDS),
-            Argument("order", "str", "memory order", _ORDERS),
+            Argument("order", "str", "memory order", MEMORY_ORDERS),
             Argument("compare", "value*", "one, for cas: value is stored only where the element equals it"),
         ),
         SAME_TYPE.format("element"),

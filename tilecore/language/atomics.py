@@ -10,14 +10,13 @@ from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import load
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
+from tilecore.ir.thread_calls import MEMORY_ORDERS
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
 from tilecore.tracing.current import current
-
-_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
@@ -145,8 +144,8 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 
 def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
-    if order not in _ORDERS:
-        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(_ORDERS))
+    if order not in MEMORY_ORDERS:
+        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(MEMORY_ORDERS))
     return order
 
 

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Capabilities, Found, Presence
+from tilecore.ir.thread_calls import MEMORY_ORDERS
 from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
 from tilecore.plugins.guard import guarded
 
@@ -25,11 +26,14 @@ RULES: dict[type, dict[str, Rule]] = {
         "scopes": NAMES,
         "tile_ops": NAMES,
         "max_threads": COUNT,
-        "warp": Rule("an int, 1 or more", lambda value: is_int(value) and value >= 1),
+        "warp": Rule("a power of 2, 1 or more", lambda value: is_int(value) and value > 0 and value & (value - 1) == 0),
         "shared_bytes": COUNT,
         "features": NAMES,
         "index_bits": Rule("32 or 64", lambda value: is_int(value) and value in (32, 64)),
-        "atomic_orders": NAMES,
+        "atomic_orders": Rule(
+            f"a frozenset of {', '.join(MEMORY_ORDERS)}",
+            lambda value: NAMES.holds(value) and value <= set(MEMORY_ORDERS),
+        ),
     },
     Presence: {"present": FLAG, "detail": WORDS},
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},
