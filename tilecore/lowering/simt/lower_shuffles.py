@@ -24,7 +24,7 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
         name = op_name(rewritten)
         if name not in (TILE_SHUFFLE, TILE_BALLOT):
             return rewritten
-        if env.capabilities.warp != WARP:
+        if env.capabilities.warp % WARP:
             call = as_tile_call(rewritten)
             operation = name if call is None else name_in_language(call)
             raise UnsupportedError(
