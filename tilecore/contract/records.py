@@ -32,8 +32,8 @@ class Capabilities:
     """What a target can do; the conformance kit skips by it and errors quote it.
 
     dtypes: element types of tensors. scopes: memory scopes. tile_ops: names without the ``tile.`` prefix. Where one of
-    these is empty, kernels are not checked for it. max_threads: of a block (0: not checked). warp: the number of threads
-    of a warp, a power of 2 (1: there are no warps).
+    these is empty, kernels are not checked for it. max_threads: of a block (0: not checked). warp: the number of
+    threads of a warp, a power of 2 (1: there are no warps).
     shared_bytes: on-chip memory of one block (0: no limit). features: free words, such as "atomics".
     index_bits: 64, or 32 for a device without 64-bit integers: then offsets of elements are computed in int32, a tensor
     has less than 2**31 bytes and elements, and no type that ``dtypes`` lacks appears in the code.
