@@ -136,8 +136,8 @@ _BETWEEN_THREADS = (
             Argument("kind", "str", "how the predicates become one value", ("any", "all", "ballot")),
         ),
         "bool; for ballot uint32",
-        "The predicates of 32 neighbouring threads, a warp of the language, which may be half a warp of the target: holds "
-        "any, hold all, or a bit for each thread, the first lowest.",
+        "The predicates of 32 neighbouring threads, a warp of the language, which may be half a warp of the target: "
+        "holds any, hold all, or a bit for each thread, the first lowest.",
     ),
     ThreadCall(
         BLOCK_VOTE,
