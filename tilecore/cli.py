@@ -32,7 +32,9 @@ def main(words: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:  # a disk that is full or may not be written, a file that vanished
-        if os.environ.get("TILECORE_DEBUG"):
+        from tilecore import debug
+
+        if debug.level():
             raise
         print(f"tilecore: {error} (TILECORE_DEBUG=1 shows where)", file=sys.stderr)
         code = 1
