@@ -13,6 +13,7 @@ import tilecore
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "plugins/tile-cuda/tile_cuda",
+    "plugins/tile-hip/tile_hip",
     "plugins/tile-tpu/tile_tpu",
     "examples/backends/tile-opencl/tile_opencl",
     "tilecore/backends/cpu",  # of the package that is installed

@@ -36,7 +36,7 @@ def test_a_module_is_listed_once():
 
 
 def test_the_backends_here_are_found():
-    assert {"tile_cuda", "tile_tpu", "tile_opencl"} <= {path.name for path in BACKENDS}
+    assert {"tile_cuda", "tile_hip", "tile_tpu", "tile_opencl"} <= {path.name for path in BACKENDS}
 
 
 @pytest.mark.parametrize("package", BACKENDS, ids=lambda path: path.name)

@@ -135,8 +135,9 @@ _BETWEEN_THREADS = (
             Argument("predicate", "value", "bool"),
             Argument("kind", "str", "how the predicates become one value", ("any", "all", "ballot")),
         ),
-        "bool; for ballot uint32, or uint64 where a warp has 64 threads",
-        "The predicates of the lanes of the warp: holds any, hold all, or a bit for each lane, lane 0 lowest.",
+        "bool; for ballot uint32",
+        "The predicates of 32 neighbouring threads, a warp of the language, which may be half a warp of the target: "
+        "holds any, hold all, or a bit for each thread, the first lowest.",
     ),
     ThreadCall(
         BLOCK_VOTE,

@@ -480,6 +480,36 @@ def test_lanes_at_a_shuffle_and_at_a_barrier():
     assert caught(source, 32).kind == "mismatched_collective"
 
 
+HALVES = """
+KERNEL f(int* A) {
+  const unsigned long long half = 0xffffffffull << (thread_x & 32);
+  int sum = thread_x;
+  for (int round = 0; round < 3; ++round) {
+    sum += tc_shuffle_xor(sum, 32, 64);
+    WHERE sum += tc_shuffle_xor(sum, 1, 32, half);
+  }
+  A[thread_x] = sum;
+}
+"""
+
+
+def test_halves_of_a_wave_take_their_own_time():
+    """A lane that waits for its whole wave does not hold up an operation of the other half, which comes there later."""
+    out = filled(64, np.int32)
+    for seed in range(8):
+        run(HALVES.replace("WHERE", ""), 64, ("A", out, "w"), warp=64, seed=seed)
+    expected = np.arange(64)
+    for _ in range(3):
+        expected = expected + expected[np.arange(64) ^ 32]
+        expected = expected + expected[np.arange(64) ^ 1]
+    assert out.tolist() == expected.tolist()
+
+
+def test_a_half_of_a_wave_that_lacks_a_lane():
+    source = HALVES.replace("WHERE", "if (thread_x != 40)")
+    assert caught(source, 64, ("A", filled(64, np.int32), "w"), warp=64).kind == "mismatched_collective"
+
+
 # -- the rest -------------------------------------------------------------------------------------------------
 
 

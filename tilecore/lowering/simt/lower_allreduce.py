@@ -40,6 +40,7 @@ from tilecore.ir.tile_op_table import ALLREDUCE
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
+from tilecore.lowering.simt.lower_shuffles import WARP
 from tilecore.lowering.simt.state import UniformBuffers
 
 
@@ -145,19 +146,30 @@ class _Reductions:
         return load(cell, [zero])
 
     def _members_in_warp(self, extent: int, stride: int) -> int:
-        """The number of members of a group that one butterfly in a warp can reduce; 1 if no butterfly is possible."""
-        members = min(extent, self.warp // stride) if stride < self.warp else 1
-        is_butterfly = _is_power_of_two(members) and _is_power_of_two(stride) and extent % members == 0
-        return members if is_butterfly and self.threads.count % (members * stride) == 0 else 1
+        """The number of members of a group that one butterfly in a warp can reduce; 1 if no butterfly is possible.
+
+        A block of a whole number of the language's warps may have half a wave of 64 lanes at its end.
+        """
+        for lanes in (self.warp, min(self.warp, WARP)):
+            members = min(extent, lanes // stride) if stride < lanes else 1
+            is_butterfly = _is_power_of_two(members) and _is_power_of_two(stride) and extent % members == 0
+            if is_butterfly and self.threads.count % (members * stride) == 0:
+                return members
+        return 1
 
     def _butterfly(self, cell: Var, kind: str, members: int, stride: int) -> None:
         """Reduces ``members`` threads of one warp, a power of two, that are ``stride`` apart, in log2 exchanges."""
         zero, step = const(0, "int32"), members // 2
+        width = self._width(members * stride)
         while step:
             other = Var("other", dtype_of(cell))
-            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
+            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", width)))
             self.before.append(store(cell, combine(kind, load(cell, [zero]), other), [zero]))
             step //= 2
+
+    def _width(self, span: int) -> int:
+        """The lanes that take part in a shuffle of groups of ``span`` lanes: a warp of the language, or all lanes."""
+        return min(self.warp, max(span, WARP))
 
     def _reduce_in_partial_warp(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
         """Reduces groups in one warp, the last of which may lack members: each thread reads the values one by one."""
@@ -169,7 +181,8 @@ class _Reductions:
         for position in range(groups.extent):
             member = first + position * groups.stride
             other = Var("other", dtype_of(cell))
-            value = shuffle(mine, tirx.min(member, last) % self.warp, "idx", self.warp)
+            width = self._width(span)
+            value = shuffle(mine, tirx.min(member, last) % width, "idx", width)
             self.before.append(Bind(other, value))
             total = other if position == 0 else combine(kind, load(cell, [zero]), other)
             update = store(cell, total, [zero])

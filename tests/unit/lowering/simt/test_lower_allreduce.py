@@ -32,8 +32,17 @@ def test_a_group_in_a_warp_is_a_butterfly_of_shuffles(warp):
     assert 'T.tile.allreduce(total_1[0], "sum", 32, 1)' in before
     assert "allreduce" not in after
     steps = [line.partition("joined[0], ")[2] for line in after.splitlines() if "simt.shuffle" in line]
-    assert steps == [f'{step}, "xor", {warp})' for step in (16, 8, 4, 2, 1)]
+    # of 32 threads, a warp of the language, also where that is half a wave of the target
+    assert steps == [f'{step}, "xor", 32)' for step in (16, 8, 4, 2, 1)]
     assert "alloc_shared" not in after
+
+
+@pytest.mark.parametrize(("threads", "members"), [(128, 64), (96, 32), (64, 64)])
+def test_a_block_of_waves_of_64_threads(threads, members):
+    """Where half a wave is left over, the block reduces by halves of waves."""
+    after = after_pass(summing(16 * threads, threads), PASS, warp=64)
+    steps = [line.partition("joined[0], ")[2] for line in after.splitlines() if "simt.shuffle" in line]
+    assert steps[0] == f'{members // 2}, "xor", {members})'
 
 
 def test_a_group_of_several_warps_meets_in_shared_memory():

@@ -57,13 +57,14 @@ def kernel_of(form):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_other_warps_are_refused_at_the_line(name):
-    with pytest.raises(UnsupportedError, match=rf"{name} on a target whose warps have 64 threads") as caught:
-        lowered(kernel_of(FORMS[name]), warp=64)
+    with pytest.raises(UnsupportedError, match=rf"{name} on a target whose warps have 16 threads") as caught:
+        lowered(kernel_of(FORMS[name]), warp=16)
     assert caught.value.location is not None
     assert "# here" in caught.value.location.excerpt()
 
 
+@pytest.mark.parametrize("warp", [32, 64])
 @pytest.mark.parametrize("name", FORMS)
-def test_warps_of_the_language_take_them(name):
-    func, _ = lowered(kernel_of(FORMS[name]), "lower_shuffles")
+def test_warps_of_the_language_take_them(name, warp):
+    func, _ = lowered(kernel_of(FORMS[name]), "lower_shuffles", warp=warp)
     assert {op_name(call) for call in collect(func.body, Call)} & {"simt.shuffle", "simt.vote"}

@@ -13,12 +13,24 @@ inline uint32_t expected_lanes(const Block& block, uint32_t first, uint32_t widt
   return static_cast<uint32_t>(__builtin_popcountll(mask & there));
 }
 
-inline Meeting& find_meeting(Worker& worker, std::vector<std::unique_ptr<Meeting>>& open, const Meeting& wanted) {
+inline bool takes_part(const Meeting& meeting, uint32_t lane) { return meeting.mask == 0 || meeting.mask >> lane & 1; }
+
+// Can both operations go on? Not where each waits for a lane that waits in the other one. A lane that waits for the whole
+// warp does not hold up an operation of some other lanes, which come to the whole warp's afterwards.
+inline bool are_independent(const Meeting& open, const Meeting& wanted, uint32_t lane) {
+  if (wanted.width > 64) return false;
+  if (!takes_part(open, lane)) return true;
+  for (uint32_t other = 0; other < open.width; ++other)
+    if (open.operands[other] && takes_part(wanted, other)) return false;
+  return true;
+}
+
+inline Meeting& find_meeting(Worker& worker, std::vector<std::unique_ptr<Meeting>>& open, const Meeting& wanted, uint32_t lane) {
   for (auto& meeting : open) {
-    const bool apart = meeting->mask && wanted.mask && !(meeting->mask & wanted.mask);
-    if (apart || meeting->width != wanted.width) continue;
+    if (meeting->width != wanted.width) continue;
     if (meeting->mask == wanted.mask && meeting->line == wanted.line && strcmp(meeting->name, wanted.name) == 0)
       return *meeting;
+    if (are_independent(*meeting, wanted, lane)) continue;
     fail(worker, "mismatched_collective", site_of_line(wanted.line),
          "thread %u is at %s of line %d while other lanes of its warp are at %s of line %d", worker.running->thread,
          wanted.name, wanted.line, meeting->name, meeting->line);
@@ -56,7 +68,7 @@ inline void collective(Worker& worker, const char* name, uint32_t width, uint64_
     fail(worker, "mismatched_collective", site_of_line(line), "lane %u is not in the mask 0x%llx of %s", lane,
          static_cast<unsigned long long>(mask), name);
   auto& open = block.meetings[wanted.first / warp];
-  Meeting& meeting = find_meeting(worker, open, wanted);
+  Meeting& meeting = find_meeting(worker, open, wanted, lane);
   meeting.operands[lane] = operands;
   if (++meeting.arrived < meeting.expected) return suspend(worker, State::collective, line);
   ++worker.counts.warp_operations;

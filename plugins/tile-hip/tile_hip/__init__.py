@@ -1,0 +1,1 @@
+"""The backend of tilecore for AMD GPUs, target ``hip``."""

@@ -1,0 +1,80 @@
+"""The GPU architectures: their names, the width of a wave, and the limits of a block.
+
+Sources: AMD's ISA documents "CDNA 2", "CDNA 3", "CDNA 4", "RDNA 3", "RDNA 3.5", "RDNA 4" (LDS of a workgroup, wave
+sizes), and LLVM's "User Guide for AMDGPU Backend" (names of processors and generations).
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from tilecore.errors import TargetError
+
+DEFAULT = "gfx942"
+MAX_THREADS = 1024  # of a block
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One architecture.
+
+    name: as compilers call it. family: cdna2, cdna3, cdna4, rdna3 or rdna4. waves: the numbers of lanes that a wave may
+    have, the usual one first. shared_bytes: the most LDS of one block. fp8: "fnuz" or "ocp", the 8-bit floats of its
+    instructions, or "" where it has none.
+    """
+
+    name: str
+    family: str
+    waves: tuple[int, ...]
+    shared_bytes: int = 64 << 10
+    fp8: str = ""
+
+    @property
+    def has_mfma(self) -> bool:
+        """Has it the matrix instructions of CDNA?"""
+        return self.family.startswith("cdna")
+
+    @property
+    def has_wmma(self) -> bool:
+        """Has it the matrix instructions of RDNA?"""
+        return self.family.startswith("rdna")
+
+
+_CDNA, _RDNA = (64,), (32, 64)
+ARCHITECTURES = {
+    architecture.name: architecture
+    for architecture in (
+        Architecture("gfx90a", "cdna2", _CDNA),
+        Architecture("gfx942", "cdna3", _CDNA, fp8="fnuz"),
+        Architecture("gfx950", "cdna4", _CDNA, 160 << 10, "ocp"),
+        *(Architecture(f"gfx{n}", "rdna3", _RDNA) for n in (1100, 1101, 1102, 1103, 1150, 1151, 1152)),
+        *(Architecture(f"gfx{n}", "rdna4", _RDNA, fp8="ocp") for n in (1200, 1201)),
+    )
+}
+
+
+def parse(text: object) -> Architecture:
+    """The architecture that "gfx942", or torch's "gfx942:sramecc+:xnack-", names. Raises TargetError for other names.
+
+    The features behind ":" are dropped: kernels are compiled for any setting of them.
+    """
+    name = str(text).strip().lower().partition(":")[0]
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    similar = difflib.get_close_matches(name, ARCHITECTURES, 1)
+    hint = f"did you mean {similar[0]}?" if similar else None
+    if name.endswith("-generic"):
+        hint = "name a chip: generic architectures lack the matrix instructions of its generation"
+    raise TargetError(
+        f"there is no GPU architecture {text!r}", expected="auto or one of " + ", ".join(ARCHITECTURES), hint=hint
+    )
+
+
+def of_version(version: int) -> str:
+    """The name for the number that the kernel driver gives: major, minor and stepping, two decimal digits each.
+
+    90402 is gfx942, 90010 is gfx90a: minor and stepping are hexadecimal digits of the name.
+    """
+    major, minor, stepping = version // 10000, version // 100 % 100, version % 100
+    return f"gfx{major}{minor:x}{stepping:x}"

@@ -1,0 +1,70 @@
+"""Emits HIP C++ from thread IR; registered with TVM as ``target.build.tilecore_hip``."""
+
+from __future__ import annotations
+
+import functools
+import json
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilecore.contract.records import Codegen
+from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect, KernelHead
+
+FUNCTION = "target.build.tilecore_hip"
+HEADER = "tilecore_hip.h"
+# names of HIP that variables of the kernel must not have
+_RESERVED = frozenset("blockIdx threadIdx blockDim gridDim warpSize".split())
+
+
+def register() -> None:
+    from tilecore.codegen.registration import register_codegen
+
+    register_codegen(FUNCTION, build)
+
+
+def build(module: Any, target: str) -> dict[str, str]:
+    """The module's source, and the description of its kernels as JSON."""
+    from tilecore.codegen.c_source import emit_module
+
+    emitted = emit_module(module, dialect())
+    return {"source": emitted.text, "entries": json.dumps(emitted.facts())}
+
+
+@functools.cache
+def dialect() -> Dialect:
+    """The dialect of C that the emitter writes for HIP."""
+    from tilecore.codegen.dialect import Dialect
+
+    return Dialect(
+        kind="hip",
+        include=HEADER,
+        head=head,
+        arena=lambda size: f"TC_SHARED(shared);  // {size} bytes",
+        block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+        thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+        statements={COMMIT_ASYNC: emit_no_wait, WAIT_ASYNC: emit_no_wait, NAMED_BARRIER: refuse_named_barrier},
+        values={},
+        reserved=_RESERVED,
+    )
+
+
+def head(kernel: KernelHead) -> str:
+    """The kernel's signature: ``extern "C" __global__ void __launch_bounds__(128) name(parameters)``."""
+    parameters = ", ".join(f"{kind} {name}" for kind, name in kernel.parameters)
+    return f'extern "C" __global__ void __launch_bounds__({prod(kernel.threads)}) {kernel.symbol}({parameters})'
+
+
+def refuse_named_barrier(emit: Any, node: Any) -> None:
+    from tilecore.codegen.refusal import refuse
+
+    refuse(node, "hip", "these chips have no barriers of some of a block's waves: synchronize the whole block")
+
+
+def emit_no_wait(emit: Any, node: Any) -> None:
+    """Emits nothing for a wait: copies to LDS are loads and stores here."""
+
+
+CODEGEN = Codegen(function=FUNCTION, emits="hip", register=register)

@@ -1,0 +1,60 @@
+// Shared memory (LDS), vector moves, fences.
+#pragma once
+
+// The dynamic LDS of the block: a pointer to bytes.
+#define TC_SHARED(NAME) extern __shared__ __attribute__((aligned(1024))) unsigned char NAME[]
+
+template <int Bytes>
+struct tc_vector;
+template <>
+struct tc_vector<1> {
+  using type = unsigned char;
+};
+template <>
+struct tc_vector<2> {
+  using type = unsigned short;
+};
+template <>
+struct tc_vector<4> {
+  using type = unsigned;
+};
+template <>
+struct tc_vector<8> {
+  typedef unsigned type __attribute__((ext_vector_type(2), may_alias));
+};
+template <>
+struct tc_vector<16> {
+  typedef unsigned type __attribute__((ext_vector_type(4), may_alias));
+};
+
+// Moves contiguous elements by one instruction: both addresses are multiples of the size.
+template <int Bytes>
+TC_FN void tc_move(void* to, const void* from) {
+  using vector = typename tc_vector<Bytes>::type;
+  typedef vector aliased __attribute__((may_alias));
+  *static_cast<aliased*>(to) = *static_cast<const aliased*>(from);
+}
+
+TC_FN void tc_fence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
+TC_FN void tc_fence_device() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+
+// Loads and stores with a cache hint: data that is used once does not stay in the caches.
+#define TC_HINTED(HINT, LOAD, STORE)                                                       \
+  template <int Bytes>                                                                     \
+  TC_FN void tc_load_##HINT(void* to, const void* from) {                                  \
+    typedef typename tc_vector<Bytes>::type aliased __attribute__((may_alias));            \
+    *static_cast<aliased*>(to) = LOAD(static_cast<const aliased*>(from));                  \
+  }                                                                                        \
+  template <int Bytes>                                                                     \
+  TC_FN void tc_store_##HINT(void* to, const void* from) {                                 \
+    typedef typename tc_vector<Bytes>::type aliased __attribute__((may_alias));            \
+    STORE(*static_cast<const aliased*>(from), static_cast<aliased*>(to));                  \
+  }
+#define TC_PLAIN_LOAD(FROM) (*(FROM))
+#define TC_PLAIN_STORE(VALUE, TO) (*(TO) = (VALUE))
+TC_HINTED(streaming, __builtin_nontemporal_load, __builtin_nontemporal_store)
+TC_HINTED(evict_first, __builtin_nontemporal_load, __builtin_nontemporal_store)
+TC_HINTED(evict_last, TC_PLAIN_LOAD, TC_PLAIN_STORE)
+#undef TC_PLAIN_LOAD
+#undef TC_PLAIN_STORE
+#undef TC_HINTED

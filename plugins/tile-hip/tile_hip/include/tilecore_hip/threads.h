@@ -1,0 +1,118 @@
+// Operations of the threads of a block. The lanes of a wave run in lockstep. "Warps" of the language are 32 neighbouring
+// threads, which are half of a wave of 64 lanes.
+#pragma once
+
+TC_FN int tc_lane() { return int(__builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))); }
+
+TC_FN void tc_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+TC_FN void tc_warp_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+// The lanes of the wave in which the predicate holds, a bit for each.
+TC_FN unsigned long long tc_wave_ballot(bool p) {
+#if TC_WAVE == 64
+  return __builtin_amdgcn_ballot_w64(p);
+#else
+  return __builtin_amdgcn_ballot_w32(p);
+#endif
+}
+// The lanes of this thread's 32 in which the predicate holds.
+TC_FN unsigned tc_vote_ballot(bool p) { return unsigned(tc_wave_ballot(p) >> (tc_lane() & 32)); }
+TC_FN unsigned tc_active_mask() { return tc_vote_ballot(true); }
+TC_FN bool tc_vote_any(bool p) { return tc_vote_ballot(p) != 0; }
+TC_FN bool tc_vote_all(bool p) { return tc_vote_ballot(!p) == 0; }
+
+// Votes of the block: each wave adds its lanes to a word of LDS. Two words take turns, so that a vote may begin while
+// threads still read the one before.
+TC_FN int tc_block_vote_count(bool p) {
+  static __shared__ int count;
+  const bool is_first = (threadIdx.x | threadIdx.y | threadIdx.z) == 0;
+  tc_barrier();
+  if (is_first) count = 0;
+  tc_barrier();
+  const unsigned long long lanes = tc_wave_ballot(p), active = tc_wave_ballot(true);
+  const int first_lane = __builtin_ctzll(active);
+  if (tc_lane() == first_lane)
+    __scoped_atomic_fetch_add(&count, __builtin_popcountll(lanes), __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+  tc_barrier();
+  return count;
+}
+TC_FN bool tc_block_vote_any(bool p) { return tc_block_vote_count(p) != 0; }
+TC_FN bool tc_block_vote_all(bool p) { return tc_block_vote_count(!p) == 0; }
+
+// -- values of other lanes ---------------------------------------------------------------------------------------------
+
+template <int Bytes>
+struct tc_word;
+template <>
+struct tc_word<1> {
+  using type = unsigned char;
+};
+template <>
+struct tc_word<2> {
+  using type = unsigned short;
+};
+template <>
+struct tc_word<4> {
+  using type = unsigned;
+};
+template <>
+struct tc_word<8> {
+  using type = unsigned long long;
+};
+
+// The value of another lane of the wave, which must be active.
+template <class T>
+TC_FN T tc_from_lane(T value, int lane) {
+  using word = typename tc_word<int(sizeof(T))>::type;
+  const word bits = tc_bits<word>(value);
+  if constexpr (sizeof(T) == 8) {
+    const unsigned low = __builtin_amdgcn_ds_bpermute(4 * lane, int(unsigned(bits)));
+    const unsigned high = __builtin_amdgcn_ds_bpermute(4 * lane, int(unsigned(bits >> 32)));
+    return tc_bits<T>(word(low) | word(high) << 32);
+  } else {
+    return tc_bits<T>(word(unsigned(__builtin_amdgcn_ds_bpermute(4 * lane, int(bits)))));
+  }
+}
+// width: lanes of a group, a power of two up to the wave's; without such a lane in the group the own value.
+template <class T>
+TC_FN T tc_shuffle_idx(T value, int lane, int width = 32) {
+  return tc_from_lane(value, (tc_lane() & -width) | (lane & (width - 1)));
+}
+template <class T>
+TC_FN T tc_shuffle_xor(T value, int mask, int width = 32) {
+  const int own = tc_lane(), other = own ^ mask;
+  return tc_from_lane(value, other < (own & -width) + width ? other : own);
+}
+template <class T>
+TC_FN T tc_shuffle_up(T value, int distance, int width = 32) {
+  const int own = tc_lane();
+  return tc_from_lane(value, (own & (width - 1)) >= distance ? own - distance : own);
+}
+template <class T>
+TC_FN T tc_shuffle_down(T value, int distance, int width = 32) {
+  const int own = tc_lane();
+  return tc_from_lane(value, (own & (width - 1)) + distance < width ? own + distance : own);
+}
+// The lanes of this thread's 32 with an equal value of 4 or 8 bytes; all: all lanes if their values are equal, else 0.
+template <class T>
+TC_FN unsigned tc_match_any(T value) {
+  const unsigned active = tc_active_mask();
+  unsigned equal = 0;
+  for (int lane = 0; lane < 32; ++lane)
+    if (active >> lane & 1 && tc_shuffle_idx(value, lane) == value) equal |= 1u << lane;
+  return equal;
+}
+template <class T>
+TC_FN unsigned tc_match_all(T value) {
+  const unsigned active = tc_active_mask();
+  return tc_match_any(value) == active ? active : 0;
+}
+#define tc_assume(CONDITION) __builtin_assume(CONDITION)

@@ -1,0 +1,32 @@
+"""The execution backend ``sim``: runs the emitted source on the host, with waves of the width that the target has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tile_hip.target import wave_of
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.target import Target
+
+NAME = SIMULATED
+FORMAT = "simulation"  # the format of its binaries, which are empty: it compiles the source when it loads the artifact
+INCLUDE = Path(__file__).parent / "include"
+
+
+def simulated_adapter() -> KernelAdapter:
+    """The execution backend that runs kernels on the simulated device."""
+    from tilecore.simulate.adapter import SimulatedAdapter
+    from tilecore.simulate.device import SimulatedDevice
+
+    class HipSimulatedAdapter(SimulatedAdapter):
+        """Loads a kernel on a simulated device with the waves of its target."""
+
+        def load(self, artifact: Artifact) -> LoadedKernel:
+            wave = wave_of(Target.parse(artifact.target))
+            # the language lets threads write one value to one element, as all threads of a row do after a reduction
+            device = SimulatedDevice(warp=wave, allow_same_value=True)
+            loader = SimulatedAdapter([INCLUDE], [f"-DTC_WAVE={wave}"], device, NAME)
+            return loader.load(artifact)
+
+    return HipSimulatedAdapter([INCLUDE], name=NAME)

@@ -1,0 +1,140 @@
+"""Compiles source to a code object, an ELF file for the GPU, by clang in a child process."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import tilecore.codegen
+from tile_hip import compilers, simulated
+from tile_hip.options import FAST_MATH
+from tile_hip.target import architecture_of, wave_of
+from tilecore import debug
+from tilecore.contract.records import BuildRequest, Found, Toolchain
+from tilecore.errors import ToolchainError
+from tilecore.target import Target
+
+FORMAT = "hsaco"
+INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
+_ERROR = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
+_MISSING = re.compile(r"undefined (?:hidden )?symbol: (__ocml_\w+)")
+
+
+def build(request: BuildRequest) -> tuple[bytes, str]:
+    """Compiles a request to (code object, format). Raises ToolchainError with the compiler's message and the line."""
+    if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact
+        return b"", simulated.FORMAT
+    compiler = compilers.compiler_for(architecture_of(request.target).name)
+    with tempfile.TemporaryDirectory(prefix="tilecore-") as name:
+        folder = Path(name)
+        (folder / "kernel.hip").write_text(request.source)
+        output = ""
+        for command in commands(compiler, request):
+            debug.command(" ".join(command))
+            process = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+            output += (process.stdout + process.stderr).replace(name + os.sep, "")
+            if process.returncode:
+                raise _refused(request, compiler, output)
+        if request.verbose and output.strip():
+            print(output.strip())
+        return (folder / "kernel.co").read_bytes(), FORMAT
+
+
+def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[str]]:
+    """The commands that compile ``kernel.hip`` to ``kernel.co`` in the current folder."""
+    arch = architecture_of(request.target).name
+    options = ["-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-nogpulib", "-nogpuinc", "-std=c++17"]
+    options += ["-O3", "-fno-math-errno", "-mcode-object-version=5", f"-DTC_ISA_VERSION={isa_version(arch)}"]
+    options += ["-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
+    if FAST_MATH.value_in(request.config):
+        options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
+    if wave_of(request.target) == 64 and not architecture_of(request.target).has_mfma:
+        options.append("-mwavefrontsize64")
+    library = compilers.math_library()
+    if library is not None and "__ocml" in _with_library(request.source):
+        options += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library)]
+    options += request.flags
+    if not compiler.is_zig:
+        return [[*compiler.command, *options, "--no-gpu-bundle-output", "kernel.hip", "-o", "kernel.co"]]
+    zig = compiler.command[0]
+    return [
+        [*compiler.command, *options, "-fgpu-rdc", "-emit-llvm", "-c", "kernel.hip", "-o", "kernel.bc"],
+        [
+            zig,
+            "ld.lld",
+            "-shared",
+            "--no-undefined",
+            f"-plugin-opt=mcpu={arch}",
+            "-plugin-opt=O3",
+            "kernel.bc",
+            "-o",
+            "kernel.co",
+        ],
+    ]
+
+
+def _with_library(source: str) -> str:
+    """``__ocml`` where the source calls a function that the header takes from the math library."""
+    names = "log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|pow|atan2|fmod|hypot|nextafter"
+    doubles = "exp|exp2|exp10|log|log2|log10|sigmoid"
+    return "__ocml" if re.search(rf"\btc_(?:{names}|{doubles})\(", source) else ""
+
+
+def isa_version(arch: str) -> int:
+    """The number by which ocml knows an architecture: major * 1000 + minor * 100 + stepping, as in 9402 for gfx942."""
+    digits = arch.removeprefix("gfx")
+    return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
+
+
+def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> ToolchainError:
+    missing = _MISSING.search(output)
+    if missing is not None:
+        return ToolchainError(
+            f"{request.name} needs {missing[1]} of ROCm's math library for devices, which is not installed",
+            hint=compilers.LIBRARY_FIX,
+        )
+    match = _ERROR.search(output)
+    tool = f"{' '.join(compiler.command)} {compiler.version}"
+    if match is None:
+        return ToolchainError(f"{tool} failed on {request.name}: {output.strip()[:400]}")
+    lines = request.source.splitlines()
+    line = lines[int(match[1]) - 1].strip() if int(match[1]) <= len(lines) else ""
+    return ToolchainError(
+        f"{tool} cannot compile the code of {request.name}: {match[2]}",
+        found=f"line {match[1]}: {line}",
+        hint="TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error",
+    )
+
+
+def find() -> Sequence[Found]:
+    """The compilers and the math library, with their versions or how to install them."""
+    found = [Found("clang", True, " ".join(c.command), c.version, "compile") for c in compilers.installed()] or [
+        Found("clang", False, "no clang that knows AMD's GPUs", "", "compile", compilers.FIX)
+    ]
+    library = compilers.math_library()
+    if library is None:
+        found.append(Found("ocml", False, "ROCm's math library for devices", "", "compile", compilers.LIBRARY_FIX))
+    else:
+        found.append(Found("ocml", True, str(library), "", "compile"))
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _versions() -> str:
+    texts = [path.read_text() for folder in INCLUDE for path in sorted(folder.rglob("*.h"))]
+    digest = hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
+    return ", ".join([*(f"clang {c.version}" for c in compilers.installed()), f"headers {digest}"])
+
+
+def version(target: Target) -> str:
+    """The versions of the compilers, and a digest of the headers; part of the keys of the kernel cache."""
+    return _versions()
+
+
+TOOLCHAIN = Toolchain(find=find, build=build, version=version)
