@@ -31,11 +31,11 @@ class LoadedKernel:
     holds an ``int (*)(void *state, const int64_t *slots, const int64_t *grids, int device, void *stream)``, the
     callable is ``launch(slots_address, grids_address, device, stream)``. ``slots`` are as
     :class:`~tilecore.artifact.records.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
-    an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or another
-    number that ``error`` turns into words.
-    state: address handed back to a native launch. owner: keeps everything alive. on_device: see ``launch``.
-    sizes: what else the launch wants to know of a call, computed from the kernel's symbols. advice: what to do about
-    a number that the launch returned, "" where nothing is known.
+    an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or an
+    error number, which ``error`` describes.
+    state: address that a native launch gets. owner: the object that keeps the loaded code alive. on_device: see
+    ``launch``. sizes: further values of a launch, computed from the sizes of the call. advice: what the user can do
+    about an error number, "" where nothing is known.
     """
 
     launch: Any
@@ -68,7 +68,7 @@ class KernelAdapter(ABC):
 
     @abstractmethod
     def available(self, target: Target) -> Presence:
-        """Can it run here? Quick; ``detail`` says what is missing and how to get it."""
+        """Whether it can run on this machine. Quick; ``detail`` says what is missing and how to get it."""
 
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
@@ -84,18 +84,18 @@ class KernelAdapter(ABC):
         return 0
 
     def capture(self, device_index: int, stream: int) -> int:
-        """Number of the capture that records the launches of a stream into a graph, 0 while there is none: a number
-        stands for one capture only. Asked before launches of kernels with workspaces, which a graph must not lose."""
+        """The identifier of the capture that records the launches of a stream into a graph, 0 while there is none; no
+        two captures have the same. Called before launches of kernels with workspaces, which must outlive the graph."""
         return 0
 
     def synchronize(self, device_index: int = 0) -> None:  # noqa: B027 - nothing to wait for on a host
         """Wait until everything launched has finished."""
 
     def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
-        """A stop watch for work on the device; one is made for every measurement.
+        """A timer for work on the device; each measurement gets a new one.
 
-        backend: "event" for the device's own clock where it has one, "wall" for the host's; others are the adapter's
-        own. Here it is the host's clock around ``synchronize``. Raises UnsupportedError for a backend it has not.
+        backend: "event" for the device's own clock where it has one, "wall" for the host's; an adapter may have others.
+        By default both are the host's clock around ``synchronize``. Raises UnsupportedError for an unknown backend.
         """
         if backend not in ("event", "wall"):
             raise UnsupportedError(
@@ -105,9 +105,9 @@ class KernelAdapter(ABC):
         return HostTimer(None if plain else lambda: self.synchronize(device_index))
 
     def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
-        """An uninitialised tensor where this adapter's kernels can use it: torch's if torch is there, else numpy's.
+        """An uninitialised tensor that this adapter's kernels can access: of torch if it is installed, else of numpy.
 
-        A call whose tensors are numpy arrays gets arrays on the host, unless an adapter has this method of its own.
+        A call whose tensors are numpy arrays gets arrays on the host, unless an adapter overrides this method.
         """
         from tilecore.tensors.views import device_problem, empty
 
@@ -128,5 +128,5 @@ class KernelAdapter(ABC):
         return "cpu"
 
     def largest_run(self) -> int | None:
-        """Most element operations that a benchmark should ask for (simulators are slow); None: no limit."""
+        """The most element operations that a benchmark should run (simulators are slow); None: no limit."""
         return None

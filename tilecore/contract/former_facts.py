@@ -17,10 +17,10 @@ FORMER_KEYS: dict[str, type[PassState]] = {}  # keys of PassEnv.facts, with the 
 
 
 class FormerFacts(MutableMapping[str, Any]):
-    """The mapping of one environment of passes.
+    """``PassEnv.facts`` of one environment, as a mapping.
 
-    entries: the values of the keys that no class of state has. attributes: the environment's attributes that have the
-    value of a key now.
+    entries: the values of a backend's own keys, which are fields of no class of state. attributes: the values of keys
+    that are attributes of the environment now.
     """
 
     def __init__(self, states: PassStates, entries: MutableMapping[str, Any], attributes: Mapping[str, Any]) -> None:
@@ -30,7 +30,7 @@ class FormerFacts(MutableMapping[str, Any]):
         if key in self.attributes:
             warnings.warn(f'env.facts["{key}"] is env.{key} now', DeprecationWarning, stacklevel=2)
             return self.attributes[key]
-        kind = _kind_of(key)
+        kind = _state_class_of(key)
         if kind is None:
             return self.entries[key]
         instance = self._instance(kind)
@@ -39,7 +39,7 @@ class FormerFacts(MutableMapping[str, Any]):
         return getattr(instance, kind.former_keys[key])
 
     def __setitem__(self, key: str, value: Any) -> None:
-        kind = _kind_of(key)
+        kind = _state_class_of(key)
         if kind is None:
             self.entries[key] = value
             return
@@ -61,21 +61,22 @@ class FormerFacts(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
     def __contains__(self, key: object) -> bool:
-        """Without a warning: asking is no use of the value."""
+        """Does not warn, as a test for a key does not use its value."""
         kind = FORMER_KEYS.get(str(key))
         return key in self.entries or key in self.attributes if kind is None else self._instance(kind) is not None
 
     def _instance(self, kind: type[PassState]) -> PassState | None:
-        """The published instance, unchecked: who uses ``facts`` declares nothing."""
+        """The published instance of a class of state; whether the pass declares it is not checked, as users of
+        ``facts`` declare nothing."""
         if kind not in self.states.by_type and kind.is_collected:
             self.states.by_type[kind] = kind()
         return self.states.by_type.get(kind)
 
 
-def _kind_of(key: str) -> type[PassState] | None:
-    """The class of state that has the key's value now."""
+def _state_class_of(key: str) -> type[PassState] | None:
+    """The class of state that has the key's value now, with a DeprecationWarning; None for a backend's own key."""
     kind = FORMER_KEYS.get(key)
     if kind is not None:
-        now = f"env.state({kind.__name__}).{kind.former_keys[key]} of {kind.__module__}"
-        warnings.warn(f'env.facts["{key}"] is {now} now', DeprecationWarning, stacklevel=3)
+        field = f"env.state({kind.__name__}).{kind.former_keys[key]} of {kind.__module__}"
+        warnings.warn(f'env.facts["{key}"] is {field} now', DeprecationWarning, stacklevel=3)
     return kind

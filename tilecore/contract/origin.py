@@ -28,7 +28,7 @@ def remedy(origin: Origin, error: BaseException | None = None) -> str:
     steps = []
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("tilecore"):
         steps.append(f"install the package of the module {error.name!r}")
-    if error is not None and _asks_for_more(error):
+    if error is not None and _needs_newer_tilecore(error):
         steps.append("the package may be written for a newer tilecore (pip install --upgrade tilecore)")
     steps.append(f"upgrade it (pip install --upgrade {origin.package})")
     if origin.package != "tilecore":
@@ -36,7 +36,7 @@ def remedy(origin: Origin, error: BaseException | None = None) -> str:
     return ", ".join(steps) + "; other targets are not affected; `tilecore doctor` shows more"
 
 
-def _asks_for_more(error: BaseException) -> bool:
+def _needs_newer_tilecore(error: BaseException) -> bool:
     """Whether the plugin seems to use a field, module or name that this version of tilecore does not have."""
     if isinstance(error, TypeError):
         return "unexpected keyword argument" in str(error)

@@ -48,7 +48,7 @@ class PassEnv:
         return self.states.find(kind)
 
     def publish(self, state: PassState) -> None:
-        """Hand over a result of this pass to later ones, which get it by its type."""
+        """Publish a result of this pass for later ones, which get it by its type."""
         self.states.put(state)
 
     def refuse(self, error: TilecoreError) -> None:

@@ -1,6 +1,6 @@
-"""What a backend says of itself: the records that the five hooks return, and the joined :class:`Backend`.
+"""The records that the five hooks return, which describe a backend, and :class:`Backend`, which holds all of them.
 
-A record is checked whole when a backend is loaded, so half a backend cannot exist.
+All records are checked when a backend is loaded, so an incomplete backend cannot exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
 
 @dataclass(frozen=True)
 class Presence:
-    """Whether a device (or tool) is there. ``detail``: its name and version, or what was looked for and where."""
+    """Whether a device (or tool) is present. ``detail``: its name and version, or where it was searched."""
 
     present: bool
     detail: str
@@ -29,7 +29,7 @@ class Presence:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a target can do; the conformance kit skips by it and errors quote it.
+    """What a target can do. The conformance kit skips cases that need more, and errors quote it.
 
     dtypes: element types of tensors. scopes: memory scopes. tile_ops: names without the ``tile.`` prefix. Where one of
     these is empty, kernels are not checked for it. max_threads: of a block (0: not checked). warp: the number of
@@ -84,7 +84,7 @@ class PassOption:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """Answer of ``tilecore_target``.
+    """The record that ``tilecore_target`` returns.
 
     kind: equals the entry point's name. aliases: other names users may type, each with the attributes it implies.
     resolve: fills in every attribute (detecting the device present if need be); must return the same target for the
@@ -116,7 +116,7 @@ class TargetSpec:
 
 @dataclass(frozen=True)
 class Lowering:
-    """Answer of ``tilecore_lowering``.
+    """The record that ``tilecore_lowering`` returns.
 
     family: the pipeline that it starts from ("loops", "simt"), or "none" for the plugin's own: the extension point
     "all", then "outline_kernels", which splits the function into its kernels unless a pass before it did.
@@ -132,7 +132,7 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Codegen:
-    """Answer of ``tilecore_codegen``.
+    """The record that ``tilecore_codegen`` returns.
 
     function: name of the TVM global function (``target.build.tilecore_<kind>``): called with the lowered IRModule and
     the target's canonical text, it returns the source text of the whole module; or a dict of two texts, "source" and
@@ -152,8 +152,8 @@ class Codegen:
 
 @dataclass(frozen=True)
 class CodegenRequest:
-    """What the source is for. adapter: the execution backend that will load what is built of it, by its name, such as
-    "simulated"; a part of every cache key, so that the source may depend on it."""
+    """What the source is for. adapter: the name of the execution backend that will load what is built from it, such as
+    "simulated"; it is a part of every cache key, so that the source may depend on it."""
 
     target: Target
     adapter: str = ""
@@ -161,9 +161,10 @@ class CodegenRequest:
 
 @dataclass(frozen=True)
 class Found:
-    """One thing a toolchain looked for: compiler, library, SDK or variable.
+    """A tool that a toolchain searched for: a compiler, a library, an SDK or an environment variable.
 
-    where: its path when found, else the places tried. allows: what it is needed for ("emit", "compile", "run", ...).
+    where: its path when found, else the places that were searched. allows: what it is needed for ("emit", "compile",
+    "run", ...).
     """
 
     name: str
@@ -193,8 +194,8 @@ class BuildRequest:
 class InstallRequest:
     """What :attr:`Installable.install` gets.
 
-    folder: tilecore's own for the target; it exists. archive: a file that the user has fetched, "" to fetch it.
-    progress: function of (what is done, bytes done, bytes in all or 0 when not known).
+    folder: an existing folder for the target's tools. archive: a file that the user has downloaded; "": download it.
+    progress: function of (the step, bytes done, bytes in all or 0 when not known).
     """
 
     folder: str
@@ -204,12 +205,12 @@ class InstallRequest:
 
 @dataclass(frozen=True)
 class Installable:
-    """What ``tilecore toolchain install`` can fetch.
+    """A tool that ``tilecore toolchain install`` can install.
 
-    name: with its version. doc: what it is, from where, under which licence; shown before the user agrees.
-    download_bytes, installed_bytes: how much is fetched and kept. installed: function of the
-    folder; returns where it is already, "" if it is not.
-    install: fetches it, whole or not at all, and returns where it is; raises ToolchainError.
+    name: with its version. doc: what it is, its source and its licence; shown before the user agrees.
+    download_bytes, installed_bytes: the sizes of the download and of the installation. installed: function of the
+    folder; returns the path of an existing installation, "" where there is none.
+    install: installs it, completely or not at all, and returns the path; raises ToolchainError.
     """
 
     name: str
@@ -222,12 +223,12 @@ class Installable:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Answer of ``tilecore_toolchain``.
+    """The record that ``tilecore_toolchain`` returns.
 
-    find: looks for everything, quickly, without TVM or torch. build: source to (binary, format); raises
+    find: searches for all tools, quickly, without TVM or torch. build: source to (binary, format); raises
     ToolchainError with the tool's own output. version: goes into cache keys; quick, without TVM or torch.
-    describe: what a binary says of its functions, for ``kernel.explain()``: numbers by function and name, such as
-    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}. installable: what tilecore can fetch of it, None: nothing.
+    describe: the resources of a binary's functions, for ``kernel.explain()``: numbers by function and name, such as
+    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}. installable: the tool that tilecore can install, or None.
     """
 
     find: Callable[[], Sequence[Found]]
@@ -239,8 +240,8 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Backend:
-    """The joined record of one target kind. ``package``/``version``: the distribution that it comes from; ``module``:
-    that of its plugin."""
+    """All records of one target kind. ``package``, ``version``: the distribution that it comes from; ``module``: the
+    module of its plugin."""
 
     package: str
     version: str

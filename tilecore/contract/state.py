@@ -1,7 +1,7 @@
-"""State between passes: what one pass finds or decides and later passes read, as dataclasses with the type as the key.
+"""State between passes: results of one pass that later passes read, as dataclasses with the type as the key.
 
-A class of state derives from :class:`PassState` and names the pass that creates it. ``PassEnv.publish`` hands an
-instance over, ``PassEnv.state`` returns it. With TILECORE_CHECK=1 a pass may only read what it declares in
+A class of state derives from :class:`PassState` and names the pass that creates it. ``PassEnv.publish`` publishes an
+instance, ``PassEnv.state`` returns it. With TILECORE_CHECK=1 a pass may only read what it declares in
 ``Pass.needs`` and only publish what it declares in ``Pass.leaves``.
 """
 
@@ -86,7 +86,7 @@ class PassStates:
         )
 
     def put(self, instance: PassState) -> None:
-        """Hand over an instance, whose type is the key."""
+        """Publish an instance, whose type is the key."""
         kind = type(instance)
         if self.leaves is not None and kind not in self.leaves:
             raise LoweringError(

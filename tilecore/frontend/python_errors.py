@@ -17,7 +17,7 @@ from tilecore.caller import is_own, without_types
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
-from tilecore.language.dialects import blamed
+from tilecore.language.dialects import backend_fault
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.values import KernelValue, is_kernel_value
 
@@ -63,7 +63,7 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if frames and _is_of_tvm(frames[-1].f_code.co_filename):
         return LanguageError(_first_line(text) or type(error).__name__)
-    fault = blamed(error)
+    fault = backend_fault(error)
     if fault is not None:
         return fault
     if not isinstance(error, _OF_ARGUMENTS) or not frames:

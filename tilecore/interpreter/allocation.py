@@ -68,14 +68,14 @@ def compile_alias(scope: Scope, node: DeclBuffer) -> Statement:
     def run(state: State) -> None:
         view = state.env[source.slot]
         sizes = tuple(int(size(state)) for size in shape)
-        have, want = view.size * source.kind.storage.itemsize, prod(sizes) * info.kind.storage.itemsize
-        if have != want:
+        source_bytes, view_bytes = view.size * source.kind.storage.itemsize, prod(sizes) * info.kind.storage.itemsize
+        if source_bytes != view_bytes:
             raise site.error(
                 state,
                 LanguageError,
                 f"{info.name} is a view of {source.name} but has another size",
-                found=f"{want} bytes, shape {sizes} of {info.kind.name}",
-                expected=f"{have} bytes, as shape {view.shape} of {source.kind.name}",
+                found=f"{view_bytes} bytes, shape {sizes} of {info.kind.name}",
+                expected=f"{source_bytes} bytes, as shape {view.shape} of {source.kind.name}",
             )
         state.env[info.slot] = View(info.name, info.kind, sizes, view.storage, view.lanes)
 

@@ -1,4 +1,4 @@
-"""Facts about a function or a part of it that compiling it needs beforehand."""
+"""Finds facts about a function, or a part of it, that its compilation needs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ON_CHIP = ("shared", "shared.dyn", "local.fragment", "local", "local.var")
 class FunctionFacts:
     """Facts of a whole function.
 
-    roots: for a buffer that is a view, the buffer whose memory it looks into in the end.
-    units: for a root, the bytes of the smallest element type that looks into its memory.
-    safe_values, reducers: what hints say of buffers. written: roots of the buffers that something writes.
+    roots: for a view, the buffer whose memory it views, which may be a view itself.
+    units: for a buffer with views, the bytes of the smallest element type among it and its views.
+    safe_values, reducers: from hints, by buffer. written: the owners of the memory that the function writes.
     """
 
     roots: dict[Var, Var] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class FunctionFacts:
     written: set[Var] = field(default_factory=set)
 
     def root(self, buffer: Var) -> Var:
+        """The buffer that owns the memory of ``buffer``."""
         while buffer in self.roots:
             buffer = self.roots[buffer]
         return buffer

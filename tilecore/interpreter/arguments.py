@@ -30,7 +30,7 @@ class TensorArgument:
     copied: bool
 
     def write_back(self) -> None:
-        """Bring what was written to the copy into the caller's array."""
+        """Write the contents of the copy back to the caller's array."""
         if not self.copied:
             return
         values = self.contiguous
@@ -135,7 +135,7 @@ def check_layout(argument: TensorArgument, strides: tuple[int, ...] | None) -> N
         step *= extent
     expected_strides = tuple(reversed(expected)) if strides is None else strides
     axes = zip(argument.shape, argument.strides, expected_strides, strict=True)
-    if all(extent == 1 or have == want for extent, have, want in axes):
+    if all(extent == 1 or stride == declared_stride for extent, stride, declared_stride in axes):
         return
     raise ArgumentError(
         f"{argument.name} has the wrong strides" if strides is not None else f"{argument.name} is not contiguous",

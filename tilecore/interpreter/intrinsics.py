@@ -182,7 +182,7 @@ def count_ones(x: Value) -> Value:
 
 
 def _rounded(scope: Scope, node: Call) -> Expression:
-    """Rounds the result: the interpreter rounds after every operation."""
+    """The operand itself: the interpreter rounds after every operation."""
     return scope.expression(node.args[0])
 
 

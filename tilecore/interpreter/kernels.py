@@ -55,8 +55,8 @@ def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
         state.block_end = state.block_epoch + prod(sizes)
         for number, position in _blocks(sizes, state.options.block_seed):
             state.block_number = number
-            for slot, at in zip(block_slots, position, strict=True):
-                state.env[slot] = np.int32(at)
+            for slot, coordinate in zip(block_slots, position, strict=True):
+                state.env[slot] = np.int32(coordinate)
             state.block = position
             saved = state.enter_lanes(lanes)
             code(state)
@@ -93,12 +93,12 @@ def _thread_indices(threads: list[int]) -> list[np.ndarray]:
 
 
 def _blocks(sizes: list[int], seed: int | None) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Number and index of each block."""
+    """The linear index and the coordinates of each block, in the order in which they run."""
     total = prod(sizes)
     order: Any = range(total) if seed is None else np.random.default_rng(seed).permutation(total)
     for number in order:
         rest, position = int(number), []
         for size in sizes:
-            rest, at = divmod(rest, size)
-            position.append(at)
+            rest, coordinate = divmod(rest, size)
+            position.append(coordinate)
         yield int(number), tuple(position)

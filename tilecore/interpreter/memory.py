@@ -1,4 +1,4 @@
-"""Memory: allocations, the buffers that look into them, and checked loads and stores of many elements at a time."""
+"""Memory: allocations, the buffers that view them, and checked loads and stores of many elements at a time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integer
 
 
 class Storage:
-    """One allocation: its bytes, which units of it have been written, and who accessed them.
+    """One allocation: its bytes, which units of it have been written, and the last accesses to them.
 
-    unit: bytes that are tracked together, the smallest element of the buffers that look into it.
+    unit: bytes that are tracked together, the smallest element of the buffers that view it.
     written: a bool for each unit; None when everything counts as written (function arguments, unchecked runs).
     iterations, blocks: logs of accesses, for finding races. spoiled: some units count as unwritten because
     the iterations of a T.Parallel left different values in them. filler: the units that stand for what lies outside of
@@ -58,7 +58,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Access:
-    """How one place in the code accesses a buffer.
+    """How one statement or expression of the code accesses a buffer.
 
     masked: out of bounds reads give ``safe`` (or 0) and writes are dropped, rather than an error.
     tracked: it takes part in the race check of the T.Parallel that it stands in. between_blocks: in that of blocks.
@@ -72,9 +72,10 @@ class Access:
 
 
 class View:
-    """A buffer while it is allocated: a shape and element type over a storage.
+    """An allocated buffer: a shape and element type over a storage.
 
-    lanes: the lanes that each have their own copy, () when there is one; copies follow each other in the storage.
+    lanes: the shape of the lanes that have a copy each, () for a single copy; copies follow each other in the storage.
+    data: the storage as elements. factor: units of an element. base: the offset of each lane's copy.
     """
 
     __slots__ = ("base", "data", "factor", "kind", "lanes", "name", "shape", "size", "storage", "strides")
@@ -97,7 +98,7 @@ class View:
         self, state: State, indices: Sequence[Value], mask: Mask, access: Access, base: Any = None
     ) -> tuple[Any, Mask]:
         """Offsets of the elements at ``indices`` (one value an axis, broadcast together), and the lanes of ``mask``
-        that are inside the buffer. Offsets of other lanes are valid but mean nothing."""
+        that are inside the buffer. Offsets of other lanes are valid but meaningless."""
         offset = self.base if base is None else base
         inside: Any = None
         for value, extent, stride in zip(indices, self.shape, self.strides, strict=True):
@@ -106,15 +107,15 @@ class View:
                 if 0 <= position < extent:
                     offset = offset + position * stride
                     continue
-                fits: Any = np.bool_(False)
+                in_axis: Any = np.bool_(False)
             else:
                 value = value.astype(np.int64, copy=False)
                 if value.size == 0 or (value.min() >= 0 and value.max() < extent):
                     offset = offset + value * stride
                     continue
-                fits = (value >= 0) & (value < extent)
-                offset = offset + np.where(fits, value, 0) * stride
-            inside = fits if inside is None else inside & fits
+                in_axis = (value >= 0) & (value < extent)
+                offset = offset + np.where(in_axis, value, 0) * stride
+            inside = in_axis if inside is None else inside & in_axis
         if inside is None:
             return offset, mask
         outside = ~inside if mask is None else ~inside & mask
@@ -126,7 +127,7 @@ class View:
         return offset, reached if reached.any() else False
 
     def load(self, state: State, indices: Sequence[Value], access: Access) -> Value:
-        """The elements at ``indices`` in the active lanes; inactive lanes get some value."""
+        """The elements at ``indices`` in the active lanes; the values of inactive lanes are meaningless."""
         offset, reached = self.place(state, indices, state.mask, access)
         note_read(state, self, indices, reached, access)
         return self.fetch(state, offset, reached, indices, access)
@@ -148,8 +149,8 @@ class View:
         """Write ``value`` to the elements at ``indices`` in the active lanes."""
         offset, reached = self.place(state, indices, state.mask, access)
         check_stored(state, self, reached)
-        alone = not state.options.check or bool(self.lanes and self.lanes == state.lanes)
-        self.put(state, offset, reached, value, access, state.lanes, alone)
+        is_unshared = not state.options.check or bool(self.lanes and self.lanes == state.lanes)
+        self.put(state, offset, reached, value, access, state.lanes, is_unshared)
 
     def put(
         self,
@@ -159,22 +160,22 @@ class View:
         value: Value,
         access: Access,
         lanes: tuple[int, ...],
-        alone: bool,
+        is_unshared: bool,
     ) -> None:
-        """Write ``value`` at ``offset`` where ``reached``; all three broadcast to ``lanes``. alone: no two lanes can
-        meet at one element, or nobody wants to know."""
+        """Write ``value`` at ``offset`` where ``reached``; all three broadcast to ``lanes``. is_unshared: no check for
+        two lanes that write one element is needed."""
         if reached is False or self.size == 0:
             return
         raw = self.kind.encode(value)
-        watched = self.watched(state, access)
-        if not lanes and not watched:
+        is_race_checked = self.is_race_checked(state, access)
+        if not lanes and not is_race_checked:
             self.data[offset] = raw
             self.mark_written(offset)
             return
         where, bits = select(offset, reached, lanes), select(raw, reached, lanes)
-        before = self.data[where] if watched else None
+        before = self.data[where] if is_race_checked else None
         self.data[where] = bits
-        if not alone:
+        if not is_unshared:
             check_one_writer(state, self, where, bits, reached, access.site, lanes)
         if before is not None:
             changed = differ(before, bits)
@@ -197,7 +198,7 @@ class View:
 
     # -- races -----------------------------------------------------------------------------------------------
 
-    def watched(self, state: State, access: Access) -> bool:
+    def is_race_checked(self, state: State, access: Access) -> bool:
         """Whether an access takes part in a race check."""
         if not state.options.check:
             return False
@@ -215,7 +216,7 @@ class View:
             yield self.storage.block_log(), UnitAccess.of_block(state, self, where)
 
     def _log_read(self, state: State, offset: Any, reached: Mask, access: Access) -> None:
-        if not self.watched(state, access):
+        if not self.is_race_checked(state, access):
             return
         shape = state.lanes if state.coordinates else np.broadcast_shapes(np.shape(offset), np.shape(reached))
         where = select(offset, reached, shape)

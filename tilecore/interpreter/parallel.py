@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.element_values import ValueType
-from tilecore.interpreter.privatisation import Privatised, enter_private, leave_private
+from tilecore.interpreter.privatisation import PrivateCopies, enter_private, leave_private
 from tilecore.interpreter.scope import BufferInfo, Expression, Scope, Statement
 from tilecore.interpreter.state import LoopFrame, State, both
 from tilecore.interpreter.tiles.operands import require_block
@@ -66,7 +66,7 @@ def _compile_nest(scope: Scope, node: For) -> Statement:
     return run
 
 
-Hook = Callable[[State], Callable[[], None]]  # runs when the lanes of the nest are known; what it returns, at its end
+Hook = Callable[[State], Callable[[], None]]  # called at the start of the nest; returns the function for its end
 
 
 def _scratch_hook(private: list[BufferInfo], scratch: set[Any]) -> Hook | None:
@@ -74,7 +74,7 @@ def _scratch_hook(private: list[BufferInfo], scratch: set[Any]) -> Hook | None:
         return None
 
     def enter(state: State) -> Callable[[], None]:
-        copies: list[Privatised] = enter_private(state, private, scratch)
+        copies: list[PrivateCopies] = enter_private(state, private, scratch)
         return lambda: leave_private(state, copies)
 
     return enter
@@ -97,7 +97,7 @@ def _compile_level(scope: Scope, node: For, hook: Hook | None = None) -> Stateme
             if not steps or state.mask is False:
                 break
         else:
-            base = _new_epoch(state, axes) if first == 0 else 0
+            base = _start_epoch(state, axes) if first == 0 else 0
             state.coordinates = [*coordinates, level + np.int64(base)]
             leave = hook(state) if hook is not None else None
             code(state)
@@ -110,7 +110,8 @@ def _compile_level(scope: Scope, node: For, hook: Hook | None = None) -> Stateme
 
 
 def _open_axis(state: State, axis: _Axis, rank: int, level: Any) -> tuple[int, Any]:
-    """Give the lanes the axis of a loop; returns its number of iterations and the number of each lane so far."""
+    """Adds the axis of a loop to the lanes. Returns its number of iterations, and the linear index of each lane over
+    the axes so far, of which ``level`` is that without this axis."""
     start, extent = axis.start(state), axis.extent(state)
     stride = 1 if axis.stride is None else int(axis.stride(state))
     counts = -(-np.asarray(extent, np.int64) // stride)
@@ -129,8 +130,9 @@ def _open_axis(state: State, axis: _Axis, rank: int, level: Any) -> tuple[int, A
     return steps, level * steps + number
 
 
-def _new_epoch(state: State, axes: list[_Axis]) -> int:
-    """Coordinates of the first level start here; the next number after them marks several iterations."""
+def _start_epoch(state: State, axes: list[_Axis]) -> int:
+    """The first coordinate of a new epoch, which has one coordinate for each iteration of the first level; the number
+    after the last one marks several iterations."""
     state.epoch = state.epoch_end + 1
     state.epoch_end = state.epoch + prod(state.lanes[axis.position] for axis in axes)
     return state.epoch

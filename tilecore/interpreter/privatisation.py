@@ -1,9 +1,9 @@
 """Private memory inside T.Parallel.
 
-Iterations are spread over the threads by the compiler, so what a thread's own memory holds there is known only when
-it does not depend on that: scratch that each iteration writes before it reads, and values that are the same in all
-threads. For the length of the loop such buffers are replaced by copies, one for each iteration (scratch) or one for
-the block; afterwards elements on which the copies agree keep that value, others count as unwritten.
+The compiler chooses the thread that runs an iteration. So the contents of private memory are defined only where they
+do not depend on that choice: scratch that each iteration writes before it reads, and values that are the same in all
+threads. During the loop such buffers are replaced by copies: one for each iteration (scratch), or one for the block.
+After it, elements in which the copies agree have that value, and others count as unwritten.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from tilecore.interpreter.state import State
 
 
 @dataclass
-class Privatised:
-    """A storage that was replaced by copies. slots, views: what stood in the environment. before: its bytes as one
-    copy. agreed_bytes: the bytes of it that were the same in all lanes and written. active: which copies belong to an
-    iteration that runs (None: all)."""
+class PrivateCopies:
+    """The copies that replace a storage.
+
+    slots, views: the slots of its buffers in ``State.env``, and their views before the loop. replacement: the storage
+    of the copies. before: the bytes with which each copy starts. agreed_bytes: which of them were written, and the same
+    in all lanes, before the loop. active: which copies belong to an iteration that runs (None: all).
+    """
 
     slots: list[int]
     views: list[View]
@@ -33,16 +36,16 @@ class Privatised:
     active: np.ndarray | None
 
 
-def enter_private(state: State, buffers: list[BufferInfo], scratch: set[Any]) -> list[Privatised]:
+def enter_private(state: State, buffers: list[BufferInfo], scratch: set[Any]) -> list[PrivateCopies]:
     """Replace the storage of ``buffers`` by copies; those whose root is in ``scratch`` get one for each lane."""
-    done: dict[int, Privatised] = {}
+    done: dict[int, PrivateCopies] = {}
     for info in buffers:
         view = state.env[info.slot]
         if view is None:
             continue
         key = id(view.storage)
         if key not in done:
-            done[key] = _copy(state, view, state.lanes if info.root in scratch else ())
+            done[key] = _copies_of(state, view, state.lanes if info.root in scratch else ())
         copies = done[key]
         copies.slots.append(info.slot)
         copies.views.append(view)
@@ -51,7 +54,7 @@ def enter_private(state: State, buffers: list[BufferInfo], scratch: set[Any]) ->
     return list(done.values())
 
 
-def _copy(state: State, view: View, lanes: tuple[int, ...]) -> Privatised:
+def _copies_of(state: State, view: View, lanes: tuple[int, ...]) -> PrivateCopies:
     old = view.storage
     copies = prod(view.lanes)
     data = old.data.reshape(copies, -1)
@@ -67,27 +70,27 @@ def _copy(state: State, view: View, lanes: tuple[int, ...]) -> Privatised:
     active = None
     if lanes and state.mask is not None:
         active = np.broadcast_to(state.mask, lanes).reshape(-1)
-    return Privatised([], [], Storage(fill, old.unit, written), before, same, active)
+    return PrivateCopies([], [], Storage(fill, old.unit, written), before, same, active)
 
 
-def leave_private(state: State, copies: list[Privatised]) -> None:
-    """Put the storages back, with what the loop left in them."""
-    for item in copies:
-        storage = item.views[0].storage
-        lanes = max(len(item.replacement.data) // max(len(item.before), 1), 1)
-        running = slice(None) if item.active is None else item.active
-        data = item.replacement.data.reshape(lanes, -1)[running]
+def leave_private(state: State, copies: list[PrivateCopies]) -> None:
+    """Put the original storages back, with the values that the loop wrote to the copies."""
+    for copies_of_storage in copies:
+        storage = copies_of_storage.views[0].storage
+        lanes = max(len(copies_of_storage.replacement.data) // max(len(copies_of_storage.before), 1), 1)
+        running = slice(None) if copies_of_storage.active is None else copies_of_storage.active
+        data = copies_of_storage.replacement.data.reshape(lanes, -1)[running]
         unit = storage.unit
         agreed = _by_unit((data == data[:1]).all(axis=0), unit)
-        changed = ~_by_unit((data == item.before).all(axis=0), unit)
-        written = item.replacement.written
+        changed = ~_by_unit((data == copies_of_storage.before).all(axis=0), unit)
+        written = copies_of_storage.replacement.written
         if written is not None:
             written_lanes = written.reshape(lanes, -1)[running]
-            by_unit = _by_unit(item.agreed_bytes, unit)
+            by_unit = _by_unit(copies_of_storage.agreed_bytes, unit)
             changed |= written_lanes.any(axis=0) & ~by_unit
             agreed &= written_lanes.all(axis=0)
-        _settle(storage, data[-1], agreed, changed, unit)
-        for slot, view in zip(item.slots, item.views, strict=True):
+        _update_storage(storage, data[-1], agreed, changed, unit)
+        for slot, view in zip(copies_of_storage.slots, copies_of_storage.views, strict=True):
             state.env[slot] = view
 
 
@@ -95,8 +98,8 @@ def _by_unit(flags: Any, unit: int) -> Any:
     return np.asarray(flags).reshape(-1, unit).all(axis=1)
 
 
-def _settle(storage: Storage, value: np.ndarray, agreed: np.ndarray, changed: np.ndarray, unit: int) -> None:
-    """Write the units that changed: ``value`` where the copies agreed, else nothing that may be read."""
+def _update_storage(storage: Storage, value: np.ndarray, agreed: np.ndarray, changed: np.ndarray, unit: int) -> None:
+    """Update the units that changed: to ``value`` where the copies agree; others count as unwritten."""
     count = len(storage.data) // max(len(value), 1)
     data = storage.data.reshape(count, -1)
     set_units, lost = np.repeat(changed & agreed, unit), np.repeat(changed & ~agreed, unit)

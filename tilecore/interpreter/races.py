@@ -1,7 +1,7 @@
 """Races: which iterations of a T.Parallel, and which blocks of a kernel, accessed which element.
 
 Iterations of a T.Parallel nest are independent, and so are the blocks of a kernel: two of them may not write different
-values to one element, and none may read what another writes. An iteration is known by its coordinates, one number for
+values to one element, and none may read what another writes. An iteration is identified by its coordinates, one for
 each level of the nest (a perfect nest is one level). A statement between two levels belongs to all iterations below
 it, so two accesses are in order when their coordinates agree on the levels that both have. A block has one coordinate.
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilecore.interpreter.state import Mask, Site, State
 
 ABSENT, SEVERAL = -1, -2  # on the levels below the first
-_DOING = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
+_VERBS = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
 
 
 @dataclass(frozen=True)
@@ -150,18 +150,18 @@ class RaceLog:
             conflicts &= np.repeat(changed, view.factor)
         if not conflicts.any():
             return
-        at = int(np.argmax(conflicts))
-        unit = int(access.units[at])
+        position = int(np.argmax(conflicts))
+        unit = int(access.units[position])
         element = element_text(view, unit // view.factor)
-        other = _other_text(state, site, access, int(self.kinds[before][0][unit]), int(access.coordinates[0][at]))
+        other = _other_text(state, site, access, int(self.kinds[before][0][unit]), int(access.coordinates[0][position]))
         of_blocks = access.lanes is None
         raise site.error(
             state,
             RaceError,
-            f"{'a block' if of_blocks else 'an iteration of T.Parallel'} {_DOING[now]} {view.name}[{element}], "
-            f"which another one {_DOING[before]}",
-            lane=None if of_blocks else lane_of(at // view.factor, access.mask, state.lanes),
-            found=f"{other} {_DOING[before]} it",
+            f"{'a block' if of_blocks else 'an iteration of T.Parallel'} {_VERBS[now]} {view.name}[{element}], "
+            f"which another one {_VERBS[before]}",
+            lane=None if of_blocks else lane_of(position // view.factor, access.mask, state.lanes),
+            found=f"{other} {_VERBS[before]} it",
             expected=f"{'blocks' if of_blocks else 'iterations'} that do not depend on each other",
             hint="put what comes after in a kernel of its own, or use an atomic"
             if of_blocks
@@ -176,8 +176,8 @@ def _other_text(state: State, site: Site, access: UnitAccess, other: int, curren
         if other >= access.end:
             return "more than one block"
         for size in state.grid:
-            number, at = divmod(number, size)
-            position.append(at)
+            number, coordinate = divmod(number, size)
+            position.append(coordinate)
         return f"block {tuple(position)}"
     if other >= access.end:
         return "more than one iteration"

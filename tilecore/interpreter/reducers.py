@@ -9,7 +9,7 @@ from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.atomic import update
 from tilecore.ir.nodes import BufferStore, TensorLoad, structural_equal, tirx
 
-# how an accumulation is written, and the atomic that it amounts to
+# the operators of an accumulation, and the atomic with the same effect
 _FORMS: dict[str, tuple[tuple[type, ...], str]] = {
     "sum": ((tirx.Add, tirx.Sub), "add"),
     "max": ((tirx.Max,), "max"),
@@ -18,8 +18,8 @@ _FORMS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def compile_reducer_store(scope: Scope, node: BufferStore, info: BufferInfo) -> Statement | None:
-    """``r[i] = r[i] op x`` inside T.Parallel, r a reducer for op, as an update that many iterations may do to one
-    element; None when the store is not of that form."""
+    """``r[i] = r[i] op x`` inside T.Parallel, r a reducer for op, as an update that many iterations may apply to
+    one element; None when the store is not of that form."""
     form = _FORMS.get(scope.facts.reducers.get(info.var, ""))
     if form is None or scope.lanes != "parallel":
         return None
@@ -57,4 +57,4 @@ def _is_target(expression: Any, node: BufferStore) -> bool:
     if not isinstance(expression, TensorLoad) or not expression.source.same_as(node.buffer):
         return False
     pairs = zip(expression.indices, node.indices, strict=True)
-    return all(structural_equal(mine, theirs, map_free_vars=False) for mine, theirs in pairs)
+    return all(structural_equal(index, stored_index, map_free_vars=False) for index, stored_index in pairs)

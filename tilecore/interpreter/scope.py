@@ -1,4 +1,4 @@
-"""What is known while the IR is turned into closures: slots of variables, facts of buffers, the current site.
+"""The context in which IR is compiled to closures: slots of variables, facts of buffers, the current site.
 
 Nodes are compiled once into Python closures over a :class:`~tilecore.interpreter.state.State`, as walking TVM's nodes
 in every block would be slow.
@@ -26,7 +26,7 @@ Statement = Callable[[State], None]
 
 @dataclass(frozen=True)
 class BufferInfo:
-    """A buffer as code sees it. lane_kind: whose private copies it has ("threads", "parallel"), "" when it has one."""
+    """A buffer in the code. root: the buffer that owns its memory, which is another one for a view."""
 
     var: Var
     name: str
@@ -53,9 +53,9 @@ class VariableInfo:
 
 
 class Scope:
-    """The compiler's view of the place that it is at.
+    """The context of the code that is being compiled.
 
-    lanes: "single", "threads" or "parallel": what the lanes are when the code runs. in_kernel: inside a kernel.
+    lanes: "single", "threads" or "parallel": the lanes over which the code runs. in_kernel: inside a kernel.
     region: facts of the T.Parallel nest around it, if any; parallel_depth: the number of its axes around this place;
     written_roots, written_in_kernel: the roots of the buffers that it, or the kernel, writes. masked: accesses to
     global buffers that are out of bounds are masked here.
@@ -126,7 +126,7 @@ class Scope:
 
     @contextmanager
     def at(self, node: Stmt | Expr) -> Iterator[None]:
-        """Within ``node``: errors point at its span, if it has one."""
+        """In this context errors point at the span of ``node``, if it has one."""
         span = node.span
         if span is None:
             yield
@@ -137,12 +137,12 @@ class Scope:
         self.site = before
 
     def show(self, name: str, slot: int, kind: str = "loop") -> None:
-        """Errors from here on show this variable's value."""
+        """Errors of the code that follows show this variable's value."""
         self.site = replace(self.site, variables=(*self.site.variables, LoopVariable(name, slot, kind)))
 
     @contextmanager
     def inner(self, **changes: Any) -> Iterator[None]:
-        """A nested place with some attributes changed; the site's variables are forgotten after it."""
+        """A nested context with other values of some attributes; afterwards they, and the site, are as before."""
         before = {name: getattr(self, name) for name in (*changes, "site")}
         for name, value in changes.items():
             setattr(self, name, value)

@@ -51,23 +51,25 @@ def solve(
     """Bind the symbols in ``state`` from (equation, actual size, what it is called), and check all of them.
 
     An equation with one unknown that is linear in it is solved; raises ArgumentError where sizes contradict. free:
-    strides of axes of one or no element, where nothing is stepped over: they give values to symbols that have no
-    other, and need not hold.
+    strides of axes of one or no element, which no access uses: they give values to symbols that have none otherwise,
+    and are not checked.
     """
     origin: dict[str, str] = {}
     for candidates in (equations, [*equations, *free]):
         pending = sorted(candidates, key=lambda item: not item[0].plain)
         while True:
-            solved = next((item for item in pending if _solves(state, symbols, item, origin)), None)
+            solved = next((item for item in pending if _solve_for_symbol(state, symbols, item, origin)), None)
             if solved is None:
                 break
             pending.remove(solved)
-    lost = [name for name in symbols if name not in origin]
-    if lost:
+    undetermined = [name for name in symbols if name not in origin]
+    if undetermined:
         raise ArgumentError(
-            f"the size {lost[0]} cannot be found from the arguments",
-            found=", ".join(f"{quantity} = {item.text}" for item, _, quantity in equations if lost[0] in item.unknowns),
-            expected=f"a shape or stride that is {lost[0]} itself, or linear in it",
+            f"the size {undetermined[0]} cannot be found from the arguments",
+            found=", ".join(
+                f"{quantity} = {item.text}" for item, _, quantity in equations if undetermined[0] in item.unknowns
+            ),
+            expected=f"a shape or stride that is {undetermined[0]} itself, or linear in it",
         )
     for item, actual, quantity in equations:
         value = int(item.expression(state))
@@ -81,10 +83,11 @@ def solve(
             )
 
 
-def _solves(
+def _solve_for_symbol(
     state: State, symbols: dict[str, VariableInfo], item: tuple[Equation, int, str], origin: dict[str, str]
 ) -> bool:
-    """Does the equation give a value to a symbol that has none? ``origin`` notes what it is called, by symbol."""
+    """Solves the equation for the only symbol in it that has no value; False where it cannot be. ``origin`` records,
+    by symbol, the size from which it was solved."""
     unknown = [name for name in item[0].unknowns if name not in origin]
     if len(unknown) != 1 or not _solve_one(state, symbols[unknown[0]], *item):
         return False
@@ -95,18 +98,18 @@ def _solves(
 def _solve_one(state: State, unknown: VariableInfo, item: Equation, actual: int, quantity: str) -> bool:
     """Set the unknown of a linear equation; False when it is not linear."""
 
-    def at(value: int) -> int:
+    def size_for(value: int) -> int:
         state.env[unknown.slot] = unknown.kind.const(value)
         return int(item.expression(state))
 
     if item.plain:
         value = actual
     else:
-        base, slope = at(0), at(1) - at(0)
-        if slope == 0 or at(2) - at(1) != slope:
+        base, slope = size_for(0), size_for(1) - size_for(0)
+        if slope == 0 or size_for(2) - size_for(1) != slope:
             return False
         value = (actual - base) // slope
-    if at(value) != actual:
+    if size_for(value) != actual:
         raise ArgumentError(
             f"{quantity} does not fit its declaration",
             found=str(actual),

@@ -1,4 +1,4 @@
-"""What changes while a kernel is interpreted, and the sites in its source that errors speak of.
+"""The state of a kernel while it is interpreted, and the sites in its source at which errors point.
 
 Everything runs over *lanes*: the iterations of a T.Parallel loop, or the threads of a block, or a single one. A value
 is a numpy scalar when it is the same in all lanes, else an array that broadcasts to the shape of the lanes. A mask
@@ -22,8 +22,8 @@ Mask = Any  # None: all lanes run. False: none does. Else a bool array that broa
 @dataclass
 class Options:
     """How to run. check: track uninitialised reads and races. strict: what was read outside of a tensor, where
-    the language gives 0, may not be stored inside one nor decide a reduction. block_seed: run the blocks in an order
-    drawn from it; None: in their natural order.
+    the language gives 0, may not be stored inside one nor decide a reduction. block_seed: the seed of a random order of
+    blocks; None: the natural order.
     block_races: with ``check``, races between blocks are errors too."""
 
     check: bool = True
@@ -88,7 +88,7 @@ class State:
         self.outside: list[Any] | None = None
 
     def enter_lanes(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
-        """Start over with new lanes, all active; returns what :meth:`leave_lanes` puts back."""
+        """Replace the lanes by new ones, all active; returns the old ones for :meth:`leave_lanes`."""
         saved = (self.lanes, self.mask, self.loops, self.returned, self.coordinates)
         self.lanes, self.mask, self.loops, self.returned, self.coordinates = lanes, None, [], False, []
         return saved
@@ -134,13 +134,14 @@ def without(left: Mask, right: Mask) -> Mask:
     return rest if rest.any() else False
 
 
-def everyone(mask: Mask) -> bool:
+def all_active(mask: Mask) -> bool:
+    """Does the mask select all lanes?"""
     return mask is None or (mask is not False and bool(mask.all()))
 
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A variable that error messages show the value of. ``kind``: loop, block or thread."""
+    """A variable whose value error messages show. ``kind``: loop, block or thread."""
 
     name: str
     slot: int

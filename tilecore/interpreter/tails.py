@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilecore.interpreter.tiles.reductions import Reduction
 
 
-_warned: dict[Any, Any] = {}  # the texts that were warned of, as Python's warnings keep them
+_warned: dict[Any, Any] = {}  # the registry of Python's warnings: the texts of earlier ones
 
 
 class TailWarning(UserWarning):
@@ -35,7 +35,7 @@ def is_tensor(view: View) -> bool:
 
 
 def filler_of(tile: Tile) -> np.ndarray | None:
-    """Which elements of a tile stand for what lies outside of a tensor; None: none does."""
+    """The mask of a tile's elements that stand for what lies outside of a tensor; None where there are none."""
     view, state = tile.view, tile.state
     if not state.options.check or view.size == 0:
         return None
@@ -52,7 +52,8 @@ def filler_of(tile: Tile) -> np.ndarray | None:
 
 
 def mark_filler(tile: Tile, filler: np.ndarray | None) -> None:
-    """Note which elements of a tile, as it was written just now, are filler; or refuse them, in a tensor."""
+    """Record which elements of a tile that was just written are filler; with ``strict=True`` refuse filler inside of a
+    tensor."""
     if filler is None:
         return
     offset, reached = tile.place()
@@ -60,14 +61,14 @@ def mark_filler(tile: Tile, filler: np.ndarray | None) -> None:
     if is_tensor(tile.view):
         stored = filler if reached is None else filler & (False if reached is False else reached)
         if tile.state.options.strict and np.any(stored):
-            raise _stored(tile, stored)
+            raise _stored_filler_error(tile, stored)
     elif tile.view.factor == 1:
         if storage.filler is None:
             storage.filler = np.zeros(len(storage.data) // storage.unit, bool)
         storage.filler[offset] = filler
 
 
-def _stored(tile: Tile, stored: np.ndarray) -> Exception:
+def _stored_filler_error(tile: Tile, stored: np.ndarray) -> Exception:
     first = first_lane(stored) or ()
     place = [int(np.broadcast_to(index, tile.shape)[first]) for index in tile.indices]
     return tile.access.site.error(
@@ -83,7 +84,7 @@ def check_reduction(
     source: Tile, reduction: Reduction, name: str, axis: int, values: Any, target: Tile
 ) -> np.ndarray | None:
     """Warn, or raise with ``strict=True``, where filler among the ``values`` (of the source's shape, in the target's
-    type) changes the result along ``axis``. Returns which results are of filler alone."""
+    type) changes the result along ``axis``. Returns the mask of results that come from filler alone, or None."""
     filler = filler_of(source)
     if filler is None:
         return None
@@ -125,7 +126,7 @@ def _warn(error: TilecoreError) -> None:
 
 
 def note_read(state: State, view: View, indices: Any, reached: Any, access: Access) -> None:
-    """A masked read of elements: the lanes outside are remembered until the next store."""
+    """Records, until the next store, the lanes of a masked read that were outside of a tensor."""
     if not state.options.strict or not access.masked or not is_tensor(view) or reached is state.mask:
         return
     active = np.ones(state.lanes, bool) if state.mask is None else np.broadcast_to(state.mask, state.lanes)
@@ -136,7 +137,7 @@ def note_read(state: State, view: View, indices: Any, reached: Any, access: Acce
 
 
 def check_stored(state: State, view: View, reached: Any) -> None:
-    """Before a store: refuse, with ``strict=True``, a value inside a tensor that was read outside of one."""
+    """Refuses, with ``strict=True``, a store inside of a tensor whose value was read outside of one."""
     noted, state.outside = state.outside, None
     if not noted or not is_tensor(view) or reached is False:
         return

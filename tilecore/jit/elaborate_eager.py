@@ -81,14 +81,16 @@ class _Elaboration:
         """A T.const: it may have its value from the call."""
         self.sizes.append(size.name)
         if size.name in self.constants:
-            size.settle(self.constants[size.name], f"the argument {size.name}=")
+            size.set_value(self.constants[size.name], f"the argument {size.name}=")
 
     def begin(self, annotations: Iterable[Any]) -> None:
         """Reset the T.const sizes of the signature, which all compilations of the function share."""
         shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
-        sizes = [leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.leaves()]
+        sizes = [
+            leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.named_sizes()
+        ]
         for size in {id(size): size for size in sizes}.values():
-            size.forget()
+            size.clear_value()
             self.constant(size)
 
     def declare(self, name: str, annotation: Any, old: Any) -> Any:
@@ -148,7 +150,7 @@ class _Elaboration:
                     self.checks.append(_Check(size, int(actual), where, self.builder.location))
                     shape[axis] = int(actual)
                 else:
-                    size.settle(int(actual), where)
+                    size.set_value(int(actual), where)
             elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
                 raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
         return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
@@ -164,7 +166,7 @@ class _Elaboration:
                 )
         for check in self.checks:
             try:
-                check.size.settle(check.actual, check.where)
+                check.size.set_value(check.actual, check.where)
             except LanguageError as error:
                 raise error.at(check.location) from None
 

@@ -117,12 +117,12 @@ def _of_a_backend(name: str) -> Any:
     """A name that an installed backend adds; it is asked for each time, as backends come and go."""
     if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
-    from tilecore.language.dialects import offered, offered_names
+    from tilecore.language.dialects import backend_function, backend_names
     from tilecore.language.foreign import missing
 
-    value = offered(name)
+    value = backend_function(name)
     if value is None:
-        raise missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES, *offered_names()])
+        raise missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES, *backend_names()])
     return value
 
 

@@ -259,14 +259,14 @@ class Arithmetic(KernelValue):
         )
 
 
-def _operator(word: str, turned: bool = False) -> Callable[[Any, Any], Expr]:
-    return lambda a, b: binary(word, b, a) if turned else binary(word, a, b)
+def _operator(word: str, swapped: bool = False) -> Callable[[Any, Any], Expr]:
+    return lambda a, b: binary(word, b, a) if swapped else binary(word, a, b)
 
 
 for _word in SIGNS:
     setattr(Arithmetic, f"__{_word}__", _operator(_word))
     if _word not in ("lt", "le", "gt", "ge"):
-        setattr(Arithmetic, f"__r{_word}__", _operator(_word, turned=True))
+        setattr(Arithmetic, f"__r{_word}__", _operator(_word, swapped=True))
 for _name, _function in METHODS.items():
     setattr(Arithmetic, _name, _function)
 Arithmetic.__rpow__ = lambda a, b: power(b, a)  # type: ignore[attr-defined]

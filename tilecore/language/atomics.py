@@ -54,8 +54,8 @@ def _element(kind: str, element: TensorLoad, value: Any, order: str, return_prev
 def _tile(kind: str, dst: Any, value: Any, order: str) -> None:
     require_block(f"atomic_{kind}")
     builder = current(f"T.atomic_{kind}")
-    starts = isinstance(value, Element) and not isinstance(value, VariableRead)  # a tile of the other's extents
-    if starts or isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
+    is_start = isinstance(value, Element) and not isinstance(value, VariableRead)  # of a tile of the shape of dst
+    if is_start or isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
         source, target = region_pair(value, dst, f"T.atomic_{kind}")
         check_same_shape(source, target, f"T.atomic_{kind}")
         operand: Any = source
@@ -188,7 +188,7 @@ def _vector_add(lanes: int) -> Any:
         builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))
 
     op.__name__ = op.__qualname__ = f"atomic_addx{lanes}"
-    op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each on its own one step."
+    op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each of which is updated atomically by itself."
     return op
 
 

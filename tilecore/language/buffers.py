@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
-    """Is the value what this element of the buffer holds?"""
+    """Is the value a load of this element of the buffer?"""
     value, where = current().in_place(value), [current().in_place(index) for index in where]
     if not isinstance(value, TensorLoad) or not value.source.same_as(buffer):
         return False
@@ -53,7 +53,7 @@ class LocalVar(Arithmetic):
         return dtype(str(self.buffer.dtype))
 
     def name_once(self, builder: Builder, name: str) -> bool:
-        """True the first time: the assignment that names it."""
+        """True at the first call: the assignment that names the variable."""
         was_fresh, self.fresh = self.fresh, False
         return was_fresh
 
@@ -119,12 +119,12 @@ class Element(Arithmetic):
         return self._value
 
     def __iter__(self) -> Any:
-        raise self._one_number("a Python tuple or list")
+        raise self._scalar_error("a Python tuple or list")
 
     def __getitem__(self, index: Any) -> Any:
-        raise self._one_number("a buffer to index")
+        raise self._scalar_error("a buffer to index")
 
-    def _one_number(self, expected: str) -> LanguageError:
+    def _scalar_error(self, expected: str) -> LanguageError:
         return LanguageError("a value of the kernel is a scalar", found=str(self), expected=expected).at(
             current().location
         )

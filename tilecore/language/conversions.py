@@ -1,4 +1,4 @@
-"""Element types of expressions: casts, constants in the type of the other side, and the type that holds both."""
+"""Element types of expressions: casts, constants in the type of the other operand, and the type that holds both."""
 
 from __future__ import annotations
 
@@ -46,24 +46,25 @@ def _constant(number: Any, kind: str) -> Expr:
 
 
 def _in_range(number: float, facts: Facts) -> float:
-    """A number beyond the largest of a float type as what it rounds to: that one, or infinity of more than 8 bits."""
+    """``number``, or what the float type has for one beyond its largest finite value: that value, or infinity in types
+    of more than 8 bits. NaN is the largest value in types of less than 8 bits, which have no NaN."""
     largest = float(facts.max or 0.0)
     if number != number:
         return largest if facts.bits < 8 else number
     if abs(number) <= largest:
         return number
-    if facts.bits > 8 and not _rounds_within(number, facts):
+    if facts.bits > 8 and not _rounds_to_finite(number, facts):
         largest = math.inf
     return math.copysign(largest, number)
 
 
-def _rounds_within(number: Any, facts: Facts) -> bool:
-    """Is the number of the float type that is nearest to a finite one finite? 3.4028235e38 is beyond the largest
-    float32, and rounds to it."""
+def _rounds_to_finite(number: Any, facts: Facts) -> bool:
+    """Does ``number`` round to a finite value of the float type? 3.4028235e38 is beyond the largest float32, and rounds
+    to it."""
     largest = float(facts.max or 0.0)
     if abs(number) <= largest:
         return True
-    if facts.bits not in (16, 32):  # Python's floats are float64; of the narrowest the numbers beyond are far apart
+    if facts.bits not in (16, 32):  # a Python float is a float64; narrow types accept only numbers within their range
         return False
     step = math.ldexp(1.0, math.frexp(largest)[1] - 1 - facts.significand)
     return abs(number) < largest + step / 2
@@ -81,7 +82,7 @@ def _check_fits(value: Any, kind: str) -> None:
         (low, high), wider, meaning = dtype(kind).facts.integer_range, "int64", "wraps"
     else:
         return
-    fits = _rounds_within(value, facts) if facts.kind == "float" else low <= value <= high
+    fits = _rounds_to_finite(value, facts) if facts.kind == "float" else low <= value <= high
     if not fits:
         raise LanguageError(
             f"{value} does not fit in {kind}",
@@ -101,11 +102,11 @@ def unify(left: Any, right: Any) -> tuple[Expr, Expr]:
     uint64 beside one), a float32 or a bool."""
     kinds = _kind(left), _kind(right)
     common_kind = promoted(*kinds)
-    return _as(left, kinds[0], common_kind), _as(right, kinds[1], common_kind)
+    return _as_common_kind(left, kinds[0], common_kind), _as_common_kind(right, kinds[1], common_kind)
 
 
 def _kind(value: Any) -> str:
-    """The element type of one side; of a Python number that int64 does not hold, uint64."""
+    """The element type of one operand; uint64 for a Python integer that int64 does not hold."""
     plain = value.value if isinstance(value, ConstDim) else value
     if isinstance(plain, numbers.Integral) and not isinstance(plain, bool) and not -(2**63) <= int(plain) < 2**63:
         if 0 <= int(plain) < 2**64:
@@ -116,7 +117,7 @@ def _kind(value: Any) -> str:
     return str(as_expr(value).ty.dtype)
 
 
-def _as(value: Any, kind: str, common_kind: str) -> Expr:
+def _as_common_kind(value: Any, kind: str, common_kind: str) -> Expr:
     if isinstance(value, numbers.Real):
         if not isinstance(value, numbers.Integral):
             _check_fits(value, common_kind)
@@ -126,7 +127,7 @@ def _as(value: Any, kind: str, common_kind: str) -> Expr:
 
 def promoted(a: str, b: str) -> str:
     """The element type of an operation on both: floats win over integers and these over bool, wider ones over
-    narrower, unsigned ones over signed of their width; two floats of one width meet in float32."""
+    narrower, unsigned ones over signed of their width; two float types of one width give float32."""
     left, right = dtype(a).facts, dtype(b).facts
     if a == b:
         return a

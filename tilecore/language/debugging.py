@@ -51,8 +51,8 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     """Wait for all threads of the block, or of the role around (T.ws). The compiler places the barriers that tile
     operations need by itself.
 
-    barrier_id: the compiler numbers barriers itself. arrive_count: how many threads wait, which in a role must be its
-    own; elsewhere it is all of them.
+    barrier_id: ignored, as the compiler chooses the barrier. arrive_count: the number of threads that wait. In a role
+    it must be the number of the role's threads; elsewhere all threads wait.
     """
     emit("sync_threads", [], {CallAttr.ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
 

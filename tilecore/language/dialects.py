@@ -22,11 +22,12 @@ from tilecore.plugins.guard import blame, calling
 if TYPE_CHECKING:
     from tilecore.contract.origin import Origin
 
-_handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: whose, and under which name
+_functions_of_backends: dict[CodeType, tuple[Origin, str]] = {}  # with the backend, and the name under ``T.``
 
 
-def offered(name: str) -> Any | None:
-    """The function that an installed backend has under this name, or None. Raises LanguageError where two have one."""
+def backend_function(name: str) -> Any | None:
+    """The function that an installed backend defines as ``T.<name>``, or None. Raises LanguageError where several
+    backends define one."""
     names = {offer.kind: str(offer.language[name]) for offer in manager.offers() if name in offer.language}
     if len(set(names.values())) > 1:
         raise LanguageError(
@@ -46,20 +47,20 @@ def offered(name: str) -> Any | None:
         raise wrong(owner, message, place, "the place of a function")
     code = getattr(inspect.unwrap(value), "__code__", None)
     if code is not None:
-        _handed_out[code] = owner, name
+        _functions_of_backends[code] = owner, name
     return value
 
 
-def blamed(error: Exception) -> PluginError | None:
-    """The error to raise instead of one that came out of a backend's own T.name; None for any other."""
+def backend_fault(error: Exception) -> PluginError | None:
+    """The PluginError for an error that a backend's own function ``T.<name>`` raised; None for any other error."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_code in _handed_out:
-            owner, name = _handed_out[frame.f_code]
+        if frame.f_code in _functions_of_backends:
+            owner, name = _functions_of_backends[frame.f_code]
             return blame(owner, f"T.{name}", error)
     return None
 
 
-def offered_names() -> set[str]:
+def backend_names() -> set[str]:
     """All names that installed backends add."""
     return {name for offer in manager.offers() for name in offer.language}
 

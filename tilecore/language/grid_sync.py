@@ -1,5 +1,8 @@
-"""T.sync_grid: what follows sees what all blocks wrote before. The kernel ends there and another one begins, on every
-target; memory of the block does not live on, and values that are computed from indices alone are computed again."""
+"""T.sync_grid: the code after it sees what all blocks wrote before it.
+
+On every target the kernel ends there, and another one begins. On-chip memory loses its contents, and values that are
+computed from indices alone are computed again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _ONCE = (KernelHint.PRELUDE, KernelHint.IMPORT_SOURCE)  # hints that are not rep
 
 def sync_grid() -> None:
     """Wait for all blocks of the kernel: their writes to global memory are visible then. It stands in the T.Kernel
-    itself, not in a loop or an `if`. What shared memory, fragments and variables hold does not live on."""
+    itself, not in a loop or an `if`. Shared memory, fragments and variables lose their contents."""
     kernel = open_kernel("T.sync_grid")
     builder = current("T.sync_grid")
     if builder.frame is not kernel.frame:
@@ -46,7 +49,7 @@ def sync_grid() -> None:
 
 
 def parts_of(frame: Any) -> list[Stmt]:
-    """The bodies of the kernels that a T.Kernel's frame stands for: one more than it has T.sync_grid."""
+    """The bodies of the kernels into which the T.sync_grid calls split the frame of a T.Kernel."""
     cuts = frame.facts.get(_CUTS)
     if not cuts:
         return [frame.body()]
@@ -54,13 +57,13 @@ def parts_of(frame: Any) -> list[Stmt]:
     pieces = [list(frame.statements[a:b]) for a, b in pairwise(edges)]
     renamed: list[dict[Var, Var]] = [{} for _ in pieces]
     for part_index in range(1, len(pieces)):
-        _complete(pieces, part_index, renamed[part_index])
+        _insert_needed(pieces, part_index, renamed[part_index])
     return [_with_repeated(piece, names) for piece, names in zip(pieces, renamed, strict=True)]
 
 
-def _complete(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
-    """Moves to the start of a piece what it needs of earlier pieces: memory that no code has accessed yet is moved, and
-    indices and hints are repeated."""
+def _insert_needed(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
+    """Inserts at the start of a piece the statements of earlier pieces that it needs: allocations of memory that no
+    code has accessed yet are moved, and indices and hints are repeated."""
     needed = {var for statement in pieces[part_index] for var in collect(statement, Var)}
     moved: list[Stmt] = []
     for piece in reversed(pieces[:part_index]):
@@ -105,17 +108,17 @@ def _is_hint(statement: Stmt) -> bool:
 def _check_pure(bind: Bind) -> None:
     """Checks a value that is recomputed: it must not read memory, whose contents may have changed."""
     if collect(bind.value, TensorLoad) or effect_in(bind.value):
-        raise _lives_on(str(bind.var.name), bind)
+        raise _used_across_error(str(bind.var.name), bind)
 
 
 def _check_fresh(alloc: AllocBuffer | DeclBuffer, pieces: list[list[Stmt]]) -> None:
     """Checks that no code before the T.sync_grid accesses this memory."""
     for statement in (s for piece in pieces for s in piece):
         if not statement.same_as(alloc) and not _is_hint(statement) and alloc.buffer in collect(statement, Var):
-            raise _lives_on(str(alloc.buffer.name), statement)
+            raise _used_across_error(str(alloc.buffer.name), statement)
 
 
-def _lives_on(name: str, statement: Stmt) -> UnsupportedError:
+def _used_across_error(name: str, statement: Stmt) -> UnsupportedError:
     return UnsupportedError(
         f"{name} is used before and after T.sync_grid",
         expected="values that are needed after it in global memory",

@@ -125,7 +125,7 @@ def annotate_compile_flags(flags: Any) -> None:
 
 def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
     """Pass configuration for this kernel only, by tilecore.PassConfigKey; ``pass_configs`` of tilecore.compile and
-    tilecore.jit goes before it. Values: numbers, text, True or False, None, and lists and dicts of them."""
+    tilecore.jit takes precedence. Values: numbers, text, True or False, None, and lists and dicts of them."""
     builder = current("T.annotate_pass_configs")
     try:
         checked = known_pass_configs(configs)
@@ -148,7 +148,7 @@ def _register_hint(name: str) -> Any:
         current(f"T.{name}")
 
     op.__name__ = op.__qualname__ = name
-    op.__doc__ = "A hint for chips that move registers between warps; others pass over it."
+    op.__doc__ = "A hint for targets that reallocate registers between warps; other targets ignore it."
     return op
 
 
@@ -157,15 +157,16 @@ no_set_max_nreg = _register_hint("no_set_max_nreg")
 
 
 def set_max_nreg(reg_count: int, is_inc: int) -> None:
-    """A hint for chips that move registers between warps: ask for ``reg_count`` more (1) or give back (0)."""
+    """A hint for targets that reallocate registers between warps: the threads of a warp shall have ``reg_count``
+    registers, by requesting more (``is_inc`` 1) or by releasing some (0)."""
     annotate(KernelHint.SET_MAX_NREG, int(reg_count), int(is_inc))
 
 
 def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:
-    """A hint for warp-specialised kernels."""
+    """A hint for warp-specialized kernels: a thread of a producer releases its registers beyond ``reg_count``."""
     set_max_nreg(reg_count, 0)
 
 
 def annotate_consumer_reg_alloc(reg_count: int = 240) -> None:
-    """A hint for warp-specialised kernels."""
+    """A hint for warp-specialized kernels: a thread of a consumer requests registers, up to ``reg_count``."""
     set_max_nreg(reg_count, 1)

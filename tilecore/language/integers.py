@@ -38,7 +38,7 @@ def ceildiv(lhs: Any, rhs: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """As a Python int; a T.const that is not known yet stays what it is."""
+    """``value`` as a Python int; a T.const that has no value yet stays a ConstDim."""
     return value if isinstance(value, ConstDim) and not value.is_known else int(value)
 
 

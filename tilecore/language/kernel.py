@@ -52,9 +52,9 @@ class Kernel:
                 )
             if isinstance(extent, IntImm) and int(extent) < 0:
                 raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))
-        self.threads = _three(DEFAULT_THREADS if threads is None else threads, "threads")
+        self.threads = _three_extents(DEFAULT_THREADS if threads is None else threads, "threads")
         self.prelude = prelude
-        self.cluster_dims = _three(1 if cluster_dims is None else cluster_dims, "cluster_dims")
+        self.cluster_dims = _three_extents(1 if cluster_dims is None else cluster_dims, "cluster_dims")
         _check_clusters(self.cluster_dims, self.blocks)
         self.names: tuple[str, ...] = ()
         self.unpacked = False
@@ -104,7 +104,7 @@ class Kernel:
             builder.emit(kernel)
 
     def _launch(self, body: Stmt, fresh: bool) -> Stmt:
-        """The kernel with this body; fresh: its indices are new variables."""
+        """The launch of ``body`` over the grid. fresh: whether its indices are new variables."""
         index_vars = [*self.thread_vars, *self.block_vars]
         launch_vars = [Var(str(v.name), v.ty) for v in index_vars] if fresh else index_vars
         body = substitute(body, dict(zip(index_vars, launch_vars, strict=True))) if fresh else body
@@ -125,7 +125,7 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _three(values: Any, name: str) -> tuple[int, int, int]:
+def _three_extents(values: Any, name: str) -> tuple[int, int, int]:
     """Extents along x, y and z of a keyword of T.Kernel."""
     if any(is_kernel_value(size) for size in _tuple(values)):
         raise LanguageError(

@@ -36,7 +36,7 @@ class Layout:
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def to_ir(self) -> dict[str, Any]:
-        """The layout as the IR has it: kind, shape, and ``index``, an IndexMap from an element to its place."""
+        """The layout as plain data for the IR: kind, shape, and ``index``, an IndexMap from an element to its place."""
         return {
             LayoutAttr.KIND: LayoutAttr.MEMORY,
             LayoutAttr.SHAPE: list(self.shape),
@@ -44,7 +44,8 @@ class Layout:
         }
 
     def _index_map(self, function: Callable[..., Any], arguments: int) -> Any:
-        """``function`` of so many indices as an IndexMap of i0, i1, ...: one text for one function."""
+        """``function``, which takes ``arguments`` indices, as an IndexMap of the variables i0, i1, ..., whose text does
+        not depend on the names that the user gave."""
         from tilecore.ir.nodes import Var, tirx
         from tilecore.language.values import as_expr
 
@@ -66,8 +67,8 @@ class Layout:
 class Fragment(Layout):
     """Which thread holds each element, and in which of its registers.
 
-    Either ``forward_fn(i, j) -> (thread, index)``, or ``forward_thread_fn`` and ``forward_index_fn`` apart. With
-    ``replicate`` > 1 the functions that give the thread take a further argument, the copy's number.
+    Give either ``forward_fn(i, j) -> (thread, index)``, or ``forward_thread_fn`` and ``forward_index_fn``. With
+    ``replicate`` > 1 the functions that give the thread take a further argument, the index of the copy.
     """
 
     @placed
@@ -86,8 +87,8 @@ class Fragment(Layout):
         self.replicate = whole_number(replicate, "T.Fragment(replicate=...)", 1)
 
     def to_ir(self) -> dict[str, Any]:
-        """As of a Layout. ``index`` gives the thread and then the place in it; with ``replicate`` > 1 its last
-        argument is the copy's number."""
+        """As :meth:`Layout.to_ir`. ``index`` gives the thread, and then the index of the register; with ``replicate``
+        > 1 its last argument is the index of the copy."""
         arguments = len(self.shape) + (self.replicate > 1)
         index = self._index_map(self._thread_and_place, arguments)
         return {
@@ -104,7 +105,7 @@ class Fragment(Layout):
 
 
 def layout_hint(layout: Any) -> dict[str, Any]:
-    """``loop_layout=`` as the IR has it."""
+    """The value of ``loop_layout=`` as plain data for the IR."""
     if not isinstance(layout, Layout):
         raise LanguageError("loop_layout is not a T.Fragment", found=repr(layout)[:80], expected="a T.Fragment")
     return layout.to_ir()

@@ -87,7 +87,7 @@ def Parallel(
 ) -> LoopSpec:
     """A nest of independent iterations, spread over the threads or lanes of the block.
 
-    ``for i, j in T.Parallel(M, N)``. Two iterations must not touch one element if one of them writes it. Accesses of
+    ``for i, j in T.Parallel(M, N)``. Two iterations must not access one element if one of them writes it. Accesses of
     global buffers outside their bounds are masked: reads give 0, writes are dropped.
     """
     if not extents:
@@ -141,9 +141,10 @@ def _schedule(numbers: Any, subject: str) -> list[int]:
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
     """Tiles of ``domain`` assigned to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
-    ``index + wave_size``, ... Yields one coordinate an axis of ``domain``; for one axis, the index itself.
+    ``index + wave_size``, ... Yields one coordinate for each axis of ``domain``; for one axis, the coordinate itself.
 
-    The last axis varies slowest within groups of ``group_size``, so that blocks of one wave share operands.
+    Along the last axis tiles form groups of ``group_size``: the index in a group varies fastest, and the group slowest,
+    so that blocks of one wave share operands.
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
@@ -162,19 +163,20 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 
     def guard(wave: Any) -> tuple[Any, Any]:
         tile = current().bind("tile", wave * as_expr(wave_size) + as_expr(index))
-        coordinates = _coordinates(tile, [as_expr(1) if _is_nothing(size) else size for size in sizes], max(1, group))
+        coordinates = _coordinates(tile, [as_expr(1) if _is_zero(size) else size for size in sizes], max(1, group))
         return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
     return LoopSpec("serial", (axis,), single=False, guard=guard)
 
 
-def _is_nothing(size: Any) -> bool:
+def _is_zero(size: Any) -> bool:
     return isinstance(size, IntImm) and int(size) == 0
 
 
 def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
-    """Coordinates of tile number ``tile``: the last axis split in groups, then the other axes, then within a group."""
+    """The coordinates of the tile with index ``tile``. From slowest to fastest vary: the group along the last axis, the
+    other axes, and the index in the group."""
     last, others = sizes[-1], sizes[:-1]
     if not others:
         return (tile,)

@@ -40,7 +40,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
 
 
 class _Unnamed(BufferHandle):
-    """A buffer from T.alloc_* until the assignment that names it."""
+    """A buffer from T.alloc_*, allocated at the assignment that names it or at its first use before."""
 
     def __init__(
         self, shape: list[Any], dtype: str, scope: str, after: Callable[[BufferHandle], None] | None = None
@@ -117,11 +117,11 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
 
 
 class _FreshVar(LocalVar):
-    """A T.alloc_var until the assignment that names it."""
+    """A T.alloc_var, allocated at the assignment that names it or at its first use before."""
 
     def __init__(self, builder: Any, kind: str, scope: str, init: Any) -> None:
         self._facts = (kind, scope, init)
-        self._made: Any = None
+        self._buffer: Any = None
         builder.pending.append(self)
         self.fresh = True
 
@@ -131,20 +131,20 @@ class _FreshVar(LocalVar):
 
     @property
     def buffer(self) -> Any:  # type: ignore[override]
-        if self._made is None:
+        if self._buffer is None:
             self._make("var")
-        return self._made
+        return self._buffer
 
     def _make(self, name: str) -> None:
         builder = current()
         kind, scope, init = self._facts
-        self._made = tirx.decl_buffer([1], ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
-        builder.allocate(self._made)
+        self._buffer = tirx.decl_buffer([1], ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        builder.allocate(self._buffer)
         if init is not None:
             self.store(init)
 
     def name_once(self, builder: Any, name: str) -> bool:
-        if self._made is None:
+        if self._buffer is None:
             self._make(name)
         return super().name_once(builder, name)
 
@@ -198,7 +198,7 @@ def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
 
 def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any = None) -> BufferHandle:
     """The same memory with another shape or element type; the number of bytes stays."""
-    builder = current("T.view")
+    current("T.view")
     if not isinstance(src, BufferHandle):
         raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
@@ -217,17 +217,17 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     _check_same_bytes(src, sizes, kind)
     view_buffer = _View([as_expr(s) for s in sizes], kind, src.scope())
     view_buffer.source = src.buffer
-    _ = builder
     return view_buffer
 
 
 def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
-    have, want = as_expr(src.dtype.bits), as_expr(DType(kind).bits)
+    source_bits, view_bits = as_expr(src.dtype.bits), as_expr(DType(kind).bits)
     for size in src.shape:
-        have = have * as_expr(size)
+        source_bits = source_bits * as_expr(size)
     for size in sizes:
-        want = want * as_expr(size)
-    if isinstance(Analyzer().simplify(have - want), IntImm) and int(Analyzer().simplify(have - want)) != 0:
+        view_bits = view_bits * as_expr(size)
+    difference = Analyzer().simplify(source_bits - view_bits)
+    if isinstance(difference, IntImm) and int(difference) != 0:
         raise LanguageError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",

@@ -1,5 +1,5 @@
-"""Parameters without a shape, T.ptr, and the tensor that the body makes of one: T.make_tensor; addresses of elements
-for functions of the user's own source text: T.access_ptr, T.address_of."""
+"""Parameters without a shape (T.ptr), the tensor that the body declares for one (T.make_tensor), and addresses of
+elements for functions in the user's own source text (T.access_ptr, T.address_of)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Pointer:
-    """A parameter ``p: T.ptr`` in the function's body. buffer: what T.make_tensor made of it."""
+    """A parameter ``p: T.ptr`` in the function's body. buffer: the tensor that T.make_tensor declared."""
 
     def __init__(self, name: str, kind: PtrType) -> None:
         self.name = name
@@ -40,8 +40,8 @@ class Pointer:
 
 
 def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = None) -> BufferHandle:
-    """The tensor that a parameter ``ptr: T.ptr`` points to: once for each, its sizes ints, T.dynamic sizes or scalar
-    parameters. The argument of a call is a tensor of that shape.
+    """Declares the tensor that a parameter ``ptr: T.ptr`` points to, once for each parameter. Its sizes are ints,
+    T.dynamic sizes or scalar parameters. The argument of a call is a tensor of that shape.
 
     strides: of its axes, in elements; None for row-major without gaps.
     """
@@ -73,7 +73,7 @@ def access_ptr(
     """A pointer to the first element of ``base``, a tensor, a slice or an element, as an argument of T.call_extern.
 
     access_type: "r", "w" or "rw" (or 1, 2, 3): what the function does with the memory. offset: in elements along the
-    last axis. extents, extent, ignore_last_ndim: how much it touches; taken to be all of the tensor.
+    last axis. extents, extent, ignore_last_ndim: ignored; the function is taken to access all of the tensor.
     """
     current("T.access_ptr")
     access = {1: "r", 2: "w", 3: "rw"}.get(access_type, access_type) if isinstance(access_type, int) else access_type

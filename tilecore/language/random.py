@@ -37,12 +37,16 @@ _MASK = 0xFFFFFFFF
 
 @dataclass
 class _Draws:
-    """The draws of one T.Parallel nest: how many an iteration makes (``count``, bound to a variable before the nest),
-    and the position that the nest starts from."""
+    """The draws of one T.Parallel nest.
+
+    innermost: the frame of its innermost loop. outside: the frame that the nest stands in, whose statement at
+    ``bind_index`` binds ``per_iteration``, the number of draws of an iteration. start: the position from which the
+    nest draws. count: the draws of an iteration that have been built.
+    """
 
     innermost: Frame
     outside: Frame
-    place: int
+    bind_index: int
     per_iteration: Var
     start: Var
     count: int = 0
@@ -50,7 +54,12 @@ class _Draws:
 
 @dataclass
 class _State:
-    """key and sequence as pairs of uint32, low first; thread: what the sequence gains outside T.Parallel."""
+    """The generators of a kernel's threads.
+
+    key: the seed as two uint32, low half first. sequence: the index of the sequence; outside T.Parallel ``thread``, if
+    it is not None, is added. position: the next position of the thread. nests: the draws of each T.Parallel nest, by
+    the id of its outermost frame.
+    """
 
     key: tuple[Expr, Expr]
     sequence: Expr
@@ -62,9 +71,9 @@ class _State:
 def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4x32_10") -> None:
     """Start the generator of each thread: the sequence ``seq`` of ``seed``, from position ``off``.
 
-    seed, seq: integers of up to 64 bits. seq None: the number of the block times its threads, plus the number of the
-    thread; in T.Parallel, whose iterations belong to no thread, without the latter. Every T.Kernel starts its own.
-    generator: a name with "philox" in it; other generators raise UnsupportedError.
+    seed, seq: integers of up to 64 bits. seq None: the index of the block times the threads of a block, plus the index
+    of the thread; in T.Parallel, whose iterations belong to no thread, the index of the thread is left out. Every
+    T.Kernel starts its own. generator: a name with "philox" in it; other generators raise UnsupportedError.
     """
     kernel = open_kernel("T.rng_init")
     builder = current()
@@ -78,7 +87,7 @@ def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4
     thread = None
     if seq is None:
         threads = math.prod(kernel.threads)
-        seq, thread = _block_number(kernel) * threads, _wide(thread_number(kernel))
+        seq, thread = _block_index(kernel) * threads, _wide(thread_number(kernel))
     position = alloc_var("int64")
     position.name_once(builder, "rng_position")
     position.store(Cast("int64", as_expr(off)))
@@ -87,7 +96,7 @@ def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4
 
 
 def _wide(value: Any) -> Expr:
-    """An integer as int64 bits; negative ones are extended by their sign."""
+    """An integer as an int64 of the same low 64 bits."""
     if isinstance(value, int):
         value &= 2**64 - 1
         return tirx.const(value - 2**64 if value >= 2**63 else value, "int64")
@@ -99,18 +108,19 @@ def _halves(value: Expr) -> tuple[Expr, Expr]:
     return low, Cast("uint32", (value >> tirx.const(32, "int64")) & tirx.const(_MASK, "int64"))
 
 
-def _block_number(kernel: Kernel) -> Expr:
-    number: Any = tirx.const(0, "int64")
+def _block_index(kernel: Kernel) -> Expr:
+    """The index of the running block in the grid; it varies fastest along x."""
+    linear_index: Any = tirx.const(0, "int64")
     step: Any = tirx.const(1, "int64")
     for var, extent in zip(kernel.block_vars, kernel.blocks, strict=True):
-        number = number + Cast("int64", var) * step
+        linear_index = linear_index + Cast("int64", var) * step
         step = step * Cast("int64", extent)
-    return number
+    return linear_index
 
 
 def rng_rand() -> Expr:
     """The next random uint32."""
-    return _draw(1, "T.rng_rand")[0]
+    return _next_words(1, "T.rng_rand")[0]
 
 
 def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
@@ -125,7 +135,7 @@ def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
             f"T.rng_rand_float(bit={bit}, dist={dist!r}) is not supported",
             expected='bit 32 or 64, and dist "uniform" or "normal"',
         )
-    words = _draw((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
+    words = _next_words((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
     uniform = [_uniform(words[i : i + bit // 32]) for i in range(0, len(words), bit // 32)]
     if dist == "uniform":
         return uniform[0]
@@ -145,7 +155,7 @@ def _uniform(words: list[Expr]) -> Expr:
 # -- positions -----------------------------------------------------------------------------------------------
 
 
-def _draw(count: int, subject: str) -> list[Expr]:
+def _next_words(count: int, subject: str) -> list[Expr]:
     """The next ``count`` random words."""
     kernel = open_kernel(subject)
     builder = current()
@@ -159,13 +169,14 @@ def _draw(count: int, subject: str) -> list[Expr]:
         state.position.store(first + count)
         sequence = state.sequence if state.thread is None else state.sequence + state.thread
     else:
-        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, subject))
+        first = builder.bind("rng_at", _position_in_nest(builder, state, loops[outer:], count, subject))
         sequence = state.sequence
     return [_word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
 
 
-def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, subject: str) -> Expr:
-    """Where an iteration of a T.Parallel nest draws: its number times the draws of an iteration, after the start."""
+def _position_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, subject: str) -> Expr:
+    """The position from which an iteration of a T.Parallel nest draws next: the start of the nest, plus the index of
+    the iteration times the draws of an iteration, plus the draws before this one."""
     if not all(frame.facts.get("parallel") for frame in loops):
         raise UnsupportedError(
             f"{subject} stands in a loop inside T.Parallel",
@@ -173,10 +184,10 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
             hint="make the inner loop an axis of T.Parallel",
         ).at(builder.location)
     iterations: Any = tirx.const(1, "int64")
-    number: Any = tirx.const(0, "int64")
+    linear_index: Any = tirx.const(0, "int64")
     for frame in loops:
         extent = Cast("int64", frame.facts["extent"])
-        number = number * extent + Cast("int64", frame.facts["var"])
+        linear_index = linear_index * extent + Cast("int64", frame.facts["var"])
         iterations = iterations * extent
     draws = state.nests.get(id(loops[0]))
     if draws is None:
@@ -185,28 +196,28 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
         raise UnsupportedError(
             f"{subject} stands at different depths of a T.Parallel nest", expected="all draws in the innermost body"
         ).at(builder.location)
-    place = draws.start + number * draws.per_iteration + draws.count
+    position = draws.start + linear_index * draws.per_iteration + draws.count
     draws.count += count
-    draws.outside.statements[draws.place] = Bind(
+    draws.outside.statements[draws.bind_index] = Bind(
         draws.per_iteration, tirx.const(draws.count, "int64"), span=builder.span
     )
-    return place
+    return position
 
 
 def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: Expr) -> _Draws:
-    """Bind the start of a nest and move the position past it, in the block that the nest stands in."""
+    """Bind the start of a nest and advance the position past it, in the frame that the nest stands in."""
     depth = builder.frames.index(loops[0])
     inner = builder.frames[depth:]
     del builder.frames[depth:]
     try:
         outside = builder.frame
         per_iteration = builder.bind("rng_draws", tirx.const(0, "int64"))
-        place = len(outside.statements) - 1
+        bind_index = len(outside.statements) - 1
         start = builder.bind("rng_start", state.position.expr())
         state.position.store(start + iterations * per_iteration)
     finally:
         builder.frames.extend(inner)
-    return _Draws(loops[-1], outside, place, per_iteration, start)
+    return _Draws(loops[-1], outside, bind_index, per_iteration, start)
 
 
 # -- Philox --------------------------------------------------------------------------------------------------
@@ -224,10 +235,10 @@ def _word(builder: Builder, key: tuple[Expr, Expr], position: Expr, sequence: Ex
 
 
 def philox(builder: Builder, counter: tuple[Expr, ...], key: tuple[Expr, Expr]) -> list[Expr]:
-    """The four uint32 of Philox4x32-10 for a counter of four and a key of two."""
+    """The four uint32 that Philox4x32-10 gives for a counter of four and a key of two uint32."""
     c0, c1, c2, c3 = (builder.bind("c", lane) for lane in counter)
-    for number in range(_ROUNDS):
-        k0, k1 = (k + tirx.const(w * number & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
+    for round_index in range(_ROUNDS):
+        k0, k1 = (k + tirx.const(w * round_index & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
         high0, low0 = _product(builder, c0, _MULTIPLIERS[0])
         high1, low1 = _product(builder, c2, _MULTIPLIERS[1])
         c0, c1 = builder.bind("c", tirx.BitwiseXor(tirx.BitwiseXor(high1, c1), k0)), low1

@@ -27,40 +27,44 @@ def reduce(
     """Reduce axis ``dim`` of a tile, or several axes (a tuple), into ``out``, whose shape is the tile's without them
     (or with extent 1). Without ``out`` (None) the result is a new fragment, which is returned.
 
-    reduce_type: sum, prod, max, min, abssum, absmax, bitand, bitor, bitxor. clear: forget what ``out`` held; else join
-    it. nan_propagate: max and min of a NaN are NaN; else NaN is passed over.
+    reduce_type: sum, prod, max, min, abssum, absmax, bitand, bitor, bitxor. clear: overwrite ``out``; else combine the
+    result with its old elements. nan_propagate: max and min of a NaN are NaN; else NaN is ignored.
     """
     if reduce_type not in KINDS:
         raise LanguageError(
             f"T.reduce: {reduce_type!r} is not a kind of reduction",
             expected=", ".join(map(repr, KINDS)),
-            hint=_near(reduce_type),
+            hint=_similar_kind_hint(reduce_type),
         )
     subject = f"T.reduce_{reduce_type}"
     source = region_of(buffer, subject)
     axes = _axes(dim, source, subject)
     sizes = extents(source)
-    left = [size for axis, size in enumerate(sizes) if axis not in axes]
-    result = _result(source, left, reduce_type, clear, subject) if out is None else None
+    remaining_sizes = [size for axis, size in enumerate(sizes) if axis not in axes]
+    result = _result(source, remaining_sizes, reduce_type, clear, subject) if out is None else None
     target = region_of(out if result is None else result, subject)
     keepdim_shape = [1 if axis in axes else size for axis, size in enumerate(sizes)]
     output_shape = extents(target)
-    if not (_fits(left, output_shape) or _fits(keepdim_shape, output_shape) or (not left and output_shape == [1])):
+    if not (
+        _same_shape(remaining_sizes, output_shape)
+        or _same_shape(keepdim_shape, output_shape)
+        or (not remaining_sizes and output_shape == [1])
+    ):
         raise LanguageError(
             f"{subject}: the shape of the output does not fit",
             found=f"{describe(source)} along dim {dim} into {describe(target)}",
-            expected=f"shape {tuple(left) or (1,)} or {tuple(keepdim_shape)}",
+            expected=f"shape {tuple(remaining_sizes) or (1,)} or {tuple(keepdim_shape)}",
         )
     _check_meaning(reduce_type, source, target, subject)
-    for axis in axes[:-1]:  # the last axis of the tile first: the places of the others stay
+    for axis in axes[:-1]:  # the last axis of the tile first, so that the indices of the others stay valid
         del sizes[axis]
-        source = _one_axis(source, sizes, kind_of(target), reduce_type, axis, nan_propagate, annotations)
+        source = _reduce_one_axis(source, sizes, kind_of(target), reduce_type, axis, nan_propagate, annotations)
     emit("reduce", [source, target, reduce_type, axes[-1], bool(clear), bool(nan_propagate)], annotations)
     return result
 
 
 def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
-    """The axes to reduce as numbers from 0, the last one first."""
+    """The axes to reduce as indices from 0 on, the last axis first."""
     rank = len(source.region)
     requested = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not requested:
@@ -83,9 +87,9 @@ def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
     return sorted(axes, reverse=True)
 
 
-def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, subject: str) -> BufferHandle:
-    """The fragment that a reduction without ``out`` gives: of the tile's type; sums and products of bool and of
-    integers of less than 32 bits are int32 or uint32."""
+def _result(source: TensorRegion, remaining_sizes: list[Any], kind: str, clear: bool, subject: str) -> BufferHandle:
+    """A fragment for the result of a reduction without ``out``. It has the tile's element type; sums and products of
+    bool and of integers of less than 32 bits are int32 or uint32."""
     if not clear:
         raise LanguageError(
             f"{subject}(clear=False) is called without an output to accumulate into", expected="out=..."
@@ -94,17 +98,23 @@ def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, subje
     dtype = kind_of(source)
     if kind in _SUMS and facts.kind != "float" and facts.bits < 32:
         dtype = "uint32" if facts.kind == "uint" else "int32"
-    return _fragment(f"{source.source.name}_{kind}", left or [1], dtype, subject)
+    return _fragment(f"{source.source.name}_{kind}", remaining_sizes or [1], dtype, subject)
 
 
 _SUMS = ("sum", "prod", "abssum")
 
 
-def _one_axis(
-    source: TensorRegion, left: list[Any], dtype: str, kind: str, axis: int, nan_propagate: bool, annotations: Any
+def _reduce_one_axis(
+    source: TensorRegion,
+    sizes: list[Any],
+    dtype: str,
+    kind: str,
+    axis: int,
+    nan_propagate: bool,
+    annotations: Any,
 ) -> TensorRegion:
-    """A fragment for the tile reduced along one of several axes, in the type in which the other axes are reduced."""
-    result = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
+    """Reduces the tile along one of several axes, into a new fragment of the type in which the others are reduced."""
+    result = _fragment(f"{source.source.name}_{kind}", sizes, accumulator(dtype), f"T.reduce_{kind}")
     target = region_of(result, f"T.reduce_{kind}")
     emit("reduce", [source, target, kind, axis, True, bool(nan_propagate)], annotations)
     return target
@@ -116,8 +126,8 @@ def _fragment(name: str, shape: list[Any], dtype: str, subject: str) -> BufferHa
     return buffer
 
 
-def _near(kind: Any) -> str | None:
-    """What to write for a kind of reduction that other libraries have."""
+def _similar_kind_hint(kind: Any) -> str | None:
+    """A hint for a kind that the language does not have: what it calls a kind of that or a similar name."""
     names = {"add": "sum", "mul": "prod", "product": "prod", "amax": "max", "amin": "min", "xor": "bitxor"}
     names |= {"or": "bitor", "and": "bitand", "any": "bitor", "all": "bitand", "maximum": "max", "minimum": "min"}
     close = difflib.get_close_matches(str(kind), [*KINDS, *names], n=1)
@@ -139,8 +149,8 @@ def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subjec
         )
 
 
-def _fits(want: list[Any], actual: list[Any]) -> bool:
-    return len(want) == len(actual) and all(map(same_size, want, actual))
+def _same_shape(expected: list[Any], actual: list[Any]) -> bool:
+    return len(expected) == len(actual) and all(map(same_size, expected, actual))
 
 
 def _plain(kind: str) -> Any:
@@ -191,7 +201,7 @@ def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: d
     target = source if dst is None else region_of(dst, subject)
     sizes = extents(source)
     (axis,) = _axes(whole_number(dim, f"{subject}(dim=...)"), source, subject)
-    if not _fits(sizes, extents(target)):
+    if not _same_shape(sizes, extents(target)):
         raise LanguageError(f"{subject}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
     _check_meaning(kind, source, target, subject)
     emit("scan", [source, target, kind, axis, bool(reverse)], annotations)
@@ -212,7 +222,7 @@ def cummax(
 
 
 def _operation(buffer: Any, subject: str) -> str:
-    """The operation of the T.alloc_reducer that ``buffer`` is."""
+    """The operation of the T.alloc_reducer ``buffer``: sum, max or min."""
     operations = open_kernel(subject).frame.facts.get("operations", {})
     if buffer not in operations:
         raise LanguageError(f"{subject}: {buffer.name} is not a reducer", expected="a buffer from T.alloc_reducer")
@@ -220,7 +230,7 @@ def _operation(buffer: Any, subject: str) -> str:
 
 
 def reducer_init(reducer: Any, value: Any = None) -> None:
-    """Start a T.alloc_reducer: from ``value``, or from the identity (0, the lowest or the highest value)."""
+    """Initialise a T.alloc_reducer: with ``value``, or with the identity (0, the lowest or the highest value)."""
     target = region_of(reducer, "T.reducer_init")
     op = _operation(target.source, "T.reducer_init")
     if value is None:
@@ -229,7 +239,7 @@ def reducer_init(reducer: Any, value: Any = None) -> None:
 
 
 def reducer_update(target: Any, value: Any) -> None:
-    """Join ``value`` to element ``r[i]`` of a T.alloc_reducer, from any number of T.Parallel iterations."""
+    """Accumulate ``value`` into element ``r[i]`` of a T.alloc_reducer; many T.Parallel iterations may do so."""
     element = as_load(target)
     if element is None:
         raise LanguageError(
@@ -242,7 +252,8 @@ def reducer_update(target: Any, value: Any) -> None:
 
 
 def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None) -> None:
-    """Join what the threads accumulated in a T.alloc_reducer; afterwards it is an ordinary fragment."""
+    """Combine what the threads accumulated in a T.alloc_reducer; afterwards it is an ordinary fragment. dst: a buffer
+    to which the result is copied."""
     emit("finalize_reducer", [region_of(reducer, "T.finalize_reducer")], annotations)
     if dst is not None:
         from tilecore.language.copies import copy

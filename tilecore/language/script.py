@@ -1,6 +1,6 @@
 """Forms of TVM's own script that kernels use: attributes, blocks, T.While, T.let, external functions.
 
-Those with a meaning here have it; those that only describe (T.reads, T.writes, T.sblock, T.func_attr) have no effect.
+Forms that only describe the code (T.reads, T.writes, T.sblock, T.func_attr) have no effect.
 """
 
 from __future__ import annotations

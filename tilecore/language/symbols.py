@@ -1,4 +1,4 @@
-"""Sizes that have names: known at the call (``T.dynamic``), or read off the tensors when compiling (``T.const``)."""
+"""Named sizes: known only at the call (``T.dynamic``), or constants that are read from the tensors (``T.const``)."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def _split(name: str) -> list[str]:
 
 
 class ConstDim:
-    """An integer that is not known yet: a name until a tensor's declaration, or the call, gives it its value.
+    """The size of a T.const: it has only a name until a tensor's declaration, or the call, sets its value.
 
-    Arithmetic with one that is not known gives a DerivedDim, which is known when all that it is made of are.
+    Arithmetic with a size that has no value yet gives a DerivedDim, which has a value when all its operands have one.
     """
 
     def __init__(self, name: str) -> None:
@@ -85,16 +85,16 @@ class ConstDim:
             )
         return self._value
 
-    def leaves(self) -> list[ConstDim]:
-        """The named sizes that it is made of."""
+    def named_sizes(self) -> list[ConstDim]:
+        """The T.const sizes from which it is computed."""
         return [self]
 
-    def forget(self) -> None:
-        """Be a name again, for another compilation."""
+    def clear_value(self) -> None:
+        """Remove the value, for another compilation."""
         self._value = None
 
-    def settle(self, value: int, where: str) -> None:
-        """Give it its value. where: what that was read from, for the error of a second, different one."""
+    def set_value(self, value: int, where: str) -> None:
+        """Set the value; a LanguageError where it has another one. where: the source of ``value``, for the error."""
         if self._value is not None and self._value != value:
             raise LanguageError(
                 f"T.const {self.name!r} has two values", found=f"{self._value}, and {value} from {where}"
@@ -116,7 +116,7 @@ class ConstDim:
         return format(self.value, spec) if spec else repr(self)
 
     def __getattr__(self, name: str) -> Any:
-        """The methods of an integer, of one that is known."""
+        """The methods of int, of a size that has a value."""
         if name.startswith("_") or not hasattr(int, name):
             raise AttributeError(f"T.const {self.name!r} has no attribute {name!r}")
         return getattr(self.value, name)
@@ -125,11 +125,11 @@ class ConstDim:
         return bool(self.value)
 
     def __hash__(self) -> int:
-        return hash(self.value)  # of the number, for sets and the keys of dicts
+        return hash(self.value)  # equal to the hash of the int, as the two compare equal
 
 
 class DerivedDim(ConstDim):
-    """What arithmetic makes of a T.const that is not known yet, such as ``K // 2``."""
+    """The result of arithmetic with a T.const that has no value yet, such as ``K // 2``."""
 
     def __init__(self, name: str, method: str, operands: tuple[Any, ...]) -> None:
         super().__init__(name)
@@ -145,21 +145,21 @@ class DerivedDim(ConstDim):
         first, *others = (o.value if isinstance(o, ConstDim) else o for o in self._operands)
         return _applied(self._method, first, others)
 
-    def leaves(self) -> list[ConstDim]:
-        return [leaf for operand in self._operands if isinstance(operand, ConstDim) for leaf in operand.leaves()]
+    def named_sizes(self) -> list[ConstDim]:
+        return [size for operand in self._operands if isinstance(operand, ConstDim) for size in operand.named_sizes()]
 
-    def settle(self, value: int, where: str) -> None:
-        """Check it: its value follows from what it is made of."""
+    def set_value(self, value: int, where: str) -> None:
+        """Check that ``value`` is the value that the operands give."""
         if self.value != value:
             raise LanguageError(f"the size {self.name} is {self.value}", found=f"{value} from {where}")
 
 
 def _applied(method: str, first: Any, others: list[Any]) -> Any:
-    """The method of int, or of float where an operand is one."""
+    """Calls the method of int, or of float where an operand is a float."""
     return getattr(float(first) if any(isinstance(o, float) for o in others) else first, method)(*others)
 
 
-# arithmetic, and how it is written; comparisons need the values
+# arithmetic methods and their signs; comparisons need the values
 _ARITHMETIC = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/", "pow": "**",
     "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
@@ -168,8 +168,8 @@ _UNARY = {"neg": "-", "pos": "+", "invert": "~"}
 
 
 def _delegate(method: str, text: str | None = None) -> None:
-    """Give ConstDim the method of int. text: how its result is named while the operands are not known; None: the
-    values are needed."""
+    """Give ConstDim the method of int. text: the name of the result while operands have no value; None: the method
+    needs the values."""
 
     def call(self: ConstDim, *others: Any) -> Any:
         is_known = all(o.is_known for o in (self, *others) if isinstance(o, ConstDim))

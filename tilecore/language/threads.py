@@ -1,7 +1,7 @@
 """Operations across the threads of a block: thread indices, reductions, shuffles and votes.
 
-Threads are numbered with x fastest. A warp is WARP_SIZE consecutive threads; a target whose hardware has other groups
-still executes these operations for groups of this size.
+The index of a thread in its block varies fastest along x. A warp is WARP_SIZE consecutive threads; a target whose
+hardware has other groups still executes these operations for groups of this size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WARP_SIZE = 32
 
 
 def thread_number(kernel: Kernel) -> Expr:
-    """The index of the running thread in its block, x fastest."""
+    """The index of the running thread in its block; it varies fastest along x."""
     total: Any = IntImm("int32", 0)
     step = 1
     for var, extent in zip(kernel.thread_vars, kernel.threads, strict=True):
@@ -106,9 +106,9 @@ warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
 
 
 def _check_mask(mask: Any, subject: str) -> None:
-    """A mask names the threads that take part; here it is always the whole warp."""
-    number = mask.value if isinstance(mask, IntImm) else mask
-    if mask is None or (isinstance(number, int) and number in (-1, 2**WARP_SIZE - 1)):
+    """Raises UnsupportedError for a mask that does not select all threads of the warp."""
+    bits = mask.value if isinstance(mask, IntImm) else mask
+    if mask is None or (isinstance(bits, int) and bits in (-1, 2**WARP_SIZE - 1)):
         return
     raise UnsupportedError(
         f"{subject} has a mask that leaves out threads of a warp",
@@ -145,35 +145,37 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: s
     dtype = str(expression.ty.dtype)
     bits = DType(dtype).bits
     widened = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
-    kind_of = str(widened.ty.dtype)
+    register_dtype = str(widened.ty.dtype)
     builder, operands = current(subject), [widened, convert(lane, "int32"), kind, width]
-    call = tile_call("shuffle", operands, dtype=kind_of, span=builder.span)
+    call = tile_call("shuffle", operands, dtype=register_dtype, span=builder.span)
     return convert(builder.bind("shuffled", call), dtype)
 
 
 def shfl_sync(value: Any, src_lane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """``value`` of thread ``src_lane`` of the warp; with width of that thread in one's own part of ``width`` threads.
-    All threads of a warp call it."""
+    """The ``value`` of lane ``src_lane`` of the warp. With a smaller ``width`` the warp is divided into segments of
+    ``width`` lanes, and ``src_lane`` counts within the segment of the calling lane. All threads of a warp call it."""
     return _shuffle(value, src_lane, "idx", width, mask, "T.shfl_sync")
 
 
 def shfl_xor(value: Any, lane_mask: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """``value`` of the thread whose number in the warp is one's own exclusive-ored with ``lane_mask``."""
+    """The ``value`` of the lane whose index is the calling lane's index xor ``lane_mask``."""
     return _shuffle(value, lane_mask, "xor", width, mask, "T.shfl_xor")
 
 
 def shfl_up(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """``value`` of the thread ``delta`` before; the first ones of a part keep their own."""
+    """The ``value`` of the lane ``delta`` below the calling lane; the first ``delta`` lanes of each segment of
+    ``width`` lanes get their own."""
     return _shuffle(value, delta, "up", width, mask, "T.shfl_up")
 
 
 def shfl_down(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """``value`` of the thread ``delta`` behind; the last ones of a part keep their own."""
+    """The ``value`` of the lane ``delta`` above the calling lane; the last ``delta`` lanes of each segment of
+    ``width`` lanes get their own."""
     return _shuffle(value, delta, "down", width, mask, "T.shfl_down")
 
 
 def ballot(condition: Any, mask: Any = None) -> Expr:
-    """A uint32 with one bit for each thread of the warp, the first thread's lowest: does ``condition`` hold in it?"""
+    """A uint32 whose bit i tells whether ``condition`` holds in lane i of the warp."""
     kernel = open_kernel("T.ballot")
     require_block("ballot")
     _check_mask(mask, "T.ballot")
@@ -205,7 +207,7 @@ def syncthreads_count(condition: Any) -> Expr:
 
 
 def sync_warp(mask: Any = None) -> None:
-    """Wait for the other threads of the warp. As T.sync_threads, placed by the compiler where it is needed."""
+    """Wait for the other threads of the warp. It emits nothing: the compiler places the barriers that are needed."""
     open_kernel("T.sync_warp")
     _check_mask(mask, "T.sync_warp")
 
@@ -234,7 +236,7 @@ _KINDS = {
 def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommReducer:
     """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce combines values.
 
-    Known: sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
+    Supported are sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
     """
     values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
     if len(values) != 1:
@@ -244,8 +246,8 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     combined = as_expr(combiner(x, y))
     kind = _KINDS.get(type(combined))
     in_order = kind is not None and combined.a.same_as(x) and combined.b.same_as(y)
-    turned = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
-    if kind is None or not (in_order or turned):
+    swapped = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
+    if kind is None or not (in_order or swapped):
         raise UnsupportedError(
             "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
             found=str(combined),
@@ -306,18 +308,18 @@ def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
 
 def _span_of(kernel: Kernel, axes: list[Any]) -> tuple[int, int]:
     """Extent and stride of the group that ``axes`` (thread indices) span."""
-    numbers = []
+    positions = []
     for axis in axes:
-        number = next(
+        position = next(
             (i for i, var in enumerate(kernel.thread_vars) if isinstance(axis, Var) and var.same_as(axis)), None
         )
-        if number is None:
+        if position is None:
             raise LanguageError(
                 "T.tvm_thread_allreduce reduces over something that is not a thread index", found=str(axis)
             )
-        numbers.append(number)
+        positions.append(position)
     wide = [i for i, extent in enumerate(kernel.threads) if extent > 1]
-    reduced = [i for i in wide if i in numbers]
+    reduced = [i for i in wide if i in positions]
     if not reduced:
         return 1, 1
     if wide[wide.index(reduced[0]) : wide.index(reduced[-1]) + 1] != reduced:

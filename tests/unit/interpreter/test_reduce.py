@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
 from tilecore.interpreter import interpret
-from tilecore.interpreter.tiles.unordered import with_errors
+from tilecore.interpreter.tiles.perturbation import perturbed_sums
 from tilecore.ir.nodes import AllocBuffer, BufferStore, Evaluate, IfThenElse, IntImm, SeqStmt, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.reductions import reduce as T_reduce
@@ -243,7 +243,7 @@ def test_finalize_reducer_needs_an_initialised_buffer():
 
 def test_sums_with_errors():
     """The error of a sum is told the sum of the absolute values; extremes and sums of integers have none."""
-    with with_errors(lambda absolute: absolute / 8):
+    with perturbed_sums(lambda absolute: absolute / 8):
         assert reduce_row("sum", [8.0, -4.0, 4.0], "float32") == 10.0
         assert reduce_row("max", [8.0, -4.0, 4.0], "float32") == 8.0
         assert reduce_row("sum", [8, -4, 4], "int32") == 8

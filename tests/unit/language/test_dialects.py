@@ -17,7 +17,7 @@ from tilecore.interpreter.program import Program
 from tilecore.ir.nodes import IntImm
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileOp, register_tile_op, tile_call
-from tilecore.language.dialects import emit_call, offered_names
+from tilecore.language.dialects import backend_names, emit_call
 from tilecore.language.foreign import MissingNameError
 from tilecore.plugins import manager
 from tilecore.testing import null_backend
@@ -76,7 +76,7 @@ def test_a_name_is_there_while_its_backend_is():
     assert not hasattr(T, "spin")
     with manager.register(Acme(), package="tile-acme"):
         assert T.spin is spin
-        assert "spin" in offered_names()
+        assert "spin" in backend_names()
         assert "acme.spin" in str(spinning().ir)
     with pytest.raises(MissingNameError):
         _ = T.spin

@@ -73,7 +73,7 @@ def test_sizes_that_a_declaration_settles():
         for needed in (lambda s: s > 3, lambda s: s == 3, bool, range, abs, float):
             with pytest.raises(LanguageError, match="'M' is not known yet"):
                 needed(size)
-    m.settle(12, "A.shape[0]")
+    m.set_value(12, "A.shape[0]")
     assert (m + 1, m // 5, m % 5, 2 * m, m == 12, m > 3, T.ceildiv(m, 5), range(m)[-1]) == (
         13,
         2,
@@ -86,13 +86,13 @@ def test_sizes_that_a_declaration_settles():
     )
     assert [size.value for size in derived] == [13, 24, -12, 3, 3, 4096, 6.0]
     assert repr(derived[1]) == "24"
-    derived[0].settle(13, "A.shape[1]")
+    derived[0].set_value(13, "A.shape[1]")
     with pytest.raises(LanguageError, match=r"the size M \+ 1 is 13") as caught:
-        derived[0].settle(14, "A.shape[1]")
+        derived[0].set_value(14, "A.shape[1]")
     assert caught.value.found == "14 from A.shape[1]"
-    m.settle(12, "B.shape[0]")
+    m.set_value(12, "B.shape[0]")
     with pytest.raises(LanguageError, match="two values") as caught:
-        m.settle(13, "C.shape[1]")
+        m.set_value(13, "C.shape[1]")
     assert "13 from C.shape[1]" in str(caught.value)
 
 

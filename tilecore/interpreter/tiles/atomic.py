@@ -13,7 +13,7 @@ from tilecore.interpreter.memory import Access, View
 from tilecore.interpreter.races import select
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
-from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
+from tilecore.interpreter.tiles.operands import Region, executing_lanes, without_unit_axes
 from tilecore.interpreter.tiles.reductions import ATOMICS, Reduction
 from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.nodes import TensorLoad, TensorRegion
@@ -46,8 +46,8 @@ def update(
 ) -> None:
     """Apply atomic ``name`` with ``value`` (of the view's type) at ``offset`` in the lanes that are ``reached``.
 
-    Several lanes may meet at one element: sums of them are rounded once, of exchanges the last lane's stays.
-    lanes: the shape that the rest broadcasts to, when it is not that of the state's lanes.
+    Several lanes may update one element: their sum is rounded once, and of exchanges the last lane's value stays.
+    lanes: the shape that the arguments broadcast to, where it is not that of the state's lanes.
     """
     if reached is False or view.size == 0:
         return
@@ -77,7 +77,7 @@ def _combined(reduction: Reduction, kind: ValueType, old: Value, more: Any) -> V
 
 
 def _track(state: State, view: View, where: np.ndarray, reached: Mask, access: Access) -> None:
-    if view.watched(state, access):
+    if view.is_race_checked(state, access):
         for log, unit_access in view.race_accesses(state, access, where, reached):
             log.update(state, view, unit_access, access.site)
 
@@ -141,14 +141,14 @@ def _whole_tile(scope: Scope, call: TileCall, target: Region) -> Statement:
     regions = [target, *([source] if source else [])]
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, regions, name_in_language(call))
+        lanes = executing_lanes(state, regions, name_in_language(call))
         dst = target.tile(state, lanes)
         offset, reached = dst.place()
         if reached is False:
             return
         if source is not None:
             src = source.tile(state, lanes)
-            if without_units(src.extents) != without_units(dst.extents):
+            if without_unit_axes(src.extents) != without_unit_axes(dst.extents):
                 src.require_shape(dst.extents, name_in_language(call))
             needed = None if reached is None else np.broadcast_to(reached, dst.shape).reshape(src.shape)
             value = src.read(needed).reshape(dst.shape)
@@ -167,7 +167,7 @@ _Element = Callable[[State], tuple[View, list[Value], Any, Mask, Value]]
 
 
 def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
-    """A closure that gives the view, the indices, their offset, the lanes inside it, and the value."""
+    """A closure that returns the view, the indices, their offset, the lanes inside the buffer, and the value."""
     if not isinstance(call.dst, TensorLoad):
         raise scope.error(LanguageError, "an atomic updates an element of a buffer", found=str(call.dst)[:120])
     info = scope.buffer(call.dst.source)
@@ -222,7 +222,7 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
             old = view.kind.decode(view.data[offset])
             update(state, view, offset, reached, update_value, name, access)
             return old
-        return _in_turn(state, view, offset, reached, update_value, name, access)
+        return _update_in_lane_order(state, view, offset, reached, update_value, name, access)
 
     return run
 
@@ -261,7 +261,10 @@ def _where(reached: Mask, value: Value) -> Value:
     return value if reached is None else np.where(reached, value, value.dtype.type(0))
 
 
-def _in_turn(state: State, view: View, offset: Any, reached: Mask, value: Value, name: str, access: Access) -> Value:
+def _update_in_lane_order(
+    state: State, view: View, offset: Any, reached: Mask, value: Value, name: str, access: Access
+) -> Value:
+    """Update elements lane by lane; returns the value that each lane has read."""
     full = np.broadcast_to(offset, state.lanes)
     where = select(offset, reached, state.lanes)
     if np.unique(where).size == where.size:

@@ -9,7 +9,7 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement, type_of
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tails import filler_of, mark_filler
-from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
+from tilecore.interpreter.tiles.operands import Region, Tile, executing_lanes, without_unit_axes
 from tilecore.interpreter.tiles.registry import statement
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
@@ -20,9 +20,9 @@ def compile_copy(scope: Scope, call: TileCall) -> Statement:
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), name_in_language(call))
+        lanes = executing_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
-        if without_units(src.extents) != without_units(dst.extents):
+        if without_unit_axes(src.extents) != without_unit_axes(dst.extents):
             raise _shapes_differ(state, src, dst)
         placed = dst.place()
         if placed[1] is False:
@@ -42,15 +42,15 @@ def compile_transpose(scope: Scope, call: TileCall) -> Statement:
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), name_in_language(call))
+        lanes = executing_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
-        if src.matrix("T.transpose") != dst.matrix("T.transpose")[::-1]:
+        if src.matrix_shape("T.transpose") != dst.matrix_shape("T.transpose")[::-1]:
             raise _shapes_differ(state, src, dst)
-        turned = np.swapaxes(src.read_matrix("T.transpose"), -1, -2)
+        transposed = np.swapaxes(src.read_matrix("T.transpose"), -1, -2)
         filler = filler_of(src)
-        dst.write(cast(source.kind, target.kind, turned).reshape(dst.shape))
+        dst.write(cast(source.kind, target.kind, transposed).reshape(dst.shape))
         if filler is not None:
-            rows_and_columns = filler.reshape(src.lanes + src.matrix("T.transpose"))
+            rows_and_columns = filler.reshape(src.lanes + src.matrix_shape("T.transpose"))
             mark_filler(dst, np.swapaxes(rows_and_columns, -1, -2).reshape(dst.shape))
 
     return run
@@ -73,7 +73,7 @@ def compile_fill(scope: Scope, call: TileCall) -> Statement:
     value = scope.expression(call.value)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (target,), name_in_language(call))
+        lanes = executing_lanes(state, (target,), name_in_language(call))
         dst = target.tile(state, lanes)
         fill_value = cast(kind, target.kind, value(state))
         if lanes and np.ndim(fill_value):

@@ -10,7 +10,7 @@ import numpy as np
 from tilecore.errors import DeviceAssertError, InterpreterError
 from tilecore.interpreter.scope import Expression, Scope, Statement
 from tilecore.interpreter.state import State, first_lane
-from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.tiles.operands import Region, executing_lanes, require_block
 from tilecore.interpreter.tiles.registry import statement
 from tilecore.ir.nodes import StringImm, TensorRegion
 from tilecore.ir.tile_ops import TileCall
@@ -18,9 +18,9 @@ from tilecore.ir.tile_ops import TileCall
 
 @statement("print")
 def compile_print(scope: Scope, call: TileCall) -> Statement:
-    """``message: values`` for the block; for each lane that is here when the values differ between lanes, or where not
-    all lanes need come. Floats are printed as by C's %g, bool as 1 and 0; a tile element by element, each with its
-    indices on a line of its own."""
+    """Prints ``message: values``: once for the block, or for each active lane where the values differ between lanes or
+    only some lanes may be active. Floats are printed as by C's %g, bool as 1 and 0; a tile element by element, each
+    with its indices on a line of its own."""
     message = str(call.message)
     if len(call.rest) == 1 and isinstance(call.rest[0], TensorRegion):
         return _print_tile(scope, message, Region.of(scope, call.rest[0]))
@@ -45,7 +45,7 @@ def _print_tile(scope: Scope, name: str, region: Region) -> Statement:
 
     def run(state: State) -> None:
         each = in_parallel or state.mask is not None
-        lanes = state.lanes if each else acting_lanes(state, (region,), "T.print of a buffer")
+        lanes = state.lanes if each else executing_lanes(state, (region,), "T.print of a buffer")
         tile = region.tile(state, lanes)
         places = [np.broadcast_to(index, tile.shape) for index in tile.indices]
         values = tile.read()
@@ -125,5 +125,5 @@ def compile_sync(scope: Scope, call: TileCall) -> Statement:
 
 @statement("annotate")
 def compile_annotate(scope: Scope, call: TileCall) -> Statement:
-    """Hints have no effect when they are executed; those that matter were read before."""
+    """Hints have no effect when they are executed; analysis.py has read those that matter."""
     return lambda state: None

@@ -10,9 +10,9 @@ from tilecore.element_values import Value, ValueType, cast, round_to, value_type
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
-from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes
+from tilecore.interpreter.tiles.operands import Region, Tile, executing_lanes
+from tilecore.interpreter.tiles.perturbation import perturbed
 from tilecore.interpreter.tiles.registry import statement
-from tilecore.interpreter.tiles.unordered import moved
 from tilecore.ir.tile_ops import TileCall
 
 _EXACT = float(2**53)
@@ -37,7 +37,7 @@ def compile_gemm(scope: Scope, call: TileCall) -> Statement:
     clear = scope.expression(call.clear_accum)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, regions, "T.gemm")
+        lanes = executing_lanes(state, regions, "T.gemm")
         a, b, c = (region.tile(state, lanes) for region in regions)
         left, right = a.read_matrix("T.gemm"), b.read_matrix("T.gemm")
         left = np.swapaxes(left, -1, -2) if call.transpose_a else left
@@ -52,12 +52,12 @@ def compile_gemm(scope: Scope, call: TileCall) -> Statement:
 
 def _check_shapes(state: State, tiles: tuple[Tile, Tile, Tile], left: tuple[int, ...], right: tuple[int, ...]) -> None:
     a, b, c = tiles
-    if left[1] != right[0] or c.matrix("T.gemm") != (left[0], right[1]):
+    if left[1] != right[0] or c.matrix_shape("T.gemm") != (left[0], right[1]):
         raise c.access.site.error(
             state,
             LanguageError,
             "the shapes of a gemm do not fit",
-            found=f"op({a.view.name}) {left}, op({b.view.name}) {right}, {c.view.name} {c.matrix('T.gemm')}",
+            found=f"op({a.view.name}) {left}, op({b.view.name}) {right}, {c.view.name} {c.matrix_shape('T.gemm')}",
             expected="(M, K), (K, N) and (M, N)",
         )
 
@@ -70,7 +70,7 @@ def _product(left: np.ndarray, right: np.ndarray) -> Any:
             return left.astype(np.int64) @ right.astype(np.int64)
         return _matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
     left, right = left.astype(np.float64), right.astype(np.float64)
-    return moved(_matmul(left, right), lambda: _matmul(np.abs(left), np.abs(right)))
+    return perturbed(_matmul(left, right), lambda: _matmul(np.abs(left), np.abs(right)))
 
 
 def _matmul(left: np.ndarray, right: np.ndarray) -> Any:

@@ -1,7 +1,7 @@
 """Operands of tile operations: regions of buffers, read and written whole.
 
-A tile operation is done once by the whole block. When one of its operands is private to each thread (T.alloc_local in
-a kernel that uses thread indices), every thread does it for itself: tiles then have the lanes as leading axes.
+The whole block executes a tile operation once. Where an operand is private to each thread (T.alloc_local in a kernel
+that uses thread indices), every thread executes it by itself, and tiles have the lanes as leading axes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilecore.element_values import Value, ValueType
 from tilecore.errors import LanguageError
 from tilecore.interpreter.memory import Access, View
 from tilecore.interpreter.scope import BufferInfo, Expression, Scope
-from tilecore.interpreter.state import Mask, State, everyone
+from tilecore.interpreter.state import Mask, State, all_active
 from tilecore.ir.nodes import IntImm, TensorRegion
 
 
@@ -53,7 +53,7 @@ class Region:
         return state.env[self.info.slot], [start(state) for start in self.starts]
 
     def tile(self, state: State, lanes: tuple[int, ...]) -> Tile:
-        """The region at its place now; ``lanes`` lead its axes."""
+        """The region with the current values of its indices; ``lanes`` are its leading axes."""
         view, site = state.env[self.info.slot], self.access.site
         subject = f"the size of the tile of {self.name}"
         extents = tuple(int(site.uniform(state, extent(state), subject)) for extent in self.extents)
@@ -78,7 +78,7 @@ class Region:
 
 @dataclass
 class Tile:
-    """A region at its place: ``shape`` has the lanes first, then the extents of the region."""
+    """A region with known indices: ``shape`` has the lanes first, then the extents of the region."""
 
     state: State
     access: Access
@@ -111,8 +111,8 @@ class Tile:
     def write(self, value: Value, placed: tuple[Any, Mask] | None = None) -> None:
         """Write ``value`` (broadcasts to ``shape``); elements outside a global buffer are dropped."""
         offset, reached = self.place() if placed is None else placed
-        alone = not self.lanes or self.view.lanes == self.lanes or not self.state.options.check
-        self.view.put(self.state, offset, reached, value, self.access, self.shape, alone)
+        is_unshared = not self.lanes or self.view.lanes == self.lanes or not self.state.options.check
+        self.view.put(self.state, offset, reached, value, self.access, self.shape, is_unshared)
 
     def require_shape(self, expected: Sequence[int], subject: str) -> None:
         if tuple(expected) != self.extents:
@@ -124,8 +124,8 @@ class Tile:
                 expected=f"shape {tuple(expected)}",
             )
 
-    def matrix(self, subject: str) -> tuple[int, int]:
-        """The last two extents, which are all but leading ones."""
+    def matrix_shape(self, subject: str) -> tuple[int, int]:
+        """The last two extents; raises LanguageError where another extent is not 1."""
         if len(self.extents) < 2 or any(extent != 1 for extent in self.extents[:-2]):
             raise self.access.site.error(
                 self.state,
@@ -138,17 +138,18 @@ class Tile:
 
     def read_matrix(self, subject: str) -> np.ndarray:
         """The tile as (lanes..., rows, columns)."""
-        return self.read().reshape(self.lanes + self.matrix(subject))
+        return self.read().reshape(self.lanes + self.matrix_shape(subject))
 
 
-def without_units(extents: Sequence[int]) -> tuple[int, ...]:
+def without_unit_axes(extents: Sequence[int]) -> tuple[int, ...]:
+    """The extents other than 1."""
     return tuple(extent for extent in extents if extent != 1)
 
 
-def acting_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple[int, ...]:
-    """() if the block executes the operation once, else the lanes that each execute it.
+def executing_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple[int, ...]:
+    """The shape of the lanes that execute the operation, each on its own memory; () where the block executes it once.
 
-    Raises LanguageError when the block should, but not all of its threads are here.
+    Raises LanguageError where the block executes it but not all of its threads are active.
     """
     if not state.lanes:
         return ()
@@ -160,7 +161,7 @@ def acting_lanes(state: State, regions: Sequence[Region], subject: str) -> tuple
 
 def require_block(state: State, site: Any, subject: str) -> None:
     """Raises unless all threads of the block are active."""
-    if not everyone(state.mask):
+    if not all_active(state.mask):
         raise site.error(
             state,
             LanguageError,

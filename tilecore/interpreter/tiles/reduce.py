@@ -7,9 +7,9 @@ import numpy as np
 from tilecore.element_values import Value, ValueType, cast, wrap
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
-from tilecore.interpreter.state import Site, State, everyone
+from tilecore.interpreter.state import Site, State, all_active
 from tilecore.interpreter.tails import check_reduction, mark_filler
-from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.tiles.operands import Region, executing_lanes, require_block
 from tilecore.interpreter.tiles.reductions import PROPAGATING, REDUCTIONS, Reduction
 from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.thread_groups import ThreadGroups
@@ -42,12 +42,12 @@ def compile_reduce(scope: Scope, call: TileCall) -> Statement:
         raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to reduce")
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), name_in_language(call))
+        lanes = executing_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
-        left = src.extents[:axis] + src.extents[axis + 1 :]
+        remaining = src.extents[:axis] + src.extents[axis + 1 :]
         keepdim_shape = (*src.extents[:axis], 1, *src.extents[axis + 1 :])
-        if dst.extents not in (left, keepdim_shape, left or (1,)):
-            dst.require_shape(left or (1,), name_in_language(call))
+        if dst.extents not in (remaining, keepdim_shape, remaining or (1,)):
+            dst.require_shape(remaining or (1,), name_in_language(call))
         value = _prepared(source.kind, kind, name, src.read())
         filler = check_reduction(src, reduction, name, axis, value, dst)
         result = reduction.finish(kind, reduction.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
@@ -78,7 +78,7 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
     reverse = bool(call.reverse)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), name_in_language(call))
+        lanes = executing_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
         dst.require_shape(src.extents, name_in_language(call))
         along = axis + len(lanes)
@@ -96,7 +96,7 @@ def compile_finalize(scope: Scope, call: TileCall) -> Statement:
     region = Region.of(scope, call.buffer)
 
     def run(state: State) -> None:
-        region.tile(state, acting_lanes(state, (region,), name_in_language(call))).read()
+        region.tile(state, executing_lanes(state, (region,), name_in_language(call))).read()
 
     return run
 
@@ -121,21 +121,21 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
         if groups.is_whole_block:
             require_block(state, site, name_in_language(call))
             return reduction.finish(kind, reduction.reduce(kind, values, None))
-        numbers = groups.group(np.arange(values.size))
-        require_groups(state, site, numbers, groups)
-        order = np.argsort(numbers, kind="stable")
-        starts = np.searchsorted(numbers[order], np.arange(groups.count))
-        return reduction.finish(kind, reduction.by_group(kind, values[order], starts))[numbers]
+        group_of_thread = groups.group(np.arange(values.size))
+        require_groups(state, site, group_of_thread, groups)
+        order = np.argsort(group_of_thread, kind="stable")
+        starts = np.searchsorted(group_of_thread[order], np.arange(groups.count))
+        return reduction.finish(kind, reduction.by_group(kind, values[order], starts))[group_of_thread]
 
     return run
 
 
-def require_groups(state: State, site: Site, numbers: np.ndarray, groups: ThreadGroups) -> None:
+def require_groups(state: State, site: Site, group_of_thread: np.ndarray, groups: ThreadGroups) -> None:
     """Raises unless all or none of the threads of each group are active."""
-    if everyone(state.mask):
+    if all_active(state.mask):
         return
-    active_count = np.bincount(numbers, np.broadcast_to(state.mask, state.lanes), groups.count)
-    partly = (active_count > 0) & (active_count < np.bincount(numbers, minlength=groups.count))
+    active_count = np.bincount(group_of_thread, np.broadcast_to(state.mask, state.lanes), groups.count)
+    partly = (active_count > 0) & (active_count < np.bincount(group_of_thread, minlength=groups.count))
     if partly.any():
         raise site.error(
             state,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.element_values import Value, ValueType, quiet, round_to, wrap
-from tilecore.interpreter.tiles.unordered import moved
+from tilecore.interpreter.tiles.perturbation import perturbed
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Reduction:
         first = work.type(self.identity(kind))
         ready = self.ready(kind, value)
         reduced = self.ufunc(kind).reduce(ready, axis=axis, dtype=work, initial=first)
-        return moved(reduced, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else reduced
+        return perturbed(reduced, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else reduced
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
         """The prefix results along ``axis``, each starting from the identity, in the working type."""
@@ -57,7 +57,9 @@ class Reduction:
         combine, ready = self.ufunc(kind), self.ready(kind, value)
         accumulated = combine(combine.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
         return (
-            moved(accumulated, lambda: np.abs(ready).cumsum(axis=axis)) if self._is_rounded_sum(kind) else accumulated
+            perturbed(accumulated, lambda: np.abs(ready).cumsum(axis=axis))
+            if self._is_rounded_sum(kind)
+            else accumulated
         )
 
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
@@ -68,17 +70,21 @@ class Reduction:
         work = self.working(kind)
         ready = self.ready(kind, value)
         reduced = self.ufunc(kind).reduceat(ready, starts, dtype=work)
-        return moved(reduced, lambda: np.add.reduceat(np.abs(ready), starts)) if self._is_rounded_sum(kind) else reduced
+        return (
+            perturbed(reduced, lambda: np.add.reduceat(np.abs(ready), starts))
+            if self._is_rounded_sum(kind)
+            else reduced
+        )
 
     def _is_rounded_sum(self, kind: ValueType) -> bool:
         return self.floats is np.add and kind.is_float
 
 
-def _zero(kind: ValueType) -> Any:
+def _constant_zero(kind: ValueType) -> Any:
     return 0
 
 
-def _one(kind: ValueType) -> Any:
+def _constant_one(kind: ValueType) -> Any:
     return 1
 
 
@@ -94,17 +100,17 @@ def _all_bits(kind: ValueType) -> Any:
     return True if kind.kind == "bool" else (kind.high if kind.kind == "uint" else -1)
 
 
-SUM = Reduction("sum", np.add, np.add, _zero)
-PROD = Reduction("prod", np.multiply, np.multiply, _one)
+SUM = Reduction("sum", np.add, np.add, _constant_zero)
+PROD = Reduction("prod", np.multiply, np.multiply, _constant_one)
 MAX = Reduction("max", np.fmax, np.maximum, _lowest)
 MIN = Reduction("min", np.fmin, np.minimum, _highest)
-LARGEST = Reduction("max", np.fmax, np.maximum, _zero)  # of absolute values
-LARGEST_OR_NAN = Reduction("max", np.maximum, np.maximum, _zero)
+LARGEST = Reduction("max", np.fmax, np.maximum, _constant_zero)  # of absolute values
+LARGEST_OR_NAN = Reduction("max", np.maximum, np.maximum, _constant_zero)
 MAX_OR_NAN = Reduction("max", np.maximum, np.maximum, _lowest)
 MIN_OR_NAN = Reduction("min", np.minimum, np.minimum, _highest)
 AND = Reduction("and", None, np.bitwise_and, _all_bits)
-OR = Reduction("or", None, np.bitwise_or, _zero)
-XOR = Reduction("xor", None, np.bitwise_xor, _zero)
+OR = Reduction("or", None, np.bitwise_or, _constant_zero)
+XOR = Reduction("xor", None, np.bitwise_xor, _constant_zero)
 
 REDUCTIONS = {
     "sum": SUM,

@@ -18,33 +18,33 @@ WARP = 32
 
 @expression("shuffle")
 def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
-    """The value of another thread in the segment of ``width`` threads; without such a thread, the own value."""
+    """The value of another lane in the segment of ``width`` lanes; where that lane is outside of it, the lane's own."""
     value, lane = scope.expression(call.value), scope.expression(call.lane)
     site, width, kind = scope.site, call.width, call.kind
     _in_threads(scope, name_in_language(call))
 
     def run(state: State) -> Value:
         values = np.broadcast_to(value(state), state.lanes)
-        moved = np.broadcast_to(lane(state), state.lanes).astype(np.int64)
-        numbers = np.arange(values.size)
-        require_groups(state, site, numbers // WARP, ThreadGroups.of(values.size, WARP, 1))
-        first = numbers // width * width
+        lane_operand = np.broadcast_to(lane(state), state.lanes).astype(np.int64)
+        threads = np.arange(values.size)
+        require_groups(state, site, threads // WARP, ThreadGroups.of(values.size, WARP, 1))
+        segment_start = threads // width * width
         source_lanes = {
-            "idx": first + moved % width,
-            "xor": numbers ^ moved,
-            "up": numbers - moved,
-            "down": numbers + moved,
+            "idx": segment_start + lane_operand % width,
+            "xor": threads ^ lane_operand,
+            "up": threads - lane_operand,
+            "down": threads + lane_operand,
         }[kind]
-        is_in_group = (source_lanes >= first) & (source_lanes < first + width)
-        if kind == "xor" and not is_in_group.all():
+        is_in_segment = (source_lanes >= segment_start) & (source_lanes < segment_start + width)
+        if kind == "xor" and not is_in_segment.all():
             raise site.error(
                 state,
                 LanguageError,
                 "T.shfl_xor beyond its part of the warp",
-                found=f"lane_mask {int(moved[~is_in_group][0])}",
+                found=f"lane_mask {int(lane_operand[~is_in_segment][0])}",
                 expected=f"0 to {width - 1}",
             )
-        return values[np.where(is_in_group, source_lanes, numbers)]
+        return values[np.where(is_in_segment, source_lanes, threads)]
 
     return run
 
@@ -57,9 +57,9 @@ def compile_ballot(scope: Scope, call: TileCall) -> Expression:
 
     def run(state: State) -> Value:
         predicates = np.broadcast_to(predicate(state), state.lanes).astype(np.uint32)
-        numbers = np.arange(predicates.size)
-        require_groups(state, site, numbers // WARP, ThreadGroups.of(predicates.size, WARP, 1))
-        bits = (predicates << (numbers % WARP).astype(np.uint32)).reshape(-1, WARP)
+        threads = np.arange(predicates.size)
+        require_groups(state, site, threads // WARP, ThreadGroups.of(predicates.size, WARP, 1))
+        bits = (predicates << (threads % WARP).astype(np.uint32)).reshape(-1, WARP)
         return np.repeat(np.bitwise_or.reduce(bits, axis=1), WARP).astype(np.uint32)
 
     return run

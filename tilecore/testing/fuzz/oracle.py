@@ -109,7 +109,7 @@ def _of_sums(program: Program, widely: list[Any]) -> list[float]:
     every sum leads, up or down."""
     import numpy
 
-    from tilecore.interpreter.tiles.unordered import with_errors
+    from tilecore.interpreter.tiles.perturbation import perturbed_sums
 
     rng, met = numpy.random.default_rng(program.seed), False
 
@@ -118,7 +118,7 @@ def _of_sums(program: Program, widely: list[Any]) -> list[float]:
         met = True
         return absolute * 2.0**-24 * rng.choice((-1.0, 1.0), numpy.shape(absolute))
 
-    with with_errors(rounding):
+    with perturbed_sums(rounding):
         moved = _interpreted(program, wide=True)
     return [_times_of_roundings(a, b) if met else 0.0 for a, b in zip(moved, widely, strict=True)]
 
