@@ -107,7 +107,7 @@ def annotate_padding(padding: Mapping[Any, int]) -> None:
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:
-    """These parameters do not alias others (tilecore assumes that of all parameters)."""
+    """Has no effect: the compiler itself finds which parameters may share memory (may-alias)."""
     for buffer in buffers:
         annotate(KernelHint.RESTRICT, buffer)
 

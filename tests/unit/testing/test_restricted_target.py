@@ -29,6 +29,28 @@ CASES = (
 )
 
 
+ABSENT = """
+
+class Absent(KernelAdapter):
+    name = "acme"
+
+    def available(self, target):
+        from tilecore.contract.records import Presence
+
+        return Presence(False, "there is no Acme device")
+
+    def binary_formats(self):
+        return ("acme",)
+
+    def load(self, artifact):
+        raise AssertionError("nothing is loaded")
+
+
+def adapters():
+    return [Absent()]
+"""
+
+
 @pytest.fixture
 def package(tmp_path) -> Path:
     """A folder with the scaffold's package, restricted, as if it were installed there."""
@@ -116,3 +138,20 @@ def test_speed_cases_are_skipped_by_shared_memory(monkeypatch, tmp_path):
         assert skipped(lambda: from_cache("null", None, monkeypatch, tmp_path)) == reason
     with restricted():
         compile_product()
+
+
+def test_level_1_asks_for_no_device(tmp_path):
+    """A backend that emits source, and has nothing that runs it, reaches level 1."""
+    write_package("acme", tmp_path)
+    adapter = tmp_path / "tile_acme" / "adapter.py"
+    adapter.write_text(adapter.read_text() + ABSENT)
+    information = tmp_path / "tile_acme-0.1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tile-acme\nVersion: 0.1\n")
+    (information / "entry_points.txt").write_text("[tilecore.backends]\nacme = tile_acme.plugin\n")
+    words = "const_and_empty or supplied_inputs or timing or autotune or names_of_its_sizes or ends_at_once"
+    command = [sys.executable, "-m", "tilecore", "conform", "--target", "acme", "--level", "1", "-k", words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
+    assert "level 1 runs no kernel" in ended.stdout

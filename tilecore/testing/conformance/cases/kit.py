@@ -197,6 +197,12 @@ def compiled(func: Any, target: str, **options: Any) -> Any:
     return ready(kernel)
 
 
+def runs_kernels() -> None:
+    """Skips a case that is about running kernels where nothing is run (--level 1)."""
+    if COMPILE_ONLY:
+        pytest.skip("level 1 runs no kernel")
+
+
 def check(func: Any, target: str, *args: Any, compare: Callable[..., None] = same, **options: Any) -> list[np.ndarray]:
     """Run on copies of ``args``, interpret on others, and compare every array. Returns what the target wrote."""
     kernel = compiled(func, target, **options)

@@ -22,7 +22,7 @@ from tilecore.errors import (
 )
 from tilecore.interpreter import interpret
 
-from .kit import check, compiled, element, lacking, needs_the_host, sample, zeros
+from .kit import check, compiled, element, lacking, needs_the_host, runs_kernels, sample, zeros
 
 LINE_OF_ASSERTION = 'T.device_assert(X[i] < 90, "too large")'
 
@@ -192,6 +192,7 @@ def test_assumptions(target):
 
 
 def test_output_of_a_process_that_ends_at_once_is_not_lost(target, tmp_path):
+    runs_kernels()
     needs_the_host(target, "what a device prints comes when the process waits for it")
 
     @T.prim_func

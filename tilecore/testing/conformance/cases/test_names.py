@@ -18,7 +18,7 @@ import tilecore.language as T
 from tilecore.errors import ArgumentError, LanguageError, UnsupportedError
 from tilecore.plugins import manager
 
-from .kit import check, close, compiled, element, rerun, sample, zeros
+from .kit import check, close, compiled, element, rerun, runs_kernels, sample, zeros
 
 ELEMENTS = (
     "float16 bfloat16 float32 tfloat32 float64 float float8_e4m3fn float8_e5m2 float4_e2m1fn "
@@ -323,6 +323,8 @@ def on_device(target, *arrays):
 
 
 def test_const_and_empty(target):
+    runs_kernels()
+
     @tilecore.jit(target=target)
     def scale(X, factor=2):
         M, N = T.const("M, N")
@@ -368,6 +370,7 @@ def test_pass_configs(target, key):
 
 @pytest.mark.parametrize("supply", ["Randn", "Normal", "Integer", "Auto"])
 def test_supplied_inputs(target, supply):
+    runs_kernels()
     kernel = tilecore.compile(adder(), out_idx=[1], target=target)
     assert isinstance(kernel, tilecore.JITKernel)
     profiler = kernel.get_profiler(tensor_supply_type=tilecore.TensorSupplyType[supply])
@@ -377,6 +380,7 @@ def test_supplied_inputs(target, supply):
 
 
 def test_timing(target):
+    runs_kernels()
     kernel = tilecore.compile(adder(), out_idx=[1], target=target)
     assert kernel.get_profiler().do_bench(warmup=1, rep=1) > 0
     (a,) = on_device(target, sample("int32", 100))
@@ -389,6 +393,7 @@ def test_lower(target):
 
 
 def test_autotune(target):
+    runs_kernels()
     from tilecore.autotuner import AutoTuner, set_autotune_inputs
 
     @tilecore.autotune(configs=[{"block": 16}, {"block": 32}], warmup=1, rep=1, timeout=60)
