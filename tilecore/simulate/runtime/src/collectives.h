@@ -18,7 +18,6 @@ inline bool takes_part(const Meeting& meeting, uint32_t lane) { return meeting.m
 // Can both operations go on? Not where each waits for a lane that waits in the other one. A lane that waits for the whole
 // warp does not hold up an operation of some other lanes, which come to the whole warp's afterwards.
 inline bool are_independent(const Meeting& open, const Meeting& wanted, uint32_t lane) {
-  if (wanted.width > 64) return false;
   if (!takes_part(open, lane)) return true;
   for (uint32_t other = 0; other < open.width; ++other)
     if (open.operands[other] && takes_part(wanted, other)) return false;
@@ -64,7 +63,7 @@ inline void collective(Worker& worker, const char* name, uint32_t width, uint64_
   wanted.first = fiber.thread / wanted.width * wanted.width;
   wanted.expected = expected_lanes(block, wanted.first, wanted.width, mask);
   const uint32_t lane = fiber.thread - wanted.first;
-  if (mask && !(mask >> lane & 1))
+  if (!takes_part(wanted, lane))
     fail(worker, "mismatched_collective", site_of_line(line), "lane %u is not in the mask 0x%llx of %s", lane,
          static_cast<unsigned long long>(mask), name);
   auto& open = block.meetings[wanted.first / warp];

@@ -65,17 +65,7 @@ TC_FN float tc_quotient(float a, float b) {
   if (fabsf(dividend) >= 0x1p-100f && fabsf(dividend) <= 0x1p100f) return fmaf(rest, reciprocal, first);
   return a == 0.0f && scale != 0.0f ? dividend : tc_plain_quotient(a, b);
 }
-// Of a size that does not overflow, so that results are right down to the smallest.
-TC_FN float tc_sigmoid(float x) {
-  const float e = expf(-fabsf(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
-}
-TC_FN double tc_sigmoid(double x) {
-  const double e = exp(-fabs(x));
-  return (x < 0.0 ? e : 1.0) / (1.0 + e);
-}
-TC_FN float tc_floor_mod(float a, float b) { return a - floorf(a / b) * b; }
-TC_FN double tc_floor_mod(double a, double b) { return a - floor(a / b) * b; }
+#include "tilecore_mathematics.h"
 
 // By bits, so that the compiler's fast mathematics does not take them for never.
 TC_FN bool tc_isnan(float x) { return (__float_as_uint(x) & 0x7fffffffu) > 0x7f800000u; }
@@ -103,21 +93,12 @@ TC_FN double tc_rounded(double x) {
   return x;
 }
 
-#define TC_EXTREMES(T)                                        \
-  TC_FN T tc_min(T a, T b) { return b < a ? b : a; }          \
-  TC_FN T tc_max(T a, T b) { return a < b ? b : a; }
-TC_EXTREMES(int)
-TC_EXTREMES(unsigned)
-TC_EXTREMES(long long)
-TC_EXTREMES(unsigned long long)
-#undef TC_EXTREMES
 // an instruction of its own: of neighbouring bytes NVRTC 13.0 takes the absolute value with the others' bits above it
 TC_FN int tc_abs(int x) {
   int y;
   asm("abs.s32 %0, %1;" : "=r"(y) : "r"(x));
   return y;
 }
-TC_FN long long tc_abs(long long x) { return x < 0 ? (long long)(0ull - (unsigned long long)x) : x; }
 TC_FN int tc_popcount(unsigned x) { return __popc(x); }
 TC_FN int tc_popcount(unsigned long long x) { return __popcll(x); }
 TC_FN int tc_clz(unsigned x) { return __clz(int(x)); }

@@ -6,6 +6,7 @@
 #define TC_ARCH 900
 #include "tilecore_c.h"
 #include "tilecore_sim/further.h"
+#include "tilecore_sim/hinted_moves.h"
 
 #define __global__
 #define __device__
@@ -18,12 +19,6 @@
 #define threadIdx tc_sim_thread_index()
 #define blockDim tc_sim_block_size()
 #define gridDim tc_sim_grid_size()
-#undef tc_assert
-#define tc_assert(CONDITION, NUMBER, MESSAGE) ((CONDITION) ? (void)0 : tc_sim_assert_failed((NUMBER), __LINE__))
-#define tc_assume(CONDITION) \
-  do {                       \
-    if (!(CONDITION)) tc_sim_fail("assumption", "an assumption does not hold: " #CONDITION, __LINE__); \
-  } while (0)
 
 // -- hints and fences without an effect on the simulated device ------------------------------------------------------
 
@@ -36,19 +31,6 @@ TC_FN void tc_load_with_policy(void* to, const void* from, unsigned long long, i
 TC_FN void tc_store_with_policy(void* to, const void* from, unsigned long long, int line = TC_LINE) {
   tc_sim_move(to, from, 16, line);
 }
-#define TC_HINTED_MOVES(HINT)                                                        \
-  template <unsigned Bytes>                                                          \
-  TC_FN void tc_load_##HINT(void* to, const void* from, int line = TC_LINE) {        \
-    tc_move<Bytes>(to, from, line);                                                  \
-  }                                                                                  \
-  template <unsigned Bytes>                                                          \
-  TC_FN void tc_store_##HINT(void* to, const void* from, int line = TC_LINE) {       \
-    tc_move<Bytes>(to, from, line);                                                  \
-  }
-TC_HINTED_MOVES(streaming)
-TC_HINTED_MOVES(evict_first)
-TC_HINTED_MOVES(evict_last)
-#undef TC_HINTED_MOVES
 
 TC_FN void tc_grid_wait() {}
 TC_FN void tc_grid_release() {}

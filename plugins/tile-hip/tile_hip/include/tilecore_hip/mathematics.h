@@ -89,17 +89,7 @@ TC_FN float tc_ldexp(float x, int power) { return __builtin_ldexpf(x, power); }
 TC_FN double tc_ldexp(double x, int power) { return __builtin_ldexp(x, power); }
 // a / b where many a have one b; rounded as a / b is
 TC_FN float tc_quotient(float a, float b) { return a / b; }
-// Of a size that does not overflow, so that results are right down to the smallest.
-TC_FN float tc_sigmoid(float x) {
-  const float e = tc_exp(-tc_abs(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
-}
-TC_FN double tc_sigmoid(double x) {
-  const double e = tc_exp(-tc_abs(x));
-  return (x < 0.0 ? e : 1.0) / (1.0 + e);
-}
-TC_FN float tc_floor_mod(float a, float b) { return a - tc_floor(a / b) * b; }
-TC_FN double tc_floor_mod(double a, double b) { return a - tc_floor(a / b) * b; }
+#include "tilecore_mathematics.h"
 
 // By bits, so that the compiler's fast mathematics does not take them for never.
 TC_FN bool tc_isnan(float x) { return (tc_bits<unsigned>(x) & 0x7fffffffu) > 0x7f800000u; }
@@ -120,16 +110,7 @@ TC_ROUNDED(float)
 TC_ROUNDED(double)
 #undef TC_ROUNDED
 
-#define TC_EXTREMES(T)                               \
-  TC_FN T tc_min(T a, T b) { return b < a ? b : a; } \
-  TC_FN T tc_max(T a, T b) { return a < b ? b : a; }
-TC_EXTREMES(int)
-TC_EXTREMES(unsigned)
-TC_EXTREMES(long long)
-TC_EXTREMES(unsigned long long)
-#undef TC_EXTREMES
 TC_FN int tc_abs(int x) { return x < 0 ? int(0u - unsigned(x)) : x; }
-TC_FN long long tc_abs(long long x) { return x < 0 ? (long long)(0ull - (unsigned long long)x) : x; }
 TC_FN int tc_popcount(unsigned x) { return __builtin_popcount(x); }
 TC_FN int tc_popcount(unsigned long long x) { return __builtin_popcountll(x); }
 TC_FN int tc_clz(unsigned x) { return x ? __builtin_clz(x) : 32; }

@@ -5,19 +5,7 @@
 #define TC_SHARED(NAME) extern __shared__ __attribute__((aligned(1024))) unsigned char NAME[]
 
 template <int Bytes>
-struct tc_vector;
-template <>
-struct tc_vector<1> {
-  using type = unsigned char;
-};
-template <>
-struct tc_vector<2> {
-  using type = unsigned short;
-};
-template <>
-struct tc_vector<4> {
-  using type = unsigned;
-};
+struct tc_vector : tc_word<Bytes> {};
 template <>
 struct tc_vector<8> {
   typedef unsigned type __attribute__((ext_vector_type(2), may_alias));

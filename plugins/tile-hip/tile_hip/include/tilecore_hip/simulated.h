@@ -5,17 +5,12 @@
 #define TC_FN inline __attribute__((always_inline))
 #include "tilecore_c.h"
 #include "tilecore_sim/further.h"
+#include "tilecore_sim/hinted_moves.h"
 
 #define __global__
 #define __launch_bounds__(...)
 #define blockIdx tc_sim_block_index()
 #define threadIdx tc_sim_thread_index()
-#undef tc_assert
-#define tc_assert(CONDITION, NUMBER, MESSAGE) ((CONDITION) ? (void)0 : tc_sim_assert_failed((NUMBER), __LINE__))
-#define tc_assume(CONDITION) \
-  do {                       \
-    if (!(CONDITION)) tc_sim_fail("assumption", "an assumption does not hold: " #CONDITION, __LINE__); \
-  } while (0)
 
 // -- operations of a part of a wave ------------------------------------------------------------------------------------
 // A wave has no masks: the lanes that are active take part, and an inactive lane has no value. So the lanes of each group
@@ -53,19 +48,3 @@ TC_FN void tc_grouped_barrier(int line = TC_LINE) { tc_warp_barrier(tc_group_mas
 #define tc_vote_any tc_grouped_any
 #define tc_vote_all tc_grouped_all
 #define tc_warp_barrier tc_grouped_barrier
-
-// -- hints without an effect on the simulated device -------------------------------------------------------------------
-
-#define TC_HINTED_MOVES(HINT)                                                   \
-  template <unsigned Bytes>                                                     \
-  TC_FN void tc_load_##HINT(void* to, const void* from, int line = TC_LINE) {   \
-    tc_move<Bytes>(to, from, line);                                             \
-  }                                                                             \
-  template <unsigned Bytes>                                                     \
-  TC_FN void tc_store_##HINT(void* to, const void* from, int line = TC_LINE) {  \
-    tc_move<Bytes>(to, from, line);                                             \
-  }
-TC_HINTED_MOVES(streaming)
-TC_HINTED_MOVES(evict_first)
-TC_HINTED_MOVES(evict_last)
-#undef TC_HINTED_MOVES

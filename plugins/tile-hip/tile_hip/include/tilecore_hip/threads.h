@@ -29,8 +29,8 @@ TC_FN unsigned tc_active_mask() { return tc_vote_ballot(true); }
 TC_FN bool tc_vote_any(bool p) { return tc_vote_ballot(p) != 0; }
 TC_FN bool tc_vote_all(bool p) { return tc_vote_ballot(!p) == 0; }
 
-// Votes of the block: each wave adds its lanes to a word of LDS. Two words take turns, so that a vote may begin while
-// threads still read the one before.
+// Votes of the block: each wave adds its lanes to a word of LDS. The first barrier lets all threads read the vote before,
+// the second one sees the word cleared.
 TC_FN int tc_block_vote_count(bool p) {
   static __shared__ int count;
   const bool is_first = (threadIdx.x | threadIdx.y | threadIdx.z) == 0;

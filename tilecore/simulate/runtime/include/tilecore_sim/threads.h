@@ -63,4 +63,9 @@ inline void tc_collective(const char* name, Operands& mine, Body body, unsigned 
 }
 
 #define tc_print tc_sim_print
-#define tc_assert(CONDITION, NUMBER) ((CONDITION) ? (void)0 : tc_sim_assert_failed((NUMBER), __LINE__))
+// The user's message, which follows the number, is the host's to print.
+#define tc_assert(CONDITION, NUMBER, ...) ((CONDITION) ? (void)0 : tc_sim_assert_failed((NUMBER), __LINE__))
+#define tc_assume(CONDITION) \
+  do {                       \
+    if (!(CONDITION)) tc_sim_fail("assumption", "an assumption does not hold: " #CONDITION, __LINE__); \
+  } while (0)
