@@ -102,8 +102,8 @@ def no_choice(monkeypatch):
 
 
 def test_devices_of_the_kernel_driver(topology):
-    found, reason = devices.visible_devices(topology)
-    assert [(device.arch, device.units) for device in found] == [("gfx942", 304), ("gfx1100", 96)]
+    listed, reason = devices.visible_devices(topology)
+    assert [(device.arch, device.units) for device in listed] == [("gfx942", 304), ("gfx1100", 96)]
     assert not reason
 
 
@@ -113,8 +113,8 @@ def test_devices_of_the_kernel_driver(topology):
 )
 def test_the_devices_that_the_user_chooses(topology, monkeypatch, choice, names):
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", choice)
-    found, reason = devices.visible_devices(topology)
-    assert [device.arch for device in found] == names
+    listed, reason = devices.visible_devices(topology)
+    assert [device.arch for device in listed] == names
     assert bool(reason) == (not names)
 
 

@@ -19,37 +19,22 @@ MAX_THREADS = 1024  # of a block
 class Architecture:
     """One architecture.
 
-    name: as compilers call it. family: cdna2, cdna3, cdna4, rdna3 or rdna4. waves: the numbers of lanes that a wave may
-    have, the usual one first. shared_bytes: the most LDS of one block. fp8: "fnuz" or "ocp", the 8-bit floats of its
-    instructions, or "" where it has none.
+    name: as compilers call it. waves: the numbers of lanes that a wave may have, the usual one first. shared_bytes: the
+    most LDS of one block.
     """
 
     name: str
-    family: str
     waves: tuple[int, ...]
     shared_bytes: int = 64 << 10
-    fp8: str = ""
-
-    @property
-    def has_mfma(self) -> bool:
-        """Has it the matrix instructions of CDNA?"""
-        return self.family.startswith("cdna")
-
-    @property
-    def has_wmma(self) -> bool:
-        """Has it the matrix instructions of RDNA?"""
-        return self.family.startswith("rdna")
 
 
 _CDNA, _RDNA = (64,), (32, 64)
 ARCHITECTURES = {
     architecture.name: architecture
     for architecture in (
-        Architecture("gfx90a", "cdna2", _CDNA),
-        Architecture("gfx942", "cdna3", _CDNA, fp8="fnuz"),
-        Architecture("gfx950", "cdna4", _CDNA, 160 << 10, "ocp"),
-        *(Architecture(f"gfx{n}", "rdna3", _RDNA) for n in (1100, 1101, 1102, 1103, 1150, 1151, 1152)),
-        *(Architecture(f"gfx{n}", "rdna4", _RDNA, fp8="ocp") for n in (1200, 1201)),
+        *(Architecture(name, _CDNA) for name in ("gfx90a", "gfx942")),
+        Architecture("gfx950", _CDNA, 160 << 10),
+        *(Architecture(f"gfx{n}", _RDNA) for n in (1100, 1101, 1102, 1103, 1150, 1151, 1152, 1200, 1201)),
     )
 }
 

@@ -55,21 +55,23 @@ def candidates() -> Iterator[tuple[str, ...]]:
         path = shutil.which(name)
         if path:
             yield (path,)
-    specification = importlib.util.find_spec("ziglang")
-    if specification is not None and specification.submodule_search_locations:
-        zig = Path(next(iter(specification.submodule_search_locations))) / "zig"
-        if zig.is_file():
-            yield (str(zig), "clang")
+    for folder in _package_folders("ziglang"):
+        if (folder / "zig").is_file():
+            yield (str(folder / "zig"), "clang")
 
 
 def roots() -> list[Path]:
     """The folders of ROCm installations: of the environment, the default ones, and those of its Python packages."""
     folders = [Path(os.environ[name]) for name in ("ROCM_PATH", "HIP_PATH") if os.environ.get(name)]
     folders += [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
-    specification = importlib.util.find_spec("_rocm_sdk_core")
-    if specification is not None and specification.submodule_search_locations:
-        folders.append(Path(next(iter(specification.submodule_search_locations))))
+    folders += _package_folders("_rocm_sdk_core")
     return [folder for folder in folders if folder.is_dir()]
+
+
+def _package_folders(name: str) -> list[Path]:
+    """The folders of an installed Python package, which is not imported; [] where it is not installed."""
+    specification = importlib.util.find_spec(name)
+    return [Path(place) for place in (specification.submodule_search_locations or ())] if specification else []
 
 
 @functools.lru_cache(maxsize=8)
@@ -118,13 +120,5 @@ def math_library() -> Path | None:
         folders += [root / "amdgcn" / "bitcode", *(root / "lib" / "llvm").glob("lib/clang/*/lib/amdgcn/bitcode")]
     folders += [*sorted(Path("/usr/lib").glob("*/amdgcn/bitcode")), Path("/usr/lib/amdgcn/bitcode")]
     folders += sorted(Path("/usr/lib").glob("llvm-*/lib/clang/*/amdgcn/bitcode"), reverse=True)
-    for folder in folders:
-        if (folder / "ocml.bc").is_file():
-            return folder / "ocml.bc"
-    specification = importlib.util.find_spec("triton")
-    if specification is not None and specification.submodule_search_locations:
-        for root_name in specification.submodule_search_locations:
-            inside = Path(root_name) / "backends" / "amd" / "lib" / "ocml.bc"
-            if inside.is_file():
-                return inside
-    return None
+    folders += [folder / "backends" / "amd" / "lib" for folder in _package_folders("triton")]
+    return next((folder / "ocml.bc" for folder in folders if (folder / "ocml.bc").is_file()), None)

@@ -26,7 +26,6 @@ def simulated_adapter() -> KernelAdapter:
             wave = wave_of(Target.parse(artifact.target))
             # the language lets threads write one value to one element, as all threads of a row do after a reduction
             device = SimulatedDevice(warp=wave, allow_same_value=True)
-            loader = SimulatedAdapter([INCLUDE], [f"-DTC_WAVE={wave}"], device, NAME)
-            return loader.load(artifact)
+            return SimulatedAdapter([INCLUDE], [f"-DTC_WAVE={wave}"], device, NAME).load(artifact)
 
     return HipSimulatedAdapter([INCLUDE], name=NAME)

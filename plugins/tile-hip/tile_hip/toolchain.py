@@ -21,7 +21,7 @@ from tilecore.errors import ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
-INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
+INCLUDE = (simulated.INCLUDE, Path(tilecore.codegen.__file__).parent / "include")
 _ERROR = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
 _MISSING = re.compile(r"undefined (?:hidden )?symbol: (__ocml_\w+)")
 
@@ -54,10 +54,10 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     options += ["-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
-    if wave_of(request.target) == 64 and not architecture_of(request.target).has_mfma:
+    if wave_of(request.target) != architecture_of(request.target).waves[0]:
         options.append("-mwavefrontsize64")
     library = compilers.math_library()
-    if library is not None and "__ocml" in _with_library(request.source):
+    if library is not None and _calls_library(request.source):
         options += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library)]
     options += request.flags
     if not compiler.is_zig:
@@ -79,11 +79,16 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     ]
 
 
-def _with_library(source: str) -> str:
-    """``__ocml`` where the source calls a function that the header takes from the math library."""
-    names = "log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|pow|atan2|fmod|hypot|nextafter"
-    doubles = "exp|exp2|exp10|log|log2|log10|sigmoid"
-    return "__ocml" if re.search(rf"\btc_(?:{names}|{doubles})\(", source) else ""
+def _calls_library(source: str) -> bool:
+    """Does the source call a function that the header may take from the math library?"""
+    return any(f"tc_{name}(" in source for name in _library_functions())
+
+
+@functools.lru_cache(maxsize=1)
+def _library_functions() -> tuple[str, ...]:
+    """The names of these functions, which stand in rows of the header, and that of sigmoid, which calls exp."""
+    header = (simulated.INCLUDE / "tilecore_hip" / "mathematics.h").read_text()
+    return (*re.findall(r"^TC_(?:LIBRARY2?|EXPANDED)\((\w+),", header, re.MULTILINE), "sigmoid")
 
 
 def isa_version(arch: str) -> int:
@@ -114,15 +119,15 @@ def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -
 
 def find() -> Sequence[Found]:
     """The compilers and the math library, with their versions or how to install them."""
-    found = [Found("clang", True, " ".join(c.command), c.version, "compile") for c in compilers.installed()] or [
-        Found("clang", False, "no clang that knows AMD's GPUs", "", "compile", compilers.FIX)
-    ]
+    tools = [Found("clang", True, " ".join(c.command), c.version, "compile") for c in compilers.installed()]
+    if not tools:
+        tools.append(Found("clang", False, "no clang that knows AMD's GPUs", "", "compile", compilers.FIX))
     library = compilers.math_library()
     if library is None:
-        found.append(Found("ocml", False, "ROCm's math library for devices", "", "compile", compilers.LIBRARY_FIX))
+        tools.append(Found("ocml", False, "ROCm's math library for devices", "", "compile", compilers.LIBRARY_FIX))
     else:
-        found.append(Found("ocml", True, str(library), "", "compile"))
-    return found
+        tools.append(Found("ocml", True, str(library), "", "compile"))
+    return tools
 
 
 @functools.lru_cache(maxsize=1)

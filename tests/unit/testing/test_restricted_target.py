@@ -51,10 +51,28 @@ def adapters():
 """
 
 
+def write_installed(folder: Path) -> None:
+    """Writes the scaffold's package to the folder, as if it were installed there."""
+    write_package("acme", folder)
+    information = folder / "tile_acme-0.1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tile-acme\nVersion: 0.1\n")
+    (information / "entry_points.txt").write_text("[tilecore.backends]\nacme = tile_acme.plugin\n")
+
+
+def conform(folder: Path, cases: str, *words: str) -> str:
+    """What the kit prints at level 1 on the package in the folder, where every one of these cases ends well."""
+    command = [sys.executable, "-m", "tilecore", "conform", "--target", "acme", "--level", "1", "-k", cases, *words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)])}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
+    return ended.stdout
+
+
 @pytest.fixture
 def package(tmp_path) -> Path:
     """A folder with the scaffold's package, restricted, as if it were installed there."""
-    write_package("acme", tmp_path)
+    write_installed(tmp_path)
     target = tmp_path / "tile_acme" / "target.py"
     types = f"DTYPES = {sorted(NARROW - {'float16'})}"
     text = re.sub(r"DTYPES = \(.*?\)\.split\(\)", types, target.read_text(), flags=re.DOTALL)
@@ -62,21 +80,12 @@ def package(tmp_path) -> Path:
     declared = '        index_bits=32,\n        atomic_orders=frozenset({"relaxed"}),\n'
     text = text.replace("        features=frozenset(FEATURES),\n", f"        features=frozenset(FEATURES),\n{declared}")
     target.write_text(text)
-    information = tmp_path / "tile_acme-0.1.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tile-acme\nVersion: 0.1\n")
-    (information / "entry_points.txt").write_text("[tilecore.backends]\nacme = tile_acme.plugin\n")
     return tmp_path
 
 
 def test_no_case_fails_by_what_is_not_declared(package, tmp_path):
     report = tmp_path / "report.json"
-    command = [sys.executable, "-m", "tilecore", "conform", "--target", "acme", "--level", "1", "-k", CASES]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *filter(None, sys.path)])}
-    ended = subprocess.run(
-        [*command, "--out", str(report)], env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
+    conform(package, CASES, "--out", str(report))
     text = json.dumps(json.loads(report.read_text()))
     reasons = set(re.findall(r"not declared: element type (\w+)", text))
     assert {"int64", "uint64", "float64", "float16"} <= reasons
@@ -142,16 +151,8 @@ def test_speed_cases_are_skipped_by_shared_memory(monkeypatch, tmp_path):
 
 def test_level_1_asks_for_no_device(tmp_path):
     """A backend that emits source, and has nothing that runs it, reaches level 1."""
-    write_package("acme", tmp_path)
+    write_installed(tmp_path)
     adapter = tmp_path / "tile_acme" / "adapter.py"
     adapter.write_text(adapter.read_text() + ABSENT)
-    information = tmp_path / "tile_acme-0.1.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tile-acme\nVersion: 0.1\n")
-    (information / "entry_points.txt").write_text("[tilecore.backends]\nacme = tile_acme.plugin\n")
     words = "const_and_empty or supplied_inputs or timing or autotune or names_of_its_sizes or ends_at_once"
-    command = [sys.executable, "-m", "tilecore", "conform", "--target", "acme", "--level", "1", "-k", words]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
-    assert "level 1 runs no kernel" in ended.stdout
+    assert "level 1 runs no kernel" in conform(tmp_path, words)

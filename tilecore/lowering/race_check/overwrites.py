@@ -32,14 +32,14 @@ def last_overwrites(body: Stmt) -> dict[Var, Overwrite]:
 
     These uses are: stores in shared memory, shuffles, and updates of the cell itself.
     """
-    total = Counter(collect(body, Var))
-    total.subtract(alloc.buffer for alloc in collect(body, AllocBuffer))
+    total = _occurrences([body])
     overwrites: dict[Var, Overwrite] = {}
     for parts in _sequences(body):
+        occurrences = _occurrences(parts)
         for cell, position in _direct_stores(parts).items():
             before = parts[:position]
             stores = [s for part in before for s in collect(part, BufferStore) if s.buffer.same_as(cell)]
-            is_last = stores and _occurrences(parts, cell) == total[cell]
+            is_last = stores and occurrences[cell] == total[cell]
             if is_last and all(_is_partial_result(part, cell) for part in before):
                 overwrites[cell] = Overwrite(parts[position], tuple(parts[position + 1 :]), tuple(stores))
     return overwrites
@@ -72,9 +72,11 @@ def _direct_stores(parts: Sequence[Stmt]) -> dict[Var, int]:
     }
 
 
-def _occurrences(parts: Sequence[Stmt], cell: Var) -> int:
-    occurrences = sum(var.same_as(cell) for part in parts for var in collect(part, Var))
-    return occurrences - sum(alloc.buffer.same_as(cell) for part in parts for alloc in collect(part, AllocBuffer))
+def _occurrences(parts: Sequence[Stmt]) -> Counter[Var]:
+    """How often each variable and buffer occurs, without the allocations of buffers."""
+    occurrences = Counter(var for part in parts for var in collect(part, Var))
+    occurrences.subtract(alloc.buffer for part in parts for alloc in collect(part, AllocBuffer))
+    return occurrences
 
 
 def _loads_of(node: Any, cell: Var) -> int:
@@ -91,4 +93,4 @@ def _is_partial_result(part: Stmt, cell: Var) -> bool:
                 uses += _loads_of(node.value, cell)
         elif op_name(node.value) == SHUFFLE:
             uses += _loads_of(node.value, cell)
-    return uses == _occurrences([part], cell)
+    return uses == _occurrences([part])[cell]

@@ -201,9 +201,9 @@ class Program:
             return every
         index = np.broadcast_to(index, (self.count,))
         width = 1
-        while width < self.count:
-            groups = np.sort(index[: self.count // width * width].reshape(-1, width), axis=1)
-            if self.count % width == 0 and (groups == groups[0]).all():
+        while width < self.count and self.count % width == 0:
+            groups = np.sort(index.reshape(-1, width), axis=1)
+            if (groups == groups[0]).all():
                 return width
             width *= 2
         return every

@@ -177,11 +177,10 @@ class _Reductions:
         mine = Var("mine", dtype_of(cell))
         self.before.append(Bind(mine, load(cell, [zero])))
         first = self.thread_index // span * span + self.thread_index % groups.stride
-        last = const(self.threads.count - 1, "int32")
+        last, width = const(self.threads.count - 1, "int32"), self._width(span)
         for position in range(groups.extent):
             member = first + position * groups.stride
             other = Var("other", dtype_of(cell))
-            width = self._width(span)
             value = shuffle(mine, tirx.min(member, last) % width, "idx", width)
             self.before.append(Bind(other, value))
             total = other if position == 0 else combine(kind, load(cell, [zero]), other)

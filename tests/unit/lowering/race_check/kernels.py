@@ -9,8 +9,17 @@ from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, PrimFunc, structural_map
 from tilecore.ir.visit import collect
 
+from ..simt.kit import lowered
+
 M = 16
 ORDERS = ("simt.barrier", "simt.named_barrier", "simt.warp_barrier", "simt.wait_async")
+
+
+def kernel_of(func: Any, **changes: Any) -> PrimFunc:
+    """The only kernel of a function, in thread IR. changes: fields of the target's capabilities."""
+    module, _ = lowered(func, **changes)
+    (kernel,) = module.functions.values()
+    return kernel
 
 
 def orders_in(func: PrimFunc) -> list[str]:

@@ -7,14 +7,7 @@ from tilecore.errors import LoweringError
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering.race_check.check_order import check_order, conflicts_in
 
-from ..simt.kit import lowered
-from .kernels import KERNELS, M, counted, orders_in, product, ring, shifted, without
-
-
-def kernel_of(func, **changes):
-    module, _ = lowered(func, **changes)
-    (kernel,) = module.functions.values()
-    return kernel
+from .kernels import KERNELS, M, counted, kernel_of, orders_in, product, ring, shifted, without
 
 
 @pytest.mark.parametrize("func", [*KERNELS, product], ids=lambda func: func.__name__)

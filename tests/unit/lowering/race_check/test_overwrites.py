@@ -9,13 +9,7 @@ from tilecore.lowering.race_check.check_order import conflicts_in
 from tilecore.lowering.race_check.overwrites import last_overwrites
 from tilecore.lowering.race_check.program import Program
 
-from ..simt.kit import lowered
-
-
-def kernel_of(func):
-    module, _ = lowered(func)
-    (kernel,) = module.functions.values()
-    return kernel
+from .kernels import kernel_of
 
 
 def branching(count, kind):
@@ -92,7 +86,7 @@ def test_a_value_that_is_used_before_it_is_overwritten(use, is_uniform):
             Y[tx] = value + s[tx]
 
     program = Program(kernel_of(kernel))
-    (cell,) = {buffer for buffer in program.needed | set(program.varying) | _cells(program) if buffer.name == "value"}
+    (cell,) = {buffer for buffer in _cells(program) if buffer.name == "value"}
     assert (cell in last_overwrites(program.body)) == is_uniform
     assert (cell not in program.varying) == is_uniform
 
