@@ -111,6 +111,7 @@ class Branches:
         return static
 
     def leave(self) -> None:
+        """Close the side that is open."""
         if self.dynamic:
             side = "else" if "else" in self.sides else "then"
             self.builder.close(self.sides[side])
@@ -119,6 +120,7 @@ class Branches:
             self.values[side] = snapshot(self.staged.probe)
 
     def done(self) -> None:
+        """Build the statement from its sides."""
         if not self.dynamic:
             return
         self._check_sides()
@@ -146,6 +148,7 @@ class Branches:
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
+    """The current values of the names whose values flow out of a statement or around a loop."""
     return {name: _value(read) for name, read in probe[0]}
 
 

@@ -116,13 +116,14 @@ def _variable_at(look: Callable[[], Any]) -> LocalVar | None:
 
 
 def item_to_update(target: Any, index: Any) -> Any:
-    """What ``target[index] += value`` starts from."""
+    """The old value in ``target[index] += value``."""
     if isinstance(index, slice) and isinstance(target, BufferHandle):
         raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
     return item(target, index)
 
 
 def attribute_to_update(target: Any, name: str) -> Any:
+    """The old value in ``target.name += value``."""
     return read(getattr(target, name))
 
 
@@ -137,13 +138,14 @@ def delete_attribute(target: Any, name: str) -> None:
 
 
 def check_change_of_container(value: Any) -> None:
-    """Checks containers only; methods of other objects are called unchecked."""
+    """As ``check_change``, but for containers only: methods of other objects are called unchecked."""
     if isinstance(value, CONTAINERS):
         check_change(value, current())
 
 
-def item_named(value: Any, old: Callable[[], Any] | None) -> Any:
-    """The item of a loop that is given a name; where the name is a T.alloc_var, it is stored there."""
+def assign_item(value: Any, old: Callable[[], Any] | None) -> Any:
+    """The assignment of a loop's item to a name: where the name is a T.alloc_var, the item is stored in it. Returns the
+    new value of the name."""
     if old is None or isinstance(value, (LocalVar, BufferHandle)):
         return value
     try:

@@ -91,7 +91,7 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Po
 
 
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
-    """Run the function's body; what it emits lands in ``builder``."""
+    """Run the function's body, which emits statements to ``builder``."""
     if function.__code__.co_flags & _NOT_RUN:
         raise LanguageError(
             f"{function.__name__} is a generator or a coroutine, and a call does not run its body",
@@ -141,7 +141,7 @@ def call_macro(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
         return rewrite(function, hooks)(*args, **kwargs)
     finally:
         builder.return_depth = depth
-        if builder.frames and _undisturbed():
+        if builder.frames and _no_error_is_raised():
             builder.place = place
 
 
@@ -164,8 +164,8 @@ def _is_ref(annotation: Any) -> bool:
     return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
 
 
-def _undisturbed() -> bool:
-    """Is no exception on its way? (Its report wants the macro's own line.)"""
+def _no_error_is_raised() -> bool:
+    """Is no exception being raised? Otherwise the place stays in the macro, at which the error must point."""
     import sys
 
     return sys.exc_info()[0] is None

@@ -12,11 +12,11 @@ from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
 from tilecore.frontend.containers import (  # noqa: F401  also hooks
+    assign_item,
     attribute_to_update,
     delete_attribute,
     delete_item,
     item,
-    item_named,
     item_to_update,
     method,
     next_,
@@ -25,9 +25,9 @@ from tilecore.frontend.containers import (  # noqa: F401  also hooks
     store,
     store_attribute,
 )
-from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  also hooks
+from tilecore.frontend.jumps import break_, caught, continue_, finally_, tracked  # noqa: F401  also hooks
 from tilecore.frontend.operands import (  # noqa: F401  also hooks
-    Calling,
+    OperandWithCalls,
     and_,
     and_operand,
     chain,
@@ -64,6 +64,7 @@ def at(spans: SpanTable, index: int) -> None:
 
 
 def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool, unpacked: bool = False) -> Iterator[Any]:
+    """``for``: a loop of the kernel for T.serial and the like, else a loop that Python runs."""
     builder = current()
     spec = LoopSpec.of(iterable)
     if spec is None:
@@ -73,7 +74,7 @@ def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool, un
         raise no_else(builder)
     staged = Staged(builder, probe, "a loop", sys._getframe(1), spec.may_not_run)
     with staged, open_loop(builder, spec, names) as variables:
-        yield in_target(variables, unpacked)
+        yield target_value(variables, unpacked)
     staged.check()
 
 
@@ -87,7 +88,7 @@ def range_(function: Any, *bounds: Any) -> Any:
 
 
 def if_(test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...]]) -> Branches:
-    """assigned: the names that the first side assigns, and those of the other one."""
+    """``if``. assigned: the names that the body assigns, and those that the ``else`` side assigns."""
     return Branches(current(), test, probe, assigned, sys._getframe(1))
 
 
@@ -103,11 +104,12 @@ def matched(value: Any) -> Any:
 
 
 def with_(manager: Any, names: tuple[str, ...], unpacked: bool, probe: Probe) -> AbstractContextManager:
+    """``with``: the context manager to enter. names: those after ``as``; unpacked: they are a tuple."""
     if isinstance(manager, LoopSpec):
         return entered_loop(manager, names, unpacked, probe)
     if hasattr(manager, "set_names"):
         manager.set_names(names, unpacked)
-    return of_user(manager)
+    return tracked(manager)
 
 
 @contextmanager
@@ -117,17 +119,17 @@ def entered_loop(spec: LoopSpec, names: tuple[str, ...], unpacked: bool, probe: 
     staged = Staged(builder, probe, "a loop", sys._getframe(2), spec.may_not_run)
     with staged, open_loop(builder, spec, names) as variables:
         builder.frame.facts["entered"] = True
-        yield in_target(variables, unpacked)
+        yield target_value(variables, unpacked)
     staged.check()
 
 
-def in_target(variables: Any, unpacked: bool) -> Any:
-    """The variables of a loop as its target takes them: one variable is a tuple for ``for (i,) in ...``."""
+def target_value(variables: Any, unpacked: bool) -> Any:
+    """The value that is assigned to the target of a loop: for the target ``(i,)`` a tuple of one variable."""
     return (variables,) if unpacked and not isinstance(variables, tuple) else variables
 
 
 def depth() -> int:
-    """How many blocks are open where a function inside the kernel is called."""
+    """The number of open blocks, at the call of a function inside the kernel."""
     builder = active()
     return len(builder.frames) if builder is not None else 0
 
@@ -165,7 +167,8 @@ def statement(value: Any) -> None:
         builder.emit(Evaluate(value, span=builder.span))
 
 
-def _old(probe: Callable[[], Any] | None) -> Any:
+def _old_value(probe: Callable[[], Any] | None) -> Any:
+    """The value that a name has before an assignment; None where it has none."""
     if probe is None:
         return None
     try:
@@ -180,7 +183,7 @@ def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
     builder = current()
     if isinstance(value, (LocalVar, BufferHandle)) and value.name_once(builder, name):
         return value
-    before = _old(old)
+    before = _old_value(old)
     if isinstance(before, LocalVar) and before is value:
         return value
     if isinstance(value, VariableRead) and value.variable is before and value.is_current():  # x = x
@@ -218,7 +221,7 @@ def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -
             f"`{name}: ...` declares a parameter in the body; this function declares parameters in its signature",
             hint="annotate the parameter in the `def` line, or remove @T.prim_func and use @tilecore.jit alone",
         ).at(builder.location)
-    return builder.on_annotation(name, annotation(), _old(old))
+    return builder.on_annotation(name, annotation(), _old_value(old))
 
 
 def annotated(annotation: Callable[[], Any], value: Any) -> Any:
@@ -230,4 +233,5 @@ def annotated(annotation: Callable[[], Any], value: Any) -> Any:
 
 
 def augment(name: str, target: Any, value: Any) -> Any:
+    """The new value of ``target`` in ``target += value`` and the like."""
     return divide(target, value) if name == "itruediv" else getattr(operator, name)(target, value)

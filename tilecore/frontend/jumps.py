@@ -20,6 +20,7 @@ def break_(in_finally: bool) -> bool:
 
 
 def continue_(in_finally: bool) -> bool:
+    """``continue``. in_finally: as for ``break``."""
     return _jump("continue", Continue, in_finally)
 
 
@@ -76,12 +77,13 @@ def _check_jump(builder: Builder, loop: Frame, statement: str, in_finally: bool)
 
 
 def caught(depth: int) -> None:
-    """The start of an ``except`` clause. depth: how many blocks were open where its ``try`` begins."""
+    """The start of an ``except`` clause: a LanguageError where the caught exception left a block of the kernel. depth:
+    the number of open blocks where the ``try`` begins."""
     current().check_lost(depth, sys.exc_info()[1])
 
 
 def finally_() -> None:
-    """The start of a ``finally`` clause."""
+    """The start of a ``finally`` clause: an error that is being raised gets its location."""
     _note_place(sys.exc_info()[1], current())
 
 
@@ -91,7 +93,7 @@ def _note_place(error: BaseException | None, builder: Builder) -> None:
         error.at(builder.location)
 
 
-def of_user(manager: Any) -> Any:
+def tracked(manager: Any) -> Any:
     """A context manager, wrapped if it is not of the language, so that the builder knows that it is open."""
     kind = type(manager)
     is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")

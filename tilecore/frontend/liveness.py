@@ -224,8 +224,8 @@ def _stores(node: ast.AST) -> frozenset[str]:
     return _all_stores(node)
 
 
-def _bound_by(node: ast.AST) -> list[str]:
-    """The names that this node alone gives a value."""
+def _names_assigned_by(node: ast.AST) -> list[str]:
+    """The names that this node itself, without its children, assigns."""
     if isinstance(node, ast.Name):
         return [node.id] if isinstance(node.ctx, (ast.Store, ast.Del)) else []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -243,7 +243,7 @@ def _all_stores(node: ast.AST) -> frozenset[str]:
     pending = [node]
     while pending:
         current = pending.pop()
-        names.update(_bound_by(current))
+        names.update(_names_assigned_by(current))
         if isinstance(current, _SCOPES):
             continue
         pending.extend(ast.iter_child_nodes(current))

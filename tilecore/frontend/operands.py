@@ -73,8 +73,8 @@ def decided(value: Any) -> bool:
     return bool(value)
 
 
-class Calling:
-    """An operand with calls, which may change Python data. The user's function creates it."""
+class OperandWithCalls:
+    """An operand with calls, which may change Python data. Its constructor is called by the user's function."""
 
     def __init__(self, operand: Callable[[], Any]) -> None:
         self.operand, self.frame = operand, sys._getframe(1)
@@ -85,7 +85,7 @@ class Calling:
 
 def _value_of_operand(builder: Builder, operand: Callable[[], Any], of: str) -> Any:
     """The value of an operand. Python evaluates it once in any case, so it must not change Python data."""
-    if not isinstance(operand, Calling):
+    if not isinstance(operand, OperandWithCalls):
         return operand()
     watch = Watch(operand.frame, ())
     builder.watches.append(watch)

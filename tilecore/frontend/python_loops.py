@@ -46,12 +46,12 @@ def _endless_loop(builder: Builder, keyword: str) -> LanguageError:
 
 
 def while_(
-    condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: bool, jumps: bool
+    condition: Callable[[], Any], probe: Probe, has_else: bool, can_end: bool, jumps: bool
 ) -> Iterator[None]:  # fmt: skip
-    """``while``. leaves: False where the condition always holds and no statement of the body ends the loop. jumps:
+    """``while``. can_end: False where the condition always holds and no statement of the body ends the loop. jumps:
     whether the body has a `break` or a `continue` of the loop."""
     builder = current()
-    if not leaves:
+    if not can_end:
         raise LanguageError(
             "`while True` never ends: no statement in its body leaves it",
             expected="a `break` that Python reaches while the kernel is built, or a condition",
@@ -79,7 +79,7 @@ def while_(
             try:
                 yield None
             except GeneratorExit:  # Python's `break`, or an error
-                first.left()
+                first.leave_early()
                 raise
             first.end()
             if first.is_of_kernel:
@@ -131,9 +131,9 @@ class _FirstIteration:
         around = self.builder.frame
         if not around.closed:
             around.statements += self.frame.statements
-        self.frame.statements = around.statements  # values were read there: more statements may be added later
+        self.frame.statements = around.statements  # held values may add statements to this block later
 
-    def left(self) -> None:
+    def leave_early(self) -> None:
         """Python leaves the first iteration before its end."""
         if self.frame not in self.builder.frames or self.is_of_kernel:
             return

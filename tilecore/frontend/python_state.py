@@ -38,7 +38,7 @@ _MOST_OBJECTS = 20_000
 class Watch:
     """A snapshot of the mutable Python state that the function of ``frame`` can reach.
 
-    own: names that the block itself assigns; branches.py checks those.
+    own_names: the names that the block itself assigns; branches.py checks those.
     """
 
     def __init__(self, frame: types.FrameType, own_names: tuple[str, ...]) -> None:
@@ -99,7 +99,7 @@ def check_change(value: Any, builder: Builder) -> None:
 
 
 def check_advance(iterator: Any, builder: Builder) -> None:
-    """The same for an iterator that is about to be advanced."""
+    """Raise LanguageError where an iterator from before an open block of the kernel is about to be advanced."""
     if any(id(iterator) in watch.iterators for watch in builder.watches):
         raise LanguageError(
             "a Python iterator is advanced inside a loop or an `if` that runs in the kernel",

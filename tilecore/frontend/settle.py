@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 def settle(body: Stmt, builder: Builder) -> Stmt:
-    """The body of a function without held values whose memory is not written before their use."""
+    """The body with loads in place of held values, except of those whose memory may be written between the read and a
+    use."""
     if not builder.readings.known:
         return body
     order = _Order(builder, Memory(body))
@@ -45,12 +46,16 @@ def settle(body: Stmt, builder: Builder) -> Stmt:
 
 @dataclass
 class _Use:
+    """A use of a held value."""
+
     time: int
     loops: tuple[int, ...]  # the enclosing loops, as indices into _Order.loops
 
 
 @dataclass
 class _Held:
+    """A held value, with the time at which it is read and the loops around the read."""
+
     var: Var
     value: Expr
     time: int

@@ -62,7 +62,7 @@ class Rewriter(ast.NodeTransformer):
 
     # -- helpers ---------------------------------------------------------------------------------------------
 
-    def _fresh(self, stem: str) -> str:
+    def _new_name(self, stem: str) -> str:
         self.counter += 1
         return f"__tc_{stem}{self.counter}"
 
@@ -93,7 +93,7 @@ class Rewriter(ast.NodeTransformer):
         return block
 
     def _block_in(self, finally_depth: int, statements: list[ast.stmt]) -> list[ast.stmt]:
-        """The block of statements with so many `finally` around them."""
+        """The rewritten statements, around which there are ``finally_depth`` `try` with a `finally` in the loop."""
         outer, self.finally_depth = self.finally_depth, finally_depth
         block = self._block(statements)
         self.finally_depth = outer
@@ -116,7 +116,7 @@ class Rewriter(ast.NodeTransformer):
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        outer, self.depth = self.depth, self._fresh("depth")
+        outer, self.depth = self.depth, self._new_name("depth")
         rewritten = self._function(node)
         self.depth = outer
         return rewritten
@@ -141,7 +141,7 @@ class Rewriter(ast.NodeTransformer):
         iterator = self._hook(
             "for_", self._iterable(node.iter), names, self._probe(node), orelse, unpacked, at=node.iter
         )
-        item = self._fresh("item")
+        item = self._new_name("item")
         assigned = self._targets(node.target, item, node)
         target = ast.copy_location(ast.Name(item, ast.Store()), node.target)
         loop = ast.For(target, iterator, [*assigned, *self._block_in(0, node.body)], self._block(node.orelse))
@@ -151,7 +151,7 @@ class Rewriter(ast.NodeTransformer):
         """The assignments of a loop's item to its target."""
         if isinstance(target, ast.Name):
             old = self._lambda(self._name(target.id)) if target.id in self.rebound else ast.Constant(None)
-            value = self._hook("item_named", self._name(item), old, at=target)
+            value = self._hook("assign_item", self._name(item), old, at=target)
             return [ast.copy_location(ast.Assign([target], value), node)]
         if isinstance(target, (ast.Tuple, ast.List)):
             parts, unpacked = self._parts(target, self._name(item), node)
@@ -175,13 +175,13 @@ class Rewriter(ast.NodeTransformer):
         always = isinstance(node.test, ast.Constant) and bool(node.test.value)
         leaves, jumps = ast.Constant(not always or can_leave(node)), ast.Constant(has_jumps(node))
         iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, jumps, at=node.test)
-        target = ast.Name(self._fresh("while"), ast.Store())
+        target = ast.Name(self._new_name("while"), ast.Store())
         loop = ast.For(target, iterator, self._block_in(0, node.body), self._block(node.orelse))
         return ast.copy_location(loop, node)
 
     def _while_with_walrus(self, node: ast.While) -> ast.stmt:
         """A condition that assigns a name cannot stand in a lambda: it is evaluated in the loop, at its head."""
-        step = self._fresh("while")
+        step = self._new_name("while")
         iterator = self._hook("while_steps", self._probe(node), ast.Constant(bool(node.orelse)), at=node.test)
         holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self._condition(node.test)], [])
         leave = ast.If(ast.UnaryOp(ast.Not(), ast.copy_location(holds, node.test)), [ast.Break()], [])
@@ -191,7 +191,7 @@ class Rewriter(ast.NodeTransformer):
         return ast.copy_location(loop, node)
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        state = self._fresh("if")
+        state = self._new_name("if")
         sides = tuple(tuple(sorted(stores_of(body))) for body in (node.body, node.orelse))
         assigned = ast.copy_location(ast.Constant(sides), node)  # type: ignore[arg-type]
         test = self._hook("if_", self._condition(node.test), self._probe(node), assigned, at=node.test)
@@ -238,7 +238,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
         """Python runs it: exceptions are raised and caught while the kernel is built."""
-        depth, finally_depth = self._fresh("depth"), self.finally_depth + bool(node.finalbody)
+        depth, finally_depth = self._new_name("depth"), self.finally_depth + bool(node.finalbody)
         begin = ast.Assign([ast.Name(depth, ast.Store())], self._hook("depth", at=node))
         node.body, node.orelse = self._block_in(finally_depth, node.body), self._block_in(finally_depth, node.orelse)
         for handler in node.handlers:
@@ -278,7 +278,7 @@ class Rewriter(ast.NodeTransformer):
         value = self.visit(node.value)
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value, node)
-        temporary = self._fresh("value")
+        temporary = self._new_name("value")
         statements: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)]
         for target in node.targets:
             statements.extend(self._assign(target, self._name(temporary), node))
@@ -306,12 +306,12 @@ class Rewriter(ast.NodeTransformer):
         """The value, evaluated before the parts of the target, which a call in it could change."""
         if isinstance(value, (ast.Name, ast.Constant)):
             return [], value
-        temporary = self._fresh("value")
+        temporary = self._new_name("value")
         return [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)], self._name(temporary)
 
     def _parts(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> tuple[list[str], ast.stmt]:
-        """The statement that takes the value apart, and the names of its parts."""
-        parts = [self._fresh("part") for _ in target.elts]
+        """The names of the parts, and the statement that unpacks the value into them."""
+        parts = [self._new_name("part") for _ in target.elts]
         stores: list[ast.expr] = []
         for part, element in zip(parts, target.elts, strict=True):
             name: ast.expr = ast.Name(part, ast.Store())
@@ -327,7 +327,7 @@ class Rewriter(ast.NodeTransformer):
         return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        """``target op= value``: the target's parts, what it holds, the value, and the store, in this order."""
+        """``target op= value``: evaluates the target's parts, its old value and ``value``, and then stores."""
         operator = ast.Constant(_AUGMENTED[type(node.op)])
         if isinstance(node.target, ast.Name):
             old = self._hook("read", self._name(node.target.id), at=node.target)
@@ -336,7 +336,7 @@ class Rewriter(ast.NodeTransformer):
         statements: list[ast.stmt] = []
 
         def assign_temporary(value: ast.expr) -> ast.expr:
-            name = self._fresh("value")
+            name = self._new_name("value")
             statements.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node))
             return self._name(name)
 
@@ -428,10 +428,10 @@ class Rewriter(ast.NodeTransformer):
     def _operand(self, node: ast.expr) -> ast.expr:
         """An operand that is evaluated conditionally. Calls in it may change Python data, so they are watched."""
         calls = any(isinstance(part, ast.Call) and not _is_hook(part) for part in ast.walk(node))
-        return self._hook("Calling", self._lambda(node), at=node) if calls else self._lambda(node)
+        return self._hook("OperandWithCalls", self._lambda(node), at=node) if calls else self._lambda(node)
 
     def _condition(self, node: ast.expr) -> ast.expr:
-        """An expression of which only the truth counts."""
+        """An expression that is used as a condition: only its truth matters."""
         if not isinstance(node, ast.BoolOp) or any(_has_walrus(value) for value in node.values[1:]):
             return self.visit(node)  # type: ignore[no-any-return]
         first, *others = (self._condition(value) for value in node.values)
@@ -442,7 +442,7 @@ class Rewriter(ast.NodeTransformer):
         """`and` or `or` with a name assigned in a later operand: Python must know which operands it evaluates."""
         value = self.visit(node.values[-1])
         for operand in reversed(node.values[:-1]):
-            name = self._fresh("operand")
+            name = self._new_name("operand")
             named_operand = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(operand))
             test = self._hook("decided", ast.copy_location(named_operand, operand), at=operand)
             sides = (value, self._name(name)) if is_and else (self._name(name), value)

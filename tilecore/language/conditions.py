@@ -20,29 +20,29 @@ def as_condition(value: Any) -> Expr:
 
 def select(test: Any, then: Any, orelse: Any) -> Expr:
     """``then if test else orelse`` with both sides in one element type; only the chosen side is evaluated."""
-    left, right = (_sometimes(side) for side in unify(then, orelse))
-    return _hold(tirx.if_then_else(as_condition(test), left, right))
+    left, right = (_conditional_operand(side) for side in unify(then, orelse))
+    return _held_value(tirx.if_then_else(as_condition(test), left, right))
 
 
 def logical_and(a: Any, b: Any) -> Expr:
-    return _hold(tirx.And(as_condition(a), _sometimes(as_condition(b))))
+    return _held_value(tirx.And(as_condition(a), _conditional_operand(as_condition(b))))
 
 
 def logical_or(a: Any, b: Any) -> Expr:
-    return _hold(tirx.Or(as_condition(a), _sometimes(as_condition(b))))
+    return _held_value(tirx.Or(as_condition(a), _conditional_operand(as_condition(b))))
 
 
 def logical_not(a: Any) -> Expr:
     return tirx.Not(as_condition(a))
 
 
-def _hold(value: Expr) -> Expr:
-    """The current value in memory. Outside of kernels, in the index map of a layout, nothing reads memory."""
+def _held_value(value: Expr) -> Expr:
+    """The value that ``value`` has now. Outside of kernels, in the index map of a layout, nothing reads memory."""
     builder = active()
     return value if builder is None else builder.hold(value)
 
 
-def _sometimes(value: Expr) -> Expr:
+def _conditional_operand(value: Expr) -> Expr:
     """An operand that is evaluated conditionally: its loads are executed only then."""
     builder = active()
-    return value if builder is None else builder.sometimes(value)
+    return value if builder is None else builder.conditional_operand(value)

@@ -13,7 +13,7 @@ from tilecore.ir.visit import substitute
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Frame
-from tilecore.tracing.current import between, current
+from tilecore.tracing.current import current, without_builder
 
 if TYPE_CHECKING:
     from tilecore.tracing.loops import Axis
@@ -98,7 +98,7 @@ class Kernel:
         from tilecore.language.grid_sync import parts_of
 
         builder.close(self.frame)
-        with between():
+        with without_builder():
             body = [self._launch(part, fresh=axis > 0) for axis, part in enumerate(parts_of(self.frame))]
         for kernel in body:
             builder.emit(kernel)

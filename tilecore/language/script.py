@@ -94,7 +94,7 @@ class While:
     def __init__(self, condition: Any) -> None:
         if not is_kernel_value(condition):
             raise LanguageError("the condition of T.While is a Python value", found=repr(condition)[:60])
-        self.condition = current("T.While").again(as_condition(condition))
+        self.condition = current("T.While").loop_condition(as_condition(condition))
 
     def __enter__(self) -> None:
         builder = current("T.While")

@@ -54,7 +54,7 @@ class SimulatedAdapter(KernelAdapter):
         return ("simulation",)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Compile the artifact's source for the host; what was compiled before is found on disk."""
+        """Compile the artifact's source for the host, or take the library from the cache on disk."""
         symbols = [entry.symbol for entry in artifact.entries]
         library = compile_kernels(artifact.source, symbols, self.include, self.flags)
         launch = SimulatedLaunch(artifact, library, self.simulated, self.further_parameters)
@@ -63,9 +63,10 @@ class SimulatedAdapter(KernelAdapter):
     def further_parameters(
         self, entry: Entry, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]
     ) -> Sequence[Record]:
-        """What the kernel takes behind its slots, made anew for every launch: as the backend's launcher would make it.
+        """The parameters that the backend's launcher appends to the slots; called for every launch.
 
-        arguments: those in front, by slot. symbols: the call's. Raises LaunchError for what cannot be launched."""
+        arguments: those of the slots, in their order. symbols: the sizes of the call, by name. Raises LaunchError for a
+        launch that is not possible."""
         return ()
 
     def largest_run(self) -> int | None:

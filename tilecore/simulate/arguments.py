@@ -58,7 +58,7 @@ class Tensor:
 
     @property
     def row(self) -> int:
-        """Bytes from one row (of the last axis) to the next; 0 where rows are not whole pieces of memory."""
+        """Bytes from one row (of the last axis) to the next; 0 where the elements of a row are not contiguous."""
         shape, strides = self.storage()
         if len(shape) < 2 or strides[-1] != 1 or strides[-2] < shape[-1]:
             return 0
@@ -91,15 +91,15 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Record:
-    """A parameter that is passed whole: 8-byte words, of which (tensor, bytes) is an address that many bytes from the
-    tensor's element 0. The tensor is one of the kernel's arguments."""
+    """A parameter that is passed by value, as 8-byte words. A word (tensor, offset) is the address ``offset`` bytes
+    after element 0 of the tensor, which is one of the kernel's arguments."""
 
     words: tuple[int | tuple[Tensor, int], ...]
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Tensors whose memory overlaps, as one piece of the device's memory."""
+class Region:
+    """A contiguous region of the device's memory, and the tensors in it, which overlap."""
 
     begin: int
     end: int
@@ -131,8 +131,8 @@ class Placed:
         return first, address - first.address
 
 
-def place(tensors: Sequence[Tensor]) -> list[Placed]:
-    """Overlapping tensors together, in the order of their addresses."""
+def regions_of(tensors: Sequence[Tensor]) -> list[Region]:
+    """The regions that hold the tensors, in the order of their addresses; overlapping tensors share one."""
     groups: list[tuple[int, int, list[Tensor]]] = []
     for tensor in sorted(tensors, key=lambda t: t.span()):
         low, high = tensor.span()
@@ -141,11 +141,11 @@ def place(tensors: Sequence[Tensor]) -> list[Placed]:
             groups[-1] = begin, max(end, high), [*members, tensor]
         else:
             groups.append((low, high, [tensor]))
-    return [Placed(begin, end, tuple(members)) for begin, end, members in groups]
+    return [Region(begin, end, tuple(members)) for begin, end, members in groups]
 
 
 def slot_of(value: Any, dtype: str) -> int:
-    """A scalar as the signed 64-bit number whose low bytes are its bits."""
+    """A scalar as a signed 64-bit integer, whose low bytes have the bits of the scalar."""
     facts = FACTS[dtype]
     if facts.kind == "float":
         if dtype not in _FLOATS:

@@ -1,4 +1,4 @@
-"""Compiles the runtime and kernels to shared libraries, each once, kept by content."""
+"""Compiles the runtime and kernels to shared libraries, which are cached on disk by their content."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def kernel_library(
 
 
 def content_key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> str:
-    """Names a library by all that it is made of: compiler, flags, texts or digests of them."""
+    """The key of a library: a digest of the compiler, the flags, and the texts (or digests of them)."""
     digest = hashlib.sha256()
     for part in (platform.machine(), *compiler.command, compiler.version, *flags, "", *texts):
         digest.update(part.encode() + b"\0")
@@ -98,7 +98,7 @@ def texts_digest(folder: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Of the files' names and texts; times and sizes only say that a file is still what it was."""
+    """The digest of the files' names and texts, cached as long as their times and sizes are the same."""
     digest = hashlib.sha256()
     for path, _, _ in files:
         digest.update(path.relative_to(folder).as_posix().encode() + b"\n" + path.read_bytes() + b"\0")
@@ -133,20 +133,20 @@ def _copied_from_cache(name: str, folder: str) -> bool:
     for cache in dict.fromkeys((settings.cache_dir(), settings.default_cache_dir())):
         usual = Path(cache or os.devnull, FOLDER)
         with contextlib.suppress(OSError):
-            if _is_own(usual) and is_whole(os.fspath(usual / name), name):
+            if _is_private(usual) and is_whole(os.fspath(usual / name), name):
                 shutil.copy(usual / name, folder)
                 return True
     return False
 
 
 def library_folder() -> Path:
-    """Where libraries are kept: under the kernel cache, or in a folder of this process where that cannot be."""
+    """The folder of libraries: in the kernel cache, or a temporary one where that cannot be used."""
     cache = settings.cache_dir()
     if cache and not settings.disable_cache():
         folder = Path(cache, FOLDER)
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_own(folder) and os.access(folder, os.W_OK):
+            if _is_private(folder) and os.access(folder, os.W_OK):
                 return folder
     return Path(_temporary_folder().name)
 
@@ -161,7 +161,7 @@ def _temporary_folder() -> tempfile.TemporaryDirectory:
         ) from error
 
 
-def _is_own(folder: Path) -> bool:
-    """What lies there is loaded into the process, so nobody else may write to it."""
+def _is_private(folder: Path) -> bool:
+    """Is the folder the user's, and can nobody else write to it? Its libraries are loaded into the process."""
     facts = os.stat(folder)
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

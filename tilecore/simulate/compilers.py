@@ -53,7 +53,7 @@ def find_compiler() -> HostCompiler:
     """The first compiler that answers; raises ToolchainError when there is none."""
     commands = candidates()
     for command in commands:
-        compiler = _ask(command)
+        compiler = _probe(command)
         if compiler is not None:
             return compiler
     tried = ", ".join(shlex.join(c) for c in commands)
@@ -66,7 +66,7 @@ def find_compiler() -> HostCompiler:
 
 
 @functools.lru_cache(maxsize=16)
-def _ask(command: tuple[str, ...]) -> HostCompiler | None:
+def _probe(command: tuple[str, ...]) -> HostCompiler | None:
     version = _output([*command, "--version"])
     if not version:
         return None

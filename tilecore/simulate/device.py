@@ -1,4 +1,4 @@
-"""SimulatedDevice: runs one kernel at a time, and raises what it did wrong."""
+"""SimulatedDevice: runs one kernel at a time, and raises SimulationError for what it does wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore import settings
 from tilecore.errors import LaunchError
 from tilecore.simulate import native
-from tilecore.simulate.arguments import Placed, Record, Tensor, place
+from tilecore.simulate.arguments import Record, Region, Tensor, regions_of
 from tilecore.simulate.interruptible import run_interruptible
 from tilecore.simulate.library import KernelLibrary, compile_kernels
 from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
@@ -26,7 +26,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class Run:
-    """What a kernel that went well did. counts: accesses and waits by name (native.COUNTS). printed: its output.
+    """The statistics of a run without errors. counts: accesses and waits by name (native.COUNTS). printed: its output.
     banks: use of the banks of shared memory by line, when the device counts it."""
 
     counts: dict[str, int]
@@ -43,9 +43,9 @@ class SimulatedDevice:
     workers: host threads; with more than one, only accesses within a block are checked for order, and first writes of
     global memory are not looked at.
     allow_same_value: threads may write one value to one place without order. count_banks: costs time.
-    own_proxy: asynchronous work, but for plain copies, has a way of its own to shared memory: what threads wrote there
-    is seen by it after a fence only.
-    most_resident: blocks that wait for each other at once. seconds: longest run, 0: no limit.
+    own_proxy: asynchronous work other than plain copies accesses shared memory through a proxy of its own, and sees
+    what threads wrote there only after a proxy fence.
+    most_resident: the most blocks that run at the same time. seconds: longest run, 0: no limit.
     """
 
     warp: int = 32
@@ -136,7 +136,7 @@ class _Launch:
         self.cluster = cluster
         self.shared_bytes = shared_bytes
         self.arguments = arguments
-        self.placed: list[Placed] = place([a for a in arguments if isinstance(a, Tensor)])
+        self.regions: list[Region] = regions_of([a for a in arguments if isinstance(a, Tensor)])
         self.interrupt = ctypes.c_int32(0)
 
     def run(self, seed: int) -> Run:
@@ -150,7 +150,7 @@ class _Launch:
         if code == 2:
             raise LaunchError(f"{self.symbol}: the host has not enough memory for its tensors")
         if code:
-            raise simulation_error(report, self.library, self.symbol, self.placed, self.shared_bytes)
+            raise simulation_error(report, self.library, self.symbol, self.regions, self.shared_bytes)
         banks = bank_conflicts(native.bank_lines(runtime), self.library) if self.device.count_banks else []
         return Run({name: int(getattr(counts, name)) for name in native.COUNTS}, printed, banks)
 
@@ -168,8 +168,8 @@ class _Launch:
         launch.grid[:], launch.block[:] = self.sizes
         slots, tensors, pointers = self._slots()
         launch.slots, launch.tensors, launch.pointers = slots, tensors, pointers
-        launch.slot_count, launch.tensor_count = len(slots), len(self.placed)
-        launch.pointer_count = len(pointers) if self.placed else 0
+        launch.slot_count, launch.tensor_count = len(slots), len(self.regions)
+        launch.pointer_count = len(pointers) if self.regions else 0
         launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
         launch.own_proxy, launch.cluster[:] = device.own_proxy, self.cluster
@@ -179,19 +179,23 @@ class _Launch:
         return launch
 
     def _slots(self) -> tuple[Any, Any, Any]:
-        tensors = (native.CTensor * max(1, len(self.placed)))()
-        for number, piece in enumerate(self.placed):
-            tensors[number] = native.CTensor(piece.begin, piece.end - piece.begin, piece.item, piece.access, piece.row)
-        homes = {id(tensor): number for number, piece in enumerate(self.placed) for tensor in piece.tensors}
+        tensors = (native.CTensor * max(1, len(self.regions)))()
+        for region_index, region in enumerate(self.regions):
+            tensors[region_index] = native.CTensor(
+                region.begin, region.end - region.begin, region.item, region.access, region.row
+            )
+        region_of = {
+            id(tensor): region_index for region_index, region in enumerate(self.regions) for tensor in region.tensors
+        }
         words: list[int] = []
         pointers = []
         for argument in self.arguments:
             for word in argument.words if isinstance(argument, Record) else (argument,):
                 tensor, offset = word if isinstance(word, tuple) else (word, 0)
                 if isinstance(tensor, Tensor):
-                    number = homes[id(tensor)]
-                    offset += tensor.address - self.placed[number].begin
-                    pointers.append(native.CPointer(len(words), number, offset % 2**64))
+                    region_index = region_of[id(tensor)]
+                    offset += tensor.address - self.regions[region_index].begin
+                    pointers.append(native.CPointer(len(words), region_index, offset % 2**64))
                 words.append(0 if isinstance(tensor, Tensor) else tensor)
         slots = (ctypes.c_int64 * max(1, len(words)))(*words)
         return slots, tensors, (native.CPointer * max(1, len(pointers)))(*pointers)

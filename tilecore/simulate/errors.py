@@ -1,4 +1,4 @@
-"""What the simulated device raises."""
+"""The errors of the simulated device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilecore.errors import LaunchError, Location
 
 @dataclass(frozen=True)
 class MemoryAccess:
-    """An access to memory. operation: such as "read" or "write". thread: its number in the block; None for asynchronous
+    """An access to memory. operation: such as "read" or "write". thread: its index in the block; None for asynchronous
     work. line: the line of the emitted source."""
 
     operation: str

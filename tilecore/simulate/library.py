@@ -69,7 +69,7 @@ def compile_kernels(
     source: str, symbols: Sequence[str], include: Sequence[str | Path] = (), flags: Sequence[str] = (),
     compiler: HostCompiler | None = None, definitions: Sequence[str] = (),
 ) -> KernelLibrary:  # fmt: skip
-    """Compile emitted source; what was compiled before is found on disk.
+    """Compile emitted source, or take the library from the cache on disk.
 
     symbols: the kernels in it. include: folders of the backend's headers. flags: for the compiler. definitions: of
     the runtime itself (``TC_SIM_UCONTEXT=1`` for machines without a context switch of our own).

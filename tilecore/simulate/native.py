@@ -76,8 +76,8 @@ _loaded: dict[str, Any] = {}
 
 
 def load_runtime(path: Path) -> Any:
-    """The runtime as a ctypes library. Kernels find it by its file's name, which says what is in it; so one of that
-    name is loaded once, even where the folder of the cache changes meanwhile."""
+    """The runtime as a ctypes library. Kernels link to it by its file name, which identifies its contents: a library of
+    that name is loaded once, even where the folder of the cache changes meanwhile."""
     runtime = _loaded.get(path.name)
     return runtime if runtime is not None else _loaded.setdefault(path.name, _load(path))
 

@@ -1,4 +1,4 @@
-"""Says that a simulator is being built, which the first kernel on it waits for."""
+"""Reports that a simulator is being built, for which its first kernel waits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def building(simulator: str, parts: int, usually: str) -> Iterator[Callable[[], None]]:
-    """Around the building of a simulator: a line on standard error before it and one after it, and on a terminal a bar
-    meanwhile. Yields a function to be called once for each of ``parts``, from any thread.
+    """Reports, on standard error, the start and the end of building a simulator, and on a terminal its progress. Yields
+    a function to be called once for each of ``parts``, from any thread.
 
     simulator: its name, such as "the simulated device". usually: how long it takes, in words.
     """

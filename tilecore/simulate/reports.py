@@ -1,4 +1,4 @@
-"""The runtime's report in words: an error with the emitted line, the user's line, the tensor and the element."""
+"""Makes errors of the runtime's reports, with the emitted line, the user's line, the tensor and the element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilecore.simulate import native
 from tilecore.simulate.errors import MemoryAccess, SimulationError
 
 if TYPE_CHECKING:
-    from tilecore.simulate.arguments import Placed
+    from tilecore.simulate.arguments import Region
     from tilecore.simulate.library import KernelLibrary
 
 _HINTS = {
@@ -34,11 +34,11 @@ _BYTES = "bytes of shared memory"
 
 
 def simulation_error(
-    report: native.CReport, library: KernelLibrary, symbol: str, placed: Sequence[Placed], shared_bytes: int
+    report: native.CReport, library: KernelLibrary, symbol: str, regions: Sequence[Region], shared_bytes: int
 ) -> SimulationError:
     kind = report.kind.decode()
     access, other = _memory_access(report.access, library), _memory_access(report.other, library)
-    place, tensor, index, extent = _place(report, placed, shared_bytes)
+    place, tensor, index, extent = _place(report, regions, shared_bytes)
     line = access.line if access else None
     user_line = library.user_line(line) if line else None
     message = f"{kind} in {symbol}: {_sentence(kind, report, access, place)}"
@@ -66,7 +66,7 @@ def _memory_access(access: native.CAccess, library: KernelLibrary) -> MemoryAcce
 
 
 def _place(
-    report: native.CReport, placed: Sequence[Placed], shared_bytes: int
+    report: native.CReport, regions: Sequence[Region], shared_bytes: int
 ) -> tuple[str, str | None, tuple[int, ...] | None, str | None]:
     """The memory in words, the tensor's name, the element's index, and how far the memory reaches."""
     if report.space == native.SHARED:
@@ -79,7 +79,7 @@ def _place(
         )
     if report.space < 0:
         return "", None, None, None
-    tensor, offset = placed[report.space].at(report.offset)
+    tensor, offset = regions[report.space].at(report.offset)
     index = tensor.index_of(offset)
     subscript = ", ".join(map(str, index))
     if offset % tensor.item:

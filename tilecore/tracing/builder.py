@@ -47,7 +47,7 @@ class Frame:
 
 
 class Builder:
-    """Builds one function. ``kernel`` is the open ``T.Kernel``, if any."""
+    """Builds the IR of one function."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -114,8 +114,8 @@ class Builder:
             frame.statements.append(statement)
 
     def hold(self, value: Expr) -> Expr:
-        """The current value of ``value``, even if memory that it reads is written later. Vectors (T.Ramp) are handled
-        where they are stored: tracing/vectors.py."""
+        """The value that ``value`` has now: where it reads memory, a variable that later writes do not change. Vectors
+        (T.Ramp) are handled where they are stored: tracing/vectors.py."""
         if not reads_memory(value):
             return value
         var = self.readings.new(value, self.frame, self.writes)
@@ -123,21 +123,21 @@ class Builder:
             self.frame.statements.append(Bind(var, value, span=self.span))
         return var
 
-    def sometimes(self, value: Expr) -> Expr:
-        """``value`` as an operand that is evaluated conditionally: its loads happen only then, if nothing has been
-        written since."""
+    def conditional_operand(self, value: Expr) -> Expr:
+        """``value`` as an operand that is evaluated conditionally: its loads are executed only then, unless a statement
+        may have written memory since Python read them."""
         frame = self.frame
         return self.readings.expanded(value, lambda r: r.frame is frame and r.time == self.writes)
 
-    def again(self, value: Expr) -> Expr:
-        """``value`` as the condition of a loop: loads of the statement that is being built are repeated before every
-        iteration. Values that earlier statements read do not change."""
+    def loop_condition(self, value: Expr) -> Expr:
+        """``value`` as the condition of a loop: the loads of the current statement are executed before every iteration.
+        Values that earlier statements read do not change."""
         binds = takewhile(lambda s: isinstance(s, Bind), reversed(self.frame.statements))
         bound_here = {hash(bind.var) for bind in binds if bind.span is not None and bind.span.same_as(self.span)}
         return self.readings.expanded(value, lambda r: hash(r.var) in bound_here)
 
     def in_place(self, value: Any) -> Any:
-        """``value`` with loads in place of the variables that hold them, for inspection; not to be built."""
+        """``value`` with loads in place of the variables that hold them, for inspection only."""
         return self.readings.expanded(value)
 
     @contextmanager
@@ -160,13 +160,13 @@ class Builder:
         del self.frames[depth:]
 
     def leave(self, frame: Frame) -> None:
-        """Close a block that an exception leaves. It may be closed: a generator ends when nothing refers to it."""
+        """Close a block that an exception leaves. It may be closed already, as Python ends generators late."""
         if frame in self.frames:
             del self.frames[self.frames.index(frame) :]
         self.has_lost |= frame.kind in OF_KERNEL
 
     def check_lost(self, depth: int, error: BaseException | None = None) -> None:
-        """Raise LanguageError where the kernel goes on, with ``depth`` blocks open, although ``error`` left a block."""
+        """Raise LanguageError where ``error`` left a block of the kernel and was caught with ``depth`` blocks open."""
         if not self.has_lost and not any(frame.kind in OF_KERNEL for frame in self.frames[depth:]):
             return
         raise LanguageError(

@@ -17,6 +17,7 @@ _active = threading.local()
 
 
 def active() -> Builder | None:
+    """The active builder of this thread, or None."""
     return getattr(_active, "builder", None)
 
 
@@ -42,8 +43,8 @@ def building(builder: Builder) -> Iterator[Builder]:
             raise
 
 
-def between() -> AbstractContextManager[None]:
-    """No builder is active inside: IR is inspected as in passes, where ``==`` of variables is identity."""
+def without_builder() -> AbstractContextManager[None]:
+    """In this context no builder is active, and ``==`` of variables is identity, as in passes."""
     return _activated(None)
 
 

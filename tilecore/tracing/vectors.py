@@ -69,7 +69,7 @@ def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
             "a vector (T.Ramp) stands where one value is expected",
             expected="a store of all its lanes: B[T.Ramp(j, 1, n)] = A[T.Ramp(i, 1, n)]",
         ).at(builder.location)
-    return _loop(builder, _read_before(builder, statement, lanes), lanes)
+    return _loop(builder, _with_reads_copied(builder, statement, lanes), lanes)
 
 
 def _evaluated(statement: Stmt) -> list[Any]:
@@ -92,20 +92,20 @@ def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> S
     )
 
 
-def _read_before(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -> BufferStore:
-    """The store of a vector with a copy, in thread memory, of what its lanes read where one of them may read what
-    another one has written: all of them are read before the first one is written."""
+def _with_reads_copied(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -> BufferStore:
+    """The store of a vector; where a lane may read an element that another lane writes, with copies in thread memory of
+    the values that the lanes read, so that all of them are read before the first element is written."""
     memory, name = _memory_of(builder, store.buffer), f"{store.buffer.name}_lanes"
 
-    def reads_it(value: Expr) -> list[Any]:
+    def loads_of_memory(value: Expr) -> list[Any]:
         return [load for load in loads(value) if _memory_of(builder, load.source).same_as(memory)]
 
     value, indices = store.value, list(store.indices)
-    is_own = all(_is_own(load, store, lanes[1]) for load in reads_it(value))
-    if not is_own:
+    has_no_conflict = all(_reads_only_its_element(load, store, lanes[1]) for load in loads_of_memory(value))
+    if not has_no_conflict:
         value = copied_to_memory(builder, name, value, lanes)
     for axis, index in enumerate(indices):
-        if reads_it(index):
+        if loads_of_memory(index):
             indices[axis] = copied_to_memory(builder, name, index, lanes)
     return BufferStore(store.buffer, value, indices, span=store.span)
 
@@ -117,7 +117,7 @@ def _memory_of(builder: Builder, buffer: Var) -> Var:
     return buffer
 
 
-def _is_own(load: Any, store: BufferStore, lane: Var) -> bool:
+def _reads_only_its_element(load: Any, store: BufferStore, lane: Var) -> bool:
     """Does each lane read only the element that it writes, and no other lane writes it?"""
     if not load.source.same_as(store.buffer):
         return False

@@ -250,7 +250,7 @@ def test_the_portable_context_switch():
 
 def zig() -> HostCompiler | None:
     command = (sys.executable, "-m", "ziglang", "c++")
-    return compilers._ask(command)
+    return compilers._probe(command)
 
 
 def test_ziglang():

@@ -10,7 +10,7 @@ import pytest
 from device_kit import caught, compiled, filled, line_of, needs_compiler, run
 
 from tilecore.errors import ArgumentError, LaunchError
-from tilecore.simulate.arguments import Tensor, place, slot_of
+from tilecore.simulate.arguments import Tensor, regions_of, slot_of
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.errors import SimulationError
 
@@ -85,7 +85,7 @@ def test_tensors_that_overlap_share_memory():
     np.testing.assert_array_equal(a, expected)
     run(source, 32, ("A", a[:32], "r"), ("B", a[:32], "rw"))
     np.testing.assert_array_equal(a[:32], expected[:32] + 1)
-    pieces = place([Tensor.of("A", a[:40], "r"), Tensor.of("B", a[30:], "w"), Tensor.of("C", filled(4), "r")])
+    pieces = regions_of([Tensor.of("A", a[:40], "r"), Tensor.of("B", a[30:], "w"), Tensor.of("C", filled(4), "r")])
     assert sorted(len(piece.tensors) for piece in pieces) == [1, 2]
 
 

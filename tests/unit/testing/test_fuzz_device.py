@@ -57,7 +57,7 @@ def seeds():
         "bool": lambda program: any(p.dtype == "bool" and p.shape for p in program.params),
         "8 bits": lambda program: any(p.dtype.startswith("float8") for p in program.params),
         "a number": lambda program: any(p.scope == "scalar" for p in program.params),
-        "empty": lambda program: any(size == 0 for _, size in program.again),
+        "empty": lambda program: any(size == 0 for _, size in program.second_sizes),
     }
     seed_by_feature = {}
     for seed in range(1000):
@@ -75,7 +75,7 @@ def test_kernels_get_tensors_of_the_device_and_their_results_are_seen(device):
         reference = reference_of(program)
         if isinstance(reference, Reference):
             assert judge(program, reference, "cpu", None).kind == "ok", seed
-            assert len(device.kernels[-1].calls) == 1 + (reference.again is not None)
+            assert len(device.kernels[-1].calls) == 1 + (reference.second_call is not None)
     assert len(device.kernels) >= 5
 
 
@@ -93,7 +93,9 @@ def test_a_device_that_does_nothing_is_found_out(device):
 @pytest.mark.parametrize("runs", [True, False])
 def test_the_file_of_a_finding_runs_there_too(device, runs, tmp_path, monkeypatch, capsys):
     device.runs = runs
-    program = next(p for p in map(generate, range(100)) if not p.again and isinstance(reference_of(p), Reference))
+    program = next(
+        p for p in map(generate, range(100)) if not p.second_sizes and isinstance(reference_of(p), Reference)
+    )
     reference = reference_of(program)
     verdict = SimpleNamespace(kind="wrong", text="")
     path = tmp_path / "finding.py"

@@ -150,7 +150,7 @@ def test_what_a_kernel_before_has_spoilt_is_told_apart(monkeypatch):
         monkeypatch.setattr(judge, "fresh", lambda: processes.append(setattr(judge, "judged", 0)))
         monkeypatch.setattr(judge, "verdict", lambda *args: Verdict("ok") if processes else spoilt)
         first = judge.confirmed(generate(0), None)
-        assert (first.kind, first.sort, len(processes)) == ("error", "error: not alone", 1)
+        assert (first.kind, first.signature, len(processes)) == ("error", "error: not alone", 1)
         assert first.text == "no memory left; alone it is right, so that a kernel before may be the cause"
         monkeypatch.setattr(judge, "verdict", lambda *args: spoilt)
         judge.judged = 2
@@ -180,14 +180,14 @@ def test_a_fault_of_a_device_ends_its_process(monkeypatch):
 
 
 def test_a_second_call_is_compared_too():
-    program = next(p for p in map(generate, range(3000)) if 0 in dict(p.again).values() and not p.special)
+    program = next(p for p in map(generate, range(3000)) if 0 in dict(p.second_sizes).values() and not p.special)
     with Judge(Place("cpu")) as judge:
         meant = judge.reference(program)
         assert judge.verdict(program, meant).kind == "ok"
-        other = [a + 1 if hasattr(a, "shape") else a for a in meant.again.outputs]
-        wrong = judge.verdict(program, replace(meant, again=replace(meant.again, outputs=other)))
+        other = [a + 1 if hasattr(a, "shape") else a for a in meant.second_call.outputs]
+        wrong = judge.verdict(program, replace(meant, second_call=replace(meant.second_call, outputs=other)))
         if any(getattr(a, "size", 0) for a in other):
-            assert (wrong.kind, wrong.sort) == ("wrong", "wrong at the other call")
+            assert (wrong.kind, wrong.signature) == ("wrong", "wrong at the other call")
 
 
 def test_rejections_with_a_reason_are_counted():
@@ -196,11 +196,11 @@ def test_rejections_with_a_reason_are_counted():
         program = generate(1)
         verdict = judge.verdict(program)
     assert verdict.kind == "rejected"
-    assert "has no execution backend" in verdict.sort
+    assert "has no execution backend" in verdict.signature
     tally = Tally()
     for seed in range(10, 15):
         tally.add(seed, verdict)
-    assert tally.facts()["rejections"] == {verdict.sort: {"kernels": 5, "seeds": [10, 11, 12]}}
+    assert tally.facts()["rejections"] == {verdict.signature: {"kernels": 5, "seeds": [10, 11, 12]}}
 
 
 def test_a_kernel_that_is_too_large_is_rejected():
@@ -211,7 +211,7 @@ def test_a_kernel_that_is_too_large_is_rejected():
     with Judge(Place("cuda")) as judge:
         verdict = judge.verdict(program)
     assert verdict.kind == "rejected", verdict
-    assert "LimitError" in verdict.sort
+    assert "LimitError" in verdict.signature
 
 
 def test_other_tiles_and_stages(tmp_path):

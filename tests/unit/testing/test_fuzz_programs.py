@@ -13,7 +13,15 @@ from fresh_processes import output_of
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.generate import generate
 from tilecore.testing.fuzz.inputs import make_inputs, tensors_of, values_of
-from tilecore.testing.fuzz.oracle import Reference, _bound, _largest, difference, load_kernel, reference_of, sort_of
+from tilecore.testing.fuzz.oracle import (
+    Reference,
+    _bound,
+    _largest,
+    difference,
+    load_kernel,
+    reference_of,
+    signature_of,
+)
 from tilecore.testing.fuzz.printing import lines_of, source_of
 from tilecore.testing.fuzz.program import (
     Alloc,
@@ -38,7 +46,7 @@ from tilecore.testing.fuzz.program import (
     size_of,
     substituted,
 )
-from tilecore.testing.fuzz.shrink import Effort, is_whole, shrink, tidy
+from tilecore.testing.fuzz.shrink import Effort, defines_all_names, shrink, tidy
 from tilecore.testing.fuzz.variants import agree, variants
 
 pytestmark = pytest.mark.rotated
@@ -56,8 +64,8 @@ def test_a_seed_makes_one_program():
 def test_programs_are_well_formed():
     for seed in SEEDS:
         program = generate(seed)
-        assert is_whole(program)
-        assert is_whole(tidy(program))
+        assert defines_all_names(program)
+        assert defines_all_names(tidy(program))
         compile(source_of(program), "kernel.py", "exec")
 
 
@@ -80,7 +88,7 @@ def test_programs_are_of_many_sorts():
     params = [buffer for program in programs for buffer in program.params]
     assert {buffer.form for buffer in params} == {"", "padded", "columns"}
     assert {buffer.dtype for buffer in params if buffer.scope == "scalar"} >= {"int32", "float32", "bool"}
-    assert any(0 in dict(program.again).values() for program in programs)
+    assert any(0 in dict(program.second_sizes).values() for program in programs)
     assert sum(program.special for program in programs) > 40
     dtypes = {buffer.dtype for program in programs for buffer in program.params}
     assert set(FACTS) - {"tfloat32", "float4_e2m1fn"} <= dtypes
@@ -191,11 +199,11 @@ def test_statements_as_text(node, text):
 
 
 def test_a_second_call_is_of_other_sizes():
-    program = next(p for p in map(generate, range(2000)) if 0 in dict(p.again).values())
-    other = program.called_again()
-    assert dict(other.sizes) == {**dict(program.sizes), **dict(program.again)}
+    program = next(p for p in map(generate, range(2000)) if 0 in dict(p.second_sizes).values())
+    other = program.second_call()
+    assert dict(other.sizes) == {**dict(program.sizes), **dict(program.second_sizes)}
     assert source_of(other) == source_of(program)  # it is the same kernel
-    assert other.called_again() is None
+    assert other.second_call() is None
 
 
 def test_the_zeros_of_packed_floats_are_alike():
@@ -228,9 +236,9 @@ def test_differences_are_found():
 
 
 def test_sorts_of_errors_are_without_names_and_numbers():
-    sort = sort_of(ValueError("the register of f12[tx % 4 + 3] is 17"))
-    assert sort == sort_of(ValueError("the register of s9[ty % 8 + 1] is 2"))
-    assert sort != sort_of(ValueError("the thread of s9[ty % 8 + 1] is 2"))
+    signature = signature_of(ValueError("the register of f12[tx % 4 + 3] is 17"))
+    assert signature == signature_of(ValueError("the register of s9[ty % 8 + 1] is 2"))
+    assert signature != signature_of(ValueError("the thread of s9[ty % 8 + 1] is 2"))
 
 
 def test_shrinking_keeps_what_is_asked_for():

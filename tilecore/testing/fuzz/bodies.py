@@ -1,7 +1,7 @@
-"""Random bodies of iterations: several statements that read what others of them write, as a program's lines do.
+"""Makes random bodies of iterations: several statements that read what others of them write.
 
-Names for values that change afterwards, conditions on what their own branches write, numbers of an iteration's own,
-loops inside, elements that are looked up, and first writes that only some iterations take part in.
+There are names for values that change afterwards, conditions on values that their branches write, variables of an
+iteration, inner loops, elements at computed indices, and first writes that only some iterations execute.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-class Body:
-    """Of a nest. targets: what its iterations own an element of each; written: those of them that hold a value at this
-    point; names: values that have a name here."""
+class BodyMaker:
+    """Makes the body of a nest's iterations.
+
+    targets: the tiles of which each iteration writes its own element. written: those whose element holds a value at
+    this point. names: the named values. numbers: the variables (T.alloc_var) of an iteration. tensor: an element of a
+    tensor that the iteration reads and writes.
+    """
 
     def __init__(self, nest: Nest, targets: list[Buffer], tensor: Value | None = None) -> None:
         self.nest = nest
@@ -34,7 +38,7 @@ class Body:
         nest.busy |= set(self.targets)
 
     def statements(self, count: int, depth: int = 0) -> list[Statement]:
-        """depth: of conditions and loops around."""
+        """Random statements. depth: the number of conditions and loops around them."""
         kinds: list[tuple[float, Callable[[int], list[Statement]]]] = [
             (4, self.store), (2, self.name), (2, self.swap), (1.5, self.look_up), (1.5, self.shifted), (1, self.number),
         ]  # fmt: skip
@@ -55,24 +59,24 @@ class Body:
         return self.nest.target_element(target)
 
     def readable(self) -> list[Value]:
-        """What the iteration holds: its elements, its numbers, what has a name."""
+        """The values that the iteration can read: its elements, its variables, and named values."""
         values = [self.target_element(self.targets[name]) for name in sorted(self.written)]
         values += [self.target_element(number) for number in self.numbers.values()]
         return [*values, *self.names, *([self.tensor] if self.tensor else [])]
 
     def value(self, target: Buffer) -> Expr:
-        """Something to store in an element of a target."""
+        """A random value to store to an element of a target."""
         self.nest.extra = self.readable() * 2
         return self.nest.maker().stored(target.dtype, target.cap, self.nest.depth).expr
 
     def test(self) -> Expr:
-        """A condition, mostly on what the iteration holds."""
+        """A condition, mostly on a value of the iteration."""
         self.nest.extra = self.readable() * 2
         maker = self.nest.maker()
-        able = [value for value in self.readable() if not value.smooth]
-        if not able or self.rng.random() < 0.35:
+        candidates = [value for value in self.readable() if not value.smooth]
+        if not candidates or self.rng.random() < 0.35:
             return maker.condition(max(1, self.nest.depth)).expr
-        value = self.rng.choice(able)
+        value = self.rng.choice(candidates)
         if value.dtype == "bool":
             return value.expr
         return Op(self.rng.choice(_COMPARISONS), (value.expr, maker.constant(value.dtype).expr))
@@ -83,27 +87,27 @@ class Body:
         choices = [*self.targets.values(), *self.numbers.values()]
         target = self.rng.choice(choices)
         if self.tensor is not None and self.rng.random() < 0.4:
-            return [self.to_tensor()]
+            return [self.store_to_tensor()]
         statement = Assign(self.target_element(target).expr, self.value(target))  # type: ignore[arg-type]
         if target.scope != "var":
             self.written.add(target.name)
         return [statement]
 
-    def to_tensor(self) -> Statement:
+    def store_to_tensor(self) -> Statement:
         assert self.tensor is not None
         self.nest.extra = self.readable() * 2
         value = self.nest.maker().stored(self.tensor.dtype, self.tensor.bound, self.nest.depth)
         return Assign(self.tensor.expr, value.expr)  # type: ignore[arg-type]
 
     def name(self, depth: int) -> list[Statement]:
-        """A name for what an element holds now, or for a condition, or for any value."""
-        able = self.readable()
+        """Binds the current value of an element, a condition, or another value to a name."""
+        candidates = self.readable()
         if self.rng.random() < 0.25:
             value = Value(self.test(), "bool", 1)
-        elif able and self.rng.random() < 0.7:
-            value = self.rng.choice(able)
+        elif candidates and self.rng.random() < 0.7:
+            value = self.rng.choice(candidates)
         else:
-            self.nest.extra = able * 2
+            self.nest.extra = candidates * 2
             value = self.nest.maker().of_type(self.scope.world.dtype(), self.nest.depth)
         if isinstance(value.expr, Num):
             return []
@@ -112,11 +116,11 @@ class Body:
         return [Let(name, value.expr)]
 
     def swap(self, depth: int) -> list[Statement]:
-        """Two elements change places, by a name."""
-        able = [self.targets[name] for name in sorted(self.written)] + list(self.numbers.values())
-        if len(able) < 2:
+        """Swaps two elements, by way of a name."""
+        candidates = [self.targets[name] for name in sorted(self.written)] + list(self.numbers.values())
+        if len(candidates) < 2:
             return []
-        left, right = self.rng.sample(able, 2)
+        left, right = self.rng.sample(candidates, 2)
         maker = self.nest.maker()
         name = self.scope.world.fresh("x")
         first, second = self.target_element(left), self.target_element(right)
@@ -130,7 +134,7 @@ class Body:
         ]
 
     def number(self, depth: int) -> list[Statement]:
-        """A number of the iteration's own."""
+        """A variable (T.alloc_var) of the iteration."""
         if depth or len(self.numbers) > 1:
             return []
         dtype = self.scope.world.dtype()
@@ -144,7 +148,7 @@ class Body:
         return [Alloc(variable, Op("cast", (first,), dtype))]
 
     def look_up(self, depth: int) -> list[Statement]:
-        """An element whose place is computed, under a name."""
+        """Binds an element at a computed index to a name."""
         tables = [t for t in self.scope.initialised(scopes=("shared",)) if t.name not in self.nest.busy and t.shape]
         if not tables:
             return []
@@ -163,7 +167,7 @@ class Body:
         return [Let(name, Op("cast", (key,), "int32")), Let(seen, Load(table.name, tuple(index)))]
 
     def shifted(self, depth: int) -> list[Statement]:
-        """A neighbour's element of a tile, where there is one."""
+        """A guarded read of a neighbour's element of a tile."""
         tiles = [t for t in self.scope.initialised(scopes=("shared",)) if set(t.shape) <= set(self.nest.shape)]
         tiles = [t for t in tiles if t.name not in self.nest.busy and t.shape]
         if not tiles:

@@ -1,4 +1,4 @@
-"""Random expressions of a wanted element type, of defined behaviour and with known bounds."""
+"""Makes random expressions of a given element type, with defined behaviour and known bounds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tilecore.testing.fuzz.types import common_type, is_float, is_integer, limit
 
 @dataclass(frozen=True)
 class Value:
-    """An expression, its element type and a bound of its magnitude. smooth: it may have been rounded, so that nothing
-    may depend on its last digit."""
+    """An expression, its element type and a bound of its magnitude. smooth: it may be rounded, so that no condition or
+    index may depend on it."""
 
     expr: Expr
     dtype: str
@@ -24,7 +24,7 @@ class Value:
 
 Leaf = Callable[[], Value]
 
-# of bounded arguments: the function, what is done to the argument before, and the bound of the result
+# the function, how its argument is brought into the domain, and the bound of the result
 _FUNCTIONS: tuple[tuple[str, Callable[[Expr], Expr], float], ...] = (
     ("exp", lambda x: Op("min", (x, Num(3))), 21),
     ("exp2", lambda x: Op("min", (x, Num(4))), 16),
@@ -43,8 +43,8 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class Expressions:
-    """Makes expressions out of leaves. exact: whole numbers only, else functions and fractions too. special: floats may
-    be anything, and only what does not round is done to them."""
+    """Makes expressions from leaves. exact: whole numbers only, else functions and fractions too. special: floats may
+    have any values, and only operations that do not round are used."""
 
     def __init__(
         self, rng: random.Random, exact: bool, leaves: Sequence[tuple[float, Leaf]], special: bool = False
@@ -61,7 +61,7 @@ class Expressions:
         return self.fitting(self.of_type(dtype, depth), dtype, cap)
 
     def of_type(self, dtype: str, depth: int) -> Value:
-        """A value of about this type: of the type, or of one that may be converted to it."""
+        """A value of this type, or of one that can be converted to it."""
         if dtype == "bool":
             return self.condition(depth)
         if depth <= 0:
@@ -93,7 +93,7 @@ class Expressions:
     # -- types and bounds ----------------------------------------------------------------------------------------
 
     def converted(self, value: Value, dtype: str) -> Value:
-        """As this type; what it cannot hold exactly is made small first."""
+        """``value`` as this type; a magnitude that the type cannot hold exactly is reduced first."""
         if value.dtype == dtype:
             return value
         bound = value.bound
@@ -107,12 +107,12 @@ class Expressions:
             elif bound > most:
                 expr, bound = _clamped(expr, value.dtype, most), most
             return Value(Op("cast", (expr,), dtype), dtype, bound, value.smooth)
-        if value.smooth:  # where it is cut could depend on a rounding
+        if value.smooth:  # the integer could depend on a rounding
             return self.constant(dtype)
         return Value(Op("cast", (expr,), dtype), dtype, min(bound, limit(dtype)) if dtype != "bool" else 1)
 
     def fitting(self, value: Value, dtype: str, cap: float) -> Value:
-        """Within ``cap``, and fit to be stored as ``dtype`` without being rounded."""
+        """``value`` within ``cap``, so that a store as ``dtype`` does not round it."""
         if self.special:
             return value
         if value.smooth and not is_float(dtype):
@@ -125,7 +125,7 @@ class Expressions:
         return value
 
     def bounded(self, value: Value, most: float) -> Value:
-        """A float of at most this magnitude."""
+        """``value``, a float, clamped to this magnitude."""
         if value.bound <= most:
             return value
         return Value(_clamped(value.expr, value.dtype, most), value.dtype, most, value.smooth)
@@ -156,7 +156,7 @@ class Expressions:
         return Value(Op(op, (left.expr, right.expr)), result_type, bound, left.smooth or right.smooth or not self.exact)
 
     def float_choice(self, dtype: str, depth: int) -> Value:
-        """An operation that rounds nothing."""
+        """An operation on floats that does not round."""
         left = self.converted(self.of_type(dtype, depth - 1), dtype)
         kind = self.rng.random()
         if kind < 0.35:
@@ -258,7 +258,7 @@ def _clamped(expr: Expr, dtype: str, most: float) -> Expr:
 
 
 def _integer_bound(op: str, left: Value, right: Value, result_type: str) -> float:
-    """Of the result in its type, where it may wrap."""
+    """The bound of the result, which may wrap in its type."""
     if op in ("max", "min"):
         bound = max(left.bound, right.bound)
     elif op == "*":

@@ -1,9 +1,9 @@
-"""Random loops and conditions around statements, which all threads of a block see alike."""
+"""Random loops and conditions around statements, which are the same for all threads of a block."""
 
 from __future__ import annotations
 
 from tilecore.testing.fuzz.expressions import index_value
-from tilecore.testing.fuzz.outputs import flush
+from tilecore.testing.fuzz.outputs import store_unread
 from tilecore.testing.fuzz.program import Alloc, Buffer, Expr, If, Leave, Loop, Name, Num, Op, Statement, While
 from tilecore.testing.fuzz.scope import Axis, Scope
 
@@ -16,11 +16,11 @@ def k_trips(scope: Scope) -> int:
     return -(-scope.world.size("K") // scope.world.size("BK"))
 
 
-def leave(below: Scope) -> None:
-    """At the end of a loop: what lives on may be read later, the rest leaves now, and sometimes all does."""
+def store_loop_results(below: Scope) -> None:
+    """Store results at the end of a loop's body: those in buffers that are allocated in it, and sometimes all."""
     top_names = {s.buffer.name for s in below.top if isinstance(s, Alloc)}
     inner_names = {tile.name for tile in below.tiles} - top_names
-    flush(below, None if below.rng.random() < 0.3 else inner_names)
+    store_unread(below, None if below.rng.random() < 0.3 else inner_names)
 
 
 def k_loop(scope: Scope) -> None:
@@ -33,7 +33,7 @@ def k_loop(scope: Scope) -> None:
     with scope.inner(trips, axis=k_axis(name)) as below:
         below.uniform.append(index_value(name, trips))
         below.several(scope.rng.randint(1, 4))
-        leave(below)
+        store_loop_results(below)
     emit_loop(scope, kind, name, (Op("ceildiv", (Name("K"), Name("BK"))),), below.body)
 
 
@@ -44,18 +44,18 @@ def emit_loop(scope: Scope, kind: str, name: str, extents: tuple[Expr, ...], bod
         scope.emit(Loop(kind, (name,), extents, tuple(body)))
         return
     stages = scope.rng.choice((0, 1, 2, 2, 3, 4, 7))
-    scope.emit(Loop(kind, (name,), extents, tuple(body), stages, a_schedule(scope, len(body))))
+    scope.emit(Loop(kind, (name,), extents, tuple(body), stages, random_schedule(scope, len(body))))
 
 
-def a_schedule(scope: Scope, count: int) -> tuple[tuple[int, ...], ...]:
-    """Sometimes: the order of the statements, and the stage of each."""
+def random_schedule(scope: Scope, count: int) -> tuple[tuple[int, ...], ...]:
+    """Sometimes a schedule: the order of the statements, and the stage of each."""
     if scope.rng.random() > 0.12:
         return ()
     return tuple(scope.rng.sample(range(count), count)), tuple(scope.rng.randint(0, 2) for _ in range(count))
 
 
 def counted_loop(scope: Scope) -> None:
-    """A few steps, by a number that is written out or given at the call, from 0 or later on."""
+    """A loop of a few iterations: their number is a constant or an argument, and they start at 0 or later."""
     if scope.depth > 1:
         return
     rng = scope.rng
@@ -78,16 +78,16 @@ def counted_loop(scope: Scope) -> None:
         below.uniform.append(value)
         below.several(rng.randint(1, 3))
         if kind == "serial" and rng.random() < 0.2:
-            leaves_early(below, Name(name))
-        leave(below)
+            add_jump(below, Name(name))
+        store_loop_results(below)
     certain = not any(isinstance(statement, Leave) for statement in below.body)
     if not certain:
         scope.ready -= below.late
     emit_loop(scope, kind, name, extents, below.body)
 
 
-def leaves_early(below: Scope, name: Name) -> None:
-    """A break or continue on a loop variable, and some statements that come only without it."""
+def add_jump(below: Scope, name: Name) -> None:
+    """A break or continue on a condition of the loop variable, and some statements after it."""
     before = set(below.ready)
     test = Op(below.rng.choice(("==", ">=", "<")), (name, Num(below.rng.randint(0, 4))))
     below.emit(Leave(below.rng.choice(("break", "continue")), test))
@@ -96,7 +96,7 @@ def leaves_early(below: Scope, name: Name) -> None:
 
 
 def while_loop(scope: Scope) -> None:
-    """The statement ``while``, counting up to a number that is written out or given at the call."""
+    """The statement ``while``, which counts up to a constant or an argument."""
     if scope.depth > 1:
         return
     rng, world = scope.rng, scope.world
@@ -107,27 +107,27 @@ def while_loop(scope: Scope) -> None:
     with scope.inner(trips, certain=not is_argument) as below:
         below.uniform.append(index_value(name, trips))
         below.several(rng.randint(1, 3))
-        leave(below)
+        store_loop_results(below)
     if below.body:
         scope.emit(Alloc(Buffer(name, (), "int32", "var", trips), Num(0)), While(name, most, tuple(below.body)))
 
 
 def condition(scope: Scope) -> None:
-    """By the block's index, a loop's variable or a number given at the call, which all threads of a block see alike."""
+    """An ``if`` on the block's index, a loop variable or an argument, which are the same for all threads of a block."""
     if scope.depth > 2 or not scope.uniform:
         return
     rng = scope.rng
     test = _test(scope)
     with scope.inner(certain=False) as then:
         then.several(rng.randint(1, 2))
-        flush(then)
+        store_unread(then)
     if not then.body:
         return
     orelse: tuple[Statement, ...] = ()
     if rng.random() < 0.4:
         with scope.inner(certain=False) as other:
             other.several(rng.randint(1, 2))
-            flush(other)
+            store_unread(other)
         orelse = tuple(other.body)
     scope.emit(If(test, tuple(then.body), orelse))
 

@@ -1,4 +1,4 @@
-"""Random uses of one memory in several ways: views of tiles, tensors that are changed in place, layouts."""
+"""Random views of tiles, updates of tensors in place, and layouts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilecore.testing.fuzz.expressions import Value, plus
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import MOST
 from tilecore.testing.fuzz.program import Assign, Buffer, Expr, Load, Name, Op, Tile, View, names_in
-from tilecore.testing.fuzz.statements import MOST_ELEMENTS, have, load_into, shape_of
+from tilecore.testing.fuzz.statements import MOST_ELEMENTS, initialised_tile, load_into, shape_of
 from tilecore.testing.fuzz.types import is_float
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def reshaped(scope: Scope) -> None:
-    """A tile under another shape, which is read or written through it."""
+    """A view of a tile with another shape, through which it is read or written."""
     rng = scope.rng
     shape = shape_of(scope)
     others = _other_shapes(shape)
     if rng.random() < 0.6:
-        source = have(scope, shape, scopes=("shared", "shared", "fragment"))
+        source = initialised_tile(scope, shape, scopes=("shared", "shared", "fragment"))
         view = _view(scope, source, rng.choice(others), source.dtype)
         _read(scope, view)
         return
@@ -57,7 +57,7 @@ def _view(scope: Scope, source: Buffer, shape: tuple[str, ...], dtype: str) -> B
 
 
 def _read(scope: Scope, view: Buffer) -> None:
-    """A new tile, of what is seen through the view."""
+    """A new tile with values that are read through the view."""
     rng = scope.rng
     whole = len(view.shape) < 2 or rng.random() < 0.7
     if not whole:
@@ -77,8 +77,8 @@ def _read(scope: Scope, view: Buffer) -> None:
 
 
 def viewed(scope: Scope) -> None:
-    """The bits of a tile's elements as another type, narrower or wider. Not those of floats that may be NaN: which NaN
-    arithmetic gives is not defined."""
+    """A view of a tile's elements as a narrower or wider type; not of floats that may be NaN, as it is not defined
+    which NaN arithmetic gives."""
     rng, world = scope.rng, scope.world
     kinds = [d for d in sorted(world.allowed) if FACTS[d].kind in ("int", "uint") and FACTS[d].bits >= 8]
     if world.special:
@@ -90,7 +90,7 @@ def viewed(scope: Scope) -> None:
     shape = shape_of(scope, rng.choice((1, 2)))
     if world.elements(shape) * times > MOST_ELEMENTS:
         return
-    more = (*shape[:-1], f"{shape[-1]}*{times}") if times > 1 else shape
+    narrow_shape = (*shape[:-1], f"{shape[-1]}*{times}") if times > 1 else shape
     from_wide = rng.random() < 0.5
     if world.special and wide != narrow and is_float(wide if from_wide else narrow):
         from_wide = not from_wide
@@ -98,16 +98,16 @@ def viewed(scope: Scope) -> None:
             return
     if from_wide:
         source = scope.tile(shape, wide, "shared")
-        aim, dtype = more, narrow
+        view_shape, dtype = narrow_shape, narrow
     else:
-        source = scope.tile(more, narrow, "shared")
-        aim, dtype = shape, wide
+        source = scope.tile(narrow_shape, narrow, "shared")
+        view_shape, dtype = shape, wide
     tensor = scope.tensor(source.shape, source.dtype)
     if tensor.dtype != source.dtype:
         return
     scope.emit(Tile("copy", (Load(tensor.name, scope.base(source.shape)), Name(source.name))))
     scope.ready.add(source.name)
-    _read(scope, _view(scope, source, aim, dtype))
+    _read(scope, _view(scope, source, view_shape, dtype))
 
 
 def in_place(scope: Scope) -> None:
@@ -139,10 +139,10 @@ def in_place(scope: Scope) -> None:
 
 
 def layout(scope: Scope) -> None:
-    """A layout by hand for a tile in shared memory, which changes nothing."""
+    """A layout that the user gives for a tile in shared memory, which changes no result."""
     tiles = [t for t in scope.initialised(scopes=("shared",)) if len(t.shape) == 2 and "*" not in "".join(t.shape)]
-    laid = names_in(tuple(s for s in scope.body if isinstance(s, Tile) and s.op == "annotate_layout"))
-    tiles = [tile for tile in tiles if tile.name not in laid]
+    annotated = names_in(tuple(s for s in scope.body if isinstance(s, Tile) and s.op == "annotate_layout"))
+    tiles = [tile for tile in tiles if tile.name not in annotated]
     if tiles and not scope.depth:
         tile = scope.rng.choice(tiles)
         scope.emit(Tile("annotate_layout", (Op("swizzled", (Name(tile.name),)),)))

@@ -1,4 +1,4 @@
-"""A random program from a seed: the same one on every machine."""
+"""Generates a random program from a seed: the same one on every machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.expressions import index_value
 from tilecore.testing.fuzz.makers import MAKERS
-from tilecore.testing.fuzz.outputs import flush, store
+from tilecore.testing.fuzz.outputs import store, store_unread
 from tilecore.testing.fuzz.program import Kernel, Name, Num, Op, Program, Tile, names_in
 from tilecore.testing.fuzz.scope import Axis, Scope, World
 from tilecore.testing.fuzz.statements import MOST_ELEMENTS
@@ -31,7 +31,7 @@ def generate(seed: int, dtypes: Collection[str] = ()) -> Program:
     allowed = frozenset(dtypes or (*FLOATS, *INTEGERS, *SMALL, "bool"))
     axes = rng.choices((1, 2, 3), (4, 5, 1))[0]
     sizes, palette = _sizes(rng, axes), _palette(rng, exact, allowed)
-    starts = random.Random(f"starts {seed}")  # beside the other draws: what they give stays the same
+    starts = random.Random(f"starts {seed}")  # a generator of its own, so that the other random numbers stay the same
     world = World(rng, exact, sizes, palette, allowed, starts, special=special, makers=MAKERS)
     kernels = []
     count = rng.choices((1, 2, 3), (8, 2, 0.5))[0]
@@ -42,7 +42,7 @@ def generate(seed: int, dtypes: Collection[str] = ()) -> Program:
 
 
 def _trimmed(world: World, seed: int, kernels: list[Kernel]) -> Program:
-    """The program, with the parameters and sizes that it uses; sizes that tensors have may be left to the call."""
+    """The program with the parameters and sizes that it uses; some sizes of tensors become dynamic."""
     used = names_in(tuple(kernels))
     params = tuple(p for p in world.params if p.name in used)
     sizes = used | names_in(params)
@@ -54,12 +54,14 @@ def _trimmed(world: World, seed: int, kernels: list[Kernel]) -> Program:
     sizes |= names_in(workspaces)
     used_sizes = tuple((name, value) for name, value in world.sizes.items() if name in sizes)
     params = tuple(replace(p, form="") if set(p.shape) & set(dynamic) or FACTS[p.dtype].bits < 8 else p for p in params)
-    again = _again(world, dynamic) if world.rng.random() < 0.7 else ()
-    return Program(seed, world.exact, used_sizes, dynamic, params, workspaces, tuple(kernels), world.special, again)
+    second_sizes = _second_sizes(world, dynamic) if world.rng.random() < 0.7 else ()
+    return Program(
+        seed, world.exact, used_sizes, dynamic, params, workspaces, tuple(kernels), world.special, second_sizes
+    )
 
 
-def _again(world: World, dynamic: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """Sizes of another call, 0 among them."""
+def _second_sizes(world: World, dynamic: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """The dynamic sizes of a second call, sometimes 0."""
     other_sizes = []
     for name in dynamic:
         size = world.sizes[name]
@@ -90,7 +92,7 @@ def _sizes(rng: random.Random, axes: int) -> dict[str, int]:
 
 
 def _whole(rng: random.Random, tile: int, most: int) -> int:
-    """The size of a tensor's axis: a multiple of its tile, a bit more or less, less than one tile, or one."""
+    """The size of a tensor's axis: a multiple of its tile, somewhat less, less than one tile, or 1."""
     kind = rng.random()
     if kind < 0.45:
         return tile * rng.randint(1, most)
@@ -103,20 +105,20 @@ def _kernel(world: World, number: int, axes: int) -> Kernel:
     rng = world.rng
     names = ["bx", "by", "bz"][:axes]
     order = rng.sample(_AXES[:axes], axes)
-    lying = {}
+    axes_by_tile = {}
     uniform = []
     blocks = 1
     for name, (tile, whole) in zip(names, order, strict=True):
         count = -(-world.sizes[whole] // world.sizes[tile])
         blocks *= count
-        lying[tile] = Axis(tile, whole, Op("*", (Name(name), Name(tile))))
+        axes_by_tile[tile] = Axis(tile, whole, Op("*", (Name(name), Name(tile))))
         uniform.append(index_value(name, count))
-    lying["BK"] = Axis("BK", "K", Num(0))
-    scope = Scope(world, number, lying, uniform, blocks, [], [], [], set(), {})
+    axes_by_tile["BK"] = Axis("BK", "K", Num(0))
+    scope = Scope(world, number, axes_by_tile, uniform, blocks, [], [], [], set(), {})
     if len(order) == 2 and rng.random() < 0.15:
         scope.emit(Tile("use_swizzle", (Num(rng.randint(1, 4)),), (("order", rng.choice(("row", "column"))),)))
     scope.several(rng.randint(2, 6))
-    flush(scope)
+    store_unread(scope)
     if not any(writer == number for writer in world.written.values()):
         store(scope)
     grid = tuple(Op("ceildiv", (Name(whole), Name(tile))) for tile, whole in order)

@@ -1,4 +1,4 @@
-"""Many random kernels on one place: what became of them, and what was found."""
+"""Runs many random kernels at one place, and collects the verdicts and findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.generate import generate
-from tilecore.testing.fuzz.judges import Judge, OutOfTime, Place
+from tilecore.testing.fuzz.judges import DeadlineReached, Judge, Place
 from tilecore.testing.fuzz.oracle import Reference, Verdict
 from tilecore.testing.fuzz.printing import lines_of, source_of
 from tilecore.testing.fuzz.repeat import write_finding
@@ -23,15 +23,15 @@ from tilecore.testing.fuzz.variants import agree, variants
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.program import Program
 
-SAME_SORT = 3  # findings of one sort that are cut down; others are only counted
-MOST_WRONG = 40  # the same of wrong results, whose causes are not known
-SAVED_AFTER = 10.0  # seconds, after which the tally is written again
+SAME_SORT = 3  # the most findings of one signature that are reduced; others are only counted
+MOST_WRONG = 40  # the same for wrong results, whose causes are not known
+SAVED_AFTER = 10.0  # seconds between writes of the tally
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do. seeds: of the kernels, perhaps without end. seconds: after which all ends, what is being cut down
-    too; None: until the seeds end."""
+    """What a hunt does. seeds: of the kernels; may be endless. seconds: after which it ends, also while it reduces a
+    finding; None: it ends with the seeds."""
 
     place: Place
     seeds: Iterable[int]
@@ -40,13 +40,13 @@ class Plan:
     jobs: int = 1
     metamorphic: bool = False
     timeout: float = 60.0
-    effort: tuple[int, float] = (400, 120.0)  # of cutting one finding down: attempts, seconds
+    effort: tuple[int, float] = (400, 120.0)  # for reducing one finding: attempts, seconds
     dtypes: Collection[str] = ()
-    written: Path | None = None  # where the tally is kept as JSON, from time to time and at the end
+    written: Path | None = None  # the file of the tally as JSON, written from time to time and at the end
 
 
 class Hunt:
-    """Runs a plan. progress: is told of every kernel, from any thread but one at a time."""
+    """Runs a plan. progress: called after every kernel, from any thread, but one call at a time."""
 
     def __init__(self, plan: Plan, progress: Callable[[Tally], object] = lambda tally: None) -> None:
         self.plan = plan
@@ -59,7 +59,7 @@ class Hunt:
         self._written = time.monotonic()
 
     def run(self) -> Tally:
-        """Until the seeds or the time end."""
+        """Judge kernels until the seeds or the time end."""
         seeds = _shared(self.plan.seeds)
         self.tally.start = time.monotonic()
         self._until = None if self.plan.seconds is None else self.tally.start + self.plan.seconds
@@ -82,7 +82,7 @@ class Hunt:
                     return
                 try:
                     self._judge_seed(judge, seed)
-                except OutOfTime:
+                except DeadlineReached:
                     with self._lock:
                         self.tally.unfinished += 1
                     return
@@ -91,13 +91,13 @@ class Hunt:
         program = generate(seed, self.plan.dtypes)
         reference = judge.reference(program)
         verdict = judge.confirmed(program, reference) if isinstance(reference, Reference) else reference
-        again = isinstance(reference, Reference) and reference.again is not None
+        is_called_twice = isinstance(reference, Reference) and reference.second_call is not None
         if verdict.kind == "ok" and self.plan.metamorphic and isinstance(reference, Reference):
-            program, verdict = self._others(judge, program, reference)
+            program, verdict = self._first_finding_of_variants(judge, program, reference)
         finding = self._finding(judge, seed, program, verdict) if verdict.is_finding else None
         with self._lock:
-            self.tally.drawn(seed)
-            self.tally.calls += again
+            self.tally.note_seed(seed)
+            self.tally.calls += is_called_twice
             self.tally.add(seed, verdict)
             if finding is not None:
                 self.tally.findings.append(finding)
@@ -110,46 +110,48 @@ class Hunt:
         if self.plan.written is not None:
             self.tally.write(self.plan.written, target=self.plan.place.target, jobs=self.plan.jobs)
 
-    def _others(self, judge: Judge, program: Program, reference: Reference) -> tuple[Program, Verdict]:
-        """The first of the program's variants that finds something; else the program itself."""
+    def _first_finding_of_variants(
+        self, judge: Judge, program: Program, reference: Reference
+    ) -> tuple[Program, Verdict]:
+        """The first variant of the program with a finding, and its verdict; the program itself where there is none."""
         for variant in variants(program):
-            meant = judge.reference(variant)
-            if not isinstance(meant, Reference) or not agree(reference, meant):
+            variant_reference = judge.reference(variant)
+            if not isinstance(variant_reference, Reference) or not agree(reference, variant_reference):
                 continue
             with self._lock:
                 self.tally.variants += 1
-            verdict = judge.confirmed(variant, meant)
+            verdict = judge.confirmed(variant, variant_reference)
             if verdict.is_finding:
                 return variant, verdict
         return program, Verdict("ok")
 
     def _finding(self, judge: Judge, seed: int, program: Program, verdict: Verdict) -> Finding:
         with self._lock:
-            self._sorts[verdict.sort] += 1
-            count = self._sorts[verdict.sort]
+            self._sorts[verdict.signature] += 1
+            count = self._sorts[verdict.signature]
         if count > (MOST_WRONG if verdict.kind == "wrong" else SAME_SORT):
             return Finding(seed, verdict)
         last = [verdict]
 
-        def still(candidate: Program) -> bool:
+        def has_same_finding(candidate: Program) -> bool:
             candidate_verdict = judge.verdict(candidate)
-            if candidate_verdict.is_finding and candidate_verdict.sort == verdict.sort:
+            if candidate_verdict.is_finding and candidate_verdict.signature == verdict.signature:
                 last[0] = candidate_verdict
                 return True
             return False
 
-        whole = verdict.kind == "hang" or verdict.sort.endswith("not alone")  # nothing to be cut down
-        smallest = program if whole else shrink(program, still, self._effort(count))
+        cannot_be_reduced = verdict.kind == "hang" or verdict.signature.endswith("not alone")  # which cannot be reduced
+        smallest = program if cannot_be_reduced else shrink(program, has_same_finding, self._effort_for(count))
         try:
-            meant = judge.reference(smallest)
-        except OutOfTime:
-            meant = Verdict("slow")
-        bounds = meant.bounds if isinstance(meant, Reference) else [0.0] * len(smallest.params)
+            variant_reference = judge.reference(smallest)
+        except DeadlineReached:
+            variant_reference = Verdict("slow")
+        bounds = variant_reference.bounds if isinstance(variant_reference, Reference) else [0.0] * len(smallest.params)
         path = write_finding(self.plan.out, smallest, last[0], self.plan.place, bounds, seed)
         return Finding(seed, last[0], path, lines_of(source_of(smallest)))
 
-    def _effort(self, count: int) -> Effort:
-        """Of cutting down the finding that is the count-th of its sort: less where there are many."""
+    def _effort_for(self, count: int) -> Effort:
+        """The effort for reducing the ``count``-th finding of a signature: less where there are many."""
         attempts, seconds = self.plan.effort
         less = 1 if count <= SAME_SORT else 4
         if self._until is not None:
@@ -158,12 +160,12 @@ class Hunt:
 
 
 def _shared(seeds: Iterable[int]) -> Iterator[int]:
-    """An iterator that several threads may draw from."""
-    lock, drawn = threading.Lock(), iter(seeds)
+    """An iterator that several threads may advance."""
+    lock, seed_iterator = threading.Lock(), iter(seeds)
     end = object()
 
     def draw() -> int | object:
         with lock:
-            return next(drawn, end)
+            return next(seed_iterator, end)
 
     return iter(draw, end)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The tensors and numbers that a random kernel is called with, from a seed."""
+"""Makes the tensors and numbers with which a random kernel is called, from a seed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tilecore.testing.fuzz.program import Program
 
 
-class Given(NamedTuple):
-    """What is to be known of a parameter: cap is its largest magnitude, form how it lies, or "number"."""
+class Parameter(NamedTuple):
+    """A parameter of a kernel. cap: its largest magnitude. form: as of a Buffer, or "number" for a scalar."""
 
     name: str
     shape: tuple[int, ...]
@@ -24,36 +24,36 @@ class Given(NamedTuple):
     form: str = ""
 
 
-Facts = Sequence[Any]  # a Given, or a plain tuple of the same
+Facts = Sequence[Any]  # a Parameter, or a plain tuple of its fields
 
 
 def tensors_of(program: Program) -> list[tuple[Any, ...]]:
-    """What is to be known of the parameters."""
+    """The parameters of the program, as plain tuples of the fields of Parameter."""
     return [
-        tuple(Given(p.name, program.shape(p), p.dtype, p.cap, "number" if p.scope == "scalar" else p.form))
+        tuple(Parameter(p.name, program.shape(p), p.dtype, p.cap, "number" if p.scope == "scalar" else p.form))
         for p in program.params
     ]
 
 
 def values_of(program: Program) -> str:
-    """How the values of floats are drawn: whole, special (any, NaN and infinities among them) or fractions."""
+    """Which values floats have: whole numbers, special ones (any, also NaN and infinities) or fractions."""
     return "special" if program.special else "whole" if program.exact else "fractions"
 
 
 def make_inputs(tensors: Sequence[Facts], seed: int, values: str) -> list[Any]:
-    """Values for all parameters, the tensors that are written among them."""
+    """Values for all parameters, including the tensors that are written."""
     import numpy
 
     rng = numpy.random.default_rng(seed)
     arguments: list[Any] = []
     for facts in tensors:
-        parameter = Given(*facts)
-        drawn = _drawn(rng, parameter, values)
-        arguments.append(drawn.item() if parameter.form == "number" else laid(drawn, parameter.form))
+        parameter = Parameter(*facts)
+        array = _random_values(rng, parameter, values)
+        arguments.append(array.item() if parameter.form == "number" else with_form(array, parameter.form))
     return arguments
 
 
-def _drawn(rng: numpy.random.Generator, parameter: Given, values: str) -> numpy.ndarray:
+def _random_values(rng: numpy.random.Generator, parameter: Parameter, values: str) -> numpy.ndarray:
     import numpy
 
     facts, shape = FACTS[parameter.dtype], parameter.shape
@@ -79,8 +79,8 @@ def _drawn(rng: numpy.random.Generator, parameter: Given, values: str) -> numpy.
 
 
 def _special(rng: numpy.random.Generator, shape: tuple[int, ...], name: str) -> numpy.ndarray:
-    """NaN, infinities, zeros of both signs, the ends of the type, what lies between two numbers of narrower types, and
-    any bits."""
+    """NaN, infinities, zeros of both signs, the largest and smallest values of the type, values that lie between two
+    numbers of narrower types, and random bits."""
     import numpy
 
     facts, kind = FACTS[name], dtype(name).as_numpy()
@@ -97,8 +97,8 @@ def _special(rng: numpy.random.Generator, shape: tuple[int, ...], name: str) -> 
     return numpy.asarray(numpy.where(chosen < 2, picked, numpy.where(chosen == 2, anything, small)), dtype=kind)
 
 
-def laid(array: numpy.ndarray, form: str) -> numpy.ndarray:
-    """The same values, lying in memory as the form says."""
+def with_form(array: numpy.ndarray, form: str) -> numpy.ndarray:
+    """The same values in memory of this form: padded rows, or column after column."""
     import numpy
 
     if form == "padded":

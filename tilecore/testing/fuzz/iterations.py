@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilecore.testing.fuzz.bodies import Body
+from tilecore.testing.fuzz.bodies import BodyMaker
 from tilecore.testing.fuzz.expressions import Value, plus
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import MOST
 from tilecore.testing.fuzz.program import Assign, Buffer, Expr, If, Let, Load, Loop, Name, Num, Op, Statement
-from tilecore.testing.fuzz.statements import MOST_ELEMENTS, have, shape_of
+from tilecore.testing.fuzz.statements import MOST_ELEMENTS, initialised_tile, shape_of
 from tilecore.testing.fuzz.types import is_float
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def several_statements(scope: Scope) -> None:
-    """Iterations that run a few statements on elements of their own, of tiles and sometimes of a tensor."""
+    """A nest whose iterations run a few statements, on their own elements of tiles and sometimes of a tensor."""
     rng = scope.rng
     tensor = _tensor(scope) if rng.random() < 0.12 else None
     shape = tensor[1] if tensor else shape_of(scope)
@@ -27,7 +27,7 @@ def several_statements(scope: Scope) -> None:
     targets = rng.sample(tiles, min(len(tiles), rng.randint(0, 2)))
     while len(targets) < rng.choice((1, 2, 2, 3)):
         dtype = scope.world.dtype()
-        targets.append(have(scope, shape, dtype) if rng.random() < 0.6 else scope.tile(shape, dtype))
+        targets.append(initialised_tile(scope, shape, dtype) if rng.random() < 0.6 else scope.tile(shape, dtype))
         targets = [t for t in dict.fromkeys(targets) if t.name not in scope.room]
     nest = Nest(scope, shape)
     value = None
@@ -35,7 +35,7 @@ def several_statements(scope: Scope) -> None:
         index = tuple(plus(b, n) for b, n in zip(scope.base(shape), nest.index(shape), strict=True))
         smooth = is_float(tensor[0].dtype) and not scope.world.exact
         value = Value(Load(tensor[0].name, index), tensor[0].dtype, tensor[0].cap, smooth)
-    body = Body(nest, targets, value)
+    body = BodyMaker(nest, targets, value)
     statements = body.statements(rng.randint(2, 5))
     if statements:
         scope.emit(nest.loop(*statements))
@@ -58,7 +58,7 @@ def _tensor(scope: Scope) -> tuple[Buffer, tuple[str, ...]] | None:
 
 
 def partly_written(scope: Scope) -> None:
-    """A tile that only some iterations write to, and that only they read."""
+    """A tile that only some iterations write, and that a later nest reads in the same iterations."""
     rng = scope.rng
     shape = shape_of(scope)
     size = rng.choice(shape)
@@ -92,14 +92,14 @@ def _value(nest: Nest, target: Buffer) -> Expr:
     return nest.maker().stored(target.dtype, target.cap, nest.depth).expr
 
 
-def exchange(scope: Scope) -> None:
-    """Pairs of neighbours in one tile, which change places or take what the other has."""
+def exchange_pairs(scope: Scope) -> None:
+    """A nest whose iterations exchange, or copy, the elements of a pair of a tile."""
     rng, world = scope.rng, scope.world
-    tile = have(scope, shape_of(scope), scopes=("shared",))
-    able = [axis for axis, size in enumerate(tile.shape) if world.size(size) > 1]
-    if not able or tile.name in scope.room:
+    tile = initialised_tile(scope, shape_of(scope), scopes=("shared",))
+    candidates = [axis for axis, size in enumerate(tile.shape) if world.size(size) > 1]
+    if not candidates or tile.name in scope.room:
         return
-    axis = rng.choice(able)
+    axis = rng.choice(candidates)
     names = tuple(f"p{number}" for number in range(len(tile.shape)))
     sizes: list[Expr] = [Name(size) for size in tile.shape]
     half: Expr = Op("//", (sizes[axis], Num(2)))
@@ -133,10 +133,10 @@ def exchange(scope: Scope) -> None:
     scope.emit(Loop("Parallel", names, tuple(sizes), swap))
 
 
-def neighbours_in_turn(scope: Scope) -> None:
-    """Every second element of a tile takes its neighbour's."""
+def every_second_element(scope: Scope) -> None:
+    """Every second element of a tile gets a value of its neighbour."""
     rng, world = scope.rng, scope.world
-    tile = have(scope, shape_of(scope), scopes=("shared",))
+    tile = initialised_tile(scope, shape_of(scope), scopes=("shared",))
     if tile.name in scope.room:
         return
     axis = rng.randrange(len(tile.shape))

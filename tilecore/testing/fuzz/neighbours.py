@@ -1,16 +1,16 @@
-"""Random statements in which a thread needs what others left in shared memory: shifted reads, and conditions and bounds
-of loops that the body overwrites."""
+"""Random statements in which a thread reads what other threads wrote to shared memory: shifted reads, and conditions
+and bounds of loops that the body overwrites."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.expressions import Value, index_value
-from tilecore.testing.fuzz.flow import leave
+from tilecore.testing.fuzz.flow import store_loop_results
 from tilecore.testing.fuzz.nests import Nest
-from tilecore.testing.fuzz.outputs import flush
+from tilecore.testing.fuzz.outputs import store_unread
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, If, Load, Loop, Name, Num, Op, While
-from tilecore.testing.fuzz.statements import have, shape_of
+from tilecore.testing.fuzz.statements import initialised_tile, shape_of
 from tilecore.testing.fuzz.types import is_float, is_integer
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ MOST_STEPS = 3  # of a loop whose bound is a value in shared memory
 
 
 def shifted(scope: Scope) -> None:
-    """A tile, read at another place than the iteration's own, into a new tile; then often overwritten."""
+    """Copies shifted elements of a tile to a new tile; often overwrites the source then."""
     rng = scope.rng
-    source = have(scope, shape_of(scope), scopes=("shared",))
+    source = initialised_tile(scope, shape_of(scope), scopes=("shared",))
     if any("*" in size for size in source.shape) or len(set(source.shape)) < len(source.shape):
         return
     target = scope.tile(source.shape, source.dtype, cap=source.cap)
     nest = Nest(scope, source.shape)
     index = list(nest.index(source.shape))
     for axis in rng.sample(range(len(index)), rng.randint(1, len(index))):
-        index[axis] = _moved(scope, index[axis], source.shape[axis])
+        index[axis] = _shifted_index(scope, index[axis], source.shape[axis])
     seen: Expr = Load(source.name, tuple(index))
     scope.emit(nest.loop(Assign(Load(target.name, nest.index(target.shape)), seen)))
     scope.ready.add(target.name)
@@ -37,7 +37,7 @@ def shifted(scope: Scope) -> None:
         _overwrite(scope, source, target)
 
 
-def _moved(scope: Scope, at: Expr, size: str) -> Expr:
+def _shifted_index(scope: Scope, at: Expr, size: str) -> Expr:
     rng = scope.rng
     count = scope.world.size(size)
     kind = rng.random()
@@ -51,9 +51,9 @@ def _moved(scope: Scope, at: Expr, size: str) -> Expr:
 
 
 def _overwrite(scope: Scope, tile: Buffer, other: Buffer | None = None) -> None:
-    """New values everywhere in a tile, which may be made of its own and of another's at the same place."""
+    """Overwrites all of a tile with new values, which may be computed from its elements and those of another tile."""
     nest = Nest(scope, tile.shape)
-    nest.busy.add(tile.name)  # of which an iteration reads its own element alone
+    nest.busy.add(tile.name)  # an iteration reads only its own element of it
     smooth = is_float(tile.dtype) and not scope.world.exact
     for seen in (tile, other):
         if seen is not None and seen.shape == tile.shape:
@@ -63,21 +63,21 @@ def _overwrite(scope: Scope, tile: Buffer, other: Buffer | None = None) -> None:
 
 
 def _cell(scope: Scope) -> tuple[Buffer, Load] | None:
-    """An integer in shared memory that all threads see alike; its tile may be overwritten."""
+    """An element of a tile of integers in shared memory, which may be overwritten."""
     tiles = [t for t in scope.initialised(scopes=("shared",)) if is_integer(t.dtype) and t.name not in scope.room]
     tiles = [t for t in tiles if not any("*" in size for size in t.shape)]
     if not tiles:
         kinds = [dtype for dtype in ("int32", "int16", "uint8") if dtype in scope.world.allowed]
         if not kinds:
             return None
-        tiles = [have(scope, shape_of(scope, 1), scope.rng.choice(kinds), ("shared",))]
+        tiles = [initialised_tile(scope, shape_of(scope, 1), scope.rng.choice(kinds), ("shared",))]
     tile = scope.rng.choice(tiles)
     place = tuple(Num(scope.rng.randrange(scope.world.size(size))) for size in tile.shape)
     return tile, Load(tile.name, place)
 
 
 def _steps(cell: Load) -> Expr:
-    """A number of steps, from 0 on, that a value in shared memory says."""
+    """The value in shared memory as a number of iterations, from 0 to MOST_STEPS."""
     value = Op("min", (Op("cast", (cell,), "int32"), Num(MOST_STEPS)))
     return Op("max", (value, Num(0)))
 
@@ -98,13 +98,13 @@ def condition_of_shared(scope: Scope) -> None:
             _overwrite(below, tile)
             if rng.random() < 0.5:
                 shifted(below)
-            flush(below)
+            store_unread(below)
         sides.append(tuple(below.body))
     scope.emit(If(test, *sides))
 
 
 def while_of_shared(scope: Scope) -> None:
-    """A ``while`` on a value in shared memory that its body overwrites; it ends after a few steps in any case."""
+    """A ``while`` on a value in shared memory that its body overwrites; it has at most MOST_STEPS iterations."""
     chosen = _cell(scope) if scope.depth <= 1 else None
     if chosen is None:
         return
@@ -115,13 +115,13 @@ def while_of_shared(scope: Scope) -> None:
         if scope.rng.random() < 0.5:
             shifted(below)
         _overwrite(below, tile)
-        leave(below)
+        store_loop_results(below)
     start = Alloc(Buffer(name, (), "int32", "var", MOST_STEPS), Num(0))
     scope.emit(start, While(name, _steps(cell), tuple(below.body)))
 
 
 def loop_of_shared(scope: Scope) -> None:
-    """A loop whose bound lies in shared memory that its body overwrites."""
+    """A loop whose bound is a value in shared memory that its body overwrites."""
     chosen = _cell(scope) if scope.depth <= 1 else None
     if chosen is None:
         return
@@ -132,5 +132,5 @@ def loop_of_shared(scope: Scope) -> None:
         _overwrite(below, tile)
         if scope.rng.random() < 0.5:
             shifted(below)
-        leave(below)
+        store_loop_results(below)
     scope.emit(Loop("serial", (name,), (_steps(cell),), tuple(below.body)))

@@ -1,4 +1,4 @@
-"""Random T.Parallel nests: what each iteration reads, computes and writes."""
+"""Makes random T.Parallel nests: what each iteration reads, computes and writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Nest:
         self.shape = shape
         self.names = dict(zip(shape, VARIABLES, strict=False))
         self.depth = scope.rng.choice((0, 1, 1, 2, 2, 3))
-        self.busy: set[str] = set()  # what the nest writes: read by the same iteration only
+        self.busy: set[str] = set()  # tiles that the nest writes, of which an iteration reads only its own element
         self.extra: list[Value] = []
         self.lets: list[Statement] = []
 
@@ -44,7 +44,7 @@ class Nest:
         return Loop("Parallel", names[:outer], sizes[:outer], body)
 
     def let(self) -> None:
-        """A name for a value, which is used as one."""
+        """Binds a value to a name, which expressions use."""
         scope = self.scope
         value = self.maker().of_type(scope.world.dtype(), self.depth)
         if isinstance(value.expr, (Name, Num)):
@@ -54,7 +54,7 @@ class Nest:
         self.extra += [replace(value, expr=Name(name))] * 2
 
     def maker(self) -> Expressions:
-        """Expressions of what an iteration may read."""
+        """A maker of expressions over the values that an iteration may read."""
         leaves: list[tuple[float, Leaf]] = [(1, self.constant), (1, self.number), (0.4, self.call_argument)]
         leaves.extend((1.0, lambda v=value: v) for value in self.extra)  # type: ignore[misc]
         tiles = [t for t in self.scope.initialised() if set(t.shape) <= set(self.shape) and t.name not in self.busy]
@@ -81,7 +81,7 @@ class Nest:
         return Value(plus(self.scope.place(size)[1], Name(self.names[size])), "int32", 4096)
 
     def call_argument(self) -> Value:
-        """A number that the call gives."""
+        """A scalar argument of the call."""
         scope, dtype = self.scope, self.scope.world.dtype()
         dtype = dtype if FACTS[dtype].bits > 8 or FACTS[dtype].kind == "bool" else "int32"
         number = scope.scalar(dtype, scope.world.cap(dtype) if is_float(dtype) else 100.0)
@@ -112,7 +112,7 @@ class Nest:
         return Value(Load(tile.name, tuple(index)), tile.dtype, tile.cap, smooth)
 
     def any_integer(self) -> Expr:
-        """Something to look up by: an index, or an element of a tile of integers."""
+        """An integer for an index: computed from a loop variable, or an element of a tile of integers."""
         tiles = [
             t
             for t in self.scope.initialised(scopes=("shared",))
@@ -125,7 +125,7 @@ class Nest:
         return Op("+", (Op("*", (Name(self.names[self.shape[0]]), Num(5))), Num(3)))
 
     def from_tensor(self) -> Value:
-        """An element of a tensor in global memory, perhaps outside of it, where it reads as 0."""
+        """An element of a tensor in global memory; sometimes outside of it, where reads give 0."""
         rng, scope = self.scope.rng, self.scope
         picked = rng.sample(self.shape, rng.randint(1, len(self.shape))) if rng.random() < 0.3 else self.shape
         tensor = scope.tensor(tuple(picked), scope.world.dtype())
@@ -144,7 +144,7 @@ class Nest:
     # -- what an iteration does ----------------------------------------------------------------------------------
 
     def stores(self, targets: list[Buffer]) -> list[Statement]:
-        """One statement for each target, which the iteration owns the elements of."""
+        """One store to each target, to the element that belongs to the iteration."""
         body: list[Statement] = []
         self.busy |= {target.name for target in targets}
         if self.scope.rng.random() < 0.2:
@@ -163,7 +163,7 @@ class Nest:
         return Value(Load(target.name, self.index(target.shape)), target.dtype, target.cap, smooth)
 
     def conditional(self, target: Buffer) -> list[Statement]:
-        """A store of some elements of a tile that holds values in all."""
+        """A conditional store to a tile that holds values."""
         self.busy.add(target.name)
         self.extra.append(self.target_element(target))
         maker = self.maker()
@@ -176,7 +176,7 @@ class Nest:
         return [If(condition.expr, (then,), orelse)]
 
     def summed(self, target: Buffer) -> list[Statement] | None:
-        """A sum over a serial loop in each iteration, kept in a number of the thread."""
+        """A sum over a serial loop in each iteration, accumulated in a T.alloc_var."""
         scope, rng = self.scope, self.scope.rng
         others = [t for t in scope.initialised(scopes=("shared",)) if set(t.shape) - set(self.shape)]
         others = [t for t in others if len(set(t.shape) - set(self.shape)) == 1 and t.name != target.name]

@@ -1,4 +1,4 @@
-"""How values leave a kernel: into tensors of which every block writes a part of its own, or by atomic operations."""
+"""Stores of results: to tensors of which every block writes a part of its own, or by atomic operations."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from tilecore.testing.fuzz.scope import Scope
 
 MOST = 1 << 17  # elements of a tensor that is written
-AT_ONCE = 5  # tiles that leave one level of statements
-_MEETING = ("int32", "uint32", "int64", "float32")  # what blocks meet in by an atomic maximum
+MOST_STORES = 5  # the most tiles that one level of statements stores
+_MAXIMUM_DTYPES = ("int32", "uint32", "int64", "float32")  # element types of an atomic maximum
 
 
 def may_convert(scope: Scope, source: Buffer, target: Buffer) -> bool:
-    """Whether elements may be stored there as they are: exactly, and not cut off after a rounding."""
+    """Can elements of ``source`` be stored to ``target``, exactly or with a rounding that the comparison allows?"""
     if scope.world.special:
         return True
     if is_float(target.dtype):
@@ -45,13 +45,13 @@ def may_convert(scope: Scope, source: Buffer, target: Buffer) -> bool:
 
 
 def output(scope: Scope, source: Buffer) -> None:
-    """Copy a tile out, by T.copy or element by element. The tensor has every axis of the grid, so that each block
-    writes a part of its own: in front those that the tile has not, of which it takes one row."""
+    """Copy a tile to a new tensor, by T.copy or element by element. The tensor has every axis of the grid, so that each
+    block writes a part of its own; the axes that the tile lacks come first, and the block has one index of each."""
     world = scope.world
     missing = tuple(name for name in scope.axes if name != "BK" and name not in source.shape)
     whole = tuple(scope.place(name)[0] for name in (*missing, *source.shape))
     if world.elements(whole) > MOST:
-        meet(scope, source)
+        store_maximum(scope, source)
         return
     dtype = source.dtype if scope.rng.random() < 0.8 else world.dtype()
     if not may_convert(scope, source, Buffer("", (), dtype, "", limit(dtype))):
@@ -81,10 +81,10 @@ def _move(scope: Scope, source: Buffer, target: Buffer, rows: tuple[Expr, ...]) 
     scope.emit(nest.loop(Assign(Load(target.name, (*rows, *columns)), Load(source.name, index))))
 
 
-def meet(scope: Scope, source: Buffer) -> None:
-    """A tile that all blocks join into one tensor: the largest values."""
+def store_maximum(scope: Scope, source: Buffer) -> None:
+    """Combine a tile of all blocks in one tensor, by an atomic maximum."""
     whole = tuple(scope.place(name)[0] for name in source.shape)
-    if source.dtype not in _MEETING or scope.world.elements(whole) > MOST:
+    if source.dtype not in _MAXIMUM_DTYPES or scope.world.elements(whole) > MOST:
         return
     tensor = Buffer(scope.world.fresh("Z"), whole, source.dtype, "global", scope.world.cap(source.dtype))
     scope.emit(Tile("atomic_max", (Load(tensor.name, scope.base(source.shape)), Name(source.name))))
@@ -94,25 +94,25 @@ def meet(scope: Scope, source: Buffer) -> None:
 
 
 def store(scope: Scope) -> None:
-    """Some tile into a tensor of its own."""
+    """Store some tile to a new tensor."""
     ready = scope.initialised()
     if ready:
         output(scope, scope.rng.choice(ready))
 
 
-def flush(scope: Scope, names: set[str] | None = None) -> None:
-    """What these statements computed and none of them read leaves the kernel, so that it matters. names: of the tiles
-    that may; the others can be read later."""
+def store_unread(scope: Scope, names: set[str] | None = None) -> None:
+    """Store tiles that these statements wrote and did not read, so that their values matter. names: of the tiles that
+    may be stored; statements that follow may read the others."""
     used = sources(tuple(scope.body))
     unread = [t for t in scope.initialised() if t.name not in used and (names is None or t.name in names)]
     written = names_in(tuple(scope.body))
     unread = [t for t in unread if t.name in written]
-    for tile in scope.rng.sample(unread, min(len(unread), AT_ONCE)):
+    for tile in scope.rng.sample(unread, min(len(unread), MOST_STORES)):
         output(scope, tile)
 
 
 def sources(body: tuple[Statement, ...]) -> set[str]:
-    """What statements read."""
+    """The names that statements read."""
     names: set[str] = set()
     for statement in body:
         if isinstance(statement, Tile):

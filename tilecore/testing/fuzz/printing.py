@@ -1,4 +1,4 @@
-"""A program as the text of a Python file: the kernel, and at its end what runs it against the interpreter."""
+"""Prints a program as the text of a Python module that defines the kernel."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class _Printer:
         raise TypeError(f"no expression: {node!r}")
 
     def inner(self, node: Any) -> str:
-        """As an operand: in parentheses where it needs them."""
+        """An expression as an operand, in parentheses where they are needed."""
         loose = isinstance(node, Op) and (node.op in INFIX or node.op in ("neg", "~", "not"))
         loose |= isinstance(node, Num) and node.value < 0
         return f"({self.value(node)})" if loose else self.value(node)
@@ -201,6 +201,6 @@ class _Printer:
 
 
 def lines_of(source: str) -> int:
-    """Lines of code in a file, without comments, blank lines and what stands before and after the kernel."""
+    """The number of code lines of the kernel in a file, without blank lines."""
     body = source.partition("@T.prim_func")[2].partition("\nif __name__")[0]
     return sum(1 for line in body.splitlines() if line.strip())

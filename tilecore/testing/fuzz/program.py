@@ -1,7 +1,7 @@
-"""What a random kernel is made of: buffers, expressions, statements, kernels. Plain trees of frozen records.
+"""Syntax trees of random kernels: buffers, expressions, statements and kernels, as frozen records.
 
-Sizes are names, whose values the program holds beside: to make a kernel smaller, or to try it with other tiles, only
-they are changed.
+Sizes are names, whose values are in the program: to reduce a kernel, or to run it with other tiles, only these values
+change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Path = tuple[Any, ...]  # from a program down to a part of it: names of fields a
 
 @dataclass(frozen=True)
 class Num:
-    """A number that is written out."""
+    """A literal number."""
 
     value: int | float | bool
 
@@ -62,8 +62,8 @@ class Buffer:
     """Memory. scope: global, workspace, shared, fragment, local, var or reducer (of sums); scalar: a parameter that is
     a number. A size in the shape is a name, or several names and numbers that are multiplied ("BM*4").
 
-    cap: what no element's magnitude goes beyond, by construction; input values are drawn within it. form, of a tensor:
-    how it lies, "" (row after row), padded (each row is longer) or columns (column after column).
+    cap: a bound of the magnitude of the elements, by construction; input values are within it. form: the order of a
+    tensor's elements in memory: "" (row after row), padded (each row is longer) or columns (column after column).
     """
 
     name: str
@@ -76,7 +76,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Alloc:
-    """The statement that makes a buffer. start: the first value of a var."""
+    """The statement that allocates a buffer. start: the initial value of a var."""
 
     buffer: Buffer
     start: Expr | None = None
@@ -84,7 +84,7 @@ class Alloc:
 
 @dataclass(frozen=True)
 class View:
-    """The memory of another buffer under a name of its own, by T.reshape or T.view."""
+    """A view of another buffer, by T.reshape or T.view."""
 
     buffer: Buffer
     source: Name
@@ -121,7 +121,7 @@ class Loop:
     """kind: serial, unroll, vectorized, grid, Pipelined or Parallel; grid and Parallel have several variables. The
     others have one, and as extents its end, its start and end, or its start, end and step.
 
-    schedule: the order and the stages that a Pipelined loop says for its statements, if it has as many.
+    schedule: the order and the stages of the statements of a Pipelined loop; ignored where their number differs.
     """
 
     kind: str
@@ -134,7 +134,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class While:
-    """The statement ``while name < most``, of a var that starts at 0 and is counted up at the end of the body."""
+    """The statement ``while name < most``; the var ``name`` starts at 0 and is incremented at the end of the body."""
 
     name: str
     most: Expr
@@ -175,8 +175,8 @@ class Program:
     else they are compared with a bound. special: floats may have any value, NaN and infinities among them; no operation
     rounds but the casts, so that results are to be equal as well.
 
-    sizes: what the names in shapes stand for; of those in ``dynamic`` the kernel learns at the call. again: their
-    values at another call of the same compiled kernel, if there is one.
+    sizes: the values of the names in shapes; those in ``dynamic`` are known only at the call. second_sizes: their
+    values at a second call of the same compiled kernel, if there is one.
     """
 
     seed: int
@@ -187,7 +187,7 @@ class Program:
     workspaces: tuple[Buffer, ...]
     kernels: tuple[Kernel, ...]
     special: bool = False
-    again: tuple[tuple[str, int], ...] = ()
+    second_sizes: tuple[tuple[str, int], ...] = ()
 
     def size(self, name: str) -> int:
         return size_of(name, dict(self.sizes))
@@ -196,16 +196,16 @@ class Program:
         sizes = dict(self.sizes)
         return tuple(size_of(name, sizes) for name in buffer.shape)
 
-    def called_again(self) -> Program | None:
-        """As it is at the other call, where there is one."""
-        if not self.again:
+    def second_call(self) -> Program | None:
+        """The program with the sizes of the second call; None where there is none."""
+        if not self.second_sizes:
             return None
-        sizes = {**dict(self.sizes), **dict(self.again)}
-        return dataclasses.replace(self, sizes=tuple(sizes.items()), again=())
+        sizes = {**dict(self.sizes), **dict(self.second_sizes)}
+        return dataclasses.replace(self, sizes=tuple(sizes.items()), second_sizes=())
 
 
 def size_of(name: str, sizes: Mapping[str, int]) -> int:
-    """What a size stands for."""
+    """The value of a size."""
     return prod(int(factor) if factor.isdecimal() else sizes[factor] for factor in name.split("*"))
 
 
@@ -221,7 +221,7 @@ def parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def part(node: Any, path: Path) -> Any:
-    """What lies at a path."""
+    """The part of a tree at a path."""
     for step in path:
         node = node[step] if isinstance(step, int) else getattr(node, step)
     return node
@@ -251,20 +251,20 @@ def substituted(node: Any, names: dict[str, Expr]) -> Any:
 
 
 def names_in(node: Any) -> set[str]:
-    """Names, buffers and sizes that a tree speaks of."""
+    """The names, buffers and sizes that a tree mentions."""
     names: set[str] = set()
     for _, item in parts(node):
         if isinstance(item, Name):
-            names |= _spoken_of(item.name)
+            names |= _size_names(item.name)
         elif isinstance(item, (Load, Slice)):
             names.add(item.buffer)
         elif isinstance(item, Buffer):
-            names.update(*map(_spoken_of, item.shape))
+            names.update(*map(_size_names, item.shape))
         elif isinstance(item, While):
             names.add(item.name)
     return names
 
 
-def _spoken_of(name: str) -> set[str]:
-    """The sizes that are multiplied; nothing of a name of the language."""
+def _size_names(name: str) -> set[str]:
+    """The sizes that the name multiplies; none for a name of the language."""
     return set() if name.startswith("T.") else {factor for factor in name.split("*") if not factor.isdecimal()}

@@ -1,4 +1,4 @@
-"""A finding as a file of its own: a short kernel, and what runs it and compares it with the interpreter."""
+"""Writes a finding as a Python file: a short kernel, and code that runs it and compares it with the interpreter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecore.testing.fuzz.inputs import Facts, Given, make_inputs, tensors_of, values_of
+from tilecore.testing.fuzz.inputs import Facts, Parameter, make_inputs, tensors_of, values_of
 from tilecore.testing.fuzz.oracle import Verdict, difference
 from tilecore.testing.fuzz.printing import source_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def write_finding(
     folder: Path, program: Program, verdict: Verdict, place: Place, bounds: Sequence[float], seed: int
 ) -> Path:
-    """Write the kernel's file and return its path. seed: of the program that it was cut down from."""
+    """Write the kernel's file and return its path. seed: of the program from which it was reduced."""
     folder.mkdir(parents=True, exist_ok=True)
     kind = place.target.replace("-", " ").split()
     path = folder / f"{'_'.join(kind).replace('=', '_')}_{verdict.kind}_{seed}.py"
@@ -29,11 +29,11 @@ def write_finding(
 
 
 def text_of(name: str, program: Program, verdict: Verdict, place: Place, bounds: Sequence[float]) -> str:
-    """The file: what was found and how to see it again, the kernel, and the lines that run it."""
+    """The file: the finding and how to repeat it, the kernel, and the lines that run it."""
     first = " ".join(verdict.text.split())[:300].replace('"""', "'''").replace("\\", "/")
     backend = f" --execution-backend {place.backend}" if place.backend else ""
-    other = program.called_again()
-    calls = [tensors_of(program)] + ([tensors_of(other)] if other is not None else [])
+    second = program.second_call()
+    calls = [tensors_of(program)] + ([tensors_of(second)] if second is not None else [])
     return (
         f'"""{verdict.kind} on {place.target}\n\n{first}\n\n'
         f"Again: python {name}\n"
@@ -66,12 +66,12 @@ def main(
     compiled = ready(tilecore.compile(kernel, target=chosen.target, execution_backend=chosen.execution_backend))
     exit_status, flushes = 0, has_feature(chosen.target, "flushes_subnormals")
     for tensors in calls:
-        got, want = make_inputs(tensors, seed, values), make_inputs(tensors, seed, values)
-        interpret(kernel.ir, *want)
-        compiled(*got)
-        for facts, mine, other, bound in zip(tensors, got, want, bounds, strict=True):
-            parameter = Given(*facts)
-            words = "" if parameter.form == "number" else difference(mine, other, bound, parameter.dtype, flushes)
+        results, references = make_inputs(tensors, seed, values), make_inputs(tensors, seed, values)
+        interpret(kernel.ir, *references)
+        compiled(*results)
+        for facts, result, reference, bound in zip(tensors, results, references, bounds, strict=True):
+            parameter = Parameter(*facts)
+            words = "" if parameter.form == "number" else difference(result, reference, bound, parameter.dtype, flushes)
             if words:
                 exit_status = 1
                 print(f"{parameter.name}: {words}")

@@ -1,4 +1,4 @@
-"""Where the generator is inside of a kernel: the axes that tiles lie on, the memory there is, and what is written."""
+"""The state of the generator in a kernel: the axes on which tiles lie, the buffers, and which of them hold values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tilecore.testing.fuzz.types import NARROW, is_float, limit
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.expressions import Value
 
-MANY = 6  # parameters, from which on few are added
+MANY = 6  # parameters, beyond which existing tensors are preferred to new ones
 
 
 @dataclass(frozen=True)
 class Axis:
-    """How tiles of the size ``tile`` lie on a tensor's axis of size ``whole``: from ``base`` on."""
+    """An axis of tensors, of size ``whole``, with tiles of size ``tile``; the block's tile begins at ``base``."""
 
     tile: str
     whole: str
@@ -30,10 +30,13 @@ class Axis:
 
 @dataclass
 class World:
-    """What all kernels of a program share. palette: element types of new buffers, of those ``allowed``. written:
-    tensors that a kernel writes, and the kernel's number; atomics: those that it only meets by an atomic operation.
-    special: floats have any values, so that nothing may be computed of them that rounds. makers: of statements, with
-    how often each is taken. starts: draws where tiles begin beside the places that their blocks have."""
+    """The state that all kernels of a program share.
+
+    palette: the element types of new buffers, a part of ``allowed``. written: the tensors that kernels write, with the
+    index of the kernel; atomics: those that it only updates by an atomic operation, with its kind. special: floats have
+    any values, so that no operation on them may round. makers: the makers of statements, with their weights. starts:
+    the random numbers that shift the places where tiles begin.
+    """
 
     rng: random.Random
     exact: bool
@@ -47,7 +50,7 @@ class World:
     makers: tuple[tuple[float, Callable[[Scope], None]], ...] = ()
     written: dict[str, int] = field(default_factory=dict)
     atomics: dict[str, str] = field(default_factory=dict)
-    hidden: float = 0.0  # how often a result is a workspace, which a later kernel may read
+    hidden: float = 0.0  # probability that a result is a workspace, which a later kernel may read
     count: int = 0
 
     def fresh(self, stem: str) -> str:
@@ -64,11 +67,11 @@ class World:
         return self.rng.choice(self.palette)
 
     def form(self) -> str:
-        """How a tensor lies."""
+        """The form of a tensor in memory, as of a Buffer."""
         return self.rng.choice(("padded", "columns")) if self.rng.random() < 0.06 else ""
 
     def cap(self, dtype: str, room: float = 1.0) -> float:
-        """What values of a new buffer stay within: small, so that sums of products stay exact."""
+        """The largest magnitude in a new buffer: small, so that sums of products are exact."""
         if not is_float(dtype) or self.special:
             return limit(dtype)
         if dtype in NARROW:
@@ -78,7 +81,11 @@ class World:
 
 @dataclass
 class Scope:
-    """One level of statements in a kernel. trips: how often it runs for each block; certain: it does run."""
+    """One level of statements in a kernel.
+
+    uniform: integers that are the same for all threads. top: the statements at the beginning of the kernel. ready: the
+    tiles that hold values. trips: how often the level runs in each block. depth: the number of levels around it.
+    """
 
     world: World
     kernel: int
@@ -89,10 +96,10 @@ class Scope:
     body: list[Statement]
     tiles: list[Buffer]
     ready: set[str]
-    room: dict[str, float]  # of tiles that sums are added to: what may still come
+    room: dict[str, float]  # by accumulator: the magnitude that may still be added
     trips: int = 1
     depth: int = 0
-    late: set[str] = field(default_factory=set)  # what holds values only where a loop was not left before
+    late: set[str] = field(default_factory=set)  # tiles that hold values only where no jump left the loop before
 
     @property
     def rng(self) -> random.Random:
@@ -102,7 +109,7 @@ class Scope:
         self.body.extend(statements)
 
     def tile(self, shape: tuple[str, ...], dtype: str, scope: str = "", cap: float = 0) -> Buffer:
-        """A new buffer on chip, mostly made at the kernel's beginning."""
+        """A new on-chip buffer, mostly allocated at the beginning of the kernel."""
         scope = scope or self.rng.choice(("shared", "shared", "fragment"))
         tile = Buffer(self.world.fresh(scope[0]), shape, dtype, scope, cap or self.world.cap(dtype))
         at_top = self.depth == 0 or self.rng.random() < 0.8
@@ -122,7 +129,7 @@ class Scope:
 
     @contextmanager
     def inner(self, trips: int = 1, certain: bool = True, axis: Axis | None = None) -> Iterator[Scope]:
-        """A level of statements below this one, in a loop or condition."""
+        """A level of statements inside this one, in a loop or a condition. certain: it runs at least once."""
         top = self.top
         axes = self.axes if axis is None else {**self.axes, axis.tile: axis}
         below = replace(
@@ -145,7 +152,7 @@ class Scope:
     # -- tensors -------------------------------------------------------------------------------------------------
 
     def place(self, tile: str) -> tuple[str, Expr]:
-        """The size of a tensor's axis that tiles of this size lie on, and where this one begins."""
+        """The size of the tensor axis for tiles of this size, and the index at which the block's tile begins."""
         axis = self.axes.get(tile)
         return (axis.whole, axis.base) if axis else (tile, Num(0))
 
@@ -153,8 +160,8 @@ class Scope:
         return tuple(self.place(name)[1] for name in shape)
 
     def tensor(self, shape: tuple[str, ...], dtype: str) -> Buffer:
-        """A tensor to read tiles of this shape from: a parameter, or what an earlier kernel has written. Where there
-        are many already it may be of another type."""
+        """A tensor from which tiles of this shape can be read: a parameter, or a result of an earlier kernel. Where
+        there are many tensors, it may have another element type."""
         world = self.world
         whole = tuple(self.place(name)[0] for name in shape)
         fitting = [b for b in world.params + world.workspaces if b.shape == whole and self.may_read(b)]
@@ -167,7 +174,7 @@ class Scope:
         return tensor
 
     def fitting(self, dtype: str, whole: tuple[str, ...]) -> str:
-        """The type, or one of whole bytes where the last axis of a tensor has no even number of elements."""
+        """``dtype``, or a type of whole bytes where the last axis of the tensor has an odd number of elements."""
         if FACTS[dtype].bits >= 8 or (whole and self.world.size(whole[-1]) % 2 == 0):
             return dtype
         return "int8" if dtype == "int4" else "uint8" if dtype == "uint4" else "float16"
@@ -195,7 +202,7 @@ class Scope:
         return number < self.kernel and not (buffer.name in self.world.atomics and is_float(buffer.dtype))
 
     def input_cap(self, dtype: str) -> float:
-        """Of a tensor that is given: sometimes all values of an integer type."""
+        """The largest magnitude in an input tensor; for integers sometimes the type's limit."""
         if is_float(dtype) or self.world.special:
             return self.world.cap(dtype)
         return limit(dtype) if self.rng.random() < 0.3 else min(limit(dtype), 100)

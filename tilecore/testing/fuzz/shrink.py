@@ -1,4 +1,4 @@
-"""Cutting a program down while it still finds the same sort of thing."""
+"""Reduces a program while it still has the same kind of finding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tilecore.dtypes import FACTS
-from tilecore.testing.fuzz.judges import OutOfTime
+from tilecore.testing.fuzz.judges import DeadlineReached
 from tilecore.testing.fuzz.program import (
     Alloc,
     Assign,
@@ -38,7 +38,7 @@ Interesting = Callable[[Program], bool]
 
 @dataclass
 class Effort:
-    """How much may still be tried."""
+    """The attempts and the time that are left."""
 
     attempts: int = 400
     seconds: float = 120.0
@@ -51,7 +51,7 @@ class Effort:
 
 
 def shrink(program: Program, interesting: Interesting, effort: Effort | None = None) -> Program:
-    """The smallest program that is found by taking away, as long as ``interesting`` holds."""
+    """Removes and simplifies parts of the program as long as ``interesting`` holds of it."""
     effort = effort or Effort()
     steps = (_without_statements, _with_less_nesting, _with_smaller_sizes, _with_simpler_values, _with_simpler_kernels)
     seen = {program}
@@ -59,7 +59,7 @@ def shrink(program: Program, interesting: Interesting, effort: Effort | None = N
     while smaller and not effort.spent():
         smaller = False
         for step in steps:
-            candidate = _exhausted(program, step, interesting, effort, seen)
+            candidate = _reduced_by(program, step, interesting, effort, seen)
             smaller |= candidate != program
             program = candidate
     return program
@@ -68,14 +68,14 @@ def shrink(program: Program, interesting: Interesting, effort: Effort | None = N
 Step = Callable[[Program], Iterator[Program]]
 
 
-def _exhausted(program: Program, step: Step, interesting: Interesting, effort: Effort, seen: set[Program]) -> Program:
+def _reduced_by(program: Program, step: Step, interesting: Interesting, effort: Effort, seen: set[Program]) -> Program:
     """The program after all changes of one kind that keep it interesting."""
-    again = True
-    while again:
-        again = False
+    changed = True
+    while changed:
+        changed = False
         for candidate in step(program):
             tidied = tidy(candidate)
-            if tidied in seen or not is_whole(tidied):
+            if tidied in seen or not defines_all_names(tidied):
                 continue
             if effort.spent():
                 return program
@@ -83,17 +83,17 @@ def _exhausted(program: Program, step: Step, interesting: Interesting, effort: E
             effort.attempts -= 1
             try:
                 failure = interesting(tidied)
-            except OutOfTime:
+            except DeadlineReached:
                 effort.attempts = 0
                 return program
             if failure:
-                program, again = tidied, True
+                program, changed = tidied, True
                 break
     return program
 
 
 def tidy(program: Program) -> Program:
-    """Without memory, tensors and sizes that nothing speaks of, and without empty loops and conditions."""
+    """The program without memory, tensors and sizes that nothing uses, and without empty loops and conditions."""
     while True:
         before = program
         for path, node in reversed(list(parts(program))):
@@ -112,26 +112,28 @@ def tidy(program: Program) -> Program:
         shown = {name for p in program.params for name in p.shape}
         sizes = tuple((name, value) for name, value in program.sizes if name in names)
         dynamic = tuple(name for name in program.dynamic if name in shown)
-        again = tuple((name, value) for name, value in program.again if name in dynamic)
-        program = replace(program, sizes=sizes, dynamic=dynamic, again=again)
+        second_sizes = tuple((name, value) for name, value in program.second_sizes if name in dynamic)
+        program = replace(program, sizes=sizes, dynamic=dynamic, second_sizes=second_sizes)
         if program == before:
             return program
 
 
-def is_whole(program: Program) -> bool:
-    """Is everything made before it is spoken of?"""
+def defines_all_names(program: Program) -> bool:
+    """Is every name defined before its use?"""
     names = {name for name, _ in program.sizes} | {b.name for b in (*program.params, *program.workspaces)}
-    return bool(program.params) and all(_knows(kernel.body, names | set(kernel.names)) for kernel in program.kernels)
+    return bool(program.params) and all(
+        _defines_before_use(kernel.body, names | set(kernel.names)) for kernel in program.kernels
+    )
 
 
-def _knows(body: tuple, names: set[str]) -> bool:
+def _defines_before_use(body: tuple, names: set[str]) -> bool:
     names = set(names)
     for statement in body:
         if isinstance(statement, (Alloc, View)):
             names.add(statement.buffer.name)
         inner = names | set(statement.names) if isinstance(statement, Loop) else names
         bodies = [vars(statement).get(name, ()) for name in ("body", "then", "orelse")]
-        if not all(_knows(part, inner) for part in bodies):
+        if not all(_defines_before_use(part, inner) for part in bodies):
             return False
         if isinstance(statement, While) and not names_in((Name(statement.name), statement.most)) <= names:
             return False
@@ -148,7 +150,7 @@ def _knows(body: tuple, names: set[str]) -> bool:
 
 
 def _without_statements(program: Program) -> Iterator[Program]:
-    """Runs of statements are left out, long ones first; whole kernels too."""
+    """Without a sequence of statements, long ones first, or without a kernel."""
     for number in range(len(program.kernels)):
         if len(program.kernels) > 1:
             kernels = (*program.kernels[:number], *program.kernels[number + 1 :])
@@ -212,8 +214,8 @@ def _with_smaller_sizes(program: Program) -> Iterator[Program]:
             if 0 < less < value:
                 sizes = (*program.sizes[:number], (name, less), *program.sizes[number + 1 :])
                 yield replace(program, sizes=sizes)
-    if program.again:
-        yield replace(program, again=())
+    if program.second_sizes:
+        yield replace(program, second_sizes=())
     for number in range(len(program.dynamic)):
         yield replace(program, dynamic=(*program.dynamic[:number], *program.dynamic[number + 1 :]))
 
@@ -234,7 +236,7 @@ def _with_simpler_values(program: Program) -> Iterator[Program]:
 
 
 def _is_value(program: Program, path: Path) -> bool:
-    """Is it computed with, rather than a size, or a place that is written?"""
+    """Is it an operand of a computation, rather than a size or the target of a store?"""
     owner = part(program, path[:-1]) if not isinstance(path[-1], int) else part(program, path[:-2])
     if isinstance(owner, (Kernel, Buffer)) or path[-1] == "target":
         return False
@@ -264,7 +266,7 @@ def _with_simpler_kernels(program: Program) -> Iterator[Program]:
 
 
 def _retyped(program: Program, old: str, new: str) -> Program:
-    """With another element type in place of one, everywhere."""
+    """The program with element type ``new`` in place of ``old``."""
     for path, node in list(parts(program)):
         if isinstance(node, (Buffer, Op)) and node.dtype == old:
             changed = replace(node, dtype=new)

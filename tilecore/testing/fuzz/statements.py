@@ -28,8 +28,8 @@ def shape_of(scope: Scope, axes: int = 0) -> tuple[str, ...]:
         axes = max(1, len(shape) - 1)
 
 
-def have(scope: Scope, shape: tuple[str, ...], dtype: str = "", scopes: tuple[str, ...] = ()) -> Buffer:
-    """A tile of this shape that holds values; made where there is none."""
+def initialised_tile(scope: Scope, shape: tuple[str, ...], dtype: str = "", scopes: tuple[str, ...] = ()) -> Buffer:
+    """A tile of this shape that holds values: an existing or a new one."""
     tiles = [t for t in scope.initialised(shape, scopes) if not dtype or t.dtype == dtype]
     if tiles and scope.rng.random() < 0.8:
         return scope.rng.choice(tiles)
@@ -63,7 +63,7 @@ def load_into(scope: Scope, tile: Buffer) -> None:
 
 
 def _start(scope: Scope, source: Buffer, tile: Buffer) -> tuple[Expr, ...]:
-    """Where a tile begins in the tensor: where its block does, or some elements further along an axis."""
+    """The indices at which a tile begins in the tensor: those of its block, or some elements further along an axis."""
     base, starts = list(scope.base(tile.shape)), scope.world.starts
     if min(FACTS[buffer.dtype].bits for buffer in (source, tile)) >= 8 and starts.random() < 0.12:
         axis, off = starts.randrange(len(base)), starts.choice((1, 2, 3, 4, 7, 8, 16, 32))
@@ -107,7 +107,7 @@ def parallel(scope: Scope) -> None:
 
 
 def copy(scope: Scope) -> None:
-    source = have(scope, shape_of(scope))
+    source = initialised_tile(scope, shape_of(scope))
     target = scope.tile(source.shape, source.dtype if scope.rng.random() < 0.5 else scope.world.dtype(), cap=0)
     if not may_convert(scope, source, target):
         return
@@ -116,8 +116,8 @@ def copy(scope: Scope) -> None:
 
 
 def part_copy(scope: Scope) -> None:
-    """Of a part of a tile, to the same place or another of a tile that holds values."""
-    source = have(scope, shape_of(scope), scopes=("shared",))
+    """A copy of a part of a tile to a part of another tile that holds values."""
+    source = initialised_tile(scope, shape_of(scope), scopes=("shared",))
     targets = [
         t for t in scope.initialised(source.shape, ("shared",)) if t.name != source.name and t.name not in scope.room
     ]
@@ -126,17 +126,19 @@ def part_copy(scope: Scope) -> None:
         return
     target = scope.rng.choice(targets)
     sizes = [scope.world.size(name) for name in source.shape]
-    take = [scope.rng.randint(1, size) for size in sizes]
-    starts = [[scope.rng.randint(0, size - count) for size, count in zip(sizes, take, strict=True)] for _ in range(2)]
+    counts = [scope.rng.randint(1, size) for size in sizes]
+    starts = [[scope.rng.randint(0, size - count) for size, count in zip(sizes, counts, strict=True)] for _ in range(2)]
     source_part, target_part = (
-        Slice(tile.name, tuple((Num(a), Num(n)) for a, n in zip(start, take, strict=True)))
+        Slice(tile.name, tuple((Num(a), Num(n)) for a, n in zip(start, counts, strict=True)))
         for tile, start in zip((source, target), starts, strict=True)
     )
     scope.emit(Tile("copy", (source_part, target_part)))
 
 
 def transpose(scope: Scope) -> None:
-    source = have(scope, shape_of(scope, 2), scopes=("shared", "fragment") if scope.rng.random() < 0.3 else ("shared",))
+    source = initialised_tile(
+        scope, shape_of(scope, 2), scopes=("shared", "fragment") if scope.rng.random() < 0.3 else ("shared",)
+    )
     if len(source.shape) != 2:
         return
     target = scope.tile(source.shape[::-1], source.dtype, cap=source.cap)
@@ -164,22 +166,22 @@ _PRODUCTS = (
 
 
 def policy(scope: Scope) -> tuple[tuple[str, Name], ...]:
-    """Sometimes: how the warps share a product."""
+    """Sometimes a policy of T.gemm, as an option."""
     if scope.rng.random() > 0.25:
         return ()
     return (("policy", Name(f"T.GemmWarpPolicy.{scope.rng.choice(('Square', 'FullRow', 'FullCol'))}")),)
 
 
 def product_types(scope: Scope) -> tuple[str, str, str] | None:
-    """Of A, B and C, mostly types that the program has anyway."""
-    able = [p for p in _PRODUCTS if set(p) <= scope.world.allowed]
-    able = [p for p in able if not scope.world.special or not any(map(is_float, p))]
-    likely = [p for p in able if set(p[:2]) <= set(scope.world.palette)]
-    return scope.rng.choice(likely if likely and scope.rng.random() < 0.8 else able) if able else None
+    """The element types of A, B and C of a GEMM, mostly ones that the program uses already."""
+    candidates = [p for p in _PRODUCTS if set(p) <= scope.world.allowed]
+    candidates = [p for p in candidates if not scope.world.special or not any(map(is_float, p))]
+    likely = [p for p in candidates if set(p[:2]) <= set(scope.world.palette)]
+    return scope.rng.choice(likely if likely and scope.rng.random() < 0.8 else candidates) if candidates else None
 
 
 def gemm(scope: Scope) -> None:
-    """A product of two tiles, into one that is cleared before, or added to."""
+    """A GEMM of two tiles, to an accumulator that is new or has values."""
     rng = scope.rng
     dims = list(dict.fromkeys([*scope.axes, "E"]))
     if len(dims) < 3:
@@ -192,14 +194,16 @@ def gemm(scope: Scope) -> None:
         return
     transposed = rng.random() < 0.35, rng.random() < 0.35
     scopes = ("shared",) if rng.random() < 0.8 else ("shared", "fragment")
-    a = have(scope, (k, m) if transposed[0] else (m, k), kinds[0], scopes)
-    b = have(scope, (n, k) if transposed[1] else (k, n), kinds[1], scopes if rng.random() < 0.3 else ("shared",))
-    grows = a.cap * b.cap * scope.world.size(k)
+    a = initialised_tile(scope, (k, m) if transposed[0] else (m, k), kinds[0], scopes)
+    b = initialised_tile(
+        scope, (n, k) if transposed[1] else (k, n), kinds[1], scopes if rng.random() < 0.3 else ("shared",)
+    )
+    growth = a.cap * b.cap * scope.world.size(k)
     most = limit(kinds[2]) / 2
     add = rng.random() < 0.6
     sums = [t for t in scope.initialised((m, n), ("fragment", "shared")) if t.dtype == kinds[2]]
-    sums = [t for t in sums if not is_float(t.dtype) or scope.room.get(t.name, 0) >= grows * scope.trips]
-    if is_float(kinds[2]) and grows * scope.trips > most:
+    sums = [t for t in sums if not is_float(t.dtype) or scope.room.get(t.name, 0) >= growth * scope.trips]
+    if is_float(kinds[2]) and growth * scope.trips > most:
         return
     if add and sums:
         c = rng.choice(sums)
@@ -215,13 +219,13 @@ def gemm(scope: Scope) -> None:
     )
     if not add:
         options += (("clear_accum", True),)
-    scope.room[c.name] = scope.room.get(c.name, most) - grows * scope.trips
+    scope.room[c.name] = scope.room.get(c.name, most) - growth * scope.trips
     scope.emit(Tile("gemm", (Name(a.name), Name(b.name), Name(c.name)), (*options, *policy(scope))))
     scope.ready.add(c.name)
 
 
 def product_loop(scope: Scope) -> None:
-    """The usual loop of a product, over the axis K."""
+    """The usual pipelined loop of a GEMM, over the axis K."""
     if "BK" not in scope.axes or scope.axes["BK"].base != Num(0):
         return
     dims = [name for name in [*scope.axes, "E"] if name != "BK"]
@@ -255,7 +259,7 @@ def product_loop(scope: Scope) -> None:
 
 
 def reduce(scope: Scope) -> None:
-    source = have(scope, shape_of(scope, scope.rng.choice((2, 2, 3))))
+    source = initialised_tile(scope, shape_of(scope, scope.rng.choice((2, 2, 3))))
     if len(source.shape) < 2:
         return
     rng = scope.rng
@@ -272,25 +276,25 @@ def reduce(scope: Scope) -> None:
     kind = rng.choice(kinds)
     adds = kind in ("sum", "abssum")
     trips = scope.world.size(source.shape[dim])
-    grown = source.cap * trips * (scope.trips if adds else 1) if adds else source.cap
+    result_cap = source.cap * trips * (scope.trips if adds else 1) if adds else source.cap
     dtype = source.dtype
-    if is_float(dtype) and adds and grown > limit(dtype) / 2:
+    if is_float(dtype) and adds and result_cap > limit(dtype) / 2:
         dtype = "float32"
-    if is_float(dtype) and grown > limit(dtype) / 2 and not scope.world.special:
+    if is_float(dtype) and result_cap > limit(dtype) / 2 and not scope.world.special:
         return
     if scope.world.special:
-        grown = 0.0
+        result_cap = 0.0
     shape = tuple(name for axis, name in enumerate(source.shape) if axis != dim)
     if rng.random() < 0.1 and adds and is_integer(dtype):
         dtype = "int32"
-    tiles = [t for t in scope.initialised(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= grown]
+    tiles = [t for t in scope.initialised(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= result_cap]
     clear = not (tiles and rng.random() < 0.5)
     if clear:
         target = scope.tile(shape, dtype, rng.choice(("fragment", "fragment", "shared")), cap=limit(dtype) / 2)
         scope.room[target.name] = target.cap
     else:
         target = rng.choice(tiles)
-    scope.room[target.name] = scope.room.get(target.name, 0.0) - grown
+    scope.room[target.name] = scope.room.get(target.name, 0.0) - result_cap
     options: tuple[tuple[str, object], ...] = (("dim", dim if rng.random() < 0.5 else dim - len(source.shape)),)
     if not clear:
         options += (("clear", False),)
@@ -301,7 +305,7 @@ def reduce(scope: Scope) -> None:
 
 
 def scan(scope: Scope) -> None:
-    source = have(scope, shape_of(scope, scope.rng.choice((1, 2))), scopes=("shared", "shared", "fragment"))
+    source = initialised_tile(scope, shape_of(scope, scope.rng.choice((1, 2))), scopes=("shared", "shared", "fragment"))
     dim = scope.rng.randrange(len(source.shape))
     kind = scope.rng.choice(("cumsum", "cumsum", "cummax"))
     if source.dtype == "bool" or source.dtype in NARROW:

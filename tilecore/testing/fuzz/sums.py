@@ -1,4 +1,4 @@
-"""Random meetings: reducers and atomic operations, whose results do not depend on an order."""
+"""Random reducers and atomic operations, whose results do not depend on an order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Load, Name, Op, Tile
-from tilecore.testing.fuzz.statements import have, shape_of
+from tilecore.testing.fuzz.statements import initialised_tile, shape_of
 from tilecore.testing.fuzz.types import is_float, limit
 
 if TYPE_CHECKING:
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def reducer(scope: Scope) -> None:
-    """Sums over some axes of a nest, of any values."""
+    """A reducer: sums over one axis of a nest."""
     shape = shape_of(scope, 2)
     if len(shape) < 2:
         return
     nest = Nest(scope, shape)
     result_axis = scope.rng.choice(shape)
-    able = [d for d in ("int32", "float32") if d in scope.world.allowed]
-    able = [d for d in able if not (scope.world.special and is_float(d))]
-    if not able:
+    candidates = [d for d in ("int32", "float32") if d in scope.world.allowed]
+    candidates = [d for d in candidates if not (scope.world.special and is_float(d))]
+    if not candidates:
         return
-    dtype = scope.rng.choice(able)
+    dtype = scope.rng.choice(candidates)
     cap = 64.0 if dtype == "float32" else limit(dtype)
     name = scope.world.fresh("r")
     total = cap * scope.world.elements(shape) if dtype == "float32" else cap
@@ -41,18 +41,18 @@ def reducer(scope: Scope) -> None:
 
 
 def atomic(scope: Scope) -> None:
-    """Into a tensor that every block may add to; the order does not matter."""
+    """Atomic operations on a tensor that every block may update, in any order."""
     rng, world = scope.rng, scope.world
-    able = [d for d in ("int32", "int32", "float32", "uint32") if d in world.allowed]
-    able = [d for d in able if not (world.special and is_float(d))]
-    if not able:
+    candidates = [d for d in ("int32", "int32", "float32", "uint32") if d in world.allowed]
+    candidates = [d for d in candidates if not (world.special and is_float(d))]
+    if not candidates:
         return
-    dtype = rng.choice(able)
+    dtype = rng.choice(candidates)
     kind = rng.choice(("add", "add", "max", "min"))
     if not is_float(dtype) and rng.random() < 0.3:
         kind = rng.choice(("and", "or", "xor"))
     if rng.random() < 0.5:
-        source = have(scope, shape_of(scope), dtype)
+        source = initialised_tile(scope, shape_of(scope), dtype)
         whole = tuple(scope.place(name)[0] for name in source.shape)
         tensor = Buffer(world.fresh("Z"), whole, dtype, "global", world.cap(dtype))
         if not scope.world.exact and kind not in ("max", "min") and is_float(dtype):
@@ -82,11 +82,11 @@ def atomic(scope: Scope) -> None:
 def histogram(scope: Scope) -> None:
     """Atomic operations on a tile of the block."""
     rng, world = scope.rng, scope.world
-    able = [d for d in ("int32", "int32", "uint32") if d in world.allowed]
-    if not able:
+    candidates = [d for d in ("int32", "int32", "uint32") if d in world.allowed]
+    if not candidates:
         return
     nest = Nest(scope, shape_of(scope, rng.choice((1, 2))))
-    dtype = rng.choice(able)
+    dtype = rng.choice(candidates)
     kind = rng.choice(("add", "add", "add", "max", "or", "xor"))
     tile = scope.tile(("E",), dtype, "shared", cap=limit(dtype))
     scope.emit(Tile("clear", (Name(tile.name),)))

@@ -1,4 +1,4 @@
-"""What a hunt has seen so far, in numbers and as JSON."""
+"""The statistics and findings of a hunt, in memory and as JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from tilecore.testing.whole_files import write_whole
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.oracle import Verdict
 
-KEPT = 3  # seeds of each text
+KEPT = 3  # the seeds that are recorded for each text
 
 
 @dataclass(frozen=True)
 class Finding:
-    """seed: of the program as it was drawn. path: the kernel's file, None where it was one of a known sort."""
+    """A kernel with a finding. seed: of the generated program. path: the file of the reduced kernel; None where enough
+    findings have the same signature."""
 
     seed: int
     verdict: Verdict
@@ -31,7 +32,7 @@ class Finding:
         return {
             "seed": self.seed,
             "kind": self.verdict.kind,
-            "sort": self.verdict.sort,
+            "sort": self.verdict.signature,
             "text": text if len(text) <= 2000 else f"{text[:1000]} ... {text[-1000:]}",
             "file": str(self.path) if self.path else None,
             "lines": self.lines,
@@ -40,10 +41,13 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What has been seen so far. kinds: of verdicts. rejections: of the target, by text, and refused: programs that
-    the generator should not have made; seeds_of: the first of each of these texts. variants: kernels besides, that
-    were made of these. calls: kernels that were called a second time, with other sizes. seeds: the first and the last
-    one. unfinished: kernels that the end of the hunt cut off."""
+    """The statistics and findings so far.
+
+    kinds: the number of verdicts of each kind. rejections: the target's, by text. refused: programs that the language
+    or the interpreter refuses, by text; the generator should not make such. seeds_of: the first seeds of each of these
+    texts. variants: variants of kernels that were judged. calls: kernels that were called twice, with other sizes.
+    seeds: the first and the last one. unfinished: kernels that the end of the hunt interrupted.
+    """
 
     kinds: Counter[str] = field(default_factory=Counter)
     rejections: Counter[str] = field(default_factory=Counter)
@@ -63,12 +67,12 @@ class Tally:
     def add(self, seed: int, verdict: Verdict) -> None:
         self.kinds[verdict.kind] += 1
         if verdict.kind in ("rejected", "refused"):
-            (self.rejections if verdict.kind == "rejected" else self.refused)[verdict.sort] += 1
-            seeds = self.seeds_of.setdefault(verdict.sort, [])
+            (self.rejections if verdict.kind == "rejected" else self.refused)[verdict.signature] += 1
+            seeds = self.seeds_of.setdefault(verdict.signature, [])
             if len(seeds) < KEPT:
                 seeds.append(seed)
 
-    def drawn(self, seed: int) -> None:
+    def note_seed(self, seed: int) -> None:
         first, last = self.seeds or (seed, seed)
         self.seeds = (min(first, seed), max(last, seed))
 
@@ -90,6 +94,6 @@ class Tally:
         return {text: {"kernels": count, "seeds": self.seeds_of[text]} for text, count in texts.most_common()}
 
     def write(self, path: Path, **more: Any) -> None:
-        """As JSON, with more facts in front; the file is whole at any time."""
+        """Write the tally as JSON, after the entries ``more``; the file is complete at any time."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({**more, **self.facts()}, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""What the generator knows of element types: up to where whole numbers are exact, and what a cast keeps."""
+"""Properties of element types for the generator: the range in which whole numbers are exact, and common types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_integer(dtype: str) -> bool:
 
 
 def limit(dtype: str) -> float:
-    """The magnitude that no value of the type goes beyond; of a float: up to which all whole numbers are exact."""
+    """The largest magnitude of an integer type; for a float, that up to which all whole numbers are exact."""
     facts = FACTS[dtype]
     if facts.kind == "bool":
         return 1
@@ -29,13 +29,13 @@ def limit(dtype: str) -> float:
 
 
 def common_type(a: str, b: str) -> str:
-    """The element type of an operation on both, as the language has it."""
+    """The element type of an operation on both, by the rules of the language."""
     from tilecore.language.conversions import promoted
 
     return promoted(a, b)
 
 
 def sum_type(a: str, b: str) -> str:
-    """The same for sums and products, which of bools are int32."""
+    """The element type of a sum or product of both: int32 for bools."""
     result_type = common_type(a, b)
     return "int32" if result_type == "bool" else result_type

@@ -1,4 +1,4 @@
-"""The same kernel with other values of what must not matter: tiles, stages, threads, kinds of loops."""
+"""Makes variants of a kernel that must have the same results: other tiles, stages, threads and kinds of loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TILES = ("BM", "BN", "BP", "BK")
 
 
 def variants(program: Program) -> Iterator[Program]:
-    """Some others, the same ones for the same program. That of other tiles may mean something else: see
+    """Some variants, the same ones for the same program. One with other tiles may have other results: see
     :func:`agree`."""
     rng = random.Random(f"variants {program.seed}")
     yield _with_other_loops(program, rng)
@@ -39,13 +39,13 @@ def _with_other_loops(program: Program, rng: random.Random) -> Program:
 
 
 def agree(original: Reference, other: Reference) -> bool:
-    """Do two kernels mean the same?"""
+    """Do two kernels have the same results?"""
     return all(
-        _alike(a, b, bound) for a, b, bound in zip(other.outputs, original.outputs, original.bounds, strict=True)
+        _equal_within(a, b, bound) for a, b, bound in zip(other.outputs, original.outputs, original.bounds, strict=True)
     )
 
 
-def _alike(a: Any, b: Any, bound: float) -> bool:
+def _equal_within(a: Any, b: Any, bound: float) -> bool:
     if not hasattr(a, "shape"):
         return True
     return a.shape == b.shape and (not difference(a, b, 0.0) or (bound > 0 and not difference(a, b, bound)))

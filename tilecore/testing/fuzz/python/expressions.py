@@ -1,4 +1,4 @@
-"""Random expressions of small integers."""
+"""Makes random expressions of small integers."""
 
 from __future__ import annotations
 
@@ -81,6 +81,6 @@ class Expressions:
         return f"{left} {self.random.choice(('<', '>', '==', '!=', '>='))} {right}"
 
     def condition_of_variables(self) -> str:
-        """One that only the kernel knows."""
+        """A condition that is known only in the kernel."""
         left, right = self.random.choice("abc"), self.random.choice("abc")
         return f"{left} {self.random.choice('<>')} {right} + {self.random.randint(-3, 3)}"

@@ -1,8 +1,8 @@
-"""A random body of statements: names, memory, tuples, containers, closures, conditions and loops.
+"""Generates random bodies of statements: names, memory, tuples, containers, closures, conditions and loops.
 
-Values stay small, so that Python's integers and the kernel's agree without wrapping. What the kernel refuses is not
-made: a name or a container is changed in the block that made it, or in loops that Python runs; what an inner block of
-the kernel makes is used there.
+Values stay small, so that no integer of the kernel wraps. Code that the kernel refuses is not generated: a name or a
+container changes only in the block that defined it, or in loops that Python runs; what an inner block of the kernel
+defines is used only there.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ WIDTH = 8  # elements of X and of the shared memory that an iteration has for it
 
 @dataclass
 class Body:
-    """seed: it was made from. parallel: whether each of four iterations of T.Parallel runs it. lines: its statements,
-    those of an inner block under their head."""
+    """A body of statements. seed: from which it was generated. parallel: whether four iterations of T.Parallel run it.
+    lines: its statements."""
 
     seed: int
     parallel: bool
@@ -30,7 +30,7 @@ class Body:
 
 @dataclass
 class Line:
-    """A statement; of a compound one the head, with its body, and its else side."""
+    """A simple statement, or the head of a compound one with its body."""
 
     text: str
     body: list[Line] | None = None
@@ -59,7 +59,7 @@ class _Maker:
         return lines
 
     def _functions(self) -> list[Line]:
-        """Nested functions that read and change what is around them."""
+        """Nested functions that read and change variables of the enclosing function."""
         e, lines = self.value, []
         if self.random.random() < 0.6:
             lines.append(Line(f"read_later = lambda p: small(p + {self._variable()})"))
@@ -123,7 +123,7 @@ class _Maker:
         return lines
 
     def target(self) -> str:
-        """What stands for memory of the kernel."""
+        """A target of an assignment to memory of the kernel."""
         return self.random.choice(
             [
                 self._variable(),
@@ -168,7 +168,7 @@ class _Maker:
         return [Line(f"{target} = small(({name} := {inner}) + {other} - {name})")]
 
     def python_name(self) -> list[Line]:
-        """A name that holds a Python number, and changes."""
+        """An assignment to a name that holds a Python number."""
         numbers = self.scope.own_numbers()
         if numbers and self.random.random() < 0.6:
             name = self.random.choice(numbers)
@@ -250,7 +250,7 @@ class _Maker:
         """An `if` that Python decides."""
         numbers = self.scope.numbers()
         test = f"{self.random.choice(numbers)} % 2 == {self.random.randint(0, 1)}" if numbers else "len(slots) == 3"
-        # what such a block makes may not be there afterwards
+        # names that such a block defines may be undefined after it
         lines = [Line(f"if {test}:", self.block(depth, by_kernel=False))]
         return [*lines, Line("else:", self.block(depth, by_kernel=False))]
 

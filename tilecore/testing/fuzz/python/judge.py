@@ -29,7 +29,7 @@ class Verdict:
 
 
 class TooLargeError(Exception):
-    """A number that Python has and an int32 has not."""
+    """A number of Python that does not fit an int32."""
 
 
 def text_of(lines: Sequence[Line], depth: int = 0) -> list[str]:
@@ -104,7 +104,7 @@ def arrays(body: Body) -> list[np.ndarray]:
 
 
 def expected(body: Body) -> list[np.ndarray]:
-    """What CPython makes of it. Raises TooLargeError."""
+    """The arrays after CPython has run the body. Raises TooLargeError."""
     function = _defined(function_text(body, kernel=False), _python_names(), f"<python body {body.seed}>")
     lists = [[int(v) for v in array] for array in arrays(body)]
     function(*lists)
@@ -114,9 +114,9 @@ def expected(body: Body) -> list[np.ndarray]:
 
 
 def judge(body: Body, targets: Sequence[str]) -> Verdict:
-    """Is the kernel what Python means, by the interpreter and on these targets?"""
+    """Has the kernel the results of CPython, by the interpreter and on these targets?"""
     try:
-        want = expected(body)
+        python_results = expected(body)
     except TooLargeError:
         return Verdict("large")
     try:
@@ -127,7 +127,7 @@ def judge(body: Body, targets: Sequence[str]) -> Verdict:
                 tilecore.compile(kernel, target=target)(*results)
             else:
                 interpret(kernel, *results)
-            wrong = _difference(results, want)
+            wrong = _difference(results, python_results)
             if wrong:
                 return Verdict("wrong", f"{target or 'interpreter'}: {wrong}")
     except (LanguageError, UnsupportedError) as error:
@@ -137,8 +137,8 @@ def judge(body: Body, targets: Sequence[str]) -> Verdict:
     return Verdict("right")
 
 
-def _difference(results: list[np.ndarray], want: list[np.ndarray]) -> str:
-    for name, result, python_result in zip("XYM", results, want, strict=True):
+def _difference(results: list[np.ndarray], python_results: list[np.ndarray]) -> str:
+    for name, result, python_result in zip("XYM", results, python_results, strict=True):
         wrong = np.flatnonzero(result != python_result)
         if wrong.size:
             at = int(wrong[0])

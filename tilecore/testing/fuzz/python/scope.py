@@ -1,4 +1,4 @@
-"""Which names a random body may use, and change, where it stands."""
+"""The names that the statements of a random body may use and change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Block:
-    """by_kernel: is it one that the kernel decides on? Python's own data made outside may not change inside."""
+    """A block of statements. by_kernel: the kernel decides whether it runs, so that it must not change Python data of
+    the blocks around it."""
 
     by_kernel: bool
     values: list[str] = field(default_factory=list)
@@ -20,8 +21,8 @@ class Block:
 
 
 class Scope:
-    """names of the kernel's values, Python numbers, lists with their lengths, dicts; functions: name, number of
-    parameters, number of results."""
+    """The names that are defined: kernel values, Python numbers, lists with their lengths, and dicts, by block.
+    functions: name, number of parameters, number of results."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -68,7 +69,7 @@ class Scope:
         return f"i{self.count()}"
 
     def grow(self, name: str) -> None:
-        """Only where it surely happens: a block that Python decides on may be passed over."""
+        """Note that a list gets one more element, where that is certain: in the block that defines the list."""
         if name in self.blocks[-1].lists:
             self.blocks[-1].lists[name] += 1
 

@@ -1,4 +1,4 @@
-"""Cuts a finding down: statements are left out while it stays one."""
+"""Reduces a finding by removing statements."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import replace
 from tilecore.testing.fuzz.python.generate import Body, Line
 
 
-def shrunk(body: Body, still: Callable[[Body], bool]) -> Body:
-    """The smallest body found for which ``still`` holds."""
+def shrink(body: Body, is_finding: Callable[[Body], bool]) -> Body:
+    """Removes statements of the body as long as ``is_finding`` holds of it."""
     while True:
         for smaller in _smaller(body.lines):
             candidate = replace(body, lines=smaller)
-            if _holds(still, candidate):
+            if _holds(is_finding, candidate):
                 body = candidate
                 break
         else:
             return body
 
 
-def _holds(still: Callable[[Body], bool], body: Body) -> bool:
+def _holds(is_finding: Callable[[Body], bool], body: Body) -> bool:
     try:
-        return still(body)
-    except Exception:  # without a statement before it, it is no program
+        return is_finding(body)
+    except Exception:  # the remaining statements may be no valid program
         return False
 
 
 def _smaller(lines: list[Line]) -> Iterator[list[Line]]:
-    for at in reversed(range(len(lines))):
-        line = lines[at]
-        yield lines[:at] + lines[at + 1 :]
+    for position in reversed(range(len(lines))):
+        line = lines[position]
+        yield lines[:position] + lines[position + 1 :]
         if line.body:
             if line.text.startswith(("if", "else", "for", "while")):
-                yield lines[:at] + line.body + lines[at + 1 :]
+                yield lines[:position] + line.body + lines[position + 1 :]
             for body in _smaller(line.body):
-                yield [*lines[:at], Line(line.text, body), *lines[at + 1 :]]
+                yield [*lines[:position], Line(line.text, body), *lines[position + 1 :]]
