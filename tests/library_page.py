@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
@@ -71,12 +72,30 @@ class _Short:
         return self.text
 
 
-def summary(value: Any) -> str:
-    """The first sentence of a docstring; of other values the text, or the type."""
+def _definitions(name: str, value: Any, module: ModuleType) -> Iterator[tuple[ModuleType, str]]:
+    """(module, name) of each global of tilecore with this value; the module may import it, under a name of its own."""
+    yield module, name
+    for key, other in sorted(sys.modules.items()):
+        if key.startswith("tilecore."):
+            yield from ((other, n) for n, v in vars(other).items() if v is value)
+
+
+def _comment(module: ModuleType, name: str) -> str | None:
+    """The comment beside the definition of a global; None where it has none."""
+    match = re.search(rf"^{name}\b[^=\n]*= .*  # (.+)$", inspect.getsource(module), re.MULTILINE)
+    return match[1] if match else None
+
+
+def summary(value: Any, name: str, module: ModuleType) -> str:
+    """The first sentence of a docstring; of other values the text, or the comment beside the definition."""
     if isinstance(value, (str, int)):
         return f"`{value!r}`"
     if not (inspect.isclass(value) or inspect.isroutine(value)):
-        return f"a {type(value).__name__}"
+        comment = next(
+            filter(None, (_comment(place, other) for place, other in _definitions(name, value, module))), None
+        )
+        assert comment, f"{module.__name__}.{name} has no comment that says what it is"
+        return comment
     text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
     return re.split(r"(?<=[.?!])\s", text)[0]
 
@@ -92,7 +111,11 @@ def table(group: Group) -> str:
         for name in names_in(short, names):
             value = getattr(module_of(short), name)
             text = f"`{name}{parameters(value)}`" if inspect.isroutine(value) else f"`{name}`"
-            cells = (f"`{module}`", text.replace("|", "\\|"), summary(value).replace("|", "\\|"))
+            cells = (
+                f"`{module}`",
+                text.replace("|", "\\|"),
+                summary(value, name, module_of(short)).replace("|", "\\|"),
+            )
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

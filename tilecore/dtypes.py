@@ -109,7 +109,7 @@ def _ints() -> dict[str, Facts]:
     return table
 
 
-FACTS: dict[str, Facts] = {
+FACTS: dict[str, Facts] = {  # the facts of each element type, by its name
     "float64": Facts(64, "float", (_FLOAT, 64), "float64", "float64", "double", 11, 52),
     "float32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", "float", 8, 23),
     "tfloat32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", "float", 8, 10),
@@ -122,7 +122,7 @@ FACTS: dict[str, Facts] = {
     # OCP microscaling formats specification 1.0, section 5.3.3: no infinity and no NaN; two share a byte, as int4.
     "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),
 }
-NARROW_FLOATS = tuple(name for name, facts in FACTS.items() if facts.is_narrow)
+NARROW_FLOATS = tuple(name for name, facts in FACTS.items() if facts.is_narrow)  # float types of at most 16 bits
 # of torch, which numpy lacks: the integers of the same size
 TORCH_BITS = {name: f"uint{facts.bits}" for name, facts in FACTS.items() if facts.in_ml_dtypes and facts.torch == name}
 

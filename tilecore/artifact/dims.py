@@ -45,7 +45,7 @@ class DimExpr:
         return _names(self.tree)
 
 
-Dim = int | DimExpr
+Dim = int | DimExpr  # the size of an axis: a number, or an expression of the sizes of a call
 
 
 def evaluate(dim: Dim, symbols: Mapping[str, int]) -> int:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tilecore.codegen.statements import Statements
     from tilecore.codegen.text import Text
 
-C_TYPES: Mapping[str, str] = {name: facts.c for name, facts in FACTS.items()}
+C_TYPES: Mapping[str, str] = {name: facts.c for name, facts in FACTS.items()}  # the type of each element type in C
 
 # function of the language -> the functions of float32 and of float64; the narrower floats go through float32
-C_MATH: Mapping[str, tuple[str, str]] = {
+C_MATH: Mapping[str, tuple[str, str]] = {  # the functions of float and double in C, by the calls of thread IR
     name: (f"tc_{name}", f"tc_{name}")
     for name in (
         "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt "

@@ -137,7 +137,7 @@ class Expressions(Syntax):
         return self.element(node.source, index)
 
     def let_value(self, node: Any) -> Text:
-        """The value stands where the variable stood: it has no effects."""
+        """The value is emitted in place of the variable, as it has no side effects."""
         self.variables[node.var] = Text(within(self.value(node.value), PRIMARY))
         self.bounds.bind_value(node.var, node.value)
         return self.value(node.body)

@@ -49,7 +49,7 @@ CPP = Forms(
 )
 # `tc_half_from(x)`, `tc_single(x)` and their like are type-generic macros of the backend's header; the functions for
 # one type bear its element type's name: `tc_truncate_int32`, those for one size its number: `tc_move_16`
-C = Forms(
+C = Forms(  # plain C: names instead of templates
     narrow_operators=False,
     typed=lambda name, kind, dtype: f"{name}_{dtype}",
     from_bits=lambda kind, bits: Text(f"{kind}_bits({bits})"),

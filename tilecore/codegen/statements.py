@@ -126,7 +126,7 @@ class Statements(Effects):
         self.block(self.while_head(self.value(node.condition)), node.body)
 
     def emit_if(self, node: IfThenElse) -> None:
-        """A branch; one that is all of another's other block goes on in its chain."""
+        """An `if`; an `if` that is all of the `else` block of another one becomes an `else if`."""
         head = self.if_head(self.value(node.condition))
         while True:
             self.line(f"{head}{self.block_start}")

@@ -81,7 +81,7 @@ class Syntax:
     # -- operators and functions --------------------------------------------------------------------------------
 
     def binary(self, symbol: str, level: int, a: Text, b: Text) -> Text:
-        """``a symbol b``. symbol: C's; level: its precedence (text.py)."""
+        """``a symbol b``. symbol: the operator in C; level: its precedence (text.py)."""
         return text.binary(symbol, level, a, b)
 
     def unary(self, symbol: str, value: Text) -> Text:
@@ -154,7 +154,7 @@ class Syntax:
     # -- declarations, each one line ----------------------------------------------------------------------------
 
     def constant(self, dtype: str, name: str, value: Text) -> str:
-        """A variable that keeps its first value."""
+        """The declaration of a variable that is never assigned again."""
         return f"const {self.type_of(dtype)} {name} = {value};"
 
     def indices(self, names: Sequence[tuple[str, str]]) -> str:
@@ -203,7 +203,7 @@ class Syntax:
         return f"if ({condition})"
 
     def else_if_head(self, condition: Text) -> str:
-        """Between the blocks of a chain of branches; "" where a branch inside of the other block is to be emitted."""
+        """The line of an `else if`; "" in a language without it: then the `if` is emitted inside the `else` block."""
         return f"}} else {self.if_head(condition)}"
 
     def break_statement(self) -> str:

@@ -23,7 +23,7 @@ PROJECT = "tilecore"
 ENTRY_POINT_GROUP = "tilecore.backends"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
-hookimpl = pluggy.HookimplMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)  # the decorator of a backend's hooks
 
 
 @hookspec(firstresult=True)

@@ -2,4 +2,4 @@
 
 from tilecore.ir.tile_op_table import TILE_OPS
 
-TILE_OP_NAMES = [op.name for op in TILE_OPS.values() if not op.internal]
+TILE_OP_NAMES = [op.name for op in TILE_OPS.values() if not op.internal]  # of tile operations

@@ -174,7 +174,7 @@ _MEMORY = (
         WAIT_ASYNC,
         (Argument("groups", "int", "how many groups, the last ones, may still be in flight"),),
         "",
-        "This thread waits until all other groups of its copies have landed; a barrier behind it makes them visible to "
+        "This thread waits until all other groups of its copies have landed; a barrier after it makes them visible to "
         "other threads. Without `simt.copy_async` it does nothing.",
         waits_for="copies",
     ),
@@ -343,7 +343,7 @@ _VALUES = (
 )  # fmt: skip
 
 _FUNCTIONS_OF_ONE = {
-    "exp": "e to the power of the value",
+    "exp": "Euler's number to the power of the value",
     "exp2": "2 to the power of the value",
     "exp10": "10 to the power of the value",
     "log": "natural logarithm",
@@ -373,11 +373,11 @@ _FUNCTIONS_OF_ONE = {
     "nearbyint": "nearest integer; of two the even one",
 }
 _FUNCTIONS_OF_TWO = {
-    "pow": "a to the power of b",
+    "pow": "operand `a` to the power of operand `b`",
     "atan2": "the angle of the point (b, a)",
     "fmod": "remainder of the division rounded towards zero",
     "hypot": "square root of a * a + b * b",
-    "copysign": "a with the sign of b",
+    "copysign": "operand `a` with the sign of operand `b`",
 }
 _TWO = (Argument("a", "value", "a float"), Argument("b", "value", "a float of the same type"))
 # functions of floats, with the name of the language: a Dialect's ``math`` has them

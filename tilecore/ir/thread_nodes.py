@@ -87,7 +87,7 @@ _STATEMENTS = (
     _statement(
         "Bind",
         "binding",
-        "Defines a variable that keeps its value, for the statements behind it in its block.",
+        "Defines a variable that is never assigned again, for the statements after it in its block.",
         Field("var", "variable", ""),
         Field("value", "value", ""),
     ),
@@ -139,7 +139,7 @@ _LEAVES = (
     _value("IntImm", "integer", "A constant: an integer, or a bool as 0 or 1.", Field("value", "fact", "a number")),
     _value("FloatImm", "floating", "A constant float, exact, also NaN and infinities.", Field("value", "fact", "")),
     _value("Var", "variable", "The value of a variable, of a scalar parameter, or of an index of a block or thread.",
-           Field("name", "fact", "a proposal: names may be equal")),
+           Field("name", "fact", "the name that the source suggests; several variables may have it")),
     _value(
         "TensorLoad",
         "load",

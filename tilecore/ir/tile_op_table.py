@@ -243,4 +243,4 @@ _ROWS = (
     # a hint with no meaning of its own: a key and its values
     TileOp("annotate", ("key:str", "values:any*"), in_parallel=True, no_memory=True, is_mark=True),
 )
-TILE_OPS: dict[str, TileOp] = {op.name: op for op in _ROWS}
+TILE_OPS: dict[str, TileOp] = {op.name: op for op in _ROWS}  # the table of tile operations, by their names

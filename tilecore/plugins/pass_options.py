@@ -54,8 +54,8 @@ def warn_of_ignored(plain: Mapping[str, Any], spec: TargetSpec, further: Sequenc
             elsewhere = f"in TileLang or TVM it {meaning}" if meaning else "it is an option of other targets"
             _warn(spec.kind, name, f"ignored, as nothing on target {spec.kind!r} reads it; {elsewhere}")
         elif not _fits(value, option):
-            expected = f"{option.value_type.__name__}: {option.doc}"
-            _warn(spec.kind, name, f"its value is {value!r}, where {expected} is expected")
+            expected = f"a {option.value_type.__name__}"
+            _warn(spec.kind, name, f"its value is {value!r}, not {expected}, and is passed on as it is ({option.doc})")
 
 
 def unknown_option(name: str, declared: Iterable[str], kind: str = "") -> TargetError:

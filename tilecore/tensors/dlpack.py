@@ -13,14 +13,20 @@ HOST_KINDS = (1, 3, 11)
 
 
 class Device(ctypes.Structure):
+    """DLPack's DLDevice: the type of a device, and its index."""
+
     _fields_ = (("type", ctypes.c_int32), ("index", ctypes.c_int32))
 
 
 class ElementType(ctypes.Structure):
+    """DLPack's DLDataType: the kind, bits and lanes of an element."""
+
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
 class Tensor(ctypes.Structure):
+    """DLPack's DLTensor: address, device, element type, shape and strides."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device", Device),
@@ -33,10 +39,14 @@ class Tensor(ctypes.Structure):
 
 
 class Managed(ctypes.Structure):
+    """DLPack's DLManagedTensor: a tensor and the function that releases it."""
+
     _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 class ManagedVersioned(ctypes.Structure):
+    """DLPack's DLManagedTensorVersioned: as Managed, with the version of DLPack and flags."""
+
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),

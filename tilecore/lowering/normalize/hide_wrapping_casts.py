@@ -1,4 +1,4 @@
-"""Hides integer casts that may wrap from TVM's analyzer, which assumes that casts preserve values.
+"""Hides from TVM's analyzer the integer casts that may wrap, as it assumes that casts preserve values.
 
 The analyzer assumes that a uint32 cast to int32 is never negative, and that a multiple of 3 cast to uint8 remains one.
 Such a cast becomes a cast to the type of the same width and the other sign, and a reinterpretation of its bits.

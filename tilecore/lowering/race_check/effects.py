@@ -98,7 +98,7 @@ class Barrier:
     warps: bool = False
 
 
-Effect = Access | AnyAccess | AsyncAccess | Commit | Wait | MemoryBarrierWait | Barrier
+Effect = Access | AnyAccess | AsyncAccess | Commit | Wait | MemoryBarrierWait | Barrier  # what a call does to memory
 Describe = Callable[[Call, PrimFunc], list[Effect]]
 VALUES: dict[str, Callable[[Call, Expressions], Compute]] = {}  # how to compute the values of backends' calls
 _calls: dict[str, Describe] = {}

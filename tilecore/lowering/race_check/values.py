@@ -49,10 +49,10 @@ class _Unknown:
         return "unknown"
 
 
-UNKNOWN = _Unknown()
+UNKNOWN = _Unknown()  # the value of what depends on data or on the call's sizes
 Value = Any  # int, numpy array or UNKNOWN
-Names = Mapping[Any, Value]
-Compute = Callable[[Names], Value]
+Names = Mapping[Any, Value]  # the values of variables and private cells
+Compute = Callable[[Names], Value]  # computes an expression from the values of names
 
 
 def _truncated_quotient(a: Any, b: Any) -> Any:
