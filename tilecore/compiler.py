@@ -163,7 +163,7 @@ def assemble(
         source_format=emitted.source_format or backend.codegen.emits,
         binary=binary,
         binary_format=binary_format,
-        versions=versions_for_key(backend.package, backend.version, backend.module),
+        versions=versions_for_key(backend.package, backend.version, backend.module, backend.registration),
         report=report,
         index_bits=env.capabilities.index_bits,
     )

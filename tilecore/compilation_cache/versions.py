@@ -14,16 +14,20 @@ from hashlib import sha256
 _DERIVED = (".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".o", ".c", ".md")
 
 
-def versions_for_key(backend_package: str, backend_version: str, backend_module: str | None = None) -> dict[str, str]:
+def versions_for_key(
+    backend_package: str, backend_version: str, backend_module: str | None = None, registration: str = ""
+) -> dict[str, str]:
     """Distribution name to version of tilecore, TVM and the backend, for a cache key and an artifact's ``versions``.
 
     backend_module: the plugin's module. When it is given and comes from a source checkout, a digest of its package's
     files is added to the version, so that a backend under development never meets its own stale kernels.
+    registration: the unique text of a plugin that was registered as an object (``Backend.registration``).
     """
     versions = dict(_core_versions())
-    if backend_package and backend_package != "tilecore":
-        checkout = _checkout_digest(backend_module.partition(".")[0]) if backend_module else ""
-        versions[backend_package] = backend_version + checkout
+    if backend_package and (backend_package != "tilecore" or registration):
+        checkout = _checkout_digest(backend_module.partition(".")[0]) if backend_module and not registration else ""
+        suffix = f"+object.{registration}" if registration else checkout
+        versions[backend_package] = versions.get(backend_package, "") + backend_version + suffix
     return versions
 
 

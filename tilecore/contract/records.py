@@ -241,7 +241,8 @@ class Toolchain:
 @dataclass(frozen=True)
 class Backend:
     """All records of one target kind. ``package``, ``version``: the distribution that it comes from; ``module``: the
-    module of its plugin."""
+    module of its plugin; ``registration``: a unique text if the plugin was registered as an object, which no file
+    identifies, "" otherwise."""
 
     package: str
     version: str
@@ -251,6 +252,7 @@ class Backend:
     toolchain: Toolchain
     adapters: Mapping[str, KernelAdapter]
     module: str = ""
+    registration: str = ""
 
     @property
     def kind(self) -> str:

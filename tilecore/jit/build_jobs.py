@@ -47,7 +47,9 @@ class Job:
         Sources may have been edited since this process imported them.
         """
         backend = self.request.backend
-        same = dict(artifact.versions) == versions_for_key(backend.package, backend.version, backend.module)
+        same = dict(artifact.versions) == versions_for_key(
+            backend.package, backend.version, backend.module, backend.registration
+        )
         return same and artifact.target == str(self.request.target)
 
 

@@ -58,7 +58,7 @@ class Request:
             "out_idx": tuple(options.out_idx),
             "pass_configs": {k: _plain(v) for k, v in options.pass_configs.items()},
             "compile_flags": tuple(options.compile_flags),
-            "versions": versions_for_key(backend.package, backend.version, backend.module),
+            "versions": versions_for_key(backend.package, backend.version, backend.module, backend.registration),
             "toolchain": backend.toolchain.version(self.target),
         }
 

@@ -25,13 +25,18 @@ _VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attribute>[\w.]+))?\s*(\[.*\
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry point: ``package`` offers target ``kind``. value: its module ("tile_acme.plugin"). load: imports it."""
+    """An entry point: ``package`` offers target ``kind``.
+
+    value: its module ("tile_acme.plugin"). load: imports it. registration: a unique text for a plugin that was
+    registered as an object; "" for one whose files identify it.
+    """
 
     kind: str
     package: str
     version: str
     value: str
     load: Callable[[], Any] = field(compare=False)
+    registration: str = ""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Loader:
     def _load_backend(self) -> Backend:
         entry = self.entry
         fields: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
-        fields["module"] = entry.value.partition(":")[0]
+        fields["module"], fields["registration"] = entry.value.partition(":")[0], entry.registration
         fields["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
         toolchain = no_toolchain(entry)
         if self._has("tilecore_toolchain"):

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import secrets
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore import settings
@@ -185,13 +188,17 @@ class Manager:
         """Offer a plugin that is not installed: a module, an object with @hookimpl methods, or "module:attribute".
 
         kind: the plugin's own when not given. package: the name for errors; the module's name when not given.
+        version: what the cache keys of its kernels contain, beside a digest of the files of a module. For an object,
+        which has no files, they contain a random text, so that no other registration gets its kernels.
         The registration ends by ``with`` or ``.remove()``. Raises PluginError when the kind is taken.
         """
         text = plugin if isinstance(plugin, str) else getattr(plugin, "__name__", type(plugin).__name__)
         load = (lambda: discovery.import_value(plugin)) if isinstance(plugin, str) else (lambda: plugin)
-        entry = Entry(kind or "?", package or text, version, text, load)
+        has_files = isinstance(plugin, str) or _has_files(plugin)
+        registration = "" if has_files else secrets.token_hex(8)
+        entry = Entry(kind or "?", package or text, version, text, load, registration)
         if kind is None:
-            entry = Entry(kind_of(entry), entry.package, version, text, load)
+            entry = replace(entry, kind=kind_of(entry))
         with self._lock:
             existing = self.claims(entry.kind)
             if existing:
@@ -313,6 +320,15 @@ class Manager:
         if entry not in self._warned:
             self._warned.add(entry)
             warnings.warn(f'target "auto" skips target {entry.kind!r}: {reason}', PluginWarning, stacklevel=5)
+
+
+def _has_files(plugin: Any) -> bool:
+    """Whether the plugin is an imported module with a file, which a digest of the package's files identifies."""
+    return (
+        isinstance(plugin, ModuleType)
+        and sys.modules.get(plugin.__name__) is plugin
+        and getattr(plugin, "__file__", None) is not None
+    )
 
 
 def _is_auto(target: Any) -> bool:

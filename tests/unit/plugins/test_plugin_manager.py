@@ -70,6 +70,18 @@ def test_registration_lasts_for_the_block(manager):
         manager.resolve("null")
 
 
+def test_each_registration_of_an_object_is_unique(manager):
+    """The cache key of a kernel contains the text: two objects with one package name must not share kernels."""
+    registrations = []
+    for _ in range(2):
+        with manager.register(Plugin("acme"), package="tile-acme"):
+            registrations.append(manager.get("acme").registration)
+    assert registrations[0] != registrations[1]
+    assert all(registrations)
+    with manager.register(null_backend, package="tile-null"):
+        assert manager.get("null").registration == ""  # a digest of the module's files is in the key
+
+
 def test_registration_without_with(manager):
     registration = manager.register(Plugin("acme"))
     assert manager.get("acme").package == "Plugin"
