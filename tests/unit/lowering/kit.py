@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,14 @@ from tilecore.plugins import manager
 NARROW = "cpu -march=generic"  # 128-bit vectors, on any machine
 
 
-def lowered(func: Any, last: str, target: str = NARROW, *, before: bool = False) -> tuple[Any, PassEnv]:
-    """The function after the pass ``last`` (or just before it), and what the passes noted."""
+def lowered(func: Any, last: str, target: str = NARROW, *, before: bool = False, **changes: Any) -> tuple[Any, PassEnv]:
+    """The function after the pass ``last`` (or just before it), and what the passes noted.
+
+    changes: fields of the target's capabilities.
+    """
     backend, resolved = manager.resolve(target)
-    env = PassEnv(resolved, backend.target.capabilities(resolved), implementations_of(backend))
+    capabilities = replace(backend.target.capabilities(resolved), **changes)
+    env = PassEnv(resolved, capabilities, implementations_of(backend))
     current = func.ir
     names = [step.name for step in STEPS if isinstance(step, Pass)]
     assert last in names

@@ -2,7 +2,7 @@
 
 A load extracts one half of a byte. A parallel loop over the last axis stores both elements of a byte together. Any
 other store changes its half by two atomic operations, so that it does not overwrite a concurrent store to the other
-half. On chip each 4-bit element occupies a byte.
+half; where the target has no atomic operations, it is refused. On chip each 4-bit element occupies a byte.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
@@ -37,7 +38,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
-from tilecore.ir.thread_calls import ATOMIC_ELEMENT
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT, MEMORY_ORDERS
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis
@@ -55,7 +56,7 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return func
     user_function = env.find_state(UserFunction)
     definition = None if user_function is None else user_function.span
-    work = _Unpack(definition, env.state(HalfStores).buffers)
+    work = _Unpack(env.capabilities, definition, env.state(HalfStores).buffers)
     params = [work.bytes_of(p) if is_buffer_var(p) and is_packed(p) else p for p in func.params]
     safe = env.state(SafeValues).by_buffer
     for buffer in [b for b in safe if is_packed(b)]:
@@ -87,8 +88,8 @@ def is_packed(buffer: Var) -> bool:
 
 
 class _Unpack:
-    def __init__(self, definition: Any, halves: set[Var]) -> None:
-        self.definition, self.halves = definition, halves
+    def __init__(self, capabilities: Capabilities, definition: Any, halves: set[Var]) -> None:
+        self.capabilities, self.definition, self.halves = capabilities, definition, halves
         self.byte_buffers: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
@@ -177,7 +178,23 @@ class _Unpack:
             var = Var("half", BYTE)
             before, half = [Bind(var, half, span=node.span)], var
         steps = [("and", tirx.bitwise_not(mask)), ("or", half << shift)]
-        return seq([*before, *(_atomic(element, operand, kind, node.span) for kind, operand in steps)])
+        order = self.order_of_halves(node)
+        return seq([*before, *(_atomic(element, operand, kind, order, node.span) for kind, operand in steps)])
+
+    def order_of_halves(self, node: BufferStore) -> str:
+        """The weakest memory order that the target has, for the operations of a store to half a byte."""
+        orders, features = self.capabilities.atomic_orders, self.capabilities.features
+        operations = self.capabilities.tile_ops
+        if (features and "atomics" not in features) or (operations and "atomic_element" not in operations):
+            raise UnsupportedError(
+                f"a store to one element of {node.buffer.name} changes half of a byte, which needs atomic operations, "
+                "and this target has none",
+                location=location_of_span(node.span),
+                found=f"elements of {dtype_of(node.buffer)}, two in a byte",
+                expected="stores of whole bytes",
+                hint="store an even number of neighboring elements, from an even index on, in one T.Parallel or T.copy",
+            )
+        return next((order for order in MEMORY_ORDERS if order in orders), "relaxed")
 
     def call(self, node: Call, mutator: Any) -> Any:
         if op_name(node) == PREFETCH and is_packed(node.args[0].source):
@@ -231,8 +248,8 @@ class _Unpack:
         return For(pair, const(0, dtype_of(pair)), half, node.kind, byte, annotations=node.annotations, span=node.span)
 
 
-def _atomic(element: Expr, operand: Expr, kind: str, span: Any) -> Stmt:
-    return Evaluate(tile_call("atomic_element", [element, operand, kind, "relaxed"], dtype=BYTE), span=span)
+def _atomic(element: Expr, operand: Expr, kind: str, order: str, span: Any) -> Stmt:
+    return Evaluate(tile_call("atomic_element", [element, operand, kind, order], dtype=BYTE), span=span)
 
 
 UNPACK_INT4 = Pass("unpack_int4", unpack_int4, needs=(UserFunction, SafeValues), leaves=(HalfStores, SafeValues))

@@ -56,6 +56,27 @@ def test_pairs_are_stored_together_where_they_are_whole_bytes(first, extent, ste
     np.testing.assert_array_equal(unpacked(b), expected)
 
 
+@pytest.mark.parametrize(
+    ("declared", "order"),
+    [((), "relaxed"), (("relaxed", "seq_cst"), "relaxed"), (("seq_cst", "acq_rel"), "acq_rel")],
+)
+def test_halves_are_stored_in_the_weakest_memory_order_of_the_target(declared, order):
+    after, _ = lowered(moving(1, 8), "unpack_int4", atomic_orders=frozenset(declared))
+    atomics = [call for call in collect(after.body, Call) if op_name(call) == "tile.atomic_element"]
+    assert [str(call.args[3].value) for call in atomics] == [order, order]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"features": frozenset({"print"})}, {"tile_ops": frozenset({"copy"})}], ids=["features", "operations"]
+)
+def test_halves_are_not_stored_without_atomic_operations(changes):
+    with pytest.raises(UnsupportedError, match="needs atomic operations, and this target has none") as raised:
+        lowered(moving(1, 8), "unpack_int4", **changes)
+    assert raised.value.location is not None
+    assert "from an even index" in raised.value.hint
+    lowered(moving(2, 8), "unpack_int4", **changes)
+
+
 def test_tensors_become_bytes_and_memory_on_chip_does_not():
     @T.prim_func
     def kernel(A: T.Tensor((4, 8), "int4"), B: T.Tensor((4, 8), "int8")):
