@@ -7,38 +7,56 @@ Each command is a module of tilecore/commands with ``run(arguments) -> exit code
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from tilecore.commands import numbers
+from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
+
 
 def main(words: Sequence[str] | None = None) -> None:
     """Entry point of the ``tilecore`` script; TilecoreErrors are printed without a traceback."""
+    open_closed_streams()
+    try:
+        code = _run(words)
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+        drop_output()
+        code = READER_GONE
+    sys.exit(code)
+
+
+def _run(words: Sequence[str] | None) -> int | str | None:
+    """Run the command and return the exit code. Raises BrokenPipeError where nobody reads the output."""
     from tilecore.errors import TilecoreError
 
-    arguments = _parser().parse_args(words)
+    code: int | str | None
     try:
-        code = import_module(arguments.module).run(arguments)
+        try:
+            arguments = _parser().parse_args(words)
+        except SystemExit as ended:  # after --help and --version, and for wrong options
+            code = ended.code
+        else:
+            code = import_module(arguments.module).run(arguments)
         sys.stdout.flush()
     except TilecoreError as error:
         print(f"tilecore: {error}", file=sys.stderr)
         code = 1
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except BrokenPipeError:
+        raise
     except OSError as error:  # a disk that is full or may not be written, a file that vanished
         from tilecore import debug
 
         if debug.level():
             raise
         print(f"tilecore: {error} (TILECORE_DEBUG=1 shows where)", file=sys.stderr)
+        drop_output()
         code = 1
-    sys.exit(code)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,7 +115,11 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 def _timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--timeout", type=float, default=20.0, metavar="SECONDS", help="time limit for each backend (default: 20)"
+        "--timeout",
+        type=numbers.timeout,
+        default=20.0,
+        metavar="SECONDS",
+        help="time limit for each backend (default: 20)",
     )
 
 
@@ -167,12 +189,18 @@ def _conformance(parser: argparse.ArgumentParser) -> None:
         help="the highest level to test: 0 registers, 1 compiles, 2 correct on a simulated device, 3 correct on "
         "hardware (default), 4 at least as fast as required",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the kernels' input values (default: 0)")
     parser.add_argument(
-        "-k", dest="only", default="", metavar="WORDS", help="run only cases whose names match (as in pytest -k)"
+        "--seed", type=numbers.seed, default=0, help="the seed of the kernels' input values (default: 0)"
     )
     parser.add_argument(
-        "-j", "--jobs", type=int, default=1, help="number of parallel processes (needs pytest-xdist; default: 1)"
+        "-k", dest="only", default=None, metavar="WORDS", help="run only cases whose names match (as in pytest -k)"
+    )
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=numbers.count,
+        default=1,
+        help="number of parallel processes (needs pytest-xdist; default: 1)",
     )
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results to a file as JSON")
 
@@ -192,21 +220,21 @@ def _fuzzed(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the execution backend that runs the kernels, such as sim (default: auto)",
     )
-    add("--count", type=int, metavar="N", help="number of kernels (default: 200)")
+    add("--count", type=numbers.count, metavar="N", help="number of kernels (default: 200)")
     add(
         "--minutes",
-        type=float,
+        type=numbers.minutes,
         metavar="M",
         help="stop after this many minutes; with --count, at whichever comes first",
     )
     add(
         "--seed",
-        type=int,
+        type=numbers.seed,
         default=0,
         metavar="S",
         help="seed of the first kernel; the following seeds count up (default: 0)",
     )
-    add("--only", type=int, metavar="S", help="run only the kernel of this seed")
+    add("--only", type=numbers.seed, metavar="S", help="run only the kernel of this seed")
     add(
         "--out",
         default="fuzz-findings",
@@ -216,14 +244,14 @@ def _fuzzed(parser: argparse.ArgumentParser) -> None:
     add("--json", metavar="FILE", help="write counts and findings to a JSON file, also during the run")
     add(
         "--jobs",
-        type=int,
+        type=numbers.count,
         default=1,
         metavar="J",
         help="number of parallel kernels, each in its own process (default: 1)",
     )
     add(
         "--timeout",
-        type=float,
+        type=numbers.timeout,
         default=60.0,
         metavar="SECONDS",
         help="time limit for a kernel; a slower one counts as a hang (default: 60)",

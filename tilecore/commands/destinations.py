@@ -13,14 +13,25 @@ def checked_file(path: str | Path, option: str) -> Path:
     file = Path(path)
     if file.is_dir():
         raise ArgumentError(f"{option} names the folder {file}", expected="the path of a file")
-    if not file.parent.is_dir():
+    is_dangling = file.is_symlink() and not file.exists()
+    target = Path(os.path.realpath(file)) if is_dangling else file
+    if is_dangling and target.is_symlink():
+        raise ArgumentError(f"{option} names a loop of symbolic links", found=str(file), expected="the path of a file")
+    if file.is_block_device() or file.is_socket():
+        raise ArgumentError(
+            f"{option} names a {'disk' if file.is_block_device() else 'socket'}, which is not written to",
+            found=str(file),
+            expected="the path of a file, a pipe or a character device",
+        )
+    if not target.parent.is_dir():
+        link = "" if target == file else f", a link to {target}"
         raise ArgumentError(
             f"{option} names a file in a folder that does not exist",
-            found=str(file),
+            found=f"{file}{link}",
             expected="an existing folder",
-            hint=f"mkdir -p {file.parent}",
+            hint=f"mkdir -p {target.parent}",
         )
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise ArgumentError(f"{file} cannot be written", expected=f"{option} in a folder that you may write")
     return file
 

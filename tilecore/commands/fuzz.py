@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.commands.destinations import checked_file, checked_folder
+from tilecore.commands.execution_backends import check_execution_backend
 from tilecore.errors import ArgumentError
+from tilecore.plugins.guard import describe
 
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.hunt import Hunt, Plan
@@ -26,8 +28,9 @@ def run(arguments: Namespace) -> int:
     """Run kernels until they or the time end; exit code 1 with findings."""
     from tilecore.testing.fuzz.hunt import Hunt
 
-    if arguments.offers:
-        import_module(arguments.offers)
+    if arguments.offers is not None:
+        _import_backends(arguments.offers)
+    check_execution_backend(arguments.target, arguments.execution_backend)
     checked_folder(arguments.out, "--out")
     if arguments.json:
         checked_file(arguments.json, "--json")
@@ -41,6 +44,19 @@ def run(arguments: Namespace) -> int:
     finally:
         _print(hunt.tally, hunt.plan, time.monotonic() - start)
     return 1 if hunt.tally.findings else 0
+
+
+def _import_backends(module: str) -> None:
+    """Import the module that --module names."""
+    try:
+        import_module(module)
+    except Exception as error:
+        raise ArgumentError(
+            f"the module of --module cannot be imported: {describe(error)}",
+            found=f"--module {module}",
+            expected="a module that Python can import, such as tile_acme.plugin",
+            hint="install its package, or add its folder to PYTHONPATH",
+        ) from error
 
 
 def _run_python(arguments: Namespace) -> int:
@@ -67,8 +83,6 @@ def _plan(arguments: Namespace) -> Plan:
     from tilecore.testing.fuzz.hunt import Plan
     from tilecore.testing.fuzz.judges import Place
 
-    if arguments.jobs < 1 or (arguments.count is not None and arguments.count < 1):
-        raise ArgumentError("--jobs and --count are at least 1")
     first = arguments.seed if arguments.only is None else arguments.only
     endless = arguments.minutes and arguments.count is None and arguments.only is None
     seeds = itertools.count(first) if endless else range(first, first + _count(arguments))

@@ -30,6 +30,13 @@ def run(arguments: Namespace) -> int:
             "--dump and FILE[:NAME] belong together",
             expected="tilecore passes --target TARGET --dump FOLDER FILE[:NAME]",
         )
+    if arguments.set and not arguments.dump:
+        raise ArgumentError(
+            "--set works only together with --dump, as it is an argument of the kernel that is compiled",
+            found=f"--set {arguments.set[0]}",
+            expected="tilecore passes --target TARGET --dump FOLDER FILE[:NAME] --set NAME=VALUE",
+            hint="leave out --set to list the passes",
+        )
     if arguments.dump:
         checked_folder(arguments.dump, "--dump")
     backend, target = manager.resolve(arguments.target)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
+from tilecore.whole_files import write_whole_bytes
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -23,15 +22,10 @@ EXPORT_KEY = "e" * 64
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically; raises CacheError when the folder cannot be written."""
     target = Path(path)
-    staged = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:
-        staged.write_bytes(encode(EXPORT_KEY, artifact))
-        os.replace(staged, target)
+        write_whole_bytes(target, encode(EXPORT_KEY, artifact))
     except OSError as error:
         raise CacheError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            staged.unlink(missing_ok=True)
     return target
 
 

@@ -27,6 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of the cases on targets that are not built in only part K (from 0) of N; N runs have all (default 0/1)",
     )  # fmt: skip
     group.addoption("--conform-report", type=Path, default=None, metavar="FILE", help="write the outcome as JSON")
+    group.addoption(
+        "--conform-report-moves", action="store_true",
+        help="do not print the path of the report, as its reader removes the file",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tilecore.testing.conformance import report
 from tilecore.testing.conformance.cases import kit
 from tilecore.testing.conformance.parts import Part
 from tilecore.testing.conformance.places import Place, further, place, places
+from tilecore.whole_files import can_be_replaced
 
 PACKAGE = Path(__file__).parent
 REPORTS: pytest.StashKey[dict[str, report.Report]] = pytest.StashKey()
@@ -216,10 +218,10 @@ def _facts(words: str) -> dict[str, Any]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """A report of another run does not outlive the start of this one."""
+    """A report of another run does not outlive the start of this one; a link to it, a pipe or a device does."""
     path = session.config.getoption("--conform-report")
-    if path is not None and not _is_worker(session.config):
-        path.unlink(missing_ok=True)
+    if path is not None and not _is_worker(session.config) and can_be_replaced(path):
+        Path(os.path.realpath(path)).unlink(missing_ok=True)
 
 
 def _is_worker(config: pytest.Config) -> bool:
@@ -238,4 +240,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     path = config.getoption("--conform-report")
     if path is not None and reports:
         report.write(path, reports)
-        terminalreporter.write_line(f"\nwritten to {path}")
+        if not config.getoption("--conform-report-moves"):
+            terminalreporter.write_line(f"\nwritten to {path}")

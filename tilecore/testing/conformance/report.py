@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecore.testing.conformance import LEVELS
-from tilecore.testing.whole_files import write_whole
+from tilecore.whole_files import write_whole
 
 MEASURED = "measured"  # a property of a test: [table, row, column, number]
 OUTCOMES = ("passed", "failed", "skipped", "xfailed", "xpassed")

@@ -19,6 +19,7 @@ from tilecore.testing.fuzz.repeat import write_finding
 from tilecore.testing.fuzz.shrink import Effort, shrink
 from tilecore.testing.fuzz.tally import Finding, Tally
 from tilecore.testing.fuzz.variants import agree, variants
+from tilecore.whole_files import can_be_replaced
 
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.program import Program
@@ -102,8 +103,13 @@ class Hunt:
             if finding is not None:
                 self.tally.findings.append(finding)
             if finding is not None or time.monotonic() > self._written + SAVED_AFTER:
-                self._write()
+                self._write_unfinished()
             self.progress(self.tally)
+
+    def _write_unfinished(self) -> None:
+        """Write the tally during the run; a pipe or a device gets only the last one."""
+        if self.plan.written is not None and can_be_replaced(self.plan.written):
+            self._write()
 
     def _write(self) -> None:
         self._written = time.monotonic()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecore.testing.whole_files import write_whole
+from tilecore.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tilecore.testing.fuzz.oracle import Verdict

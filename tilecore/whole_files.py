@@ -1,0 +1,77 @@
+"""Writes files that users name: a file holds all of the new data or what it held before, whenever the process ends.
+
+A symbolic link stays, and the file that it names is replaced. Pipes, devices and the standard streams are written in
+place.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+STANDARD_OUTPUTS = (1, 2)  # descriptors of the standard output and of the standard error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text as UTF-8. Raises OSError where its folder is not there or cannot be written."""
+    write_whole_bytes(path, text.encode("utf-8"))
+
+
+def write_whole_bytes(path: Path, data: bytes) -> None:
+    """Write the data. Raises OSError where its folder is not there or cannot be written."""
+    if not can_be_replaced(path):
+        _write_in_place(path, data)
+        return
+    target = Path(os.path.realpath(path))
+    staged = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
+    try:
+        staged.write_bytes(data)
+        os.replace(staged, target)
+    except PermissionError:  # of the folder; the file itself may still be writable
+        if not target.exists():
+            raise
+        _write_in_place(target, data)
+    finally:
+        if staged.exists():
+            staged.unlink()
+
+
+def can_be_replaced(path: Path) -> bool:
+    """Whether the path names a regular file, or nothing yet, so that a new file can take its place.
+
+    A name of an open descriptor, such as /dev/stdout, cannot be replaced: the shell would go on to write to the old
+    file. Raises OSError for a loop of links.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    is_descriptor = _standard_output(status) is not None or os.path.realpath(path.parent).startswith("/proc/")
+    return stat.S_ISREG(status.st_mode) and not is_descriptor
+
+
+def _write_in_place(path: Path, data: bytes) -> None:
+    """Write to what is there. Opening a named pipe waits for its reader."""
+    descriptor = _standard_output(os.stat(path))
+    if descriptor is None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    else:  # a second descriptor would write over what this process has printed
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        descriptor = os.dup(descriptor)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+
+
+def _standard_output(status: os.stat_result) -> int | None:
+    """The descriptor of the standard stream that writes to the file of this status; None for other files."""
+    for descriptor in STANDARD_OUTPUTS:
+        try:
+            if os.path.samestat(status, os.fstat(descriptor)):
+                return descriptor
+        except OSError:  # it is closed
+            continue
+    return None
