@@ -195,6 +195,114 @@ def test_a_reader_that_stops_early_is_no_error():
     assert ended.stderr == ""
 
 
+def in_shell(command, **environment):
+    """(exit code, what is written to the standard error) of a shell's command; tilecore stands for this one."""
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), **environment}
+    words = command.replace("tilecore ", f"{sys.executable} -m tilecore ")
+    ended = subprocess.run(["bash", "-c", words], env=settings, capture_output=True, text=True, timeout=120)
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["passes --target cpu", "targets", "cache path", "--version"])
+@pytest.mark.parametrize("end", ["| true; exit ${PIPESTATUS[0]}", ">&-", "<&- >&- 2>&-"])
+def test_the_end_is_quiet_where_nobody_reads_the_output(command, end, unbuffered):
+    """141 is the exit code of a process that SIGPIPE ends."""
+    code, errors = in_shell(f"tilecore {command} {end}", PYTHONUNBUFFERED=unbuffered)
+    assert (code, errors) == (141, "")
+
+
+def test_help_that_nobody_reads_has_no_traceback():
+    for end in ("| true; exit ${PIPESTATUS[0]}", ">&-"):
+        code, errors = in_shell(f"tilecore --help {end}", PYTHONUNBUFFERED="")
+        assert (code, errors) == (141, "")
+
+
+def test_errors_that_nobody_reads_do_not_change_the_output():
+    code, _ = in_shell("tilecore targets 2>&- | grep -q ^cpu; exit ${PIPESTATUS[0]}")
+    assert code in (0, 141)  # 141 where grep has ended first
+    assert in_shell("tilecore passes --target nosuch 2>&-")[0] == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_reported_once():
+    code, errors = in_shell("tilecore targets > /dev/full", PYTHONUNBUFFERED="")
+    assert code == 1
+    assert errors.startswith("tilecore: [Errno 28]")
+    assert len(errors.splitlines()) == 1
+
+
+SECONDS = "expected a number of seconds that is above 0 and at most 86400"
+MINUTES = "expected a number of minutes that is above 0 and at most 525600"
+COUNT = "expected a whole number that is at least 1"
+SEED = "expected a whole number that is at least 0"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("targets --timeout inf", SECONDS),
+        ("targets --timeout nan", SECONDS),
+        ("targets --timeout 0", SECONDS),
+        ("targets --timeout -1", SECONDS),
+        ("targets --timeout 1e9", SECONDS),
+        ("doctor --timeout inf", SECONDS),
+        ("conform --target cpu --seed -1", SEED),
+        ("conform --target cpu --seed 1.5", SEED),
+        ("conform --target cpu --jobs 0", COUNT),
+        ("conform --target cpu -j -2", COUNT),
+        ("fuzz --count 0", COUNT),
+        ("fuzz --count -3", COUNT),
+        ("fuzz --minutes 0", MINUTES),
+        ("fuzz --minutes inf", MINUTES),
+        ("fuzz --seed -1", SEED),
+        ("fuzz --only -1", SEED),
+        ("fuzz --jobs many", COUNT),
+        ("fuzz --timeout nan", SECONDS),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(capsys, words, expected):
+    from tilecore.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    *_, option, number = words.split()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"{option}: got {number!r}, {expected}" in last or f"{option}/--jobs: got {number!r}, {expected}" in last
+
+
+def test_every_number_of_every_command_is_checked():
+    """No option has a type that accepts any number; those with choices are checked by them."""
+    from tilecore.cli import _parser
+
+    commands = next(action.choices for action in _parser()._actions if action.choices)
+    actions = [action for parser in commands.values() for action in parser._actions]
+    assert len([action for action in actions if getattr(action.type, "__module__", "").endswith("numbers")]) >= 9
+    assert not [action.dest for action in actions if action.type in (int, float) and action.choices is None]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("cpu", "'cpu' is a target of the installed package tilecore"),
+        ("llvm", "'llvm' is an alias of the target 'cpu'"),
+        ("auto", "'auto' is the target that tilecore chooses"),
+        ("interpret", "'interpret' is a name of an execution backend"),
+        ("native", "'native' is a name of an execution backend"),
+        ("dlpack", "'dlpack' is a name of an execution backend"),
+    ],
+)
+def test_a_name_that_is_taken_is_no_new_backend(tmp_path, monkeypatch, name, owner):
+    monkeypatch.chdir(tmp_path)
+    ended = run("new-backend", name)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"tilecore: a backend cannot be called {name!r}, as the name is taken\n")
+    assert f"found: {owner}" in ended.stderr
+    assert "help: choose the name of the chip" in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_table_columns_are_aligned():
     text = table(("A", "LONG"), [("wide cell", "x"), ("b", "")])
     assert text.splitlines() == ["A          LONG", "wide cell  x", "b"]
@@ -306,6 +414,61 @@ def test_a_folder_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     ended = run("new-backend", "acme", "--into", str(tmp_path / "acme"))
     assert "cannot be written" in ended.stderr
+
+
+def test_what_cannot_be_written_in_place_is_refused(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("none/report.json")
+    for name, message in (("loop", "a loop of symbolic links"), ("dangling", "a folder that does not exist")):
+        ended = run("conform", "--target", "cpu", "--out", str(tmp_path / name))
+        assert ended.returncode == 1
+        assert message in ended.stderr
+        assert (tmp_path / name).is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-k", ""), "help: leave out -k to run all cases"),
+        (("-k", " "), "-k selects no cases by an empty pattern"),
+        (("--execution-backend", "nosuch"), "expected: native, auto, cython, dlpack"),
+    ],
+)
+def test_a_conformance_run_that_selects_nothing_is_refused(words, message):
+    ended = run("conform", "--target", "cpu", "--level", "0", *words)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("tilecore: ")
+    assert message in ended.stderr
+
+
+def test_a_conformance_run_names_the_report_that_remains(tmp_path):
+    words = ("conform", "--target", "cpu", "--level", "0")
+    ended = run(*words)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "written to" not in ended.stdout
+    ended = run(*words, "--json")
+    assert json.loads(ended.stdout)[0]["reached"] == 0
+    assert "written to" not in ended.stderr
+    report, link = tmp_path / "report.json", tmp_path / "link.json"
+    report.write_text("of an earlier run")
+    link.symlink_to(report)
+    assert f"written to {link}" in run(*words, "--out", str(link)).stdout
+    assert link.is_symlink()
+    assert json.loads(report.read_text())[0]["reached"] == 0
+
+
+def test_a_conformance_run_writes_its_report_to_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        try:
+            ended = run("conform", "--target", "cpu", "--level", "0", "--json", "--out", str(pipe))
+            text = reader.communicate(timeout=30)[0]
+        finally:
+            reader.kill()
+    assert ended.returncode == 0, ended.stderr
+    assert pipe.is_fifo()
+    assert json.loads(text)[0]["reached"] == json.loads(ended.stdout)[0]["reached"] == 0
 
 
 def test_a_conformance_run_of_no_case_says_so():

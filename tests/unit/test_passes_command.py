@@ -76,6 +76,14 @@ def test_a_dump_needs_a_kernel_and_a_folder(capsys, words):
     assert "--dump and FILE[:NAME] belong together" in printed.err
 
 
+def test_arguments_of_a_kernel_need_a_dump(capsys):
+    code, printed = output(capsys, "--target", "cpu", "--set", "X=Y")
+    assert code == 1
+    assert printed.err.startswith("tilecore: --set works only together with --dump")
+    assert "found: --set X=Y" in printed.err
+    assert printed.out == ""
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -263,3 +263,41 @@ def test_the_command_fails_with_findings(tmp_path):
 def test_wrong_words_are_refused():
     assert "at least 1" in command("--jobs", "0").stderr
     assert "no installed backend" in command("--target", "nobody").stderr
+    assert "expected: native, auto" in command("--execution-backend", "nosuch").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "ModuleNotFoundError: No module named 'offers_backends'"),
+        ("1 // 0", "ZeroDivisionError"),
+        ("def", "SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_an_error(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "offers_backends.py").write_text(text)
+    ended = command("--module", "offers_backends", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"tilecore: the module of --module cannot be imported: {message}")
+    assert "found: --module offers_backends" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_numbers_go_to_a_pipe_once_and_through_a_link(tmp_path, monkeypatch):
+    """A reader of a pipe ends with the first document; a second one would wait for another reader."""
+    monkeypatch.setattr("tilecore.testing.fuzz.hunt.SAVED_AFTER", -1.0)
+    pipe, report, link = tmp_path / "pipe", tmp_path / "report.json", tmp_path / "link.json"
+    os.mkfifo(pipe)
+    link.symlink_to(report)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        try:
+            Hunt(Plan(Place("cpu"), [0, 1], tmp_path, written=pipe)).run()
+            text = reader.communicate(timeout=30)[0]
+        finally:
+            reader.kill()
+    assert json.loads(text)["kernels"] == 2
+    assert pipe.is_fifo()
+    Hunt(Plan(Place("cpu"), [0, 1], tmp_path, written=link)).run()
+    assert link.is_symlink()
+    assert json.loads(report.read_text())["kernels"] == 2
