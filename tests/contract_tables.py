@@ -92,7 +92,8 @@ def call_table(calls: Iterable[ThreadCall]) -> str:
         for argument in call.arguments:
             choices = f" ({', '.join(f'`{choice}`' for choice in argument.choices)})" if argument.choices else ""
             meaning = f": {argument.meaning}" if argument.meaning else ""
-            parts.append(f"`{argument.name}` ({argument.kind}){meaning}{choices}")
+            dtype = f", {argument.dtype}" if argument.dtype else ""
+            parts.append(f"`{argument.name}` ({argument.kind}{dtype}){meaning}{choices}")
         rows.append((f"`{call.signature()}`", call.doc, "; ".join(parts), call.result or "none", _effect(call)))
     return table("call | meaning | arguments | value | what it accesses and orders", rows)
 

@@ -31,7 +31,15 @@ ANNOTATE = "tile.annotate"
 ROUNDED = "tile.rounded"
 ADDRESS = "tile.address"
 
-SAME_TYPE = "type of {}"  # a result of the type of this argument
+SAME_TYPE = "type of {}"  # the type of this argument, of a result or of another argument
+# words for several element types, with the kinds of numbers that they stand for (tilecore/dtypes.py)
+TYPE_WORDS = {"a float": ("float",), "an integer": ("int", "uint"), "a number": ("float", "int", "uint")}
+
+
+def argument_of_same_type(words: str) -> str:
+    """The argument whose type ``words``, such as ``type of value``, stand for; "" for other words."""
+    before, _, _ = SAME_TYPE.partition("{}")
+    return words.removeprefix(before) if words.startswith(before) else ""
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,15 @@ class Argument:
     element's address and does not read it first), ``int`` and ``str`` (constants), ``buffer``. A last ``value*`` takes
     the rest.
     choices: the constants that may stand there; empty for any.
+    dtype: the element type of a ``value``: its name, a word of TYPE_WORDS, or ``type of x`` for that of the argument x;
+    "" for any.
     """
 
     name: str
     kind: str
     meaning: str
     choices: tuple[str, ...] = ()
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,8 +109,8 @@ _BETWEEN_THREADS = (
     ThreadCall(
         NAMED_BARRIER,
         (
-            Argument("number", "value", "which barrier: 1 to 15; 0 is that of the block"),
-            Argument("threads", "value", "how many threads wait at it: a multiple of the warp"),
+            Argument("number", "value", "which barrier: 1 to 15; 0 is that of the block", dtype="an integer"),
+            Argument("threads", "value", "how many threads wait at it: a multiple of the warp", dtype="an integer"),
         ),
         "",
         "The threads that name this number wait for one another, as at `simt.barrier`.",
@@ -120,9 +131,12 @@ _BETWEEN_THREADS = (
         SHUFFLE,
         (
             Argument("value", "value", "what this thread offers: 2, 4 or 8 bytes"),
-            Argument("lane", "value", "int32: the lane, the mask or the distance, by kind"),
+            Argument("lane", "value", "the lane, the mask or the distance, by kind", dtype="int32"),
             Argument("kind", "str", "how lane names the other thread", ("idx", "xor", "up", "down")),
-            Argument("width", "value", "the warp is cut into parts of so many lanes: a power of two up to the warp"),
+            Argument(
+                "width", "value", "the warp is cut into parts of so many lanes: a power of two up to the warp",
+                dtype="an integer",
+            ),
         ),
         SAME_TYPE.format("value"),
         "The value that another lane of the warp offers: lane `lane` of the part (idx), the own number xor `lane`, "
@@ -132,7 +146,7 @@ _BETWEEN_THREADS = (
     ThreadCall(
         VOTE,
         (
-            Argument("predicate", "value", "bool"),
+            Argument("predicate", "value", "", dtype="bool"),
             Argument("kind", "str", "how the predicates become one value", ("any", "all", "ballot")),
         ),
         "bool; for ballot uint32",
@@ -142,7 +156,7 @@ _BETWEEN_THREADS = (
     ThreadCall(
         BLOCK_VOTE,
         (
-            Argument("predicate", "value", "bool"),
+            Argument("predicate", "value", "", dtype="bool"),
             Argument("kind", "str", "how the predicates become one value", ("any", "all", "count")),
         ),
         "bool; for count int32",
@@ -158,8 +172,10 @@ _MEMORY = (
         (
             Argument("target", "element", "first element in shared memory, at a multiple of size"),
             Argument("source", "element", "first element in global memory, at a multiple of size"),
-            Argument("size", "int", "bytes: 4, 8 or 16"),
-            Argument("valid", "value", "bool: where it is false, zeros are written and the source is not read"),
+            Argument("size", "int", "bytes", ("4", "8", "16")),
+            Argument(
+                "valid", "value", "where it is false, zeros are written and the source is not read", dtype="bool"
+            ),
         ),
         "",
         "Starts a copy from global to shared memory. Only on targets with the feature `copy_async`.",
@@ -183,7 +199,7 @@ _MEMORY = (
         (
             Argument("element", "element", "first element in global memory, at a multiple of count elements"),
             Argument("value", "element", "first of the registers that are added"),
-            Argument("count", "int", "neighbours: 2 or 4"),
+            Argument("count", "int", "neighbours", ("2", "4")),
             Argument("order", "str", "memory order of each addition", MEMORY_ORDERS),
         ),
         "",
@@ -197,10 +213,13 @@ _MEMORY = (
         ATOMIC_ELEMENT,
         (
             Argument("element", "element", "in global or shared memory"),
-            Argument("value", "value", "the operand; 0 for a load"),
+            Argument("value", "value", "the operand; 0 for a load", dtype=SAME_TYPE.format("element")),
             Argument("kind", "str", "the operation", _ATOMIC_KINDS),
             Argument("order", "str", "memory order", MEMORY_ORDERS),
-            Argument("compare", "value*", "one, for cas: value is stored only where the element equals it"),
+            Argument(
+                "compare", "value*", "one, for cas: value is stored only where the element equals it",
+                dtype=SAME_TYPE.format("element"),
+            ),
         ),
         SAME_TYPE.format("element"),
         "One atomic operation; its value is the element's value before. It may stand alone, too.",
@@ -244,14 +263,14 @@ _MESSAGES = (
     ),
     ThreadCall(
         DEVICE_ASSERT,
-        (Argument("condition", "value", "bool"), Argument("message", "str", "what failed")),
+        (Argument("condition", "value", "", dtype="bool"), Argument("message", "str", "what failed")),
         "",
         "The launch fails with the message where the condition does not hold. Assertions have numbers, from 1 on in "
         "the order in which they stand.",
     ),
     ThreadCall(
         ASSUME,
-        (Argument("condition", "value", "bool"),),
+        (Argument("condition", "value", "", dtype="bool"),),
         "",
         "The condition holds here, for compilers that use it. It may be ignored.",
     ),
@@ -282,9 +301,9 @@ _MESSAGES = (
     ),
 )  # fmt: skip
 
-_X = Argument("value", "value", "a number")
-_FLOAT = Argument("value", "value", "a float")
-_INTEGER = Argument("value", "value", "an integer of 8 bits or more")
+_X = Argument("value", "value", "", dtype="a number")
+_FLOAT = Argument("value", "value", "", dtype="a float")
+_INTEGER = Argument("value", "value", "of 8 bits or more", dtype="an integer")
 _OF_VALUE = SAME_TYPE.format("value")
 
 
@@ -296,14 +315,14 @@ _VALUES = (
     _pure(
         "if_then_else",
         (
-            Argument("condition", "value", "bool"),
+            Argument("condition", "value", "", dtype="bool"),
             Argument("yes", "value", "the value where it holds"),
-            Argument("no", "value", "the value elsewhere, of the same type"),
+            Argument("no", "value", "the value elsewhere", dtype=SAME_TYPE.format("yes")),
         ),
         SAME_TYPE.format("yes"),
         "One of two values. Only the one chosen is evaluated: the other one may read outside of a buffer.",
     ),
-    _pure("likely", (Argument("condition", "value", "bool"),), "bool", "The condition, which mostly holds."),
+    _pure("likely", (Argument("condition", "value", "", dtype="bool"),), "bool", "The condition, which mostly holds."),
     _pure("reinterpret", (_X,), "of the same size", "The bits of the value as another type."),
     _pure(
         ROUNDED, (_X,), _OF_VALUE, "The value, rounded to its type as it stands: not part of a fused multiply-add with "
@@ -311,7 +330,10 @@ _VALUES = (
     ),
     _pure(
         QUOTIENT,
-        (Argument("a", "value", "float32"), Argument("b", "value", "float32, which divides many numbers")),
+        (
+            Argument("a", "value", "", dtype="float32"),
+            Argument("b", "value", "which divides many numbers", dtype="float32"),
+        ),
         "float32",
         "`a / b`, rounded as a division is: a backend may compute the reciprocal of b once, or just divide.",
     ),
@@ -323,18 +345,19 @@ _VALUES = (
     _pure(
         "fma",
         (
-            Argument("a", "value", "a float"),
-            Argument("b", "value", "a float of the same type"),
-            Argument("c", "value", "a float of the same type"),
+            Argument("a", "value", "", dtype="a float"),
+            Argument("b", "value", "", dtype=SAME_TYPE.format("a")),
+            Argument("c", "value", "", dtype=SAME_TYPE.format("a")),
         ),
         SAME_TYPE.format("a"),
         "`a * b + c`, rounded once.",
     ),
     _pure(
-        "ldexp", (_FLOAT, Argument("power", "value", "an integer")), _OF_VALUE, "`value * 2 ** power`.",
+        "ldexp", (_FLOAT, Argument("power", "value", "a whole number, of any type", dtype="a number")), _OF_VALUE,
+        "`value * 2 ** power`.",
     ),
     _pure(
-        "nextafter", (_FLOAT, Argument("towards", "value", "a float of the same type")), _OF_VALUE,
+        "nextafter", (_FLOAT, Argument("towards", "value", "", dtype=_OF_VALUE)), _OF_VALUE,
         "The next number of the type on the way to `towards`.",
     ),
     _pure("popcount", (_INTEGER,), "an integer", "The number of bits that are set, of the type's own bits."),
@@ -379,7 +402,10 @@ _FUNCTIONS_OF_TWO = {
     "hypot": "square root of a * a + b * b",
     "copysign": "operand `a` with the sign of operand `b`",
 }
-_TWO = (Argument("a", "value", "a float"), Argument("b", "value", "a float of the same type"))
+_TWO = (
+    Argument("a", "value", "", dtype="a float"),
+    Argument("b", "value", "", dtype=SAME_TYPE.format("a")),
+)
 # functions of floats, with the name of the language: a Dialect's ``math`` has them
 MATH_CALLS = tuple(
     [_pure(name, (_FLOAT,), _OF_VALUE, f"{doc[0].upper()}{doc[1:]}.") for name, doc in _FUNCTIONS_OF_ONE.items()]

@@ -6,7 +6,7 @@ The nodes are those of thread_nodes.py, the calls those of thread_calls.py: docs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -124,11 +124,11 @@ class ThreadWalk:
         raise unknown_part(node)
 
 
-def unknown_part(node: Any) -> LoweringError:
-    """The error for a node or a call that thread IR does not have."""
+def unknown_part(node: Any, after: str = "") -> LoweringError:
+    """The error for a node or a call that thread IR does not have. after: the pass after which it was there first."""
     name = f"a call of {op_name(node)}" if op_name(node) else f"a node {type(node).__name__}"
     return LoweringError(
-        f"thread IR has {name}, which is not part of it",
+        f"thread IR has {name}, which is not part of it{f' (since {after})' if after else ''}",
         location=location_of_span(getattr(node, "span", None)),
         found=" ".join(str(node).split())[:100],
         expected="the nodes and calls of docs/thread-ir.md, and calls <kind>.* of the backend's own",
@@ -149,11 +149,14 @@ def nodes_inside(node: Any) -> Iterator[Any]:
             yield from node.args
 
 
-def check_thread_ir(module: IRModule) -> None:
-    """Raises LoweringError where a kernel has a node or a call that thread IR does not have."""
+def check_thread_ir(module: IRModule, origins: Mapping[str, str] | None = None) -> None:
+    """Raises LoweringError where a kernel has a node or a call that thread IR does not have.
+
+    origins: the pass after which each call, by its name, was there first.
+    """
     for function in module.functions.values():
         for node in unknown_nodes(function) if isinstance(function, PrimFunc) else ():
-            raise unknown_part(node)
+            raise unknown_part(node, (origins or {}).get(op_name(node), ""))
 
 
 def unknown_nodes(function: PrimFunc) -> list[Any]:

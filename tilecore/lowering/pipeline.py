@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,9 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
             ) from error
         env.note("passes", {"name": step.name, "ms": round((time.perf_counter() - start) * 1e3, 3)})
         if verifier:
-            verifier.verify(current, f"pass {step.name}")
+            is_core = step in family or step is CONTRACT_SUMS
+            with _located(func):
+                verifier.verify(current, f"pass {step.name}", "" if is_core else backend.package)
         debug.after_pass(step.name, current)
     env.states.begin("")
     if env.capabilities.index_bits == 32 and isinstance(current, IRModule):
@@ -99,9 +102,20 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         from tilecore.ir.thread_walk import check_thread_ir
         from tilecore.lowering.race_check.check_order import check_order
 
-        check_thread_ir(current)
+        with _located(func):
+            check_thread_ir(current, verifier.origins)
         check_order(current, env.capabilities.warp)
     return current
+
+
+@contextmanager
+def _located(func: PrimFunc) -> Iterator[None]:
+    """An error of the block that has no location gets that of the kernel."""
+    try:
+        yield
+    except TilecoreError as error:
+        error.at(location_of_span(func.span))
+        raise
 
 
 def _begin(step: Pass, env: PassEnv, is_checked: bool) -> None:

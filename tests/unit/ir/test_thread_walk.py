@@ -18,6 +18,7 @@ from tilecore.ir.thread_calls import ATOMIC_ELEMENT, BARRIER, COPY_ASYNC, SHUFFL
 from tilecore.ir.thread_nodes import PART, THREAD_NODES
 from tilecore.ir.thread_ops import thread_call, thread_statement
 from tilecore.ir.thread_walk import ThreadWalk, check_thread_ir, nodes_inside, read_call, unknown_nodes
+from tilecore.ir.verify import Verifier
 from tilecore.ir.visit import collect
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -143,6 +144,17 @@ def test_what_is_not_thread_ir_is_an_error(value):
     assert [type(node) for node in unknown_nodes(function)] == [type(value)]
     with pytest.raises(LoweringError, match="which is not part of it"):
         check_thread_ir(IRModule({"k": function}))
+
+
+def test_the_pass_after_which_an_unknown_call_was_there_first_is_named():
+    function = PrimFunc([], Evaluate(Call(Op.get("tirx.tvm_storage_sync"), [], ret_ty="int32")))
+    module = IRModule({"k": function.with_attr("global_symbol", "k")})
+    with pytest.raises(LoweringError, match=r"not part of it \(since pass swizzle\)"):
+        check_thread_ir(module, {"tvm_storage_sync": "pass swizzle"})
+    verifier = Verifier()
+    verifier.verify(PrimFunc([], Evaluate(thread_call(BARRIER))), "pass one")
+    verifier.verify(function, "pass two")
+    assert verifier.origins == {BARRIER: "pass one", "tvm_storage_sync": "pass two"}
 
 
 def test_calls_of_a_backends_own_are_for_its_own_method():

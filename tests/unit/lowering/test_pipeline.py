@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,13 +10,21 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit, PassEnv
+from tilecore.contract.records import Backend
+from tilecore.contract.state import Workspaces
 from tilecore.errors import LoweringError, PluginError, UnsupportedError
 from tilecore.interpreter.program import Program
-from tilecore.ir.nodes import IRModule
+from tilecore.ir.build import const, seq
+from tilecore.ir.nodes import Evaluate, IRModule, PrimFunc, Var, structural_mutate, tirx
+from tilecore.ir.thread_calls import SHUFFLE, WAIT_ASYNC
+from tilecore.ir.thread_ops import thread_call
+from tilecore.ir.tile_ops import tile_call
 from tilecore.lowering import pipeline
+from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS, outline_kernels
 from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.loops.pipeline import STEPS
 from tilecore.lowering.pipeline import family_steps, lower
+from tilecore.lowering.tile_ops.registry import implementations_of
 from tilecore.plugins import manager
 
 from .simt.kit import code_of_threads
@@ -174,8 +183,142 @@ def test_a_failing_pass_is_named_and_errors_of_tilecore_pass(monkeypatch):
 
 def test_the_last_pass_may_make_a_module(monkeypatch):
     monkeypatch.setenv("TILECORE_CHECK", "1")
-    module, _ = run(monkeypatch, [Pass("split", lambda func, env: IRModule({"kernel": func}))])
+    split = Pass("split", lambda func, env: IRModule(dict(outline_kernels(func, env).functions)), leaves=(Workspaces,))
+    module, _ = run(monkeypatch, [split])
     assert isinstance(module, IRModule)
+
+
+def without_parameters(func, env):
+    return PrimFunc([], func.body, func.ret_type, func.attrs, func.span)
+
+
+def renamed(func, env):
+    (param,) = func.params
+    other = tirx.decl_buffer(param.shape, str(param.dtype), "B", layout=None)
+    body = structural_mutate(func.body, (Var, lambda var, mutator: other if var.same_as(param) else var))
+    return PrimFunc([other], body, func.ret_type, func.attrs, func.span)
+
+
+def one_more(func, env):
+    return PrimFunc([*func.params, Var("n", "int32")], func.body, func.ret_type, func.attrs, func.span)
+
+
+def without_attributes(func, env):
+    return PrimFunc(list(func.params), func.body, func.ret_type, None, func.span)
+
+
+def other_name(func, env):
+    return func.with_attr("global_symbol", "other")
+
+
+def in_module(change):
+    def run_on_kernels(module, env):
+        return IRModule({str(var.name_hint): change(each, env) for var, each in module.functions.items()})
+
+    return run_on_kernels
+
+
+KEEPS = [
+    (without_parameters, "kernel 'kernel' has lost the parameters A", "()", "(A: buffer)"),
+    (renamed, "kernel 'kernel' has lost the parameters A", "(B: buffer)", "(A: buffer)"),
+    (one_more, "kernel 'kernel' has other parameters", "(A: buffer, n: int32)", "(A: buffer)"),
+    (without_attributes, "kernel 'kernel' has lost the attributes global_symbol", "none", "global_symbol"),
+    (other_name, "kernel 'kernel' has another name", "other", "kernel"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "found", "expected"), KEEPS, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_pass_that_drops_parameters_or_attributes_is_named(monkeypatch, change, message, found, expected):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    with pytest.raises(LoweringError) as caught:
+        run(monkeypatch, [step("good"), Pass("drop", change), step("later")])
+    assert caught.value.message == f"after pass drop: {message}"
+    assert (caught.value.found, caught.value.expected) == (found, expected)
+    assert caught.value.location.file == __file__
+
+
+IN_MODULE = [
+    (without_parameters, r"kernel 'kernel_kernel' has lost the parameters A"),
+    (without_attributes, r"kernel 'kernel_kernel' has lost the attributes global_symbol, tile.block_vars, tile.grid, "),
+    (lambda func, env: func.without_attr("tile.grid"), r"kernel 'kernel_kernel' has lost the attributes tile.grid"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), IN_MODULE)
+def test_a_pass_that_drops_them_behind_outline_kernels_is_named(monkeypatch, change, message):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    steps = [step("good"), OUTLINE_KERNELS, Pass("drop", in_module(change))]
+    with pytest.raises(LoweringError, match=f"after pass drop: {message}"):
+        run(monkeypatch, steps)
+
+
+def test_a_pass_that_loses_a_kernel_or_makes_kernels_without_attributes_is_named(monkeypatch):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    lose = Pass("lose", lambda module, env: IRModule({}))
+    with pytest.raises(LoweringError, match="after pass lose: the module has lost kernel kernel_kernel"):
+        run(monkeypatch, [OUTLINE_KERNELS, lose])
+    join = Pass("join", lambda module, env: next(iter(module.functions.values())))
+    with pytest.raises(LoweringError, match="after pass join: the module is one function again"):
+        run(monkeypatch, [OUTLINE_KERNELS, join])
+    split = Pass("split", lambda func, env: IRModule({"kernel": func}))
+    with pytest.raises(LoweringError, match=r"after pass split: .* lacks the attributes .*tile\.grid"):
+        run(monkeypatch, [split])
+
+
+def test_a_pass_of_a_backends_own_may_take_its_attributes_away(monkeypatch):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    add = Pass("add", lambda func, env: func.with_attr("acme.plan", 1))
+    use = Pass("use", lambda func, env: func.without_attr("acme.plan"))
+    run(monkeypatch, [add, use])
+
+
+def with_statement(call):
+    return lambda func, env: func.with_body(seq([Evaluate(call(func)), func.body]))
+
+
+X = const(1.0, "float32")
+CALLS = [
+    (
+        lambda func: thread_call(SHUFFLE, [X, 1, "xor"], dtype="float32"),
+        'simt.shuffle(T.float32(1.0), 1, "xor"): 3 arguments',
+        "simt.shuffle(value, lane, kind, width): 4 arguments",
+    ),
+    (
+        lambda func: thread_call(WAIT_ASYNC, []),
+        "simt.wait_async(): 0 arguments",
+        "simt.wait_async(groups): 1 argument",
+    ),
+    (
+        lambda func: tile_call("fill", [X]),
+        "tile.fill(T.float32(1.0)): 1 argument",
+        "tile.fill(dst, value): 2 arguments",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "found", "expected"), CALLS)
+def test_a_pass_that_writes_a_wrong_call_is_named(monkeypatch, call, found, expected):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    with pytest.raises(LoweringError) as caught:
+        run(monkeypatch, [step("good"), Pass("write", with_statement(call)), step("later")])
+    name = found.partition("(")[0]
+    assert caught.value.message == f"after pass write: kernel 'kernel' has a wrong call of {name}"
+    assert (caught.value.found, caught.value.expected) == (found, expected)
+    assert caught.value.location.file == __file__
+
+
+def test_the_package_of_a_backends_pass_is_named(monkeypatch):
+    monkeypatch.setenv("TILECORE_CHECK", "1")
+    backend, target = manager.resolve("cpu")
+    edits = (PassEdit("insert", "before_outline", Pass("drop", without_attributes)),)
+    parts = {field.name: getattr(backend, field.name) for field in fields(Backend)}
+    acme = Backend(**{**parts, "package": "tile-acme", "lowering": replace(backend.lowering, edits=edits)})
+    env = PassEnv(target, backend.target.capabilities(target), implementations_of(acme))
+    with pytest.raises(LoweringError, match="after pass drop: ") as caught:
+        lower(kernel.ir, acme, env)
+    assert "the pass is of package tile-acme" in caught.value.hint
 
 
 def test_targets_without_threads_refuse_code_of_some_threads():
