@@ -339,6 +339,24 @@ def load(self, artifact):
 """,
     ),
     BrokenPackage(
+        "adapter_reserved_name",
+        "An adapter has the name by which users leave the choice to tilecore.",
+        step="resolve",
+        says="tilecore_adapters: field 'name' of BrokenAdapter is reserved",
+        adapter="""\
+name = "auto"
+""",
+    ),
+    BrokenPackage(
+        "adapter_reserved_name_of_the_interpreter",
+        "An adapter has the name of the interpreter.",
+        step="resolve",
+        says="tilecore_adapters: field 'name' of BrokenAdapter is reserved",
+        adapter="""\
+name = "interpret"
+""",
+    ),
+    BrokenPackage(
         "adapter_wrong_streams",
         "An adapter does not say whether its streams are the tensors' library's.",
         step="resolve",

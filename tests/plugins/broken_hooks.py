@@ -71,6 +71,31 @@ def find(self):
 """,
     ),
     BrokenPackage(
+        "language_of_the_core",
+        "It offers a name of the language that tilecore itself has.",
+        step="resolve",
+        says="tilecore_target: field 'language' of TargetSpec has names of tilecore's own language",
+        targets="broken",
+        backend="""\
+@hookimpl
+def tilecore_target(self):
+    return replace(super().tilecore_target(), language={"copy": "acme:copy"})
+""",
+    ),
+    BrokenPackage(
+        "option_of_another_type",
+        "The default of a pass configuration has another type than its values.",
+        step="resolve",
+        says="tilecore_target: field 'options' of TargetSpec is wrong",
+        targets="broken",
+        imports="from tilecore.contract.records import PassOption",
+        backend="""\
+@hookimpl
+def tilecore_target(self):
+    return replace(super().tilecore_target(), options=[PassOption("acme.unroll", "steps", 4)])
+""",
+    ),
+    BrokenPackage(
         "half_target",
         "A record whose fields are not all right.",
         step="resolve",

@@ -10,6 +10,7 @@ from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
 from tilecore.codegen.conversions import convert
 from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
+from tilecore.codegen.returned_text import check_text
 from tilecore.codegen.text import EQUALITY, SUM, Text
 from tilecore.dtypes import FACTS
 from tilecore.ir.attributes import CallAttr
@@ -55,7 +56,7 @@ class CallValues(Expressions):
         name = op_name(node)
         emit_value = self.dialect.values.get(name)
         if emit_value is not None:
-            return emit_value(self, node)
+            return check_text(emit_value(self, node), self.dialect.kind, "Text", f"Dialect.values[{name!r}]")
         method = VALUE_CALLS.get(name)
         text: Text = self.math_value(node) if method is None else getattr(self, method)(node)
         return text

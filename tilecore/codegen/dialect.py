@@ -58,7 +58,7 @@ class Dialect:
     without the brace. arena: the statement that declares the block's shared memory, for its bytes; the arena itself is
     then called ``arena_name``, a pointer to bytes. block_index, thread_index: texts of x, y and z.
     types, math: by the language's names. values: calls in expressions, by their whole name: a function of (the
-    emitter, the call) that returns a Text. statements: calls that stand alone; returns lines or emits by itself.
+    emitter, the call) that returns a Text. statements: calls that stand alone: a function that emits lines by itself.
     restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled, "" for none.
     forms: what C and C++ write differently. scopes: memory of scopes of the target's own; a function of (the emitter,
     the AllocBuffer, or the DeclBuffer that looks at one) that emits its declaration. spaces: what languages whose

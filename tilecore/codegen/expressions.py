@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import arithmetic, choices, conversions
 from tilecore.codegen.refusal import refuse
+from tilecore.codegen.returned_text import check_text
 from tilecore.codegen.syntax import Memory, Parameter, Syntax
 from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
@@ -146,8 +147,11 @@ class Expressions(Syntax):
 
     def call_value(self, node: Call) -> Text:
         """A call with a value, by the dialect's own function. Raises UnsupportedError for one that has none."""
-        emit_value = self.dialect.values.get(op_name(node))
-        return emit_value(self, node) if emit_value is not None else refuse(node, self.dialect.kind)
+        name = op_name(node)
+        emit_value = self.dialect.values.get(name)
+        if emit_value is None:
+            return refuse(node, self.dialect.kind)
+        return check_text(emit_value(self, node), self.dialect.kind, "Text", f"Dialect.values[{name!r}]")
 
     def cast_value(self, node: Any) -> Text:
         """A conversion between element types. Numbers that are known are converted here."""

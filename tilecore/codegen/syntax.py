@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import literals, text
 from tilecore.codegen.refusal import refuse
+from tilecore.codegen.returned_text import check_methods, check_text
 from tilecore.codegen.text import ORDER, UNARY, Text, within
 from tilecore.dtypes import FACTS
 
@@ -54,6 +55,10 @@ class Syntax:
     block_start = " {"  # behind the head of a loop, a branch or a kernel
     block_end = "}"
     otherwise = "} else {"  # between the two blocks of a branch
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        check_methods(cls)  # of a backend's emitter
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -171,7 +176,7 @@ class Syntax:
 
     def shared_arena(self, size: int) -> str:
         """All shared memory of a block, in bytes; "" for nothing, where every buffer is declared by itself."""
-        return self.dialect.arena(size)
+        return str(check_text(self.dialect.arena(size), self.dialect.kind, "str", "Dialect.arena"))
 
     def shared_array(self, memory: Memory, count: int | None, offset: int) -> str:
         """A buffer in shared memory, ``offset`` bytes into the arena; count: of its elements, None if not constant."""
@@ -234,7 +239,7 @@ class Syntax:
 
     def kernel_head(self, head: KernelHead) -> str:
         """The head of a kernel, without the start of its block."""
-        return self.dialect.head(head)
+        return str(check_text(self.dialect.head(head), self.dialect.kind, "str", "Dialect.head"))
 
     def module_head(self) -> str:
         """The first lines of a source; "" for none."""

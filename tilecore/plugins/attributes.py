@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tilecore.contract.origin import remedy, title
 from tilecore.errors import PluginError, TargetError
+from tilecore.plugins.attribute_values import expected_type, expected_values, fits
 from tilecore.target import Attribute, Target
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ def _unknown(backend: Backend, name: str, table: Mapping[str, AttributeSpec]) ->
 
 
 def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Attribute:
-    expected_type = _type(spec)
-    if expected_type is str and isinstance(value, int) and not isinstance(value, bool):
+    value_type = expected_type(spec)
+    if value_type is str and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)  # -model=5: the text of a target cannot tell a number from a name
-    if expected_type is not None and type(value) is not expected_type:
-        type_text = {str: "text", int: "an integer", bool: "a flag: true or false"}[expected_type]
+    if value_type is not None and type(value) is not value_type:
+        type_text = {str: "text", int: "an integer", bool: "a flag: true or false"}[value_type]
         raise TargetError(
             f'attribute {name!r} of target "{kind}" must be {type_text}', found=repr(value), expected=spec.doc
         )
@@ -73,17 +74,20 @@ def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Att
     return value
 
 
-def _type(spec: AttributeSpec) -> type | None:
-    """The type of an attribute's values; None where its spec has neither default nor choices of one type."""
-    examples = spec.choices if spec.default is None else (spec.default,)
-    kinds = {type(example) for example in examples}
-    return kinds.pop() if len(kinds) == 1 else None
-
-
 def _check_resolved(backend: Backend, target: Target) -> Target:
-    """The resolved target. Raises PluginError unless it has the backend's kind and exactly the declared attributes."""
+    """The resolved target. Raises PluginError unless it has the backend's kind and exactly the declared attributes,
+    with values that their specs allow."""
     declared = set(backend.target.attributes)
     if target.kind == backend.kind and set(target.attributes) == declared:
+        for name, spec in backend.target.attributes.items():
+            value = target.attributes[name]
+            if not fits(value, spec):
+                raise PluginError(
+                    f"{title(backend)}: TargetSpec.resolve returned a wrong value of attribute {name!r}",
+                    found=repr(value),
+                    expected=expected_values(spec),
+                    hint=remedy(backend),
+                )
         return target
     raise PluginError(
         f"{title(backend)}: TargetSpec.resolve returned the wrong target",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +21,11 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import PluginError
+from tilecore.plugins.attribute_values import expected_values, fits
 from tilecore.signatures import signature_of
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
+AUTO = "auto"  # what users write for a target or an execution backend that tilecore chooses
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def is_name(value: Any) -> bool:
 
 
 def _is_identifier(value: Any) -> bool:
-    return isinstance(value, str) and value.isidentifier()
+    return isinstance(value, str) and value.isidentifier() and not keyword.iskeyword(value)
 
 
 def _is_place(value: Any) -> bool:
@@ -92,7 +96,7 @@ def _is_attribute_spec(value: Any) -> bool:
         and all(map(_is_attribute, value.choices))
         and isinstance(value.other_names, tuple)
         and all(map(is_name, value.other_names))
-        and (value.default is None or not value.choices or value.default in value.choices)
+        and (value.default is None or fits(value.default, value))
     )
 
 
@@ -100,9 +104,15 @@ def _are_pass_options(value: Any) -> bool:
     return value is None or (
         SEQUENCE.holds(value)
         and all(isinstance(option, PassOption) and is_text(option.name) and is_text(option.doc) for option in value)
-        and all(isinstance(option.value_type, type) for option in value)
+        and all(isinstance(option.value_type, type) and _has_valid_default(option) for option in value)
         and len({option.name for option in value}) == len(value)
     )
+
+
+def _has_valid_default(option: PassOption) -> bool:
+    """Is the default of the option's type, or None for "not set"? A bool is no int here."""
+    is_bool_for_another = isinstance(option.default, bool) and option.value_type is not bool
+    return option.default is None or (isinstance(option.default, option.value_type) and not is_bool_for_another)
 
 
 def _is_installable(value: Any) -> bool:
@@ -136,7 +146,10 @@ RULES: dict[type, dict[str, Rule]] = {
         "torch_device": TEXT,
         "language": mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
         "known_failures": takes(1),
-        "options": Rule("a list of valid PassOptions with different names, or None", _are_pass_options),
+        "options": Rule(
+            "a list of valid PassOptions with different names, each with a default of its value_type, or None",
+            _are_pass_options,
+        ),
     },
     Lowering: {
         "family": FAMILY,
@@ -205,11 +218,49 @@ def _check_target(origin: Origin, spec: TargetSpec) -> None:
             f"TargetSpec.kind {spec.kind!r}",
             f"{origin.kind!r}, the entry point's name",
         )
+    if AUTO in (spec.kind, *spec.aliases):
+        name = "kind" if spec.kind == AUTO else "an alias"
+        expected = 'another name: target="auto" is the target that tilecore chooses'
+        raise wrong(origin, f"tilecore_target: {name} of TargetSpec is reserved", AUTO, expected)
+    _check_attribute_names(origin, spec)
+    _check_language(origin, spec)
     for alias, implied in spec.aliases.items():
         unknown = sorted(set(implied) - set(spec.attributes))
         if unknown:
             declared = str(sorted(spec.attributes))
             raise wrong(origin, f"alias {alias!r} implies unknown attributes", str(unknown), declared)
+        for name, value in implied.items():
+            if not fits(value, spec.attributes[name]):
+                message = f"alias {alias!r} implies a wrong value of attribute {name!r}"
+                raise wrong(origin, message, repr(value), expected_values(spec.attributes[name]))
+
+
+def _check_attribute_names(origin: Origin, spec: TargetSpec) -> None:
+    """Raise PluginError where two attributes have one name."""
+    names = [*spec.attributes, *(other for attribute in spec.attributes.values() for other in attribute.other_names)]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        message = "tilecore_target: field 'attributes' of TargetSpec gives two attributes one name"
+        raise wrong(origin, message, ", ".join(repeated), "different names and other_names")
+
+
+def _check_language(origin: Origin, spec: TargetSpec) -> None:
+    """Raise PluginError where the target offers a name of the core: T.<name> would be the core's. Contract 1: warn."""
+    if not spec.language:
+        return
+    from tilecore.ir.language_names import names_of_the_core  # few targets have a language
+
+    shadowed = sorted(spec.language.keys() & names_of_the_core())
+    if not shadowed:
+        return
+    message = "tilecore_target: field 'language' of TargetSpec has names of tilecore's own language"
+    found = ", ".join(f"T.{name}" for name in shadowed)
+    if spec.contract > 1:
+        raise wrong(origin, message, found, "names that tilecore.language does not have")
+    from tilecore.caller import levels_to_user
+
+    text = f"{title(origin)}: {message}: {found}; they stay tilecore's"
+    warnings.warn(text, DeprecationWarning, stacklevel=levels_to_user())
 
 
 def shown(value: Any) -> str:

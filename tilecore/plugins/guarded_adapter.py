@@ -9,10 +9,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import DimExpr
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, record
-from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, takes, wrong
+from tilecore.plugins.checking import AUTO, FLAG, TEXT, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.views import is_tensor
@@ -53,6 +53,7 @@ ATTRIBUTES = {
     "tensor_streams": FLAG,
     "simulates": FLAG,
 }
+RESERVED = (AUTO, INTERPRETED)  # names of execution backends that tilecore itself gives a meaning
 METHODS = tuple(name for name, member in vars(KernelAdapter).items() if callable(member) and not name.startswith("_"))
 
 
@@ -62,6 +63,9 @@ def check_adapter(origin: Origin, hook: str, adapter: KernelAdapter) -> tuple[st
     if not isinstance(name, str) or not name:
         raise wrong(origin, f"{hook}: an adapter has no name", shown(name), "a non-empty str in the attribute name")
     check_fields(origin, f"{hook}: ", adapter, ATTRIBUTES)
+    if name.strip() in RESERVED:
+        expected = f"another name: {' and '.join(map(repr, RESERVED))} have a meaning on every target"
+        raise wrong(origin, f"{hook}: field 'name' of {type(adapter).__name__} is reserved", repr(name), expected)
     callee = f"{name}.binary_formats"
     with calling(origin, callee, loading=True):
         formats = adapter.binary_formats()

@@ -12,6 +12,7 @@ from tilecore.caller import levels_to_user
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.origin import title
 from tilecore.contract.passes import Pass, PassEdit
+from tilecore.contract.state import PassState
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.answers import check_fields, guarded_by, obeys
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from tilecore.contract.origin import Origin
     from tilecore.contract.records import Lowering
 
+
+def _is_state_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, PassState)
+
+
 PLACES = ("before", "after")
 EDIT = {
     "action": TEXT,  # lowering/edits.py checks which action it is
@@ -28,7 +34,17 @@ EDIT = {
     "step": Rule("a Pass, or None to remove one", lambda value: value is None or isinstance(value, Pass)),
     "where": Rule(", ".join(map(repr, PLACES)), lambda value: value in PLACES),
 }
-PASS = {"name": TEXT, "run": takes(2)}
+STATE_CLASSES = Rule(
+    "a tuple of classes that derive from PassState",
+    lambda value: isinstance(value, (tuple, list)) and all(map(_is_state_class, value)),
+)
+PASS = {
+    "name": TEXT,
+    "run": takes(2),
+    "needs": STATE_CLASSES,
+    "leaves": STATE_CLASSES,
+    "runs_implementations": FLAG,
+}
 IMPLEMENTATION = {
     "op": TEXT,
     "name": TEXT,
@@ -41,6 +57,8 @@ IMPLEMENTATION = {
     "fragments": takes(3),
     "relate": takes(2),
     "last_resort": FLAG,
+    "needs": STATE_CLASSES,
+    "leaves": STATE_CLASSES,
 }
 REASON = Rule(
     "None where the implementation applies, else the reason why not", lambda value: value is None or is_text(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from host_kit import BX, HOST, TX, TY, buffer, compiled, kernel, needs_compiler, run, source
@@ -9,7 +11,7 @@ from host_kit import BX, HOST, TX, TY, buffer, compiled, kernel, needs_compiler,
 from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.names import Names
 from tilecore.codegen.source_emitter import SourceEmitter
-from tilecore.errors import UnsupportedError
+from tilecore.errors import PluginError, UnsupportedError
 from tilecore.ir.build import cast, const, load, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -34,6 +36,7 @@ from tilecore.ir.nodes import (
     While,
     tirx,
 )
+from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.tile_ops import tile_call, tile_statement
 
@@ -338,3 +341,36 @@ def test_a_store_is_a_hook_with_the_buffer_the_index_and_the_value():
     text = emit_module(IRModule({"k": func}), HOST, Emitter).text
     assert "put_uint8_global(Y, tx, A[tx + 1]);" in text
     assert "Y[tx] = A[tx + 1];" in source(func)
+
+
+WRONG_TEXTS = {
+    "stored": ("str", None, "a str, the emitted text"),
+    "kernel_head": ("str", ["head"], "a str, the emitted text"),
+    "access": ("Text", None, "a Text, the emitted text with its precedence"),
+    "load_value": ("Text", 3, "a Text, the emitted text with its precedence"),
+}
+
+
+@pytest.mark.parametrize("method", WRONG_TEXTS)
+def test_a_method_of_a_backends_emitter_that_returns_no_text_is_named(method):
+    _, wrong_text, expected = WRONG_TEXTS[method]
+    emitter = type("AcmeEmitter", (SourceEmitter,), {method: lambda self, *args: wrong_text})
+    a, y = buffer("A", 64), buffer("Y", 64)
+    func = kernel([a, y], store(y, load(a, [TX + 1]), [TX]), threads=[64])
+    with pytest.raises(PluginError, match=rf"AcmeEmitter\.{method} returned a wrong value") as caught:
+        emit_module(IRModule({"k": func}), HOST, emitter)
+    assert (caught.value.found, caught.value.expected) == (repr(wrong_text), expected)
+
+
+def test_a_function_of_a_dialect_that_returns_no_text_is_named():
+    y = buffer("Y", 64)
+    func = kernel(
+        [y], store(y, thread_call(SHUFFLE, [load(y, [TX]), 1, "xor", 32], dtype="float32"), [TX]), threads=[64]
+    )
+    dialects = {
+        r"Dialect\.values\['simt\.shuffle'\]": replace(HOST, values={SHUFFLE: lambda emitter, node: None}),
+        r"Dialect\.head": replace(HOST, head=lambda head: None),
+    }
+    for name, dialect in dialects.items():
+        with pytest.raises(PluginError, match=f"{name} returned a wrong value"):
+            emit_module(IRModule({"k": func}), dialect)

@@ -14,6 +14,7 @@ import tilecore.language as T
 from tilecore.contract.hookspecs import hookimpl
 from tilecore.errors import LanguageError, PluginError, UnsupportedError
 from tilecore.interpreter.program import Program
+from tilecore.ir.language_names import names_of_the_core
 from tilecore.ir.nodes import IntImm
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileOp, register_tile_op, tile_call
@@ -99,11 +100,20 @@ def test_other_targets_refuse_it_at_its_line():
             assert "T.gemm" in str(caught.value.hint)
 
 
-def test_the_cores_names_win():
+def test_a_backend_that_offers_a_name_of_the_core_is_not_loaded():
     with manager.register(Acme(name="copy"), package="tile-acme"):
         from tilecore.language.copies import copy
 
         assert T.copy is copy
+        with pytest.raises(PluginError, match=r"tile-acme.*field 'language' of TargetSpec has names of") as caught:
+            manager.get("acme")
+        assert caught.value.found == "T.copy"
+
+
+def test_every_name_of_the_core_is_refused():
+    imports = {"Any", "ModuleType", "annotations", "importlib", "sys"}
+    public_names = {name for name in dir(T) if name.isidentifier() and not name.startswith("_")}
+    assert public_names - imports <= names_of_the_core()
 
 
 def test_a_place_that_is_not_there_names_the_package():

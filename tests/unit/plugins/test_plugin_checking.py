@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilecore.contract.records import AttributeSpec, Codegen, Lowering, TargetSpec, Toolchain
+from tilecore.contract.records import AttributeSpec, Codegen, Lowering, PassOption, TargetSpec, Toolchain
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import RULES, check_record
 from tilecore.testing import null_backend
@@ -65,6 +65,12 @@ def test_no_field_takes_anything(kind, field, value):
         ("attributes", {"variant": AttributeSpec("doc", default=3, choices=(1, 2))}),
         ("attributes", {"variant": AttributeSpec("doc", choices=[1, 2])}),
         ("attributes", {"variant": AttributeSpec("doc", default=1.5)}),
+        ("attributes", {"variant": AttributeSpec("doc", default=True, choices=(1, 2))}),
+        ("language", {"for": "acme:spin"}),
+        ("options", [PassOption("acme.unroll", "doc", 4)]),
+        ("options", [PassOption("acme.unroll", "doc", True, int)]),
+        ("options", [PassOption("acme.unroll", "doc", "4", int)]),
+        ("options", [PassOption("acme.unroll", "doc", 1)]),
     ],
 )
 def test_finer_rules_of_the_target(field, value):
@@ -97,3 +103,53 @@ def test_contract_messages(contract, fix):
 def test_other_types(answer):
     with pytest.raises(PluginError, match="tilecore_target must return a TargetSpec"):
         check_record(ORIGIN, "tilecore_target", answer, TargetSpec)
+
+
+SPEC = RECORDS[TargetSpec][1]
+VARIANT = {"variant": AttributeSpec("doc", default=1, choices=(1, 2))}
+CONFLICTS = [
+    (replace(SPEC, aliases={"auto": {}}), "an alias of TargetSpec is reserved", "auto"),
+    (
+        replace(SPEC, attributes=VARIANT, aliases={"fast": {"variant": 3}}),
+        "implies a wrong value of attribute 'variant'",
+        "3",
+    ),
+    (
+        replace(SPEC, attributes=VARIANT, aliases={"fast": {"variant": True}}),
+        "implies a wrong value",
+        "True",
+    ),
+    (
+        replace(SPEC, attributes={**VARIANT, "v": AttributeSpec("doc", other_names=("variant",))}),
+        "field 'attributes' of TargetSpec gives two attributes one name",
+        "variant",
+    ),
+    (
+        replace(SPEC, language={"copy": "acme:copy", "spin": "acme:spin"}),
+        "'language' of TargetSpec",
+        "T.copy",
+    ),
+    (replace(SPEC, language={"float32": "acme:copy"}), "'language' of TargetSpec", "T.float32"),
+    (replace(SPEC, language={"atomics": "acme:copy"}), "'language' of TargetSpec", "T.atomics"),
+]
+
+
+@pytest.mark.parametrize(("spec", "message", "found"), CONFLICTS)
+def test_values_of_the_target_that_conflict(spec, message, found):
+    with pytest.raises(PluginError) as caught:
+        check_record(ORIGIN, "tilecore_target", spec, TargetSpec)
+    assert message in caught.value.message
+    assert caught.value.found == found
+    assert caught.value.expected
+    assert "tile-null" in caught.value.hint
+
+
+def test_a_target_of_contract_1_that_offers_a_name_of_the_core_is_warned():
+    spec = replace(SPEC, language={"copy": "acme:copy"}, contract=1)
+    with pytest.warns(DeprecationWarning, match=r"names of tilecore's own language: T\.copy"):
+        check_record(ORIGIN, "tilecore_target", spec, TargetSpec)
+
+
+def test_a_default_of_an_option_may_be_none():
+    options = [PassOption("acme.pairs", "doc", None), PassOption("acme.unroll", "doc", 4, int)]
+    check_record(ORIGIN, "tilecore_target", replace(SPEC, options=options), TargetSpec)

@@ -209,3 +209,26 @@ def test_other_targets_go_on():
         a, b = np.ones(16, np.float32), np.zeros(16, np.float32)
         tilecore.compile(twice, target="cpu")(a, b)
     assert (b == 2).all()
+
+
+WRONG_STATE = ["Workspaces", (Workspaces, "Workspaces"), (int,), None, Workspaces]
+
+
+@pytest.mark.parametrize("wrong_state", WRONG_STATE)
+@pytest.mark.parametrize("field", ["needs", "leaves"])
+def test_state_that_is_no_tuple_of_classes_is_refused(field, wrong_state):
+    step = Pass("swizzle_banks", same, **{field: wrong_state})
+    for answers, record in (
+        ({"edits": [PassEdit("insert", "after_tile_ops", step)]}, "Pass"),
+        ({"implementations": copy_that(**{field: wrong_state})}, "TileOpImpl"),
+    ):
+        with pytest.raises(PluginError, match=f"field '{field}' of {record} is wrong") as caught:
+            compiled(**answers)
+        assert caught.value.expected == "a tuple of classes that derive from PassState"
+        assert "tile-acme" in caught.value.message
+
+
+def test_runs_implementations_is_a_bool():
+    step = Pass("swizzle_banks", same, runs_implementations="yes")
+    with pytest.raises(PluginError, match="field 'runs_implementations' of Pass is wrong"):
+        compiled(edits=[PassEdit("insert", "after_tile_ops", step)])

@@ -106,3 +106,23 @@ def test_resolve_may_refuse():
 
     with pytest.raises(TargetError, match="no such chip"):
         complete(backend(resolve=resolve), Target("acme"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("arch", "chip9", "one of 'chip1', 'chip2', 'b1'"),
+        ("arch", 1, "one of 'chip1', 'chip2', 'b1'"),
+        ("lanes", True, "an int"),
+        ("lanes", "4", "an int"),
+        ("fast", 1, "True or False"),
+    ],
+)
+def test_a_resolve_that_returns_a_value_outside_of_the_spec_is_the_packages_fault(name, value, expected):
+    def resolve(target):
+        return target.with_attributes(model="m", **{name: value})
+
+    with pytest.raises(PluginError, match=f"resolve returned a wrong value of attribute '{name}'") as caught:
+        complete(backend(resolve=resolve), Target("acme"))
+    assert (caught.value.found, caught.value.expected) == (repr(value), expected)
+    assert "tile-acme" in caught.value.hint
