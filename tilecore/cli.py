@@ -270,7 +270,8 @@ _COMMANDS = (
         "targets",
         "list the installed targets: status, device, aliases, package\n\n"
         "For a broken backend the reason and a remedy are printed; the exit code is still 0.\n"
-        "Status: ok, slow, broken, clash (two packages), hung, crashed.",
+        "Status: ok, slow, broken, clash (two packages), hung, crashed. To find it, the plugin is loaded in a process\n"
+        "of its own, which also calls the functions that find its tools and devices; nothing is compiled.",
         "  tilecore targets\n  tilecore targets --json",
         (_json, _timeout),
     ),

@@ -23,7 +23,8 @@ class BrokenPackage:
     """A backend's package with one fault.
 
     kind: its target. fault: in words. step: the first step of use_all.py that fails; "none": all work. says: what the
-    error says. targets: its status in `tilecore targets`. backend, adapter: what the classes of the healthy package's
+    error says. targets: its status in `tilecore targets`, unless a later step fails
+    that needs no kernel: then it is "broken". backend, adapter: what the classes of the healthy package's
     plugin and of its adapter get in their place. imports: that these need besides HEADER. module: its whole text, where
     it is no variant of the healthy package.
     """

@@ -62,7 +62,7 @@ def _plain(emit: Expressions, node: Any) -> Text:
     symbol, level = _SYMBOLS[type(node).__name__]
     kind = dtype_of(node.a)
     if kind in NARROW and not emit.dialect.forms.narrow_operators:
-        text = emit.binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
+        text = emit.typed_binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind), "float32")
         return back(emit, text, dtype_of(node))
     if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
         value = node.b.value  # a - 1, not a + -1
@@ -70,8 +70,8 @@ def _plain(emit: Expressions, node: Any) -> Text:
         lowest = FACTS[dtype].kind != "float" and value == -(1 << (FACTS[dtype].bits - 1))
         if dtype not in NARROW and not lowest:
             positive = type(node.b)(dtype, -value)
-            return emit.binary("-", level, emit.value(node.a), emit.value(positive))
-    return emit.binary(symbol, level, emit.value(node.a), emit.value(node.b))
+            return emit.typed_binary("-", level, emit.value(node.a), emit.value(positive), kind)
+    return emit.typed_binary(symbol, level, emit.value(node.a), emit.value(node.b), kind)
 
 
 def arithmetic(emit: Expressions, node: Any) -> Text:
@@ -101,16 +101,16 @@ def _without_sign(emit: Expressions, node: Any, dtype: str) -> Text:
         return emit.cast(_UNSIGNED[dtype], emit.value(node))
     symbol, level = _SYMBOLS[name]
     right = emit.value(node.b) if name == "LShift" else _without_sign(emit, node.b, dtype)
-    return emit.binary(symbol, level, _without_sign(emit, node.a, dtype), right)
+    return emit.typed_binary(symbol, level, _without_sign(emit, node.a, dtype), right, _UNSIGNED[dtype])
 
 
-def wrapped(emit: Expressions, value: Text, dtype: str) -> Text:
-    """An ``int`` brought into the range of an integer type of at most 16 bits, modulo its size."""
+def wrapped(emit: Expressions, value: Text, dtype: str, source: str = "int32") -> Text:
+    """An integer of type ``source`` brought into the range of one of at most 16 bits, modulo its size."""
     if dtype == "uint4":
-        return emit.binary("&", BIT_AND, value, Text("15"))
+        return emit.typed_binary("&", BIT_AND, value, Text("15"), source)
     if dtype == "int4":
-        high = emit.binary("<<", SHIFT, emit.cast("uint32", value), Text("28"))
-        return emit.binary(">>", SHIFT, emit.cast("int32", high), Text("28"))
+        high = emit.typed_binary("<<", SHIFT, emit.cast("uint32", value), Text("28"), "uint32")
+        return emit.typed_binary(">>", SHIFT, emit.cast("int32", high), Text("28"), "int32")
     return emit.cast(dtype, value)
 
 
@@ -125,7 +125,7 @@ def division(emit: Expressions, node: Any) -> Text:
     overflows = FACTS[dtype].kind == "int" and FACTS[dtype].bits >= 32 and not emit.bounds.never_negative(node.b)
     if overflows and constant(node.b) in (None, 0, -1):
         return emit.function("tc_div" if name == "Div" else "tc_mod", a, b)
-    text = emit.binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
+    text = emit.typed_binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b), dtype)
     return wrapped(emit, text, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else text
 
 
@@ -148,11 +148,11 @@ def floor_division(emit: Expressions, node: Any) -> Text:
     symbol = "/" if is_div else "%"
     a, b = emit.value(node.a), emit.value(node.b)
     if emit.bounds.never_negative(node.a) and emit.bounds.never_negative(node.b):
-        return emit.binary(symbol, PRODUCT, a, _divisor(emit, node.b, b))
+        return emit.typed_binary(symbol, PRODUCT, a, _divisor(emit, node.b, b), dtype)
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
         if is_div:
-            return emit.binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))
-        return emit.binary("&", BIT_AND, a, emit.integer(divisor - 1, dtype))
+            return emit.typed_binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)), dtype)
+        return emit.typed_binary("&", BIT_AND, a, emit.integer(divisor - 1, dtype), dtype)
     return emit.function("tc_floor_div" if is_div else "tc_floor_mod", a, b)
 
 
@@ -162,7 +162,11 @@ def _float_floor(emit: Expressions, node: Any, dtype: str, is_div: bool) -> Text
     if not is_div:
         return back(emit, emit.function("tc_floor_mod", a, b), dtype)
     floor = emit.dialect.math["floor"][dtype == "float64"]
-    return back(emit, emit.function(floor, emit.binary("/", PRODUCT, a, b)), dtype)
+    return back(
+        emit,
+        emit.function(floor, emit.typed_binary("/", PRODUCT, a, b, "float32" if dtype in NARROW else dtype)),
+        dtype,
+    )
 
 
 def _in_float(emit: Expressions, name: str, *operands: Any) -> Text:

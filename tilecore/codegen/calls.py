@@ -118,7 +118,7 @@ class CallValues(Expressions):
         """``x != x``: a number equals itself."""
         wide = not self.dialect.forms.narrow_operators
         text = single(self, value, dtype) if wide else self.value(value)
-        return self.binary("!=", EQUALITY, text, text)
+        return self.typed_binary("!=", EQUALITY, text, text, "float32" if wide and dtype in NARROW else dtype)
 
     def fma_value(self, node: Call) -> Text:
         """A product and a sum, rounded once."""
@@ -161,7 +161,7 @@ class CallValues(Expressions):
             value = self.cast("uint32", value)
         text = self.function("tc_clz" if name == "clz" else "tc_popcount", value)
         if name == "clz" and bits < 32:
-            text = self.binary("-", SUM, text, Text(str(32 - bits)))
+            text = self.typed_binary("-", SUM, text, Text(str(32 - bits)), "int32")
         return convert(self, text, "int32", dtype_of(node))
 
     def extern_value(self, node: Call) -> Text:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def conjunction(emit: Expressions, node: Any) -> Text:
-    return emit.binary("&&", AND, emit.value(node.a), emit.value(node.b))
+    return emit.typed_binary("&&", AND, emit.value(node.a), emit.value(node.b), "bool")
 
 
 def disjunction(emit: Expressions, node: Any) -> Text:
-    return emit.binary("||", OR, emit.value(node.a), emit.value(node.b))
+    return emit.typed_binary("||", OR, emit.value(node.a), emit.value(node.b), "bool")
 
 
 def chosen(emit: Expressions, condition: Any, then: Any, otherwise: Any) -> Text:

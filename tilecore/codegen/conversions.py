@@ -34,9 +34,9 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
         return value
     if target == "bool":
         if source in NARROW:
-            return emit.binary("!=", EQUALITY, widened(emit, value), emit.floating(0.0, "float32"))
+            return emit.typed_binary("!=", EQUALITY, widened(emit, value), emit.floating(0.0, "float32"), "float32")
         zero = emit.floating(0.0, source) if kind == "float" else Text("0")
-        return emit.binary("!=", EQUALITY, value, zero)
+        return emit.typed_binary("!=", EQUALITY, value, zero, source)
     if source in NARROW:
         return convert(emit, widened(emit, value), "float32", target)
     if target in NARROW:
@@ -46,16 +46,16 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
     if kind == "float":
         return _truncated(emit, value, target)
     if to.bits < 8:
-        text = wrapped(emit, value, target)
+        text = wrapped(emit, value, target, source)
         wider = target == "uint4" and source in ("uint32", "int64", "uint64")  # the mask is of the value's type
         return emit.cast("int32", text) if wider else text
     return emit.cast(target, value)
 
 
-def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
+def _four_bits(emit: Expressions, value: Text, source: str, target: str) -> Text:
     """A float of 4 bits from an integer or the other way; what has 4 bits stands in a byte."""
     if _is_float4(target):
-        bits = emit.binary("&", BIT_AND, value, Text("15"))
+        bits = emit.typed_binary("&", BIT_AND, value, Text("15"), source)
         return emit.from_bits(target, bits.text)
     bits = emit.bits_as("uint8", value)
     return wrapped(emit, bits, target) if target == "int4" else bits
@@ -81,7 +81,7 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
     if source not in FACTS or target not in FACTS:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
     if (_is_float4(source) or _is_float4(target)) and {FACTS[source].bits, FACTS[target].bits} <= {4, 8}:
-        return _four_bits(emit, value, target)
+        return _four_bits(emit, value, source, target)
     if FACTS[source].bits != FACTS[target].bits:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
     if FACTS[source].kind != "float" and FACTS[target].kind in ("int", "uint"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilecore.codegen import text
 from tilecore.codegen.arithmetic import NARROW
 from tilecore.codegen.calls import memory_order
 from tilecore.codegen.moves import Moves
@@ -94,30 +93,29 @@ class Effects(Moves):
     def emit_print(self, node: Any) -> None:
         """``message: value, value``."""
         message = str(node.value.args[0].value)
-        parts, operands = [], []
-        for arg in node.value.args[1:]:
-            part, operand = self.printable(arg)
-            parts.append(part)
-            operands.append(operand)
+        numbers = [self.printable(arg) for arg in node.value.args[1:]]
         attrs = node.value.attrs
-        for _ in range(
-            int(attrs[CallAttr.INDICES_PRINTED]) if attrs is not None and CallAttr.INDICES_PRINTED in attrs else 0
-        ):
-            message = message.replace("{}", "\0" + parts.pop(0), 1)  # indices of an element
-        message = message.replace("%", "%%").replace("\0%%", "%")
-        line = message + (": " if parts and message else "") + " ".join(parts) + "\n"
-        self.call_line(self.function("tc_print", quoted(line), *operands))
+        has_indices = attrs is not None and CallAttr.INDICES_PRINTED in attrs
+        pieces: list[str | tuple[str, Text]] = []
+        for _ in range(int(attrs[CallAttr.INDICES_PRINTED]) if has_indices else 0):  # indices of an element
+            before, _, message = message.partition("{}")
+            pieces += [before, numbers.pop(0)]
+        pieces.append(message)
+        if numbers and any(pieces):
+            pieces.append(": ")
+        for position, number in enumerate(numbers):
+            pieces += [" ", number] if position else [number]
+        pieces.append("\n")
+        self.line(self.print_statement(pieces))
 
     def printable(self, node: Any) -> tuple[str, Text]:
-        """The place of a value in the text that is printed, and the value. Raises UnsupportedError for a vector."""
+        """What `printed` returns for a value of thread IR. Raises UnsupportedError for a vector."""
         dtype, value = dtype_of(node), self.value(node)
-        facts = FACTS.get(dtype)
-        if facts is None:
+        if dtype not in FACTS:
             return refuse(node, self.dialect.kind, what=f"printing {dtype}")
         if dtype in NARROW:
-            value = self.widened(value)
-        place, kind = self.dialect.forms.printed[facts.kind]
-        return place, text.cast(kind, value)
+            value, dtype = self.widened(value), "float32"
+        return self.printed(dtype, value)
 
     def emit_device_assert(self, node: Any) -> None:
         """Assertions are numbered from 1 in the order in which they stand."""
@@ -125,7 +123,7 @@ class Effects(Moves):
         message = str(node.value.args[1].value)
         self.assertions.append(message + (f" ({place})" if place else ""))
         condition, number = self.value(node.value.args[0]), len(self.assertions)
-        self.call_line(self.function("tc_assert", condition, str(number), quoted(message)))
+        self.call_line(self.function("tc_assert", condition, str(number), self.quoted(message)))
 
     def emit_assume(self, node: Any) -> None:
         """A condition that holds."""
@@ -133,17 +131,3 @@ class Effects(Moves):
 
     def emit_annotation(self, node: Any) -> None:
         """Hints that mean nothing here."""
-
-
-def quoted(message: str) -> str:
-    """``message`` as a C string."""
-    simple = {"\n": "\\n", '"': '\\"', "\\": "\\\\", "?": "\\?"}
-    parts = []
-    for char in message:
-        if char in simple:
-            parts.append(simple[char])
-        elif 32 <= ord(char) < 127:
-            parts.append(char)
-        else:
-            parts.extend(f"\\{byte:03o}" for byte in char.encode())
-    return '"' + "".join(parts) + '"'

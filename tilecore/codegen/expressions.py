@@ -8,7 +8,7 @@ from tilecore.codegen import arithmetic, choices, conversions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.returned_text import check_text
 from tilecore.codegen.syntax import Memory, Parameter, Syntax
-from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
+from tilecore.codegen.text import PRIMARY, SUM, Text, within
 from tilecore.dtypes import FACTS
 from tilecore.errors import LoweringError
 from tilecore.ir.build import constant, dtype_of, op_name
@@ -72,26 +72,24 @@ class Expressions(Syntax):
         Raises UnsupportedError for anything else."""
         emit_value = self.dialect.values.get(op_name(node))
         if emit_value is not None:
-            return Text(f"&{within(emit_value(self, node), UNARY)}", UNARY)
+            return self.reference(emit_value(self, node))
         source, base = self.element_named(node)
         memory = self.memory[source]
         if not memory.scalar and constant(base) == 0:
-            return Text(memory.name)
-        return Text(f"&{self.element(source, base)}", UNARY)
+            return self.pointer(memory, Text("0"))
+        return self.reference(self.element(source, base))
 
     def place(self, node: Any) -> str:
-        """As :meth:`address`, written as a sum: ``buffer + index``."""
+        """The address of an element as `pointer` writes it: of a load, or of an ``address_of`` of one."""
         return self.place_at(*self.element_named(node))
 
     def place_at(self, buffer: Var, index: Expr) -> str:
-        """``buffer + index``; of a vector's indices the first."""
+        """The address of ``buffer[index]`` as `pointer` writes it; of a vector's indices the first."""
         memory, base = self.memory[buffer], getattr(index, "base", index)
-        if memory.scalar:
-            return f"&{memory.name}"
-        if constant(base) == 0:
-            return memory.name
-        right = dtype_of(base).startswith("uint")  # which wraps before it is an address
-        return f"{memory.name} + {within(self.index(base), SUM, right)}"
+        offset = Text("0") if constant(base) == 0 else self.place_in(memory, base)
+        if dtype_of(base).startswith("uint"):  # which wraps before it is an address
+            offset = Text(within(offset, SUM, right=True))
+        return str(self.pointer(memory, offset))
 
     def element_named(self, node: Any) -> tuple[Var, Expr]:
         """The buffer and the index of a load, or of an ``address_of`` of one; of a vector the first index. Raises

@@ -37,6 +37,20 @@ def floating(value: float, dtype: str, dialect: Dialect) -> Text:
     return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */")
 
 
+def quoted(message: str) -> str:
+    """``message`` as a C string."""
+    simple = {"\n": "\\n", '"': '\\"', "\\": "\\\\", "?": "\\?"}
+    parts = []
+    for char in message:
+        if char in simple:
+            parts.append(simple[char])
+        elif 32 <= ord(char) < 127:
+            parts.append(char)
+        else:
+            parts.extend(f"\\{byte:03o}" for byte in char.encode())
+    return '"' + "".join(parts) + '"'
+
+
 def as_single(value: float) -> float:
     """The float32 nearest to ``value``."""
     import numpy as np

@@ -83,7 +83,10 @@ class SourceEmitter(CallValues, Statements):
             attributes["cluster"] = list(cluster)
         if min_blocks:
             attributes["min_blocks"] = min_blocks
-        text = "\n".join([*self.declarations.values(), f"{head}{self.block_start}", *self.lines, self.block_end])
+        if not self.lines:
+            self._plain_line(self.empty_block())
+        end = [self.block_end] if self.block_end else []
+        text = "\n".join([*self.declarations.values(), f"{head}{self.block_start}", *self.lines, *end])
         return text, EmittedKernel(shared_bytes, tuple(self.assertions), attributes)
 
     def take_parameters(self, func: PrimFunc) -> None:

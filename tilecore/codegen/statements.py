@@ -70,12 +70,16 @@ class Statements(Effects):
 
     def _indented(self, body: Stmt) -> None:
         self.depth += 1
+        before = len(self.lines)
         self.emit(body)
+        if len(self.lines) == before:
+            self._plain_line(self.empty_block())
         self.depth -= 1
 
     def _plain_line(self, text: str) -> None:
-        """A line without a note of the user's line."""
-        self.lines.append(f"{'  ' * self.depth}{text}")
+        """A line without a note of the user's line; none for ""."""
+        if text:
+            self.lines.append(f"{'  ' * self.depth}{text}")
 
     def emit_sequence(self, node: SeqStmt) -> None:
         for part in node.seq:
@@ -104,7 +108,7 @@ class Statements(Effects):
         var, dtype = node.loop_var, dtype_of(node.loop_var)
         self.type_of(dtype, node)
         first, extent = self.value(node.min), self.value(node.extent)
-        stop = extent if constant(node.min) == 0 else self.binary("+", SUM, first, extent)
+        stop = extent if constant(node.min) == 0 else self.typed_binary("+", SUM, first, extent, dtype)
         known_first, known_extent = constant(node.min), constant(node.extent)
         if known_first is not None and known_extent is not None:
             stop = Text(str(known_first + known_extent))

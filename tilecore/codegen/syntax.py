@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.codegen import literals, text
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.returned_text import check_methods, check_text
-from tilecore.codegen.text import ORDER, UNARY, Text, within
+from tilecore.codegen.text import ORDER, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Syntax:
 
     comment = "//"  # begins a comment that ends with the line
     block_start = " {"  # behind the head of a loop, a branch or a kernel
-    block_end = "}"
+    block_end = "}"  # the line behind a block; "" for none
     otherwise = "} else {"  # between the two blocks of a branch
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -88,6 +88,11 @@ class Syntax:
     def binary(self, symbol: str, level: int, a: Text, b: Text) -> Text:
         """``a symbol b``. symbol: the operator in C; level: its precedence (text.py)."""
         return text.binary(symbol, level, a, b)
+
+    def typed_binary(self, symbol: str, level: int, a: Text, b: Text, dtype: str) -> Text:
+        """``a symbol b``, as :meth:`binary` writes it: the emitter calls this hook for every operator. dtype: the type
+        in which it computes, that of the left operand. Override it where the text depends on the type."""
+        return self.binary(symbol, level, a, b)
 
     def unary(self, symbol: str, value: Text) -> Text:
         """``symbol value``. symbol: "-", "!" or "~"."""
@@ -156,6 +161,37 @@ class Syntax:
         """The statement that adds to, subtracts from or multiplies an element. symbol: "+", "-" or "*"."""
         return f"{element} {symbol}= {value};"
 
+    def pointer(self, memory: Memory, index: Text) -> Text:
+        """The address of an element, for functions that access memory, such as "tc_move": a sum. index: "0" for the
+        first element and for a scalar."""
+        if memory.scalar:
+            return Text(f"&{memory.name}", UNARY)
+        return Text(memory.name) if index.text == "0" else Text(f"{memory.name} + {within(index, SUM)}", SUM)
+
+    def reference(self, element: Text) -> Text:
+        """The address of an element, for atomic functions and functions of the user's source. element: as
+        :meth:`access` writes it."""
+        return Text(f"&{within(element, UNARY)}", UNARY)
+
+    # -- texts and prints ---------------------------------------------------------------------------------------
+
+    def quoted(self, message: str) -> str:
+        """A text as a constant: of a print or of an assertion."""
+        return literals.quoted(message)
+
+    def printed(self, dtype: str, value: Text) -> tuple[str, Text]:
+        """What stands for a number in the text of a print, and the number as an argument of the print. dtype: of the
+        number; a float of fewer than 32 bits is float32 here."""
+        place, kind = self.dialect.forms.printed[FACTS[dtype].kind]
+        return place, text.cast(kind, value)
+
+    def print_statement(self, pieces: Sequence[str | tuple[str, Text]]) -> str:
+        """The statement that prints a line. pieces: the line in order, its end included: text, or what :meth:`printed`
+        returned for a number."""
+        parts = [piece.replace("%", "%%") if isinstance(piece, str) else piece[0] for piece in pieces]
+        numbers = [piece[1] for piece in pieces if not isinstance(piece, str)]
+        return self.call_statement(self.function("tc_print", self.quoted("".join(parts)), *numbers))
+
     # -- declarations, each one line ----------------------------------------------------------------------------
 
     def constant(self, dtype: str, name: str, value: Text) -> str:
@@ -210,6 +246,10 @@ class Syntax:
     def else_if_head(self, condition: Text) -> str:
         """The line of an `else if`; "" in a language without it: then the `if` is emitted inside the `else` block."""
         return f"}} else {self.if_head(condition)}"
+
+    def empty_block(self) -> str:
+        """The line of a block without statements; "" for none, in a language that allows such a block."""
+        return ""
 
     def break_statement(self) -> str:
         """Leaves the innermost loop."""

@@ -10,8 +10,11 @@ from tilecore.plugins import manager, probe
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table, or JSON: {"targets": [...], "problems": [...]}. A broken plugin is a row, not a failure."""
-    targets = probe.look_all(manager.kinds(), fork=True, timeout=arguments.timeout)
+    """Print the table, or JSON: {"targets": [...], "problems": [...]}. A broken plugin is a row, not a failure.
+
+    A target is "ok" if every hook of its plugin but ``tilecore_lowering``, its toolchain and its adapters answer.
+    """
+    targets = probe.look_all(manager.kinds(), whole=True, fork=True, timeout=arguments.timeout)
     problems = [*manager.problems(), *shared_aliases(targets)]
     if arguments.json:
         dump({"targets": targets, "problems": problems})

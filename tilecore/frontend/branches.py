@@ -10,7 +10,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.python_content import MISSING, PLAIN, same_plain
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.nodes import IfThenElse
-from tilecore.language.buffers import LocalVar
+from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
 from tilecore.tracing.builder import Builder, Frame
@@ -72,7 +72,7 @@ class Staged:
             if plain and not no_value and (old is MISSING or _same(old, new)):
                 continue
             reason = "a loop that may run no iteration or leave one early, so that the name may have no value"
-            raise _refusal(name, self.where, reason if no_value else None).at(self.builder.location)
+            raise _refusal(name, self.where, new, reason if no_value else None).at(self.builder.location)
 
 
 class Branches:
@@ -144,7 +144,7 @@ class Branches:
                 reason = (
                     "a different value on each side" if len(assigning) == len(reaching) else "a value on one side only"
                 )
-                raise _refusal(name, AN_IF, reason).at(self.builder.location)
+                raise _refusal(name, AN_IF, values[0], reason).at(self.builder.location)
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
@@ -159,10 +159,18 @@ def _value(read: Callable[[], Any]) -> Any:
         return MISSING
 
 
-def _refusal(name: str, where: str, reason: str | None = None) -> LanguageError:
+def _refusal(name: str, where: str, value: Any, reason: str | None = None) -> LanguageError:
+    message = f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
+    message += "after it" if where == AN_IF else "after it or in its next iteration"
+    if isinstance(value, BufferHandle):
+        return LanguageError(
+            message,
+            found="a buffer" + (f", and {reason}" if reason else ""),
+            expected="a buffer that the kernel has on every path",
+            hint=f"allocate it before, as in {name} = T.alloc_shared(shape, dtype), or use it inside only",
+        )
     return LanguageError(
-        f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
-        + ("after it" if where == AN_IF else "after it or in its next iteration"),
+        message,
         found=reason,
         expected="a variable of the kernel (T.alloc_var) for a value that changes",
         hint=f"declare it before: {name} = T.alloc_var(dtype, init=...)"

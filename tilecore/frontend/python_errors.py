@@ -55,8 +55,8 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
         return LanguageError(
             "a value of the kernel is used as a Python condition",
             hint=foreign_hint(builder.location)
-            or "write the `if` directly in the kernel or in a T.macro, or use T.if_then_else; "
-            "for values of the kernel use T.max, T.min and T.all_of instead of max, min and all",
+            or "write `if`, `and`, `or` and `not` directly in the kernel or in a T.macro, or use T.if_then_else; "
+            "for values of the kernel use T.max, T.min, T.all_of and T.any_of instead of max, min, all and any",
         )
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         return _missing_name_error(error)

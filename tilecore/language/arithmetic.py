@@ -255,7 +255,7 @@ class Arithmetic(KernelValue):
     def __bool__(self) -> bool:
         raise LanguageError(
             "a value of the kernel is used as a Python condition",
-            hint="write the `if` directly in the kernel or in a T.macro, or use T.if_then_else",
+            hint="write `if`, `and`, `or` and `not` directly in the kernel or in a T.macro, or use T.if_then_else",
         )
 
 

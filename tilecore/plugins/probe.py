@@ -29,7 +29,8 @@ Facts = dict[str, Any]
 def look(kind: str, whole: bool) -> Facts:
     """The facts about ``kind``, as JSON data; loads its plugin in this process.
 
-    whole: also calls every hook but ``tilecore_lowering`` (which may import TVM), the toolchain and the adapters.
+    whole: also calls every hook but ``tilecore_lowering`` (which may import TVM), the target's capabilities, the
+    toolchain and the adapters.
     """
     status = manager.status(kind, whole=whole)
     facts = _claim(kind) | {"state": status.state}
@@ -90,6 +91,7 @@ def _slow_reason(facts: Facts) -> str:
 
 def _whole(kind: str) -> Facts:
     backend, target = manager.resolve(kind)
+    backend.target.capabilities(target)
     adapters = []
     for name, adapter in backend.adapters.items():
         adapters.append({"name": name, **asdict(adapter.available(target))})

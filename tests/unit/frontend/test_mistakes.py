@@ -538,6 +538,25 @@ MISTAKES = {
         "`value` is assigned inside an `if`",
         "T.if_then_else",
     ),
+    "a buffer allocated inside an if and used after it": (
+        """
+        with T.Kernel(1) as b:
+            if X[b, 0] > 0:  #!
+                tile = T.alloc_shared((4,), "float32")
+            T.copy(X[0, 0:4], tile)
+        """,
+        "`tile` is assigned inside an `if`",
+        "allocate it before, as in tile = T.alloc_shared(shape, dtype)",
+    ),
+    "conditions combined by plain Python": (
+        """
+        with T.Kernel(1) as b:
+            if all([X[b, 0] > 0, X[b, 1] > 0]):  #!
+                Y[b, 0] = 1
+        """,
+        "a value of the kernel is used as a Python condition",
+        "`and`, `or` and `not` directly in the kernel",
+    ),
     "while with a value that does not change": (
         """
         with T.Kernel(1):
