@@ -1,4 +1,4 @@
-"""Pages that are written from the code: docs/passes.md, docs/hooks/library.md.
+"""Pages that are written from the code: docs/passes.md, docs/hooks/library.md, docs/hooks/header.md.
 
 ``python tests/generated_lists.py --update`` writes them.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from header_page import header_page
 from library_page import library_page
 
 from tilecore.lowering.listing import ListedStep, family_list, listed_steps
@@ -53,7 +54,7 @@ def passes_page() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"passes.md": passes_page, "hooks/library.md": library_page}
+PAGES = {"passes.md": passes_page, "hooks/library.md": library_page, "hooks/header.md": header_page}
 
 
 def main() -> None:

@@ -327,7 +327,7 @@ def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
     assert not {name for name in listed if hasattr(T, name)}
 
 
-@pytest.mark.parametrize("name", ["passes.md", "hooks/library.md"])
+@pytest.mark.parametrize("name", ["passes.md", "hooks/library.md", "hooks/header.md"])
 def test_pages_that_are_written_from_the_code_are_up_to_date(name):
     from generated_lists import PAGES
 

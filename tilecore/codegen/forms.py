@@ -39,7 +39,7 @@ class Forms:
     printed: Mapping[str, tuple[str, str]] = field(default_factory=lambda: _PRINTED)
 
 
-CPP = Forms(
+CPP = Forms(  # C++: templates, constructors and operators
     narrow_operators=True,
     typed=lambda name, kind, dtype: f"{name}<{kind}>",
     from_bits=lambda kind, bits: Text(f"{kind}::from_bits({bits})"),

@@ -161,10 +161,16 @@ LIBRARY = (
             ("codegen.c_source", "emit_module"),
             ("codegen.source_emitter", "EmittedKernel SourceEmitter read_only_parameters reserved_names"),
             ("codegen.dialect", "C_MATH C_TYPES Dialect KernelHead"),
-            ("codegen.forms", "C"),
+            ("codegen.forms", "C CPP Forms"),
             ("codegen.names", "Names"),
             ("codegen.refusal", "refuse"),
-            ("codegen.text", "PRODUCT SUM Text call minus within"),
+            ("codegen.syntax", "Memory Parameter Syntax"),
+            ("codegen.header_names", "GROUPS HEADER_NAMES HeaderName entry_of"),
+            (
+                "codegen.text",
+                "AND BIT_AND BIT_OR BIT_XOR CHOICE EQUALITY OR ORDER PRIMARY PRODUCT SHIFT SUM Text UNARY binary call "
+                "cast choice minus within",
+            ),
             ("codegen.arithmetic", "NARROW widened"),
             ("codegen.calls", "CallValues"),
             ("codegen.expressions", "Expressions Memory"),
