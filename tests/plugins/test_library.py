@@ -44,6 +44,12 @@ def test_backends_import_public_names_only(package: Path):
     assert not [str(entry) for entry in private_imports(package)]
 
 
+def test_the_example_of_an_emitter_imports_public_names_only():
+    folder = ROOT / "examples" / "emitters"
+    assert list(folder.glob("*.py"))
+    assert not [str(entry) for entry in private_imports(folder)]
+
+
 PAGES = ["backend-quickstart.md", "write-a-backend.md", "versions.md", "simt.md", "testing-without-hardware.md"]
 
 

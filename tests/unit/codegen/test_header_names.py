@@ -11,6 +11,7 @@ import pytest
 import tilecore.codegen
 from tilecore.codegen.dialect import C_MATH
 from tilecore.codegen.header_names import HEADER_NAMES, SIZED, TYPED, entry_of
+from tilecore.codegen.moves import HINTS
 from tilecore.dtypes import FACTS
 
 ROOT = Path(__file__).parents[3]
@@ -61,11 +62,13 @@ def test_every_name_that_the_emitter_writes_is_in_the_table():
 
 
 def test_the_table_has_no_name_that_the_emitter_does_not_write():
-    patterns = emitted_patterns()
+    patterns = [pattern for pattern in emitted_patterns() if pattern != r"tc_\w*"]
     kinds = {facts.c for facts in FACTS.values() if facts.c.startswith("tc_")}
     others = {name for functions in C_MATH.values() for name in functions} | kinds
     others |= {form.format(kind=kind) for kind in kinds for form in FORMS} | {"tc_order", "tc_relaxed"}
-    others |= {"TC_INFINITY", "TC_NAN"}
+    others |= {"tc_isnan", "tc_isinf", "tc_isfinite", "tc_move"}  # written as "tc_" and the rest
+    others |= {"tc_acquire", "tc_release", "tc_acq_rel", "tc_seq_cst"}
+    others |= {f"tc_{word}_{hint}" for word in ("load", "store") for hint in HINTS}
     unwritten = [name for name in HEADER_NAMES if not any(re.fullmatch(p, name) for p in patterns)]
     assert set(unwritten) <= others
 

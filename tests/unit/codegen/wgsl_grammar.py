@@ -1,4 +1,4 @@
-"""A check of the text that wgsl_sample.py emits: tokens, declarations, statements and expressions by WGSL's grammar."""
+"""A check of what examples/emitters/wgsl.py emits: tokens, declarations, statements, expressions by WGSL's grammar."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Whole kernels in a language that is not of C's family, by wgsl_sample.py, held to that language's grammar."""
+"""Whole kernels by examples/emitters/wgsl.py, whose language is not of C's family: of that language's grammar."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from wgsl_grammar import Grammar
-from wgsl_sample import DIALECT, TYPES, WgslEmitter
 
 import tilecore
 import tilecore.language as T
@@ -18,21 +18,23 @@ from tilecore.contract.hookspecs import hookimpl
 from tilecore.contract.records import Capabilities, Codegen, Lowering
 from tilecore.errors import UnsupportedError
 from tilecore.plugins import manager
+from tilecore.target_report.files import module_of
 from tilecore.testing import null_backend
 
+EXAMPLE = module_of(Path(__file__).parents[3] / "examples" / "emitters" / "wgsl.py")
 FUNCTION = null_backend.FUNCTION
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
 TILE_OPS = "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce assume"
 
 
 def build(module, target):
-    return emit_module(module, DIALECT, WgslEmitter).text
+    return emit_module(module, EXAMPLE.DIALECT, EXAMPLE.WgslEmitter).text
 
 
 @hookimpl
 def tilecore_target():
     capabilities = Capabilities(
-        dtypes=frozenset(TYPES),
+        dtypes=frozenset(EXAMPLE.TYPES),
         scopes=frozenset(SCOPES),
         tile_ops=frozenset(TILE_OPS.split()),
         max_threads=256,
