@@ -27,6 +27,7 @@ WORDS = {
     "floating": (0.5, "float32"),
     "boolean": (True,),
     "binary": ("+", 9, "a", "b"),
+    "typed_binary": ("+", 9, "a", "b", "float32"),
     "unary": ("-", "a"),
     "cast": ("float32", "a"),
     "bits_as": ("float32", "a"),
@@ -43,6 +44,11 @@ WORDS = {
     "stored": ("x", "i", "a"),
     "assigned": ("x", "x[i]", "a"),
     "updated": ("x", "x[i]", "+", "a"),
+    "pointer": ("x", "i"),
+    "reference": ("x[i]",),
+    "quoted": ("two\nlines",),
+    "printed": ("float32", "a"),
+    "print_statement": (["sum: ", ("%g", "(double)a"), "\n"],),
     "constant": ("float32", "x", "a"),
     "indices": ([("bx", "block"), ("by", "row")],),
     "variable": ("float32", "x", 0),
@@ -55,6 +61,7 @@ WORDS = {
     "while_head": ("c",),
     "if_head": ("c",),
     "else_if_head": ("c",),
+    "empty_block": (),
     "break_statement": (),
     "continue_statement": (),
     "call_statement": ("f(a)",),
@@ -133,7 +140,20 @@ def method_table() -> str:
         hook = getattr(SourceEmitter, name)
         meaning = next((kind.doc for kind in THREAD_NODES.values() if kind.emit_method == name), "")
         rows.append((f"`{name}({_parameters(hook)})`", ", ".join(parts), _returns(hook), _doc(hook) or meaning))
-    for name in ("atomic", "emit_move", "element", "address", "index"):
+    for name in (
+        "atomic",
+        "emit_move",
+        "vector_move",
+        "element",
+        "address",
+        "place",
+        "place_at",
+        "place_in",
+        "element_named",
+        "printable",
+        "value",
+        "index",
+    ):
         hook = getattr(SourceEmitter, name)
         rows.append((f"`{name}({_parameters(hook)})`", "called by the others", _returns(hook), _doc(hook)))
     return table("hook | emits | returns | default", rows)
@@ -151,7 +171,7 @@ def _returns(hook: Callable[..., Any]) -> str:
 
 def _doc(hook: Callable[..., Any]) -> str:
     text = " ".join((inspect.getdoc(hook) or "").split()).replace("``", "`")
-    return re.sub(r":meth:`~?([^`]*)`", r"`\1`", text)
+    return re.sub(r":(?:meth|class):`~?([^`]*)`", r"`\1`", text)
 
 
 def _default(name: str) -> str:
@@ -162,7 +182,7 @@ def _default(name: str) -> str:
     dialect = Dialect(kind="acme", include="acme.h", head=lambda head: f"void {head.symbol}(...)")
     words: list[Any] = list(WORDS[name])
     memory = {"x": Memory("x", "float32", scope="shared"), "y": Memory("y", "int32", scope="shared")}
-    if name in ("access", "named", "stored", "assigned", "updated", "shared_array", "view"):
+    if name in ("access", "named", "stored", "assigned", "updated", "pointer", "shared_array", "view"):
         words[0] = memory[words[0]]
     if name == "view":
         words[1] = memory[words[1]]
@@ -170,15 +190,23 @@ def _default(name: str) -> str:
         words[0] = Parameter(words[0], "float32", is_buffer=name == "parameter_type", read_only=True)
     if name == "kernel_head":
         words[0] = KernelHead("k", [("float*", "x")], (64, 1, 1))
-    symbol = name in ("binary", "unary")
+    symbol = name in ("binary", "typed_binary", "unary")
     plain = symbol or name in ("function", "typed_function", "sized_function")
-    plain_operands = {"binary": 2, "unary": 1, "function": 1, "typed_function": 2, "sized_function": 1}.get(name, 0)
+    plain_operands = {
+        "binary": 2,
+        "typed_binary": 2,
+        "unary": 1,
+        "function": 1,
+        "typed_function": 2,
+        "sized_function": 1,
+    }.get(name, 0)
     texts = [
         Text(word) if isinstance(word, str) and number >= plain_operands and (plain or word in _TEXTS) else word
         for number, word in enumerate(words)
     ]
-    text = str(getattr(Syntax(dialect), name)(*texts))
-    return f"`{text}`" if text else "nothing"
+    default = getattr(Syntax(dialect), name)(*texts)
+    shown = [str(part) for part in (default if type(default) is tuple else (default,))]
+    return ", ".join(f"`{text}`" for text in shown if text) or "nothing"
 
 
 _TEXTS = {"a", "b", "c", "i", "n", "0", "x[i]", "f(a)"}

@@ -341,6 +341,18 @@ def test_the_tables_of_thread_ir_and_of_hooks_are_those_of_the_code():
         assert in_page(path.read_text(), name) == text, f"{name}: python -m tests.contract_tables --update"
 
 
+def test_the_page_of_the_code_generator_has_every_method_of_the_emitter():
+    from contract_tables import WORDS
+
+    from tilecore.codegen.source_emitter import SourceEmitter
+    from tilecore.codegen.syntax import Syntax
+
+    page = TEXTS["docs/hooks/codegen.md"]
+    public = [name for name in dir(SourceEmitter) if not name.startswith("_")]
+    assert [name for name in public if not re.search(rf"`{name}\b", page)] == []
+    assert {name for name, value in vars(Syntax).items() if inspect.isfunction(value) and name[0] != "_"} == set(WORDS)
+
+
 @pytest.mark.parametrize("place", ["cuda-sm_90a", "opencl"])
 def test_the_page_of_thread_ir_has_every_attribute_of_a_kernel(place):
     from replay import replay

@@ -45,6 +45,8 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     """Compile tile IR for a target: lower, emit, build."""
     report: dict[str, Any] = {}
     debug.tile_ir(func)
+    if options.out_idx:
+        checked_out_idx(options.out_idx, params_of(func))  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
         module, env = lower(func, backend, target, options)
     with _timed(report, "emit"):
