@@ -1,4 +1,4 @@
-"""Hooks of the emitter that the sample emitter does not override: operators by type, prints, addresses, empty blocks."""
+"""Hooks of the emitter that the sample emitter leaves alone: operators by type, prints, addresses, empty blocks."""
 
 from __future__ import annotations
 
