@@ -10,7 +10,6 @@ from tile_cuda import nvcc
 from tile_cuda.headers import INCLUDE
 from tile_cuda.lowering.mma_config import SUMS
 from tile_cuda.lowering.shapes import SHAPES, Shape, shape_of
-from tile_cuda.lowering.warp_grid import warp_grid
 
 import tilecore
 import tilecore.language as T
@@ -144,15 +143,6 @@ def test_warps(threads, policy):
     for place in ("shared", "fragment"):
         func = matmul(48, 64, 32, kinds, threads=threads, policy=policy, where=("shared", place))
         assert "tc_mma_" in run(func, 48, 64, 32, kinds)
-
-
-def test_the_grid_of_warps():
-    assert warp_grid(8, 16, 4, 0, (16, 8)) == (2, 2)
-    assert warp_grid(8, 16, 4, 1, (16, 8)) == (4, 1)
-    assert warp_grid(8, 16, 4, 2, (16, 8)) == (1, 4)
-    assert warp_grid(8, 32, 8, 0, (16, 8)) == (2, 4)
-    assert warp_grid(1, 2, 4, 0, (16, 8)) == (1, 2)  # the other two have the same parts
-    assert warp_grid(3, 8, 4, 0, (16, 8)) == (1, 4)
 
 
 def test_a_part_of_the_accumulator_and_b_from_a_fragment():

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.operands import Operand
 from tile_cuda.lowering.swizzle import PIECE, keeps_pieces
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, loop, seq
 from tilecore.ir.nodes import ForKind, Stmt, tirx
+from tilecore.lowering.simt.matrix.operands import Operand
 
 MOST = 4  # matrices of one instruction
 

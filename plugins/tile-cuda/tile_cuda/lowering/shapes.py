@@ -94,15 +94,6 @@ class Shape:
             return _layout((4, 16), [*_eight_of_four_lanes(1), Digit(1, 8, 2, THREAD, 8), Digit(0, 1, 4, REGISTER, 1)])
         return _layout((self.depth, 8), [Digit(1, 1, 8, THREAD, 4), *_along_k(0, self.word, self.depth, 1)])
 
-    @property
-    def a_words(self) -> int:
-        """The number of words of A in a lane."""
-        return self.operand_a.registers // self.word
-
-    @property
-    def b_words(self) -> int:
-        return self.operand_b.registers // self.word
-
 
 def _layout(shape: tuple[int, int], digits: list[Digit]) -> FragmentLayout:
     return FragmentLayout(shape, WARP, tuple(digits))

@@ -8,7 +8,6 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.mma_config import SUMS, allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
-from tile_cuda.lowering.warp_grid import FULL_COLUMN
 from tile_cuda.options import ALLOW_TF32, DISABLE_WGMMA, key_name
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
@@ -19,6 +18,7 @@ from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
+from tilecore.lowering.simt.matrix.warp_grid import FULL_COLUMN
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 from tilecore.lowering.tile_ops.gemm import gemm_sizes
 

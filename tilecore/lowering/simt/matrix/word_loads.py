@@ -1,16 +1,17 @@
-"""Loads operands of mma.sync by the threads: word by word where neighbours along K are contiguous, else by elements.
+"""Loads operands of matrix instructions by the threads.
 
-Elements past the end of the tile are 0.
+A thread loads word by word where neighbours along K are contiguous, else element by element. Elements past the end of
+the tile are 0.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tile_cuda.lowering.operands import Operand
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, loop, seq
 from tilecore.ir.nodes import BufferStore, Expr, For, ForKind, Stmt, Var, tirx
+from tilecore.lowering.simt.matrix.operands import Operand
 
 
 def loads(operand: Operand, step: Any) -> Stmt:
