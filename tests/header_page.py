@@ -31,7 +31,7 @@ functions. A language without overloads needs a function for each type: it overr
   are in the folder `tilecore/codegen/include/`; each says in its first lines what it needs from the header that
   includes it. `tilecore_floats.h` also has macros that define the types of fewer than 32 bits, such as `TC_NARROW`.
 
-The simulated device's header, `tilecore_sim.h` with `tilecore_sim/further.h`, defines all that C++ needs.
+The simulated device's header, `tilecore_sim.h` with `further.h` of its folder, defines all that C++ needs.
 """
 _TYPES = ("int", "unsigned", "long long", "unsigned long long", "float", "double", "bool")
 _MACRO = re.compile(r"^#define (TC_\w+)\(([\w, ]+)\)(.*?[^\\])$", re.MULTILINE | re.DOTALL)

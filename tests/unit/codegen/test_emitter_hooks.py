@@ -53,8 +53,8 @@ def test_operators_get_the_type_in_which_they_compute():
     zero = const(0, "int32")
     body = seq(
         [
-            store(X, load(X, [zero]) * load(X, [N]), [zero]),
-            store(Y, load(Y, [zero]) & load(Y, [N]), [zero]),
+            store(X, load(X, [zero]) * load(X, [N]), [N]),
+            store(Y, load(Y, [zero]) & load(Y, [N]), [N]),
             IfThenElse(tirx.And(load(X, [zero]) < load(X, [N]), N > 3), store(Y, zero, [zero]), None),
         ]
     )
@@ -70,7 +70,7 @@ def test_an_emitter_that_overrides_binary_alone_still_does():
             return call(f"op{symbol}", a, b)
 
     zero = const(0, "int32")
-    assert "op*(X[0], X[n])" in emitted(store(X, load(X, [zero]) * load(X, [N]), [zero]), Former)
+    assert "op*(X[0], X[n])" in emitted(store(X, load(X, [zero]) * load(X, [N]), [N]), Former)
 
 
 def test_a_block_without_statements_has_its_line():

@@ -372,3 +372,10 @@ def test_runs_of_parts_are_joined():
     assert whole["cases"] == [skipped]
     assert matrix.reached({"0": "passed", "1": "failed", "2": "passed"}) == 0
     assert len(matrix.merged_reports([first, {**first, "simulated": True}])) == 2
+
+
+@pytest.mark.parametrize("name", ["auto", "dlpack"])
+def test_a_name_that_every_target_accepts_stands_for_the_chosen_execution_backend(name):
+    """So a report tells a simulated device from hardware."""
+    assert Place("cpu", name).adapter() is Place("cpu").adapter()
+    assert Place("cpu", name).adapter() is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore import settings
 from tilecore.contract.adapter import SIMULATED, KernelAdapter
 from tilecore.errors import PluginError
+from tilecore.jit.execution_names import is_usual_name
 from tilecore.plugins import manager
 from tilecore.plugins.isolation import PluginWarning
 
@@ -43,7 +44,7 @@ class Place(str):
     def adapter(self) -> Any:
         """The execution backend that runs kernels here; None where none can."""
         backend, target = manager.resolve(str(self))
-        if self.backend:
+        if self.backend and not is_usual_name(self.backend, backend.adapters):  # "auto" chooses, like no name
             return backend.adapters.get(self.backend)
         preferred_name = settings.execution_backend()
         if preferred_name in backend.adapters:
