@@ -243,7 +243,7 @@ def test_finalize_reducer_needs_an_initialised_buffer():
 
 def test_perturbed_sums():
     """The error of a sum is told the sum of the absolute values; extremes and sums of integers have none."""
-    with perturbed_sums(lambda absolute: absolute / 8):
+    with perturbed_sums(lambda absolute, dtype: absolute / 8):
         assert reduce_row("sum", [8.0, -4.0, 4.0], "float32") == 10.0
         assert reduce_row("max", [8.0, -4.0, 4.0], "float32") == 8.0
         assert reduce_row("sum", [8, -4, 4], "int32") == 8

@@ -315,6 +315,33 @@ def test_partial_sums_are_rounded_too_though_the_interpreter_rounds_once():
     assert meant.bounds[1] < 0.05, "no more than a few roundings of the largest partial sums"
 
 
+def test_products_summed_in_float16_are_rounded_in_it():
+    """The interpreter rounds each element once; matrix instructions may keep the partial sums in float16."""
+    tiles = [Buffer(name, ("M", "M"), "float16", "shared", 20.0) for name in ("a", "b", "c")]
+    at = (Name("i"), Name("j"))
+    body = (
+        *map(Alloc, tiles),
+        Tile("copy", (Name("X"), Name("a"))),
+        Tile("copy", (Name("W"), Name("b"))),
+        Tile("clear", (Name("c"),)),
+        Tile("gemm", (Name("a"), Name("b"), Name("c"))),
+        Loop("Parallel", ("i", "j"), (Name("M"), Name("M")), (Assign(Load("Y", at), Load("c", at)),)),
+    )
+    inputs = [Buffer(name, ("M", "M"), "float16", "global", 20.0) for name in ("X", "W")]
+    tensors = (*inputs, Buffer("Y", ("M", "M"), "float32", "global", 12800.0))
+    program = Program(5, False, (("M", 32),), (), tensors, (), (Kernel(("b",), (Num(1),), 32, body),))
+    reference = reference_of(program)
+    assert isinstance(reference, Reference)
+    x, w = make_inputs(tensors_of(program), program.seed, values_of(program))[:2]
+    sums = np.zeros((32, 32), np.float16)
+    for k in range(32):
+        sums += (x[:, k : k + 1].astype(np.float64) * w[k]).astype(np.float16)
+    assert np.abs(sums - reference.outputs[2]).max() > 0
+    assert not difference(sums.astype(np.float32), reference.outputs[2], reference.bounds[2])
+    scale = (np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64))).max()
+    assert reference.bounds[2] < 2.0**-6 * scale, "no more than a few roundings of the largest sum"
+
+
 def test_a_small_sum_of_large_numbers_may_be_off_by_units_of_those():
     exactly, widely = np.float32([0.5]), np.float64([0.5])
     assert _bound(exactly, widely, False, 16.0) > 2.0**-17 > _bound(exactly, widely, False, 0.5)

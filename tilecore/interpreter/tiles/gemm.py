@@ -43,7 +43,7 @@ def compile_gemm(scope: Scope, call: TileCall) -> Statement:
         left = np.swapaxes(left, -1, -2) if call.transpose_a else left
         right = np.swapaxes(right, -1, -2) if call.transpose_b else right
         _check_shapes(state, (a, b, c), left.shape[-2:], right.shape[-2:])
-        product = _product(left, right)
+        product = _product(left, right, c_kind.name)
         forget = bool(c.access.site.uniform(state, clear(state), "clear_accum of a gemm"))
         c.write(_accumulate(c_kind, None if forget else c.read_matrix("T.gemm"), product).reshape(c.shape))
 
@@ -62,15 +62,18 @@ def _check_shapes(state: State, tiles: tuple[Tile, Tile, Tile], left: tuple[int,
         )
 
 
-def _product(left: np.ndarray, right: np.ndarray) -> Any:
-    """The matrix product in float64, or in int64 when the products of integers may not be exact in it."""
+def _product(left: np.ndarray, right: np.ndarray, c_dtype: str) -> Any:
+    """The matrix product in float64, or in int64 when the products of integers may not be exact in it.
+
+    c_dtype: of C, in which a device may keep the sums.
+    """
     if left.dtype.kind != "f" and right.dtype.kind != "f":
         largest = [float(np.abs(m.astype(np.float64)).max(initial=0.0)) for m in (left, right)]
         if largest[0] * largest[1] * left.shape[-1] >= _EXACT:
             return left.astype(np.int64) @ right.astype(np.int64)
         return _matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
     left, right = left.astype(np.float64), right.astype(np.float64)
-    return perturbed(_matmul(left, right), lambda: _matmul(np.abs(left), np.abs(right)))
+    return perturbed(_matmul(left, right), lambda: _matmul(np.abs(left), np.abs(right)), c_dtype)
 
 
 def _matmul(left: np.ndarray, right: np.ndarray) -> Any:

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-Error = Callable[[Any], Any]  # the errors of sums, given the sums of the absolute values
+Error = Callable[[Any, str], Any]  # the errors of sums, from the sums of the absolute values and the type of the sums
 
 _error: ContextVar[Error | None] = ContextVar("error of sums", default=None)
 
 
 @contextmanager
 def perturbed_sums(error: Error) -> Iterator[None]:
-    """In this context ``error(sums of absolute values)`` is added to sums of several floats."""
+    """In this context ``error(sums of absolute values, dtype of the sums)`` is added to sums of several floats."""
     token = _error.set(error)
     try:
         yield
@@ -26,7 +26,10 @@ def perturbed_sums(error: Error) -> Iterator[None]:
         _error.reset(token)
 
 
-def perturbed(sums: Any, absolute: Callable[[], Any]) -> Any:
-    """``sums`` plus the errors of :func:`perturbed_sums`. absolute: returns the sums of the absolute values."""
+def perturbed(sums: Any, absolute: Callable[[], Any], dtype: str = "float32") -> Any:
+    """``sums`` plus the errors of :func:`perturbed_sums`.
+
+    absolute: returns the sums of the absolute values. dtype: the type in which a device may keep the partial sums.
+    """
     error = _error.get()
-    return sums if error is None else sums + error(absolute())
+    return sums if error is None else sums + error(absolute(), dtype)
