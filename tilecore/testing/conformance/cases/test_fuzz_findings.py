@@ -492,3 +492,54 @@ def test_an_inner_loop_that_stores_to_one_element(target, place, loop, form):
             T.copy(out, Y)
 
     check(kernel, target, sample("int32", (n, m)), zeros("int32", n))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_barriers_behind_stores_of_half_bytes(target, rows):
+    """Such stores are loops of compare-and-swap, which split a warp. A compiler's barrier let a part of it pass."""
+    columns, depth, width = 4, 3, 33
+    M, N = T.dynamic("M"), T.dynamic("N")
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((M, N), "uint32"),
+        H: T.Tensor((M, N), "int4"),
+        Z: T.Tensor((M, N), "int4"),
+        A: T.Tensor((M, depth), "int8"),
+        B: T.Tensor((depth, M), "int8"),
+        Y: T.Tensor((N, M), "int8"),
+    ):
+        with T.Kernel(T.ceildiv(M, 2), T.ceildiv(N, width), threads=128) as (bx, by):
+            first = T.alloc_fragment((2, width), "uint32")
+            halves = T.alloc_fragment((2, width), "int4")
+            a = T.alloc_fragment((2, depth), "int8")
+            passed, y = T.alloc_shared((2, depth), "int8"), T.alloc_shared((width, 2), "int8")
+            count = T.alloc_var("int32", init=0)
+            while count < 2:
+                for _ in T.Pipelined(66, num_stages=2):
+                    for i in T.Parallel(2):
+                        for j in T.vectorized(width):
+                            if i < 1:
+                                first[i, j] = X[0, by * width + j]
+                    for i in T.Parallel(2):
+                        for j in T.serial(width):
+                            halves[i, j] = H[bx * 2 + i, by * width + j - 1]
+                T.copy(halves, Z[bx * 2, by * width])
+                count += 1
+            T.copy(A[bx * 2, 0], a)
+            T.copy(a, passed)
+            for i, j in T.Parallel(width, 2):
+                total = T.alloc_var("int8", init=T.cast(0, "int8"))
+                for r in T.serial(depth):
+                    total += passed[j, r]
+                y[i, j] = total
+            for i, j in T.Parallel(depth, 2):
+                if a[j, i] != passed[j, i]:
+                    a[j, i] = -T.cast(4, "int8")
+                else:
+                    a[j, i] = ~T.clamp(T.max(B[i, bx * 2 + j], passed[j, i]), 1, 50)
+            T.copy(y, Y[by * width, bx * 2])
+
+    x, halves = sample("uint32", (rows, columns)), sample("uint8", (rows, columns // 2))
+    a, b = sample("int8", (rows, depth)), sample("int8", (depth, rows))
+    check(kernel, target, x, halves, zeros("uint8", (rows, columns // 2)), a, b, zeros("int8", (columns, rows)))

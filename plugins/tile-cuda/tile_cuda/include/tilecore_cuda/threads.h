@@ -4,12 +4,18 @@
 #ifdef TC_SPINS
 // The kernel has atomics, which may be loops of compare-and-swap. ptxas lets their threads YIELD, which splits a warp, and
 // yet takes it for whole at __syncthreads() behind the next branch: threads pass one that others of their warp have not
-// reached (docs/notes/compilers.md). Barriers without .aligned check that the warp has converged.
+// reached (docs/notes/compilers.md). Barriers without .aligned check that the warp has converged; where it has not, its
+// threads meet at the warp barrier in front, since the path of ptxas for a split warp lets threads pass as well.
 #define TC_ALIGNED ""
-TC_FN void tc_barrier() { asm volatile("barrier.sync 0;" ::: "memory"); }
+#define TC_CONVERGE() __syncwarp()
+TC_FN void tc_barrier() {
+  TC_CONVERGE();
+  asm volatile("barrier.sync 0;" ::: "memory");
+}
 #define TC_BLOCK_VOTE(NAME, OPERATION)                                                                       \
   TC_FN bool tc_block_vote_##NAME(bool p) {                                                                  \
     unsigned holds;                                                                                          \
+    TC_CONVERGE();                                                                                           \
     asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %1, 0;\nbarrier.red." OPERATION                       \
                  ".pred q, 0, p;\nselp.u32 %0, 1, 0, q;\n}" : "=r"(holds) : "r"(unsigned(p)) : "memory"); \
     return holds;                                                                                            \
@@ -19,12 +25,14 @@ TC_BLOCK_VOTE(all, "and")
 #undef TC_BLOCK_VOTE
 TC_FN int tc_block_vote_count(bool p) {
   int count;
+  TC_CONVERGE();
   asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\nbarrier.red.popc.u32 %0, 0, p;\n}"
                : "=r"(count) : "r"(unsigned(p)) : "memory");
   return count;
 }
 #else
 #define TC_ALIGNED ".aligned"
+#define TC_CONVERGE() ((void)0)
 TC_FN void tc_barrier() { __syncthreads(); }
 TC_FN bool tc_block_vote_any(bool p) { return __syncthreads_or(p); }
 TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
@@ -33,9 +41,11 @@ TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
 TC_FN void tc_warp_barrier() { __syncwarp(); }
 // A barrier of the threads that pass this `id` (1 to 15); threads: their number, a multiple of the warp size.
 TC_FN void tc_named_barrier(int id, int threads) {
+  TC_CONVERGE();
   asm volatile("barrier.sync" TC_ALIGNED " %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 TC_FN void tc_named_barrier_arrive(int id, int threads) {
+  TC_CONVERGE();
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
