@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tilecore.codegen
+import tilecore.scaffold
 from tilecore.codegen.dialect import C_MATH
 from tilecore.codegen.header_names import HEADER_NAMES, SIZED, TYPED, entry_of
 from tilecore.codegen.moves import HINTS
@@ -19,7 +20,7 @@ CODEGEN = Path(tilecore.codegen.__file__).parent
 RECORDED = ROOT / "tests" / "replay" / "recorded"
 # targets whose source the core's emitter writes -> the Python of the package, which writes calls of its own
 PACKAGES = {
-    "acme": "tilecore/scaffold",
+    "acme": Path(tilecore.scaffold.__file__).parent,  # the core may be installed elsewhere
     "cuda-sm_80": "plugins/tile-cuda/tile_cuda",
     "cuda-sm_90a": "plugins/tile-cuda/tile_cuda",
     "opencl": "examples/backends/tile-opencl/tile_opencl",

@@ -27,7 +27,7 @@ CAPABILITIES = Capabilities(
     max_threads=1024,
     warp=32,
     shared_bytes=160 << 10,
-    features=frozenset({"copy_async"}),
+    features=frozenset({"copy_async", "atomics"}),
 )
 
 
