@@ -126,8 +126,13 @@ def facts(commit: str) -> dict[str, Any]:
         "cuda": torch.version.cuda,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "command": "python benchmarks/hardware.py " + " ".join(sys.argv[1:]),
+        "command": " ".join(["python benchmarks/hardware.py", *_without_folders(sys.argv[1:])]),
     }
+
+
+def _without_folders(words: list[str]) -> list[str]:
+    """The words of a command line with the names of absolute paths alone: a record speaks of no machine's folders."""
+    return [Path(word).name if word.startswith("/") else word for word in words]
 
 
 def _text(words: list[str]) -> str:
