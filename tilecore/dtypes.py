@@ -8,7 +8,7 @@ Importing this module imports neither numpy, torch nor TVM.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,13 +188,22 @@ class dtype(str):
         return numpy.dtype(getattr(ml_dtypes, name))
 
     def __call__(self, value: Any) -> Any:
-        """Cast ``value``: an expression inside a kernel."""
-        from tilecore.language.numeric import cast
-
-        return cast(value, self)
+        """Cast ``value``: an expression inside a kernel. Raises TypeError before ``tilecore.language`` is imported."""
+        if _cast is None:
+            raise TypeError(f"{self!r}(...) is a cast in a kernel: import tilecore.language first")
+        return _cast(value, self)
 
     def __repr__(self) -> str:
         return f"T.{self!s}"
+
+
+_cast: Callable[[Any, dtype], Any] | None = None
+
+
+def set_cast(cast: Callable[[Any, dtype], Any]) -> None:
+    """What a call of an element type does: the language's cast of a value to it."""
+    global _cast
+    _cast = cast
 
 
 def canonical_name(value: Any) -> str:

@@ -14,6 +14,16 @@ from typing import Any
 from tilecore import dtypes as _dtypes
 from tilecore.ir.language_names import NAMES as _NAMES
 
+
+def _cast(value: Any, dtype: _dtypes.dtype) -> Any:
+    """``value`` cast to an element type, which its call does."""
+    from tilecore.language.numeric import cast
+
+    return cast(value, dtype)
+
+
+_dtypes.set_cast(_cast)
+
 for _name in _dtypes.FACTS:
     globals()[_name] = _dtypes.dtype(_name)
 for _name, _target in _dtypes.ALIASES.items():
