@@ -145,7 +145,7 @@ LIBRARY = (
             ("lowering.simt.matrix.config", "*"),
             ("lowering.simt.matrix.gemm", "MatrixGemm"),
             ("lowering.simt.matrix.operands", "Operand"),
-            ("lowering.simt.matrix.word_loads", "loads"),
+            ("lowering.simt.matrix.word_loads", "loads value_of"),
             ("lowering.simt.matrix.swizzle", "PIECE swizzled"),
             ("lowering.simt.matrix.warp_grid", "FULL_COLUMN FULL_ROW SQUARE warp_grid"),
             ("lowering.simt.analysis.accesses", "slots_differ"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tile_cuda import nvcc
 from tile_cuda.headers import INCLUDE
-from tile_cuda.lowering.mma_config import SUMS
 from tile_cuda.lowering.shapes import SHAPES, Shape, shape_of
 
 import tilecore
 import tilecore.language as T
 from tilecore import layout
 from tilecore.errors import ToolchainError
+from tilecore.lowering.simt.matrix.config import SUM_TYPES
 
 pytestmark = pytest.mark.rotated
 
@@ -130,7 +130,7 @@ OTHERS = [
 @pytest.mark.parametrize("kinds", OTHERS, ids="-".join)
 @pytest.mark.parametrize("place", ["shared", "fragment"])
 def test_types_of_c_that_no_instruction_accumulates_in(kinds, place):
-    assert kinds[2] in SUMS
+    assert kinds[2] in SUM_TYPES
     func = matmul(32, 24, 64, kinds, tb=True, where=("shared", place))
     assert "tc_mma_" in run(func, 32, 24, 64, kinds, tb=True)
 

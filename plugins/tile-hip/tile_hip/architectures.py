@@ -63,3 +63,9 @@ def of_version(version: int) -> str:
     """
     major, minor, stepping = version // 10000, version // 100 % 100, version % 100
     return f"gfx{major}{minor:x}{stepping:x}"
+
+
+def isa_version(arch: str) -> int:
+    """The number by which ocml knows an architecture: major * 1000 + minor * 100 + stepping, as in 9402 for gfx942."""
+    digits = arch.removeprefix("gfx")
+    return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)

@@ -36,8 +36,10 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """The dialect of C that the emitter writes for HIP."""
+    from tile_hip.instruction_text import STATEMENTS
     from tilecore.codegen.dialect import Dialect
 
+    waits = {COMMIT_ASYNC: emit_no_wait, WAIT_ASYNC: emit_no_wait, NAMED_BARRIER: refuse_named_barrier}
     return Dialect(
         kind="hip",
         include=HEADER,
@@ -45,7 +47,7 @@ def dialect() -> Dialect:
         arena=lambda size: f"TC_SHARED(shared);  // {size} bytes",
         block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
         thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
-        statements={COMMIT_ASYNC: emit_no_wait, WAIT_ASYNC: emit_no_wait, NAMED_BARRIER: refuse_named_barrier},
+        statements={**waits, **STATEMENTS},
         values={},
         reserved=_RESERVED,
     )

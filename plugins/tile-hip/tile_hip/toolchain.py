@@ -13,6 +13,7 @@ from pathlib import Path
 
 import tilecore.codegen
 from tile_hip import compilers, simulated
+from tile_hip.architectures import isa_version
 from tile_hip.options import FAST_MATH
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
@@ -89,12 +90,6 @@ def _library_functions() -> tuple[str, ...]:
     """The names of these functions, which stand in rows of the header, and that of sigmoid, which calls exp."""
     header = (simulated.INCLUDE / "tilecore_hip" / "mathematics.h").read_text()
     return (*re.findall(r"^TC_(?:LIBRARY2?|EXPANDED)\((\w+),", header, re.MULTILINE), "sigmoid")
-
-
-def isa_version(arch: str) -> int:
-    """The number by which ocml knows an architecture: major * 1000 + minor * 100 + stepping, as in 9402 for gfx942."""
-    digits = arch.removeprefix("gfx")
-    return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
 
 
 def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> ToolchainError:

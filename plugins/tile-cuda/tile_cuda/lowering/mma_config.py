@@ -9,18 +9,8 @@ from tilecore.contract.passes import PassEnv
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.matrix.config import MatrixConfig, divided, reason_against_sizes
+from tilecore.lowering.simt.matrix.config import SUM_TYPES, MatrixConfig, divided, reason_against_sizes
 from tilecore.lowering.tile_ops.gemm import gemm_sizes
-
-# element type of C -> the types of a temporary accumulator in registers, which is added to C at the end
-SUMS = {
-    "bfloat16": ("float32",),
-    "float16": ("float32",),
-    "float64": ("float32", "int32"),
-    "float32": ("int32",),
-    "uint32": ("int32",),
-    "int64": (),
-}
 
 
 def mma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> MatrixConfig | str:
@@ -38,7 +28,7 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     arch = architecture_of(env.target).capability
     if a == b == "float32" and not allows_tf32(call, env):
         return f"float32 is rounded to tf32 only where {key_name(ALLOW_TF32)} or annotations allow it"
-    for total in (c, *SUMS.get(c, ())):
+    for total in (c, *SUM_TYPES.get(c, ())):
         shape = shape_of(a, b, total, k, arch)
         if shape is not None:
             return shape

@@ -1,4 +1,4 @@
-// The functions that emitted kernels call: element types, mathematics, operations of threads, atomics and moves. It needs
+// The functions that emitted kernels call: element types, mathematics, operations of threads, atomics, moves and products of matrices. It needs
 // no header of ROCm: everything is clang's built-ins. TC_SIMULATE selects the form that runs on a host.
 #pragma once
 #ifdef TC_SIMULATE
@@ -11,4 +11,6 @@
 #include "tilecore_hip/threads.h"
 #include "tilecore_hip/memory.h"
 #include "tilecore_hip/atomics.h"
+#include "tilecore_hip/matrix_instructions.h"
+#include "tilecore_hip/matrix.h"
 #endif

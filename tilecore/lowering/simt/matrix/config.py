@@ -13,6 +13,16 @@ from tilecore.lowering.simt.matrix.instruction import MatrixInstruction
 from tilecore.lowering.simt.matrix.warp_grid import warp_grid
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 
+# element type of C -> the types of a temporary accumulator in registers, which is added to C at the end
+SUM_TYPES = {
+    "bfloat16": ("float32",),
+    "float16": ("float32",),
+    "float64": ("float32", "int32"),
+    "float32": ("int32",),
+    "uint32": ("int32",),
+    "int64": (),
+}
+
 
 class MatrixConfig(NamedTuple):
     """How the warps of a block do a matrix product.

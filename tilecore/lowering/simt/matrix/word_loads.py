@@ -32,7 +32,7 @@ def _word(operand: Operand, step: Any, tile: Any, word: int) -> Stmt:
         across = operand.start + tile * operand.across + first_across
         along = step * operand.depth + first_along + offset
         register = operand.register(step, tile, word * operand.word + offset)
-        return BufferStore(register.source, _value(operand, across, along), list(register.indices), span=operand.span)
+        return BufferStore(register.source, value_of(operand, across, along), list(register.indices), span=operand.span)
 
     if operand.word == 1:
         return element(const(0, "int32"))
@@ -41,7 +41,8 @@ def _word(operand: Operand, step: Any, tile: Any, word: int) -> Stmt:
     return For(var, const(0, "int32"), const(operand.word, "int32"), kind, element(var))
 
 
-def _value(operand: Operand, across: Any, along: Any) -> Expr:
+def value_of(operand: Operand, across: Any, along: Any) -> Expr:
+    """The element at ``across`` across and ``along`` along K in the tile; 0 past its end."""
     conditions = []
     if operand.across_overshoots:
         conditions.append(across < const(operand.size, "int32"))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
-from tile_cuda.lowering.mma_config import SUMS, allows_tf32
+from tile_cuda.lowering.mma_config import allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
 from tile_cuda.options import ALLOW_TF32, DISABLE_WGMMA, key_name
 from tile_cuda.target import architecture_of
@@ -18,6 +18,7 @@ from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
+from tilecore.lowering.simt.matrix.config import SUM_TYPES
 from tilecore.lowering.simt.matrix.warp_grid import FULL_COLUMN
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 from tilecore.lowering.tile_ops.gemm import gemm_sizes
@@ -109,7 +110,7 @@ def _instruction(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
     if a == b == "float32" and not allows_tf32(call, env):
         return f"float32 is rounded to tf32 only where {key_name(ALLOW_TF32)} or annotations allow it"
-    for total in (c, *SUMS.get(c, ())):
+    for total in (c, *SUM_TYPES.get(c, ())):
         shape = shape_of(a, b, total, k, 90)
         if shape is not None and DType(a).bits <= 32 and total != "float64":
             if shape.depth * DType(a).bytes == DEPTH_BYTES:

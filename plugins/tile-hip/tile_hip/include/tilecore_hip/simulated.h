@@ -48,3 +48,5 @@ TC_FN void tc_grouped_barrier(int line = TC_LINE) { tc_warp_barrier(tc_group_mas
 #define tc_vote_any tc_grouped_any
 #define tc_vote_all tc_grouped_all
 #define tc_warp_barrier tc_grouped_barrier
+
+#include "tilecore_hip/simulated_matrix.h"

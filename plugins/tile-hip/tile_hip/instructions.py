@@ -1,0 +1,25 @@
+"""The calls ``hip.*`` of thread IR, which only this target has.
+
+An operand that names registers is an element (BufferLoad): the first register of a thread's fragment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import const
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.register_call import register_call
+
+# (instruction, along M, along N, d, a, b): tc_mma_<instruction> of the header, such as 32x32x16_f16
+MMA = register_call("hip.mma")
+
+
+def mma(instruction: str, along_m: int, along_n: int, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
+    """The wave computes ``d += a * b`` by ``tc_mma_<instruction>`` (include/tilecore_hip/matrix.h).
+
+    along_m, along_n: the number of neighbouring rows of a and columns of b in a lane, which go to as many products.
+    d, a, b: the first register of each fragment.
+    """
+    counts = [const(count, "int32") for count in (along_m, along_n)]
+    return Evaluate(Call(MMA, [StringImm(instruction), *counts, d, a, b], ret_ty="void"), span=span)

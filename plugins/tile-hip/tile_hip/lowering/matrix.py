@@ -1,0 +1,83 @@
+"""Implements T.gemm by the matrix instructions of a wave: MFMA and WMMA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_hip import instructions
+from tile_hip.lowering import across_loads
+from tile_hip.lowering.matrix_config import matrix_config_of
+from tile_hip.lowering.matrix_instructions import WaveInstruction
+from tile_hip.lowering.swizzle import swizzled
+from tile_hip.target import architecture_of
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.contract.state import BufferLayouts
+from tilecore.ir.nodes import Expr, Stmt, Var
+from tilecore.ir.scopes import is_fragment
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.simt.matrix import word_loads
+from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
+from tilecore.lowering.simt.matrix.gemm import MatrixGemm
+from tilecore.lowering.simt.matrix.operands import Operand
+from tilecore.lowering.simt.state import ThreadCount, threads_of_call
+from tilecore.lowering.simt.thread_env import ThreadEnv
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    config = matrix_config_of(call, env, threads_of_call(call, env))
+    return config if isinstance(config, str) else reason_against_memory(call)
+
+
+def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
+    """Layouts of the shared operands that avoid bank conflicts; operands stored by rows of K have none without one."""
+    layouts_by_buffer = {}
+    for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
+        if along_k and not is_fragment(region.source):
+            layout = swizzled(region.source, architecture_of(env.target))
+            if layout is not None:
+                layouts_by_buffer[region.source] = layout
+    return layouts_by_buffer
+
+
+def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
+    config = matrix_config_of(call, env, threads)
+    assert isinstance(config, MatrixConfig)
+    return fragment_layouts(call, config, threads)
+
+
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
+    config = matrix_config_of(call, env, env.binding.threads)
+    assert isinstance(config, MatrixConfig)
+    return _WaveGemm(call, env, config).run()
+
+
+class _WaveGemm(MatrixGemm):
+    @property
+    def instruction(self) -> WaveInstruction:
+        instruction = self.config.instruction
+        assert isinstance(instruction, WaveInstruction)
+        return instruction
+
+    def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
+        name, along_m, along_n = self.instruction.name, self.instruction.along_m, self.instruction.along_n
+        return instructions.mma(name, along_m, along_n, c, a, b, self.call.span)
+
+    def load_operand(self, operand: Operand, step: Var) -> Stmt:
+        count = self.instruction.along_m if operand.name == "a" else self.instruction.along_n
+        if operand.along_k:
+            return word_loads.loads(operand, step)
+        return across_loads.loads(operand, step, count)
+
+
+MATRIX = TileOpImpl(
+    "gemm",
+    "matrix",
+    lower,
+    matches,
+    priority=20,
+    late=True,
+    layouts=layouts,
+    fragments=fragments,
+    needs=(ThreadCount, BufferLayouts),
+)
