@@ -1,14 +1,17 @@
-"""The lowering of the ``hip`` target: the pipeline of the SIMT family, with tile operations of its own."""
+"""The lowering of the ``hip`` target: the pipeline of the SIMT family, with passes and tile operations of its own."""
 
 from __future__ import annotations
 
+from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
 
 
 def lowering() -> Lowering:
-    """The family, and the implementations of tile operations that this target adds."""
+    """The family, the implementations of tile operations and the passes that this target adds."""
     from tile_hip.lowering.matrix import MATRIX
     from tile_hip.lowering.shared_effects import describe
+    from tilecore.lowering.simt.prefetch_loops import PREFETCH_LOOPS
 
     describe()
-    return Lowering(family="simt", implementations=(MATRIX,))
+    edits = (PassEdit("replace", "pipeline_loops", PREFETCH_LOOPS),)
+    return Lowering(family="simt", implementations=(MATRIX,), edits=edits)

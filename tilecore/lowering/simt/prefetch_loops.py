@@ -1,0 +1,126 @@
+"""Prefetches the tiles of T.Pipelined loops into registers, for targets without asynchronous copies to shared memory.
+
+Iteration k loads the tiles of iteration k + 1 from global memory to registers before it computes, and stores them to
+shared memory behind the computation, so that the loads are in flight meanwhile. The prologue copies the tiles of the
+first iteration. A tile keeps one slot, whatever the number of stages: its next contents are in registers.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
+from tilecore.ir.build import const, constant, dtype_of, seq, where
+from tilecore.ir.memory_writes import Memory
+from tilecore.ir.nodes import AllocBuffer, BufferRegion, For, PrimFunc, Stmt, Var, structural_mutate, tirx
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import jumps_out, substitute
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, guarded_loads
+
+MOST_BYTES = 256  # that a thread prefetches: 64 registers
+
+
+def prefetch_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    memory = Memory(func.body)
+    claimed: set[Var] = set()
+
+    def of_kernel(body: Stmt, threads: Threads) -> Stmt:
+        def loop(node: For, mutator: Any) -> Any:
+            rewritten = mutator.default_mutate(node)
+            if int(rewritten.annotations.get(LoopAttr.STAGES, 0)) < 2:
+                return rewritten
+            split = CopiesAhead(rewritten, memory, claimed)
+            if not split.ahead or not split.rest or any(map(jumps_out, split.rest)):
+                return rewritten
+            claimed.update(split.tiles)
+            return _Prefetch(rewritten, split, threads.count, env).run()
+
+        return structural_mutate(body, [(For, loop)])
+
+    return func.with_body(each_kernel(func.body, of_kernel))
+
+
+class _Prefetch:
+    """One loop. copies: those that go through registers, with their registers. direct: those of tiles that are too
+    large for registers, in each iteration before it computes.
+    """
+
+    def __init__(self, node: For, split: CopiesAhead, threads: int, env: PassEnv) -> None:
+        self.node, self.rest = node, split.rest
+        self.copies: list[tuple[Stmt, Var]] = []
+        self.direct: list[Stmt] = []
+        left, names = MOST_BYTES * threads, []
+        for copy, tile in zip(split.ahead, split.tiles, strict=True):
+            size = _bytes_of(tile)
+            if size is None or size > left:
+                self.direct.append(copy)
+                continue
+            self.copies.append((copy, _registers_for(tile)))
+            names.append(str(tile.name))
+            left -= size
+        if names:
+            env.note("pipelines", {"tiles": ", ".join(names), "prefetched": "to registers"})
+
+    def run(self) -> Stmt:
+        node = self.node
+        if not self.copies:
+            return node
+        k, dtype = node.loop_var, dtype_of(node.loop_var)
+        end = node.min + node.extent
+        following = k + const(1, dtype)
+        exists = _simplified(following < end)
+        loads = [self._load(copy, registers, following, exists) for copy, registers in self.copies]
+        stores = [_store(copy, registers) for copy, registers in self.copies]
+        conditions = [] if constant(exists) else [exists]
+        body = seq([where(conditions, seq(loads)), *self.direct, *self.rest, where(conditions, seq(stores))])
+        annotations = {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
+        loop = For(k, node.min, node.extent, node.kind, body, annotations=annotations, span=node.span)
+        return seq([*(AllocBuffer(registers) for _, registers in self.copies), self._prologue(end), loop])
+
+    def _prologue(self, end: Any) -> Stmt:
+        """The copies of the first iteration, if there is one."""
+        node = self.node
+        runs = _simplified(node.min < end)
+        copies = [guarded_loads(substitute(copy, {node.loop_var: node.min}), runs) for copy, _ in self.copies]
+        return where([] if constant(runs) else [runs], seq(copies))
+
+    def _load(self, copy: Stmt, registers: Var, iteration: Any, exists: Any) -> Stmt:
+        """The copy of an iteration, to registers instead of the tile."""
+        call = as_tile_call(guarded_loads(substitute(copy, {self.node.loop_var: iteration}), exists))
+        assert call is not None
+        operands = {**call.args, "dst": BufferRegion(registers, list(call.dst.region))}
+        return call.rebuilt(list(operands.values()))
+
+
+def _store(copy: Stmt, registers: Var) -> Stmt:
+    """The copy from registers to the tile."""
+    call = as_tile_call(copy)
+    assert call is not None
+    operands = {**call.args, "src": BufferRegion(registers, list(call.dst.region))}
+    return call.rebuilt(list(operands.values()), hints={})
+
+
+def _registers_for(tile: Var) -> Var:
+    shape, name = list(tile.shape), f"{tile.name}_next"
+    return tirx.decl_buffer(shape, dtype_of(tile), name, scope="local.fragment", layout=None)
+
+
+def _bytes_of(tile: Var) -> int | None:
+    """The size of a tile; None for tiles that registers cannot have: of packed elements, or of unknown size."""
+    extents = [constant(extent) for extent in tile.shape]
+    bits = DType(dtype_of(tile)).bits
+    if bits % 8 or any(extent is None for extent in extents):
+        return None
+    return prod(int(extent or 0) for extent in extents) * bits // 8
+
+
+def _simplified(value: Any) -> Any:
+    return Analyzer().simplify(value)
+
+
+PREFETCH_LOOPS = Pass("prefetch_loops", prefetch_loops)
