@@ -18,4 +18,11 @@ def _mma(emit: Statements, node: Any) -> None:
     emit.line(f"tc_mma_{name.value}{template}({places});")
 
 
-STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {instructions.MMA: _mma}
+def _scheduling_fence(emit: Statements, node: Any) -> None:
+    emit.line("tc_scheduling_fence();")
+
+
+STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
+    instructions.MMA: _mma,
+    instructions.SCHEDULING_FENCE: _scheduling_fence,
+}

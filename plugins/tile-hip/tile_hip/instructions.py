@@ -13,6 +13,7 @@ from tilecore.ir.register_call import register_call
 
 # (instruction, along M, along N, d, a, b): tc_mma_<instruction> of the header, such as 32x32x16_f16
 MMA = register_call("hip.mma")
+SCHEDULING_FENCE = register_call("hip.scheduling_fence")  # (): tc_scheduling_fence of the header
 
 
 def mma(instruction: str, along_m: int, along_n: int, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
@@ -23,3 +24,8 @@ def mma(instruction: str, along_m: int, along_n: int, d: Any, a: Any, b: Any, sp
     """
     counts = [const(count, "int32") for count in (along_m, along_n)]
     return Evaluate(Call(MMA, [StringImm(instruction), *counts, d, a, b], ret_ty="void"), span=span)
+
+
+def scheduling_fence(span: Any = None) -> Stmt:
+    """The compiler moves no instruction across it."""
+    return Evaluate(Call(SCHEDULING_FENCE, [], ret_ty="void"), span=span)

@@ -3,6 +3,9 @@
 Iteration k loads the tiles of iteration k + 1 from global memory to registers before it computes, and stores them to
 shared memory behind the computation, so that the loads are in flight meanwhile. The prologue copies the tiles of the
 first iteration. A tile keeps one slot, whatever the number of stages: its next contents are in registers.
+
+The last iteration loads and stores its own tiles once more. A condition instead would split the loop into several basic
+blocks, and compilers move computation from the first into the last one, behind the stores.
 """
 
 from __future__ import annotations
@@ -72,12 +75,10 @@ class _Prefetch:
             return node
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         end = node.min + node.extent
-        following = k + const(1, dtype)
-        exists = _simplified(following < end)
-        loads = [self._load(copy, registers, following, exists) for copy, registers in self.copies]
+        following = _simplified(tirx.min(k + const(1, dtype), end - const(1, dtype)))
+        loads = [self._load(copy, registers, following) for copy, registers in self.copies]
         stores = [_store(copy, registers) for copy, registers in self.copies]
-        conditions = [] if constant(exists) else [exists]
-        body = seq([where(conditions, seq(loads)), *self.direct, *self.rest, where(conditions, seq(stores))])
+        body = seq([*loads, *self.direct, *self.rest, *stores])
         annotations = {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
         loop = For(k, node.min, node.extent, node.kind, body, annotations=annotations, span=node.span)
         return seq([*(AllocBuffer(registers) for _, registers in self.copies), self._prologue(end), loop])
@@ -89,9 +90,9 @@ class _Prefetch:
         copies = [guarded_loads(substitute(copy, {node.loop_var: node.min}), runs) for copy, _ in self.copies]
         return where([] if constant(runs) else [runs], seq(copies))
 
-    def _load(self, copy: Stmt, registers: Var, iteration: Any, exists: Any) -> Stmt:
+    def _load(self, copy: Stmt, registers: Var, iteration: Any) -> Stmt:
         """The copy of an iteration, to registers instead of the tile."""
-        call = as_tile_call(guarded_loads(substitute(copy, {self.node.loop_var: iteration}), exists))
+        call = as_tile_call(substitute(copy, {self.node.loop_var: iteration}))
         assert call is not None
         operands = {**call.args, "dst": BufferRegion(registers, list(call.dst.region))}
         return call.rebuilt(list(operands.values()))

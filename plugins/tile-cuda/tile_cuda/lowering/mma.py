@@ -19,7 +19,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of
-from tilecore.ir.nodes import AttrStmt, Expr, IfThenElse, Stmt, Var
+from tilecore.ir.nodes import AttrStmt, Expr, IfThenElse, Stmt
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix import word_loads
@@ -69,7 +69,7 @@ class _MmaGemm(MatrixGemm):
     def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
         return instructions.mma(self.config.instruction.name, c, a, b, self.call.span)
 
-    def load_operand(self, operand: Operand, step: Var) -> Stmt:
+    def load_operand(self, operand: Operand, step: Expr) -> Stmt:
         if not matrix_loads.fits(operand, self.arch):
             return word_loads.loads(operand, step)
         by_matrices = matrix_loads.loads(operand, step)

@@ -7,13 +7,14 @@ from typing import Any
 from tile_hip import instructions
 from tile_hip.lowering import across_loads
 from tile_hip.lowering.matrix_config import matrix_config_of
-from tile_hip.lowering.matrix_instructions import WaveInstruction
+from tile_hip.lowering.matrix_instructions import CDNA, WaveInstruction
 from tile_hip.lowering.swizzle import swizzled
 from tile_hip.target import architecture_of
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
-from tilecore.ir.nodes import Expr, Stmt, Var
+from tilecore.ir.build import const, seq
+from tilecore.ir.nodes import Expr, For, ForKind, Stmt, Var
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix import word_loads
@@ -53,6 +54,14 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
 
 
 class _WaveGemm(MatrixGemm):
+    """On RDNA the operands of a step are loaded during the step before, and the compiler keeps that order: it would
+    load those of many steps at once, for which there are not enough registers.
+    """
+
+    def __init__(self, call: TileCall, env: ThreadEnv, config: MatrixConfig) -> None:
+        self.register_sets = 1 if architecture_of(env.target).name in CDNA else 2
+        super().__init__(call, env, config)
+
     @property
     def instruction(self) -> WaveInstruction:
         instruction = self.config.instruction
@@ -63,11 +72,20 @@ class _WaveGemm(MatrixGemm):
         name, along_m, along_n = self.instruction.name, self.instruction.along_m, self.instruction.along_n
         return instructions.mma(name, along_m, along_n, c, a, b, self.call.span)
 
-    def load_operand(self, operand: Operand, step: Var) -> Stmt:
+    def load_operand(self, operand: Operand, step: Expr) -> Stmt:
         count = self.instruction.along_m if operand.name == "a" else self.instruction.along_n
         if operand.along_k:
             return word_loads.loads(operand, step)
         return across_loads.loads(operand, step, count)
+
+    def steps(self) -> Stmt:
+        count = self.config.steps
+        if self.register_sets == 1 or count == 1:
+            return super().steps()
+        step, one = Var("step", "int32"), const(1, "int32")
+        body = seq([self.load(step + one), self.multiply(step), instructions.scheduling_fence()])
+        most = For(step, const(0, "int32"), const(count - 1, "int32"), ForKind.UNROLLED, body)
+        return seq([self.load(const(0, "int32")), most, self.multiply(const(count - 1, "int32"))])
 
 
 MATRIX = TileOpImpl(

@@ -137,7 +137,7 @@ def _all_instructions() -> Iterator[WaveInstruction]:
     """Of equal types and sizes the deepest (largest K) comes first."""
     for kind in ("float16", "bfloat16"):
         yield from _mfma((kind, kind, "float32"), (8, 4), CDNA)
-        yield WaveInstruction(16, 16, kind, kind, "float32", 16, 1, 32, RDNA3, _D_OF_GFX11)
+        yield WaveInstruction(16, 16, kind, kind, "float32", 8, 1, 32, RDNA3, _D_OF_GFX11)
         yield WaveInstruction(16, 16, kind, kind, "float32", 8, 2, 32, RDNA4, _D_OF_GFX12)
     yield from _mfma(("int8", "int8", "int32"), (16, 8), CDNA)
     yield from _mfma(("float32", "float32", "float32"), (4, 1), CDNA)

@@ -8,4 +8,4 @@ from tilecore.lowering.race_check.effects import describe_calls, nothing
 
 def describe() -> None:
     """Registers the effects. Matrix instructions access registers only."""
-    describe_calls({instructions.MMA: nothing})
+    describe_calls(dict.fromkeys((instructions.MMA, instructions.SCHEDULING_FENCE), nothing))

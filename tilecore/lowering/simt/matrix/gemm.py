@@ -50,13 +50,19 @@ class MatrixGemm(ABC):
     def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
         """The instruction. c, a, b: the first register of each fragment."""
 
-    def load_operand(self, operand: Operand, step: Var) -> Stmt:
+    def load_operand(self, operand: Operand, step: Expr) -> Stmt:
         """Loads the registers of an operand for one step from shared memory."""
         return word_loads.loads(operand, step)
 
     def operand_loads(self, loads: Stmt) -> Stmt:
         """The loads of a step, with what marks them for a later pass."""
         return loads
+
+    def steps(self) -> Stmt:
+        """All steps: each loads its operands, and multiplies them."""
+        step = Var("step", "int32")
+        body = seq([self.load(step), self.multiply(step)])
+        return For(step, const(0, "int32"), const(self.config.steps, "int32"), ForKind.UNROLLED, body)
 
     def whole(self, statements: Stmt) -> Stmt:
         """The gemm, with what marks it for a later pass."""
@@ -65,15 +71,15 @@ class MatrixGemm(ABC):
     # -- the statements -------------------------------------------------------------------------------------------
 
     def run(self) -> Stmt:
-        step = Var("step", "int32")
-        operands = [operand for operand in (self.a, self.b) if operand is not None]
-        loads = seq([self.load_operand(operand, step) for operand in operands])
-        body = seq([self.operand_loads(loads), self._multiply(step)])
-        steps: Stmt = For(step, const(0, "int32"), const(self.config.steps, "int32"), ForKind.UNROLLED, body)
-        registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
-        return self.whole(seq([*self.accumulator.before(), *registers, steps, *self.accumulator.after()]))
+        registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in self._loaded()]
+        return self.whole(seq([*self.accumulator.before(), *registers, self.steps(), *self.accumulator.after()]))
 
-    def _multiply(self, step: Var) -> Stmt:
+    def load(self, step: Expr) -> Stmt:
+        """Loads the operands of a step."""
+        return self.operand_loads(seq([self.load_operand(operand, step) for operand in self._loaded()]))
+
+    def multiply(self, step: Expr) -> Stmt:
+        """The instructions of a step."""
         registers_of_tile = self.config.instruction.accumulator.registers
 
         def multiply_tile(i: Any, j: Any) -> Stmt:
@@ -86,7 +92,11 @@ class MatrixGemm(ABC):
 
         return loop(const(self.config.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
 
-    def _register_of_a(self, step: Var, i: Any) -> Expr:
+    def _loaded(self) -> list[Operand]:
+        """The operands that are loaded from shared memory."""
+        return [operand for operand in (self.a, self.b) if operand is not None]
+
+    def _register_of_a(self, step: Expr, i: Any) -> Expr:
         if self.a is not None:
             return self.a.register(step, i)
         registers = self.binding.registers[self.call.a.source]

@@ -112,3 +112,6 @@ TC_WMMA_FLOAT8(bf8_bf8)
 #undef TC_FLOATS
 #undef TC_BYTES
 #endif
+
+// The compiler moves no instruction across it.
+TC_FN void tc_scheduling_fence() { __builtin_amdgcn_sched_barrier(0); }

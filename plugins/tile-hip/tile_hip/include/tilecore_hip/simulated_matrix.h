@@ -157,4 +157,5 @@ TC_WMMA(f32_16x16x16_bf8_bf8, tc_fp8_e5m2, tc_fp8_e5m2, float, tc_f32x8, TC_BYTE
 #undef TC_FLOATS
 #undef TC_BYTES
 #endif
+TC_FN void tc_scheduling_fence() {}
 #include "tilecore_hip/matrix.h"
