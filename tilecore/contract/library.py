@@ -208,6 +208,7 @@ LIBRARY = (
         (
             ("simulate.adapter", "SimulatedAdapter"),
             ("simulate.device", "SimulatedDevice"),
+            ("simulate.banks", "BankPhases consecutive_lanes default_phases exclusive_ors"),
             ("simulate.arguments", "Record Tensor"),
             ("simulate.build", "content_key stored_library texts_digest"),
             ("simulate.compilers", "HostCompiler find_compiler"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tile_hip.target import wave_of
+from tile_hip.lds_banks import lds_phases
+from tile_hip.target import architecture_of, wave_of
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.target import Target
@@ -23,9 +24,11 @@ def simulated_adapter() -> KernelAdapter:
         """Loads a kernel on a simulated device with the waves of its target."""
 
         def load(self, artifact: Artifact) -> LoadedKernel:
-            wave = wave_of(Target.parse(artifact.target))
+            target = Target.parse(artifact.target)
+            wave = wave_of(target)
             # the language lets threads write one value to one element, as all threads of a row do after a reduction
-            device = SimulatedDevice(warp=wave, allow_same_value=True)
+            phases = lds_phases(architecture_of(target).name, wave)
+            device = SimulatedDevice(warp=wave, allow_same_value=True, bank_phases=phases)
             return SimulatedAdapter([INCLUDE], [f"-DTC_WAVE={wave}"], device, NAME).load(artifact)
 
     return HipSimulatedAdapter([INCLUDE], name=NAME)

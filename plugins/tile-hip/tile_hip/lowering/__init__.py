@@ -1,0 +1,1 @@
+"""How tile-hip lowers tile operations to the instructions of AMD's chips."""
