@@ -151,6 +151,8 @@ LIBRARY = (
             ("lowering.simt.analysis.accesses", "slots_differ"),
             ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),
             ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
+            ("lowering.simt.analysis.dies", "Dies"),
+            ("lowering.simt.rasterize_blocks", "rasterize_for"),
             (
                 "lowering.race_check.effects",
                 "VALUES Access AsyncAccess Barrier Commit Effect MemoryBarrierWait Wait bytes_of describe_calls "

@@ -18,7 +18,9 @@ def tilecore_target() -> TargetSpec:
 
 @hookimpl
 def tilecore_lowering() -> Lowering:
-    return Lowering(family="simt")
+    from tile_hip.lowering import lowering
+
+    return lowering()
 
 
 @hookimpl

@@ -1,1 +1,13 @@
-"""How tile-hip lowers tile operations to the instructions of AMD's chips."""
+"""The lowering of the ``hip`` target: the pipeline of the SIMT family, with passes of its own."""
+
+from __future__ import annotations
+
+from tilecore.contract.passes import PassEdit
+from tilecore.contract.records import Lowering
+
+
+def lowering() -> Lowering:
+    """The family, and the passes that this target adds or replaces."""
+    from tile_hip.lowering.block_order import ORDER_BLOCKS
+
+    return Lowering(family="simt", edits=(PassEdit("replace", "rasterize_blocks", ORDER_BLOCKS),))
