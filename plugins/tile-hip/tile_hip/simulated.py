@@ -27,8 +27,13 @@ def simulated_adapter() -> KernelAdapter:
             target = Target.parse(artifact.target)
             wave = wave_of(target)
             # the language lets threads write one value to one element, as all threads of a row do after a reduction
-            phases = lds_phases(architecture_of(target).name, wave)
-            device = SimulatedDevice(warp=wave, allow_same_value=True, bank_phases=phases)
+            architecture = architecture_of(target)
+            device = SimulatedDevice(
+                warp=wave,
+                shared_limit=architecture.shared_bytes,
+                allow_same_value=True,
+                bank_phases=lds_phases(architecture.name, wave),
+            )
             return SimulatedAdapter([INCLUDE], [f"-DTC_WAVE={wave}"], device, NAME).load(artifact)
 
     return HipSimulatedAdapter([INCLUDE], name=NAME)
