@@ -141,6 +141,32 @@ def test_atomics_are_instructions_where_the_chip_has_them(arch, tmp_path):
     assert max(static_bytes(text)) == 16, "the word of votes, and no space before the dynamic LDS"
 
 
+REGISTERS = """
+#include "tilecore_hip.h"
+#define BODY                                                                              \\
+  float values[100];                                                                      \\
+  for (int i = 0; i < 100; ++i) values[i] = x[i * 512 + threadIdx.x];                      \\
+  __builtin_amdgcn_s_barrier();                                                           \\
+  for (int turn = 0; turn < n; ++turn)                                                    \\
+    for (int i = 0; i < 100; ++i) values[i] = values[i] * values[(i * 7 + 3) % 100] + 1;   \\
+  for (int i = 0; i < 100; ++i) y[i * 512 + threadIdx.x] = values[i];
+#define PARAMETERS (const float* __restrict__ x, float* __restrict__ y, int n)
+extern "C" __global__ void __launch_bounds__(512) any PARAMETERS { BODY }
+extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 1) one PARAMETERS { BODY }
+extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 4) four PARAMETERS { BODY }
+extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 99) many PARAMETERS { BODY }
+"""
+
+
+def test_blocks_of_a_unit_bound_the_registers(arch, tmp_path):
+    """On CDNA, four blocks of 8 waves are 8 waves a SIMD, of 512 registers; on RDNA 16 waves of 1536."""
+    text = assembly(REGISTERS, arch, tmp_path)
+    names = re.findall(r"\.symbol: +(\w+)\.kd", text)
+    counts = dict(zip(names, map(int, re.findall(r"\.vgpr_count: +(\d+)", text)), strict=True))
+    assert counts["any"] == counts["one"] > 100
+    assert counts["four"] == counts["many"] <= (64 if arch.startswith("gfx9") else 96)
+
+
 @pytest.mark.parametrize("mask", [16, 32])
 def test_gfx950_exchanges_rows_by_instructions(mask, tmp_path):
     if not any("gfx950" in compiler.architectures() for compiler in compilers.installed()):

@@ -18,6 +18,19 @@
 #endif
 #endif
 
+// The blocks of so many threads that a unit (CDNA's CU, RDNA's WGP) should hold at a time. Clang takes the waves of each of
+// its 4 SIMDs, of which there are at most 8 on CDNA and 16 on RDNA, and gives a wave no more registers than they leave.
+#ifdef __GFX9__
+#define TC_MOST_WAVES 8
+#else
+#define TC_MOST_WAVES 16
+#endif
+constexpr unsigned tc_waves_of_simd(unsigned threads, unsigned blocks) {
+  const unsigned waves = (blocks * ((threads + TC_WAVE - 1) / TC_WAVE) + 3) / 4;
+  return waves < TC_MOST_WAVES ? waves : TC_MOST_WAVES;
+}
+#define TC_MIN_BLOCKS(THREADS, BLOCKS) __attribute__((amdgpu_waves_per_eu(tc_waves_of_simd(THREADS, BLOCKS))))
+
 struct tc_index {
   int x, y, z;
 };
