@@ -151,6 +151,8 @@ LIBRARY = (
             ("lowering.simt.analysis.accesses", "slots_differ"),
             ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),
             ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
+            ("lowering.simt.analysis.dies", "Dies"),
+            ("lowering.simt.rasterize_blocks", "rasterize_for"),
             (
                 "lowering.race_check.effects",
                 "VALUES Access AsyncAccess Barrier Commit Effect MemoryBarrierWait Wait bytes_of describe_calls "
@@ -208,6 +210,7 @@ LIBRARY = (
         (
             ("simulate.adapter", "SimulatedAdapter"),
             ("simulate.device", "SimulatedDevice"),
+            ("simulate.banks", "BankPhases consecutive_lanes default_phases exclusive_ors"),
             ("simulate.arguments", "Record Tensor"),
             ("simulate.build", "content_key stored_library texts_digest"),
             ("simulate.compilers", "HostCompiler find_compiler"),

@@ -14,6 +14,7 @@ from tilecore import settings
 from tilecore.errors import LaunchError
 from tilecore.simulate import native
 from tilecore.simulate.arguments import Record, Region, Tensor, regions_of
+from tilecore.simulate.banks import BankPhases, default_phases
 from tilecore.simulate.interruptible import run_interruptible
 from tilecore.simulate.library import KernelLibrary, compile_kernels
 from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
@@ -46,6 +47,8 @@ class SimulatedDevice:
     own_proxy: asynchronous work other than plain copies accesses shared memory through a proxy of its own, and sees
     what threads wrote there only after a proxy fence.
     most_resident: the most blocks that run at the same time. seconds: longest run, 0: no limit.
+    bank_phases: how the banks of shared memory serve the lanes of a warp, by the width of the access; (): 128 bytes of
+    consecutive lanes at a time, from 32 banks.
     """
 
     warp: int = 32
@@ -58,6 +61,7 @@ class SimulatedDevice:
     own_proxy: bool = False
     most_resident: int = 64
     seconds: float = 600.0
+    bank_phases: tuple[BankPhases, ...] = ()
 
     def __post_init__(self) -> None:
         if self.warp not in (1, 2, 4, 8, 16, 32, 64):
@@ -172,11 +176,22 @@ class _Launch:
         launch.pointer_count = len(pointers) if self.regions else 0
         launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
+        if device.count_banks:
+            self._describe_banks(launch)
         launch.own_proxy, launch.cluster[:] = device.own_proxy, self.cluster
         launch.shared_bytes, launch.shared_limit = self.shared_bytes, device.shared_limit
         launch.seed, launch.seconds = seed & (2**64 - 1), device.seconds
         launch.interrupt = ctypes.pointer(self.interrupt)
         return launch
+
+    def _describe_banks(self, launch: native.CLaunch) -> None:
+        phases = sorted(self.device.bank_phases or default_phases(self.device.warp), key=lambda entry: entry.size)
+        records = (native.CBankPhases * len(phases))()
+        for record, entry in zip(records, phases, strict=True):
+            record.size, record.banks, record.reads, record.writes = entry.size, entry.banks, entry.reads, entry.writes
+            record.count = len(entry.masks)
+            record.masks = (ctypes.c_uint64 * record.count)(*entry.masks)
+        launch.bank_phases, launch.bank_phases_count = records, len(records)
 
     def _slots(self) -> tuple[Any, Any, Any]:
         tensors = (native.CTensor * max(1, len(self.regions)))()

@@ -21,6 +21,13 @@ class CPointer(ctypes.Structure):
     _fields_ = [("slot", _u32), ("tensor", _u32), ("offset", _u64)]
 
 
+class CBankPhases(ctypes.Structure):
+    _fields_ = [
+        *((name, _u32) for name in ("size", "banks", "reads", "writes", "count", "reserved")),
+        ("masks", ctypes.POINTER(_u64)),
+    ]
+
+
 class CLaunch(ctypes.Structure):
     _fields_ = [
         ("entry", ctypes.c_void_p),
@@ -38,6 +45,8 @@ class CLaunch(ctypes.Structure):
         *((name, _u64) for name in ("shared_bytes", "shared_limit", "seed")),
         ("seconds", ctypes.c_double),
         ("interrupt", ctypes.POINTER(ctypes.c_int32)),
+        ("bank_phases", ctypes.POINTER(CBankPhases)),
+        ("bank_phases_count", _u64),
     ]
 
 

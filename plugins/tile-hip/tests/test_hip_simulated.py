@@ -73,3 +73,17 @@ def test_shuffles_stay_within_a_warp_of_the_language(target):
     assert y[:, 1].tolist() == [t - (t % 32 > 0) for t in range(64)]
     assert y[:, 2].tolist() == [t + (t % 32 < 31) for t in range(64)]
     assert y[:, 3].tolist() == [t // 32 * 32 + 5 for t in range(64)]
+
+
+def test_blocks_of_a_unit():
+    @T.prim_func
+    def kernel(Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            T.annotate_min_blocks_per_sm(3)
+            T.fill(Y, 2.0)
+
+    built = compiled(kernel, "hip -arch=gfx942")
+    assert "__launch_bounds__(64) TC_MIN_BLOCKS(64, 3) kernel_kernel(" in built.get_kernel_source()
+    y = np.zeros(64, np.float32)
+    built(y)
+    assert (y == 2).all()

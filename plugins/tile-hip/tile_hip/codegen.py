@@ -54,9 +54,17 @@ def dialect() -> Dialect:
 
 
 def head(kernel: KernelHead) -> str:
-    """The kernel's signature: ``extern "C" __global__ void __launch_bounds__(128) name(parameters)``."""
+    """The kernel's signature: ``extern "C" __global__ void __launch_bounds__(128) name(parameters)``.
+
+    The blocks that a unit should hold are a macro of the header: the second argument of HIP's own ``__launch_bounds__``
+    is the waves of a SIMD, which depend on the chip.
+    """
+    threads = prod(kernel.threads)
+    bounds = f"__launch_bounds__({threads})"
+    if kernel.min_blocks:
+        bounds += f" TC_MIN_BLOCKS({threads}, {kernel.min_blocks})"
     parameters = ", ".join(f"{kind} {name}" for kind, name in kernel.parameters)
-    return f'extern "C" __global__ void __launch_bounds__({prod(kernel.threads)}) {kernel.symbol}({parameters})'
+    return f'extern "C" __global__ void {bounds} {kernel.symbol}({parameters})'
 
 
 def refuse_named_barrier(emit: Any, node: Any) -> None:

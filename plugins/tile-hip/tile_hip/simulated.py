@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tile_hip.architectures import isa_version
+from tile_hip.lds_banks import lds_phases
 from tile_hip.target import architecture_of, wave_of
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
@@ -27,8 +28,14 @@ def simulated_adapter() -> KernelAdapter:
             target = Target.parse(artifact.target)
             wave = wave_of(target)
             # the language lets threads write one value to one element, as all threads of a row do after a reduction
-            device = SimulatedDevice(warp=wave, allow_same_value=True)
-            definitions = [f"-DTC_WAVE={wave}", f"-DTC_ISA_VERSION={isa_version(architecture_of(target).name)}"]
+            architecture = architecture_of(target)
+            device = SimulatedDevice(
+                warp=wave,
+                shared_limit=architecture.shared_bytes,
+                allow_same_value=True,
+                bank_phases=lds_phases(architecture.name, wave),
+            )
+            definitions = [f"-DTC_WAVE={wave}", f"-DTC_ISA_VERSION={isa_version(architecture.name)}"]
             return SimulatedAdapter([INCLUDE], definitions, device, NAME).load(artifact)
 
     return HipSimulatedAdapter([INCLUDE], name=NAME)

@@ -17,8 +17,6 @@ DTYPES = (
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 _FEATURES = frozenset({"atomics", "compare_and_swap", "dynamic_shapes", "source"})
-# of a block's LDS; the votes of a block have these for themselves (include/tilecore_hip/threads.h)
-VOTE_BYTES = 64
 
 
 def resolve(target: Target) -> Target:
@@ -68,7 +66,7 @@ def capabilities(target: Target) -> Capabilities:
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=architectures.MAX_THREADS,
         warp=wave_of(target),
-        shared_bytes=architecture_of(target).shared_bytes - VOTE_BYTES,
+        shared_bytes=architecture_of(target).shared_bytes,
         features=_FEATURES,
     )
 

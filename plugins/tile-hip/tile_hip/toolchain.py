@@ -52,7 +52,8 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     arch = architecture_of(request.target).name
     options = ["-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-nogpulib", "-nogpuinc", "-std=c++17"]
     options += ["-O3", "-fno-math-errno", "-mcode-object-version=5", f"-DTC_ISA_VERSION={isa_version(arch)}"]
-    options += ["-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
+    options += [f"-DTC_WAVE={wave_of(request.target)}", "-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
+    options.append("-munsafe-fp-atomics")  # floats in memory are added to by instructions (README, "Atomics")
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
     if wave_of(request.target) != architecture_of(request.target).waves[0]:

@@ -11,6 +11,7 @@ from device_kit import caught, compiled, filled, line_of, needs_compiler, run
 
 from tilecore.errors import ArgumentError, LaunchError
 from tilecore.simulate.arguments import Tensor, regions_of, slot_of
+from tilecore.simulate.banks import BankPhases, exclusive_ors
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.errors import SimulationError
 
@@ -52,6 +53,33 @@ KERNEL f(float* A) {
     by_line = {c.line: (c.passes, c.least_passes) for c in ran.banks}
     assert by_line[line_of(source, "shared + thread_x * 16, A")] == (4, 4)
     assert by_line[line_of(source, "A + thread_x * 4, shared")] == (16, 4)
+
+
+def test_the_phases_of_other_devices():
+    """Two phases of 16 lanes that are not neighbours, over 64 banks: a conflict of one device is none of another."""
+    source = """
+KERNEL f(float* A) {
+  TC_SHARED(shared);
+  tc_move<8>(shared + thread_x * 8, A + thread_x * 2);
+  tc_warp_barrier();
+  tc_move<8>(A + thread_x * 2, shared + (thread_x % 16 * 2 + thread_x / 16) * 8);
+}
+"""
+    even = exclusive_ors(range(0, 32, 2), [1])
+    phases = (BankPhases(8, even, banks=64, writes=False), BankPhases(4, even), BankPhases(8, even, reads=False))
+    counted = []
+    for options in ({}, {"bank_phases": phases}):
+        ran = run(source, 32, ("A", filled(64), "rw"), shared=256, count_banks=True, **options)
+        by_line = {c.line: (c.passes, c.least_passes) for c in ran.banks}
+        counted.append([by_line[line_of(source, text)] for text in ("shared + thread_x * 8, A", "A + thread_x * 2, s")])
+    assert counted == [[(2, 2), (4, 2)], [(4, 2), (2, 2)]]
+
+
+def test_wrong_phases_are_refused():
+    with pytest.raises(LaunchError, match="disjoint sets of lanes"):
+        BankPhases(4, ((0, 1), (1, 2)))
+    with pytest.raises(LaunchError, match="1 to 64 banks"):
+        BankPhases(4, ((0, 1),), banks=128)
 
 
 def test_print(capsys):

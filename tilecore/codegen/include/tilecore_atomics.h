@@ -2,7 +2,7 @@
 //   tc_word<Bytes>::type                                 the unsigned integer of 1, 2, 4 or 8 bytes
 //   tc_order, tc_fence_before(order), tc_fence_after(order)
 //   tc_compare_exchange(word*, expected, desired)        of 4 and 8 bytes; returns the old word
-//   tc_load_word(const word*), tc_store_word(word*, word)
+//   tc_load_word(const word*), tc_store_word(word*, word)  of 1 to 8 bytes
 // and after overloads of tc_plain_add and the like, tc_swap and tc_plain_add_x2 for what the device does in one
 // instruction. Each operation returns the old value; the default order is relaxed.
 #pragma once
@@ -16,9 +16,9 @@ struct tc_same {
 template <class Part>
 TC_FN Part tc_compare_exchange(Part* p, Part expected, Part desired) {
   static_assert(sizeof(Part) < 4, "a part of a word");
-  const unsigned long long address = (unsigned long long)p;
-  unsigned* word = (unsigned*)(address & ~3ull);
-  const unsigned shift = unsigned(address & 3) * 8, mask = unsigned(Part(~Part(0))) << shift;
+  const unsigned inside = unsigned((unsigned long long)p) & 3;
+  unsigned* word = (unsigned*)((unsigned char*)p - inside);  // not from a number: compilers then know the memory
+  const unsigned shift = inside * 8, mask = unsigned(Part(~Part(0))) << shift;
   unsigned seen = tc_load_word(word);
   while (Part(seen >> shift) == expected) {
     const unsigned before = tc_compare_exchange(word, seen, (seen & ~mask) | unsigned(desired) << shift);
@@ -33,7 +33,7 @@ template <class T, class Change>
 TC_FN T tc_update(T* p, Change change) {
   using word = typename tc_word<int(sizeof(T))>::type;
   word* place = (word*)p;
-  word seen = *(volatile word*)place;
+  word seen = tc_load_word(place);
   while (true) {
     const word changed = tc_bits<word>(T(change(tc_bits<T>(seen))));
     if (changed == seen) return tc_bits<T>(seen);

@@ -35,7 +35,7 @@ def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtyp
     """
     extent_x, extent_y = cast(across.value, dtype), cast(down.value, dtype)
     long_axis, short_axis = (across, down) if panels.by_rows else (down, across)  # of a panel
-    definitions = _Definitions(dtype)
+    definitions = Definitions(dtype)
     length, depth = (extent_x, extent_y) if panels.by_rows else (extent_y, extent_x)
     block = definitions.name("block", block)
     constant_depth = constant(depth)
@@ -45,7 +45,7 @@ def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtyp
     else:
         panel = definitions.name("panel", tirx.Div(block, length * size))
         inside = definitions.name("inside", block - panel * (length * size))
-        if constant_depth is not None and constant_depth % size == 0:
+        if size == 1 or (constant_depth is not None and constant_depth % size == 0):
             height = const(size, dtype)
         else:
             height = definitions.name("height", tirx.Min(const(size, dtype), depth - panel * size))
@@ -58,7 +58,7 @@ def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtyp
     return definitions.statements
 
 
-class _Definitions:
+class Definitions:
     """Builds statements that bind variables to simplified values, in order."""
 
     def __init__(self, dtype: str) -> None:

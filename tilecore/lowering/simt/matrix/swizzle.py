@@ -1,8 +1,8 @@
 """Layouts of shared tiles that warps read without bank conflicts.
 
 Warps read rows in pieces of 16 bytes, several rows at one column. In a row-major layout these lie in the same banks. A
-swizzle puts them into different ones: the index of the piece is exclusive-ored with the index of the row, or with twice
-that. Rows whose length is not a power of two are padded to an odd number of pieces instead.
+swizzle puts them into different ones: the index of the piece is exclusive-ored with the index of the row, or with a
+multiple of it. Rows whose length is not a power of two are padded to an odd number of pieces instead.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tilecore.ir.layout import BufferLayout, padded_rows
 from tilecore.ir.nodes import Var, tirx
 
 PIECE = 16  # bytes
+_USUAL_LINE = 128  # bytes: of 32 banks
 
 
 def swizzled(buffer: Var, line: int, step: int = 1) -> BufferLayout | None:
@@ -46,5 +47,8 @@ def _swizzled_rows(shape: tuple[int, ...], row_bytes: int, each: int, line: int,
         permutation = (permutation * step if step > 1 else permutation) % period
         return [*indices[:-2], row, tirx.BitwiseXor(column // each, permutation) * each + column % each]
 
-    factor = "the row" if step == 1 else "twice the row"
-    return BufferLayout(f"pieces of {PIECE} bytes exclusive-ored with {factor}, period {period}", shape, place)
+    factor = {1: "the row", 2: "twice the row"}.get(step, f"{step} times the row")
+    name = f"pieces of {PIECE} bytes exclusive-ored with {factor}, period {period}"
+    if line != _USUAL_LINE and rows_of_line > 1:  # two lines may have one period
+        name += f", {rows_of_line} rows alike"
+    return BufferLayout(name, shape, place)

@@ -205,7 +205,7 @@ inline void check(Worker& worker, uintptr_t address, unsigned size, const Access
     }
     if (access.write && !owner.origins.empty()) forget_origins(owner, address, size);
     if (worker.banks && &owner == worker.block)
-      worker.banks->note(*access.fiber, address - space->begin, size, access.site);
+      worker.banks->note(*access.fiber, address - space->begin, size, access.write, access.site);
   } else {
     ++(access.write ? worker.counts.global_writes : worker.counts.global_reads);
     if (access.write && !space->writable)

@@ -1,4 +1,4 @@
-// How often lanes of a warp meet in a bank of shared memory: 32 banks, 4 bytes wide.
+// How often lanes of a warp meet in a bank of shared memory. Banks are 4 bytes wide; the lanes are served in phases.
 #pragma once
 #include <algorithm>
 
@@ -8,7 +8,8 @@ namespace tcsim {
 
 struct BankCounter {
   struct Request {
-    uint32_t lanes = 0, size = 0;
+    uint32_t size = 0;
+    bool write = false;
     std::vector<std::pair<uint32_t, uint32_t>> words;  // lane, first byte
   };
   struct Key {
@@ -27,13 +28,16 @@ struct BankCounter {
   std::unordered_map<uint64_t, uint32_t> turns;  // of a thread at a site
   std::unordered_map<uint32_t, TcSimBankLine> lines;
   uint32_t warp = 32, threads = 0;
+  const TcSimBankPhases* phases = nullptr;
+  uint64_t phases_count = 0;
 
-  void note(const Fiber& fiber, uintptr_t offset, unsigned size, uint32_t site) {
+  void note(const Fiber& fiber, uintptr_t offset, unsigned size, bool write, uint32_t site) {
     const uint32_t turn = turns[(uint64_t(site) << 32) | fiber.thread]++;
     const Key key{fiber.block->tag, fiber.thread / warp, site, turn};
     Request& request = open[key];
     request.words.emplace_back(fiber.thread % warp, static_cast<uint32_t>(offset));
     request.size = std::max(request.size, size);
+    request.write = write;
     const uint32_t lanes = std::min(warp, threads - key.warp * warp);
     if (request.words.size() == lanes) {
       count(site, request);
@@ -49,24 +53,43 @@ struct BankCounter {
   }
 
  private:
+  // The phases for the access; accesses wider than all of them are served like the widest.
+  const TcSimBankPhases* phases_of(const Request& request) const {
+    const TcSimBankPhases* widest = nullptr;
+    for (uint64_t i = 0; i < phases_count; ++i) {
+      if (!(request.write ? phases[i].writes : phases[i].reads)) continue;
+      widest = &phases[i];
+      if (widest->size >= request.size) break;
+    }
+    return widest;
+  }
+
+  // The words of the fullest bank, for the lanes of a phase; 0 where none of them takes part.
+  static uint32_t cycles_of(const Request& request, uint64_t lanes, uint32_t banks) {
+    std::vector<uint32_t> words[64];
+    uint32_t most = 0;
+    for (const auto& [lane, first_byte] : request.words) {
+      if (!(lanes >> lane & 1)) continue;
+      most = 1;
+      for (uint32_t byte = first_byte & ~3u; byte < first_byte + request.size; byte += 4)
+        words[byte / 4 % banks].push_back(byte / 4);
+    }
+    for (uint32_t bank = 0; bank < banks; ++bank) {
+      std::sort(words[bank].begin(), words[bank].end());
+      const auto end = std::unique(words[bank].begin(), words[bank].end());
+      most = std::max(most, uint32_t(end - words[bank].begin()));
+    }
+    return most;
+  }
+
   void count(uint32_t site, Request& request) {
-    const uint32_t together = request.size <= 4 ? 32 : request.size <= 8 ? 16 : 8;
-    std::sort(request.words.begin(), request.words.end());
+    const TcSimBankPhases* served = phases_of(request);
+    if (!served) return;
     uint32_t passes = 0, least = 0;
-    for (size_t start = 0; start < request.words.size();) {
-      const uint32_t group = request.words[start].first / together;
-      std::vector<uint32_t> words[32];
-      for (; start < request.words.size() && request.words[start].first / together == group; ++start)
-        for (uint32_t byte = request.words[start].second & ~3u; byte < request.words[start].second + request.size;
-             byte += 4)
-          words[byte / 4 % 32].push_back(byte / 4);
-      uint32_t most = 1;
-      for (auto& bank : words) {
-        std::sort(bank.begin(), bank.end());
-        most = std::max(most, uint32_t(std::unique(bank.begin(), bank.end()) - bank.begin()));
-      }
-      passes += most;
-      ++least;
+    for (uint32_t i = 0; i < served->count; ++i) {
+      const uint32_t cycles = cycles_of(request, served->masks[i], served->banks);
+      passes += cycles;
+      least += cycles != 0;
     }
     TcSimBankLine& line = lines[site];
     line.site = site;

@@ -59,6 +59,8 @@ inline void prepare_worker(Worker& worker, Launch& launch, uint32_t number) {
   if (launch.request->count_banks) {
     worker.banks = std::make_unique<BankCounter>();
     worker.banks->warp = launch.request->warp;
+    worker.banks->phases = launch.request->bank_phases;
+    worker.banks->phases_count = launch.request->bank_phases_count;
     worker.banks->threads = launch.request->block[0] * launch.request->block[1] * launch.request->block[2];
   }
 }

@@ -17,6 +17,13 @@ struct TcSimPointer {
   uint64_t offset;
 };
 
+// The phases in which the banks of shared memory serve accesses of up to `size` bytes (tilecore/simulate/banks.py).
+struct TcSimBankPhases {
+  uint32_t size, banks, reads, writes;
+  uint32_t count, reserved;
+  const uint64_t* masks;  // of the lanes of each phase
+};
+
 struct TcSimLaunch {
   void (*entry)();
   int64_t* slots;
@@ -31,6 +38,8 @@ struct TcSimLaunch {
   uint64_t seed;
   double seconds;                     // 0: no limit
   const volatile int32_t* interrupt;  // looked at now and then; non-zero stops the run
+  const TcSimBankPhases* bank_phases;  // by increasing size
+  uint64_t bank_phases_count;
 };
 
 struct TcSimAccess {

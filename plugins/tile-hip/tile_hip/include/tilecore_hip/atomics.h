@@ -49,8 +49,45 @@ TC_BUILTINS(long long)
 TC_BUILTINS(unsigned long long)
 TC_BUILTIN(add, float)
 TC_BUILTIN(add, double)
+// Where the hardware has no instruction, the loop of tilecore_atomics.h is better: it ends at once if nothing changes.
+#if defined(__GFX9__)
+TC_BUILTIN(max, double)
+TC_BUILTIN(min, double)
+#else
+TC_BUILTIN(max, float)
+TC_BUILTIN(min, float)
+#endif
 #undef TC_BUILTIN
 #undef TC_BUILTINS
+
+// -- two neighbouring elements of global memory by one instruction -----------------------------------------------------
+// On gfx12, clang 19 forgets that the built-ins are for the whole device.
+
+#if defined(__GFX12__) && __clang_major__ >= 20
+#define TC_PACKED_HALF
+#define TC_PACKED_BFLOAT16
+#elif defined(__gfx942__) || defined(__gfx950__)
+#define TC_PACKED_HALF
+#define TC_PACKED_BFLOAT16
+#elif defined(__gfx90a__)
+#define TC_PACKED_HALF
+#endif
+
+#define TC_PACKED(T, ELEMENT, BUILTIN)                                                  \
+  TC_FN void tc_plain_add_x2(T* p, const T* v) {                                        \
+    typedef ELEMENT pair __attribute__((ext_vector_type(2)));                           \
+    const unsigned both = unsigned(v[0].bits) | unsigned(v[1].bits) << 16;              \
+    BUILTIN((__attribute__((address_space(1))) pair*)p, tc_bits<pair>(both));           \
+  }
+#ifdef TC_PACKED_HALF
+TC_PACKED(tc_half, _Float16, __builtin_amdgcn_global_atomic_fadd_v2f16)
+#undef TC_PACKED_HALF
+#endif
+#ifdef TC_PACKED_BFLOAT16
+TC_PACKED(tc_bfloat16, short, __builtin_amdgcn_global_atomic_fadd_v2bf16)
+#undef TC_PACKED_BFLOAT16
+#endif
+#undef TC_PACKED
 
 TC_FN unsigned tc_swap(unsigned* p, unsigned v) {
   return __scoped_atomic_exchange_n(p, v, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);

@@ -9,11 +9,27 @@
 #define __launch_bounds__(THREADS) __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))
 #define TC_FN __device__ __forceinline__
 
+// The lanes of a wave. The toolchain defines it: clang has had no macro for it since version 22.
+#ifndef TC_WAVE
 #ifdef __AMDGCN_WAVEFRONT_SIZE__
 #define TC_WAVE __AMDGCN_WAVEFRONT_SIZE__
 #else
-#define TC_WAVE 32
+#error "define TC_WAVE as the number of lanes of a wave: 64 on CDNA, usually 32 on RDNA"
 #endif
+#endif
+
+// The blocks of so many threads that a unit (CDNA's CU, RDNA's WGP) should hold at a time. Clang takes the waves of each of
+// its 4 SIMDs, of which there are at most 8 on CDNA and 16 on RDNA, and gives a wave no more registers than they leave.
+#ifdef __GFX9__
+#define TC_MOST_WAVES 8
+#else
+#define TC_MOST_WAVES 16
+#endif
+constexpr unsigned tc_waves_of_simd(unsigned threads, unsigned blocks) {
+  const unsigned waves = (blocks * ((threads + TC_WAVE - 1) / TC_WAVE) + 3) / 4;
+  return waves < TC_MOST_WAVES ? waves : TC_MOST_WAVES;
+}
+#define TC_MIN_BLOCKS(THREADS, BLOCKS) __attribute__((amdgpu_waves_per_eu(tc_waves_of_simd(THREADS, BLOCKS))))
 
 struct tc_index {
   int x, y, z;

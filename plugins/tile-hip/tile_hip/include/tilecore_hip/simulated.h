@@ -9,6 +9,7 @@
 
 #define __global__
 #define __launch_bounds__(...)
+#define TC_MIN_BLOCKS(...)
 #define blockIdx tc_sim_block_index()
 #define threadIdx tc_sim_thread_index()
 

@@ -68,19 +68,78 @@ struct tc_word<8> {
   using type = unsigned long long;
 };
 
-// The value of another lane of the wave, which must be active.
-template <class T>
-TC_FN T tc_from_lane(T value, int lane) {
+// Moves a value of 1 to 8 bytes between lanes, in words of 4 bytes. Move: its `word` moves one of them.
+template <class T, class Move>
+TC_FN T tc_move_lanes(T value, Move move) {
   using word = typename tc_word<int(sizeof(T))>::type;
   const word bits = tc_bits<word>(value);
   if constexpr (sizeof(T) == 8) {
-    const unsigned low = __builtin_amdgcn_ds_bpermute(4 * lane, int(unsigned(bits)));
-    const unsigned high = __builtin_amdgcn_ds_bpermute(4 * lane, int(unsigned(bits >> 32)));
+    const unsigned low = move.word(int(unsigned(bits)));
+    const unsigned high = move.word(int(unsigned(bits >> 32)));
     return tc_bits<T>(word(low) | word(high) << 32);
   } else {
-    return tc_bits<T>(word(unsigned(__builtin_amdgcn_ds_bpermute(4 * lane, int(bits)))));
+    return tc_bits<T>(word(unsigned(move.word(int(bits)))));
   }
 }
+
+// The value of another lane of the wave, which must be active. It goes through the crossbar of LDS.
+struct tc_lane_mover {
+  int lane;
+  TC_FN int word(int bits) const { return __builtin_amdgcn_ds_bpermute(4 * lane, bits); }
+};
+template <class T>
+TC_FN T tc_from_lane(T value, int lane) {
+  return tc_move_lanes(value, tc_lane_mover{lane});
+}
+
+// -- exchanges between lanes whose numbers differ in one bit, which is known to the compiler ------------------------------
+// Within a row of 16 lanes an instruction reads its operand from another lane by DPP ("data parallel primitives" in
+// AMD's ISA documents). Beyond a row: gfx950 and RDNA have instructions, the others go through the crossbar of LDS.
+
+template <int Control>
+TC_FN int tc_dpp(int bits) {
+  return __builtin_amdgcn_update_dpp(0, bits, Control, 0xf, 0xf, true);
+}
+constexpr int tc_quad_perm(int a, int b, int c, int d) { return a | b << 2 | c << 4 | d << 6; }
+constexpr int tc_row_rotate_8 = 0x128, tc_row_half_mirror = 0x141, tc_row_xor = 0x160;
+
+// gfx9 and RDNA; Mask is 1, 2, 4, 8, 16 or 32
+template <int Mask>
+struct tc_xor_mover {
+  TC_FN int word(int bits) const {
+    if constexpr (Mask == 1) return tc_dpp<tc_quad_perm(1, 0, 3, 2)>(bits);
+    if constexpr (Mask == 2) return tc_dpp<tc_quad_perm(2, 3, 0, 1)>(bits);
+#if defined(__GFX9__)
+    if constexpr (Mask == 4)  // the lane ^ 7, and of that the lane ^ 3
+      return tc_dpp<tc_quad_perm(3, 2, 1, 0)>(tc_dpp<tc_row_half_mirror>(bits));
+    if constexpr (Mask == 8) return tc_dpp<tc_row_rotate_8>(bits);
+#if defined(__gfx950__)
+    if constexpr (Mask == 16) {
+      // exchanges rows 1 and 3 of the first operand with rows 0 and 2 of the second one
+      const auto swapped = __builtin_amdgcn_permlane16_swap(bits, bits, false, false);
+      return tc_lane() & 16 ? swapped[0] : swapped[1];
+    }
+    if constexpr (Mask == 32) {
+      const auto swapped = __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
+      return tc_lane() & 32 ? swapped[0] : swapped[1];
+    }
+#endif
+    if constexpr (Mask == 16) return __builtin_amdgcn_ds_swizzle(bits, 16 << 10 | 0x1f);
+    return __builtin_amdgcn_ds_bpermute(4 * (tc_lane() ^ Mask), bits);
+#else
+    if constexpr (Mask < 16) return tc_dpp<tc_row_xor + Mask % 16>(bits);
+    if constexpr (Mask == 16) return __builtin_amdgcn_permlanex16(0, bits, 0x76543210, 0xfedcba98, false, true);
+    return __builtin_amdgcn_permlane64(bits);
+#endif
+  }
+};
+template <int Mask, class T>
+TC_FN T tc_xor_lane(T value) {
+  return tc_move_lanes(value, tc_xor_mover<Mask>());
+}
+
+// -- shuffles -----------------------------------------------------------------------------------------------------------
+
 // width: lanes of a group, a power of two up to the wave's; without such a lane in the group the own value.
 template <class T>
 TC_FN T tc_shuffle_idx(T value, int lane, int width = 32) {
@@ -88,6 +147,14 @@ TC_FN T tc_shuffle_idx(T value, int lane, int width = 32) {
 }
 template <class T>
 TC_FN T tc_shuffle_xor(T value, int mask, int width = 32) {
+  if (__builtin_constant_p(mask) && __builtin_constant_p(width) && mask < width) {
+    if (mask == 1) return tc_xor_lane<1>(value);
+    if (mask == 2) return tc_xor_lane<2>(value);
+    if (mask == 4) return tc_xor_lane<4>(value);
+    if (mask == 8) return tc_xor_lane<8>(value);
+    if (mask == 16) return tc_xor_lane<16>(value);
+    if (mask == 32) return tc_xor_lane<32>(value);
+  }
   const int own = tc_lane(), other = own ^ mask;
   return tc_from_lane(value, other < (own & -width) + width ? other : own);
 }
