@@ -26,13 +26,29 @@ TC_FN float tc_computed_e4m3_value(unsigned char bits) {
   return tc_bits<float>(sign | tc_bits<unsigned>(tc_bits<float>(rest << 20) * 0x1p120f));
 }
 TC_FN unsigned char tc_computed_e5m2_bits(float x) { return tc_fp8_bits<2, 15, 0x47600000>(x); }
+// Types without -0: its bits are the only NaN, and the exponent's bias is greater by 1.
+template <int F, int BIAS, unsigned LARGEST>
+TC_FN unsigned char tc_fnuz_bits(float x) {
+  const unsigned char bits = tc_fp8_bits<F, BIAS, LARGEST>(x);
+  return (unsigned char)(x != x ? 0x80 : bits == 0x80 ? 0 : bits);
+}
+template <int F, int BIAS>
+TC_FN float tc_fnuz_value(unsigned char bits) {
+  if (bits == 0x80) return TC_NAN;
+  const float size = tc_bits<float>(unsigned(bits & 0x7f) << (23 - F)) * tc_bits<float>(unsigned(254 - BIAS) << 23);
+  return tc_bits<float>(unsigned(bits & 0x80) << 24 | tc_bits<unsigned>(size));
+}
+TC_FN unsigned char tc_computed_e4m3fnuz_bits(float x) { return tc_fnuz_bits<3, 8, 0x43700000>(x); }
+TC_FN float tc_computed_e4m3fnuz_value(unsigned char bits) { return tc_fnuz_value<3, 8>(bits); }
+TC_FN unsigned char tc_computed_e5m2fnuz_bits(float x) { return tc_fnuz_bits<2, 16, 0x47600000>(x); }
+TC_FN float tc_computed_e5m2fnuz_value(unsigned char bits) { return tc_fnuz_value<2, 16>(bits); }
 TC_FN unsigned short tc_computed_bfloat16_bits(float x) {
   const unsigned bits = tc_bits<unsigned>(x);
   if (x != x) return (unsigned short)(bits >> 16 | 0x40);
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 TC_FN float tc_bfloat16_value(unsigned short bits) { return tc_bits<float>(unsigned(bits) << 16); }
-TC_FN float tc_e5m2_value(unsigned char bits) { return tc_half_value((unsigned short)(bits << 8)); }
+TC_FN float tc_computed_e5m2_value(unsigned char bits) { return tc_half_value((unsigned short)(bits << 8)); }
 
 // OCP microscaling formats 1.0, 5.3.3: a sign, 2 bits of exponent (bias 1), 1 of fraction; no NaN, which becomes 6.
 TC_FN unsigned char tc_e2m1_bits(float x) {

@@ -66,6 +66,8 @@ TC_FN unsigned char tc_e5m2_bits(float x) {
 #endif
 }
 
+TC_FN float tc_e5m2_value(unsigned char bits) { return tc_computed_e5m2_value(bits); }
+
 // float32 with 10 bits of fraction, as the matrix instructions take it.
 TC_FN float tc_round_tf32(float x) {
 #if TC_ARCH >= 800

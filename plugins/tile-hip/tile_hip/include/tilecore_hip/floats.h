@@ -20,9 +20,43 @@ TC_FN float tc_half_value(unsigned short bits) { return float(tc_bits<_Float16>(
 #include "tilecore_floats.h"
 
 TC_FN unsigned short tc_bfloat16_bits(float x) { return tc_computed_bfloat16_bits(x); }
-TC_FN unsigned char tc_e4m3_bits(float x) { return tc_computed_e4m3_bits(x); }
-TC_FN float tc_e4m3_value(unsigned char bits) { return tc_computed_e4m3_value(bits); }
-TC_FN unsigned char tc_e5m2_bits(float x) { return tc_computed_e5m2_bits(x); }
+
+// The chips with instructions for 8-bit floats have them under the same names for other types: gfx942 for e4m3fnuz and
+// e5m2fnuz, gfx950 and gfx12 for e4m3fn and e5m2. They round to nearest even and do not saturate, so the number is clamped
+// before; NaN stays NaN.
+#if defined(__gfx942__)
+#define TC_FP8_TYPES(DO) DO(e4m3fnuz, fp8, 240.0f) DO(e5m2fnuz, bf8, 57344.0f)
+#define TC_COMPUTED_TYPES(DO) DO(e4m3) DO(e5m2)
+#elif defined(__gfx950__) || defined(__GFX12__)
+#define TC_FP8_TYPES(DO) DO(e4m3, fp8, 448.0f) DO(e5m2, bf8, 57344.0f)
+#define TC_COMPUTED_TYPES(DO) DO(e4m3fnuz) DO(e5m2fnuz)
+#else
+#define TC_FP8_TYPES(DO)
+#define TC_COMPUTED_TYPES(DO) DO(e4m3) DO(e5m2) DO(e4m3fnuz) DO(e5m2fnuz)
+#endif
+TC_FN float tc_clamped(float x, float largest) {
+#if (defined(__gfx950__) || defined(__GFX12__)) && __has_builtin(__builtin_elementwise_maximum)
+  return __builtin_elementwise_minimum(__builtin_elementwise_maximum(x, -largest), largest);
+#else
+  const bool is_nan = __builtin_amdgcn_classf(x, 3);  // for which v_med3 gives a number
+  return is_nan ? x : __builtin_amdgcn_fmed3f(x, -largest, largest);
+#endif
+}
+#define TC_FP8_TYPE(TYPE, INSTRUCTION, LARGEST)                                                    \
+  TC_FN unsigned char tc_##TYPE##_bits(float x) {                                                  \
+    const float near = tc_clamped(x, LARGEST);                                                     \
+    return (unsigned char)__builtin_amdgcn_cvt_pk_##INSTRUCTION##_f32(near, near, 0, false);       \
+  }                                                                                                \
+  TC_FN float tc_##TYPE##_value(unsigned char bits) { return __builtin_amdgcn_cvt_f32_##INSTRUCTION(bits, 0); }
+#define TC_COMPUTED_TYPE(TYPE)                                                                     \
+  TC_FN unsigned char tc_##TYPE##_bits(float x) { return tc_computed_##TYPE##_bits(x); }           \
+  TC_FN float tc_##TYPE##_value(unsigned char bits) { return tc_computed_##TYPE##_value(bits); }
+TC_FP8_TYPES(TC_FP8_TYPE)
+TC_COMPUTED_TYPES(TC_COMPUTED_TYPE)
+#undef TC_FP8_TYPES
+#undef TC_COMPUTED_TYPES
+#undef TC_FP8_TYPE
+#undef TC_COMPUTED_TYPE
 
 // float32 with 10 bits of fraction, to nearest, ties away from zero.
 TC_FN float tc_round_tf32(float x) {
@@ -38,6 +72,8 @@ TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
 #define TC_SMALL_FLOATS(ROW)                     \
   ROW(tc_fp8_e4m3, tc_e4m3_bits, tc_e4m3_value)  \
   ROW(tc_fp8_e5m2, tc_e5m2_bits, tc_e5m2_value)  \
+  ROW(tc_fp8_e4m3fnuz, tc_e4m3fnuz_bits, tc_e4m3fnuz_value) \
+  ROW(tc_fp8_e5m2fnuz, tc_e5m2fnuz_bits, tc_e5m2fnuz_value) \
   ROW(tc_fp4_e2m1, tc_e2m1_bits, tc_e2m1_value) /* in the lower half of a byte */
 #define TC_SMALL_FLOAT(NAME, TO_BITS, TO_VALUE) TC_NARROW(NAME, unsigned char, TO_BITS, TO_VALUE)
 TC_SMALL_FLOATS(TC_SMALL_FLOAT)
