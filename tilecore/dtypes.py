@@ -26,7 +26,8 @@ class Facts:
 
     Of a float, which is laid out as IEEE 754 does it: exponent, significand: bits of the exponent and of the fraction.
     has_infinity: the greatest exponent stands for infinity and NaN alone. Without it that exponent has numbers, too,
-    and only the greatest pattern is NaN, if has_nan.
+    and only the greatest pattern is NaN, if has_nan. unsigned_zero: there is no -0; its pattern is the only NaN, and the
+    exponent's bias is greater by 1.
     """
 
     bits: int
@@ -39,11 +40,12 @@ class Facts:
     significand: int = 0
     has_infinity: bool = True
     has_nan: bool = True
+    unsigned_zero: bool = False
 
     @property
     def bias(self) -> int:
         """Of a float's exponent."""
-        return (1 << (self.exponent - 1)) - 1
+        return (1 << (self.exponent - 1)) - 1 + self.unsigned_zero
 
     @property
     def max(self) -> float | None:
@@ -59,7 +61,7 @@ class Facts:
     def largest_pattern(self) -> int:
         """The bits of the largest finite value of a float."""
         end = (1 << self.exponent) - self.has_infinity << self.significand
-        return end - 1 - (self.has_nan and not self.has_infinity)
+        return end - 1 - (self.has_nan and not self.has_infinity and not self.unsigned_zero)
 
     def _value(self, pattern: int) -> float:
         fraction = pattern & ((1 << self.significand) - 1) | 1 << self.significand
@@ -118,6 +120,13 @@ FACTS: dict[str, Facts] = {  # the facts of each element type, by its name
     # OCP 8-bit floating point specification 1.0, table 1; codes as in dlpack.h.
     "float8_e4m3fn": Facts(8, "float", (10, 8), "float8_e4m3fn", "float8_e4m3fn", "tc_fp8_e4m3", 4, 3, False),
     "float8_e5m2": Facts(8, "float", (12, 8), "float8_e5m2", "float8_e5m2", "tc_fp8_e5m2", 5, 2),
+    # Finite, with an unsigned zero: Noune et al., 8-bit Numerical Formats for Deep Neural Networks, 2022, section 3.
+    "float8_e4m3fnuz": Facts(
+        8, "float", (11, 8), "float8_e4m3fnuz", "float8_e4m3fnuz", "tc_fp8_e4m3fnuz", 4, 3, False, unsigned_zero=True
+    ),
+    "float8_e5m2fnuz": Facts(
+        8, "float", (13, 8), "float8_e5m2fnuz", "float8_e5m2fnuz", "tc_fp8_e5m2fnuz", 5, 2, False, unsigned_zero=True
+    ),
     **_ints(),
     # OCP microscaling formats specification 1.0, section 5.3.3: no infinity and no NaN; two share a byte, as int4.
     "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),

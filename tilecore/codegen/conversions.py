@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilecore.codegen import literals
 from tilecore.codegen.arithmetic import NARROW, back, widened, wrapped
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import BIT_AND, EQUALITY, Text
@@ -75,6 +76,8 @@ def _truncated(emit: Expressions, value: Text, target: str) -> Text:
 def reinterpret(emit: Expressions, node: Call) -> Text:
     """The bits of a value as another type of the same size."""
     target, source = dtype_of(node), dtype_of(node.args[0])
+    if target in FACTS and FACTS[target].unsigned_zero and isinstance(node.args[0], IntImm):
+        return literals.from_bits(int(node.args[0].value), target, emit.dialect)
     value = emit.value(node.args[0])
     if source == target:
         return value

@@ -33,8 +33,18 @@ def floating(value: float, dtype: str, dialect: Dialect) -> Text:
         return _plain(value, "")
     if dtype in ("float32", "tfloat32"):
         return _plain(as_single(value), "f")
-    bits, exact = narrow_bits(value, dtype)
-    return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */")
+    return from_bits(narrow_bits(value, dtype), dtype, dialect)
+
+
+def from_bits(bits: int, dtype: str, dialect: Dialect) -> Text:
+    """The value of a narrow float type with these bits, and in a comment the number."""
+    import numpy as np
+
+    from tilecore.element_values import value_type
+
+    kind = value_type(dtype)
+    number = float(kind.decode(np.asarray(bits, f"uint{8 * kind.storage.itemsize}").view(kind.storage)))
+    return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {number:g} */")
 
 
 def quoted(message: str) -> str:
@@ -59,17 +69,16 @@ def as_single(value: float) -> float:
         return float(np.float32(value))
 
 
-def narrow_bits(value: float, dtype: str) -> tuple[int, float]:
-    """The bits of ``value`` in a narrow float type, rounded once, and the value that they stand for."""
+def narrow_bits(value: float, dtype: str) -> int:
+    """The bits of ``value`` in a narrow float type, rounded once."""
     import numpy as np
 
     from tilecore.element_values import value_type
 
     kind = value_type(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        rounded = kind.const(value)
-        stored = np.asarray(kind.encode(rounded))
-    return int(stored.view(f"uint{8 * stored.itemsize}")), float(rounded)
+        stored = np.asarray(kind.encode(kind.const(value)))
+    return int(stored.view(f"uint{8 * stored.itemsize}"))
 
 
 def _plain(value: float, suffix: str) -> Text:

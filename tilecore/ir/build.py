@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilecore.dtypes import FACTS
 from tilecore.ir.nodes import (
     And,
     BufferLoad,
     BufferStore,
+    Call,
     Cast,
     Evaluate,
     Expr,
@@ -152,8 +154,19 @@ def op_name(node: Any) -> str:
 
 
 def const(value: Any, dtype: str) -> Expr:
-    """The constant ``value`` of an element type, such as "int32"."""
-    return tirx.const(value, dtype)
+    """The constant ``value`` of an element type, such as "int32".
+
+    TVM takes the floats without -0 for unsigned numbers: it refuses their negative constants, and aborts where it folds
+    a cast of one. So those are the reinterpretation of their bits, which TVM leaves alone.
+    """
+    facts = FACTS.get(dtype)
+    if facts is None or not facts.unsigned_zero or not value < 0:
+        return tirx.const(value, dtype)
+    from tilecore.element_values import value_type
+
+    kind = value_type(dtype)
+    bits = int(kind.encode(kind.const(value)))
+    return Call("tirx.reinterpret", [tirx.const(bits, "uint8")], ret_ty=dtype)
 
 
 def dtype_of(value: Any) -> str:

@@ -81,7 +81,12 @@ def _of_floats(word: str, a: Expr, b: Expr) -> Expr:
         with np.errstate(all="ignore"):
             return FloatImm(str(a.ty.dtype), float(ieee(exact(a.value), exact(b.value))))
     if word == "truediv" and isinstance(b, FloatImm) and b.value == 0:  # which TVM does not print; it is the same
-        return tirx.Mul(a, FloatImm(str(b.ty.dtype), math.copysign(math.inf, b.value)))
+        kind = dtype(str(b.ty.dtype))
+        sign = 1.0 if kind.facts.unsigned_zero else b.value
+        if kind.bits > 8:
+            return tirx.Mul(a, FloatImm(kind, math.copysign(math.inf, sign)))
+        wide = tirx.Mul(convert(a, "float32"), FloatImm("float32", math.copysign(math.inf, sign)))
+        return convert(wide, kind)  # the infinity of an 8-bit float would be its largest number
     return node(a, b)
 
 
@@ -129,6 +134,8 @@ def negative(value: Any) -> Expr:
         a = convert(a, "int32")
     elif kind.facts.kind == "uint":
         return binary("sub", convert(0, kind), a)
+    elif kind.facts.unsigned_zero:  # TVM multiplies by -1, which it refuses for them
+        return tirx.Sub(convert(0, kind), a)
     return _TVM["neg"](a)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.dtypes import Facts, dtype
 from tilecore.errors import LanguageError
+from tilecore.ir.build import const
 from tilecore.ir.nodes import Cast, Expr, FloatImm, IntImm, tirx
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
@@ -34,7 +35,7 @@ def _constant(number: Any, kind: str) -> Expr:
     facts = dtype(kind).facts
     if facts.kind == "float":  # tfloat32 holds what float32 does
         stored = dtype("float32").facts if kind == "tfloat32" else facts
-        return tirx.const(_in_range(float(number), stored), ir_dtype(kind))
+        return const(_in_range(float(number), stored), ir_dtype(kind))
     if facts.kind == "bool":
         return tirx.const(bool(number), "bool")
     low, high = facts.integer_range

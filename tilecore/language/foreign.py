@@ -43,7 +43,7 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "works on packed vectors of elements, which are no values here",
         "write it for one element: T.Parallel and T.vectorized loops become vectors",
     ),
-    "float4_e2m1fnx2 float4_e2m1_unpacked float8_e8m0fnu float8_e4m3fnuz float8_e5m2fnuz": (
+    "float4_e2m1fnx2 float4_e2m1_unpacked float8_e8m0fnu": (
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),

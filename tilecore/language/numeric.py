@@ -12,6 +12,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
+from tilecore.ir.build import const
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
@@ -240,7 +241,7 @@ def min_value(dtype: Any) -> Expr:
 def _limit(kind: DType, largest: bool) -> Expr:
     facts = kind.facts
     if facts.kind == "float":
-        return tirx.const(facts.max if largest else -facts.max, ir_dtype(kind))  # type: ignore[operator]
+        return const(facts.max if largest else -facts.max, ir_dtype(kind))  # type: ignore[operator]
     if facts.kind == "bool":
         return tirx.const(largest, "bool")
     signed = facts.kind == "int"

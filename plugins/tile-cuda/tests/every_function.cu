@@ -45,7 +45,7 @@ TC_FN T integers(T x, T y) {
 
 extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long long* l, unsigned long long* w,
                                  tc_half* h, tc_bfloat16* b, tc_fp8_e4m3* e, tc_fp8_e5m2* g, bool* t, unsigned char* c,
-                                 tc_fp4_e2m1* q) {
+                                 tc_fp4_e2m1* q, tc_fp8_e4m3fnuz* r, tc_fp8_e5m2fnuz* s) {
   f[0] = functions(f[0], f[1]) + tc_round_tf32(f[2]) + tc_round_to_odd(d[2]);
   d[0] = functions(d[0], d[1]);
   i[0] = integers(i[0], i[1]) + tc_popcount(u[0]) + tc_popcount(w[0]) + tc_clz(u[0]) + tc_clz(w[0]);
@@ -53,6 +53,7 @@ extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long 
   u[1] = tc_min(u[2], u[3]) + tc_max(u[2], u[3]);
   w[1] = tc_min(w[2], w[3]) + tc_max(w[2], w[3]);
   narrow(h, f + 3), narrow(b, f + 4), narrow(e, f + 5), narrow(g, f + 6), narrow(q, f + 7);
+  narrow(r, f + 19), narrow(s, f + 20);
   f[8] = tc_quotient(f[9], f[10]);
   tc_quotients<3>(f + 11, f[10]);
   h[4] = tc_fma(h[5], h[6], h[7]);

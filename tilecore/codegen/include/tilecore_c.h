@@ -63,8 +63,9 @@ TC_FN T tc_neighbour(T x, T y) {
   const float a = float(x), b = float(y);
   if (a != a || b != b) return T(a + b);
   if (a == b) return y;
-  const Bits sign = T(-0.0f).bits;
+  const Bits sign = T(1.0f).bits ^ T(-1.0f).bits;
   if (a == 0.0f) return T::from_bits(b > 0.0f ? Bits(1) : Bits(sign | 1));
   const bool away = (b > a) == (a > 0.0f);
-  return T::from_bits(Bits(x.bits + (away ? 1 : -1)));
+  const Bits bits = Bits(x.bits + (away ? 1 : -1));
+  return bits == sign ? T(-0.0f) : T::from_bits(bits);  // a type without -0 has NaN there
 }

@@ -18,7 +18,7 @@ from tilecore.errors import LaunchError
 DTYPES = {
     "uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
     "float64": 8, "bfloat16": 9, "tfloat32": 11, "int8": 0, "bool": 0, "int16": 1, "float8_e4m3fn": 0,
-    "float8_e5m2": 0,
+    "float8_e5m2": 0, "float8_e4m3fnuz": 0, "float8_e5m2fnuz": 0,
 }  # fmt: skip
 _BYTES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 11: 4}
 SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}

@@ -1,7 +1,8 @@
 """Conversions between narrow floats as they are stored and float32 as they are computed.
 
 float16 has an LLVM type; the others are made from integer arithmetic on the bits, rounding to nearest even.
-float8 layouts: OCP 8-bit floating point specification 1.0, section 5; float4: OCP microscaling formats 1.0, 5.3.3.
+float8 layouts: OCP 8-bit floating point specification 1.0, section 5; those with an unsigned zero: tilecore/dtypes.py;
+float4: OCP microscaling formats 1.0, 5.3.3.
 """
 
 from __future__ import annotations
@@ -125,6 +126,8 @@ def _widen_small(fn: Function, raw: str, lanes: int, facts: Facts) -> str:
     if facts.has_infinity:
         is_special = b.compare("ugt", b.op("and", bits, sign_bit - 1), facts.largest_pattern)
         text = b.select(is_special, b.op("or", text, 0x7F800000), text)
+    elif facts.unsigned_zero:
+        text = b.select(b.compare("eq", bits, sign_bit), b.const(0x7FC00000), text)
     elif facts.has_nan:
         is_nan = b.compare("eq", b.op("and", bits, sign_bit - 1), sign_bit - 1)
         text = b.select(is_nan, b.const(0x7FC00000), text)
@@ -160,10 +163,15 @@ def _narrow_small(fn: Function, text: str, lanes: int, facts: Facts) -> str:
     denormal = b.op("sub", b.add_float(size, aligner), aligner)
     is_normal = b.compare("uge", size, (127 + 1 - bias) << 23)
     converted = b.select(is_normal, normal, denormal)
-    if facts.has_nan:
-        nan = (1 << (width - 1)) - 1
+    sign_bit = 1 << (width - 1)
+    sign = b.op("and", b.op("lshr", bits, 32 - width), sign_bit)
+    if facts.unsigned_zero:
+        sign = b.select(b.compare("eq", converted, 0), b.const(0), sign)
+        sign = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(sign_bit), sign)
+        converted = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(0), converted)
+    elif facts.has_nan:
+        nan = sign_bit - 1
         converted = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), converted)
-    sign = b.op("and", b.op("lshr", bits, 32 - width), 1 << (width - 1))
     return b.cast("trunc", b.op("or", converted, sign), "i32", "i8")
 
 
@@ -190,6 +198,8 @@ def neighbour(fn: Function, x: Value, y: Value) -> Value:
     size = fn.op(f"and {kind} {old}, {number(~sign)}")
     from_zero = choose(up, number(1), number(sign + 1))
     moved = choose(fn.op(f"icmp eq {kind} {size}, {number(0)}"), from_zero, moved)
+    if FACTS[x.dtype].unsigned_zero:
+        moved = choose(fn.op(f"icmp eq {kind} {moved}, {number(sign)}"), number(0), moved)
     moved = choose(fn.op(f"fcmp oeq {floats} {x.text}, {y.text}"), bits(y), moved)
     nan = bits(Value(fn.op(f"fadd {floats} {x.text}, {y.text}"), x.dtype, lanes))
     moved = choose(fn.op(f"fcmp uno {floats} {x.text}, {y.text}"), nan, moved)

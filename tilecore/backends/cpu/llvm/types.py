@@ -105,13 +105,14 @@ def rounded(number: float, dtype: str) -> float:
     facts = FACTS[dtype]
     if facts.bits < 8 and math.isnan(number):
         return float(facts.max or 0)
-    if facts.bits >= 32 or number == 0 or math.isnan(number) or (math.isinf(number) and facts.bits > 8):
+    if facts.bits >= 32 or math.isnan(number) or (math.isinf(number) and facts.bits > 8):
         return number
     largest = float(facts.max or 0)
     if abs(number) <= 2 * largest:
         exponent = max(math.frexp(number)[1], math.frexp(float(facts.min_normal or 0))[1])
         step = math.ldexp(1.0, exponent - 1 - facts.significand)
-        number = round(number / step) * step
+        size = round(abs(number) / step) * step
+        number = math.copysign(size, number) if size or not facts.unsigned_zero else 0.0
     if abs(number) <= largest:
         return number
     return math.copysign(largest if facts.bits <= 8 else math.inf, number)

@@ -178,7 +178,7 @@ def test_casts_written_in_other_ways(target):
         same(y[row], x.astype(np.float16))
 
 
-@pytest.mark.parametrize("kind", FLOATS[2:])
+@pytest.mark.parametrize("kind", [*FLOATS[2:], "float8_e4m3fnuz", "float8_e5m2fnuz"])
 def test_narrow_floats_keep_their_bits_when_only_moved(target, kind):
     """Quiet NaN and -0 as well: a copy is no arithmetic."""
     x = every_value(kind)

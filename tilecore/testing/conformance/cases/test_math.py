@@ -171,7 +171,7 @@ def test_functions_of_one_argument(target, dtype, serial, record_property):
     assert not wrong, "; ".join(wrong)
 
 
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"])
 def test_functions_of_float8_are_rounded_once(target, dtype):
     x = np.arange(256, dtype=np.uint8).view(element(dtype))
     names = ["exp", "log2", "tanh", "sqrt", "sigmoid", "floor", "sin"]

@@ -22,6 +22,7 @@ from .kit import check, close, compiled, element, rerun, runs_kernels, sample, z
 
 ELEMENTS = (
     "float16 bfloat16 float32 tfloat32 float64 float float8_e4m3fn float8_e5m2 float4_e2m1fn "
+    "float8_e4m3fnuz float8_e5m2fnuz "
     "int4 int8 int16 int32 int64 int uint8 uint16 uint32 uint64 bool"
 ).split()
 NAMES = (

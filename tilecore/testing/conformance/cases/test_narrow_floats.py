@@ -10,7 +10,7 @@ from tilecore.interpreter import interpret
 
 from .kit import check, compiled, element, sample, zeros
 
-NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz")
 
 
 def around_the_limit(dtype, n):

@@ -66,6 +66,8 @@ TC_FN unsigned char tc_e5m2_bits(float x) {
 #endif
 }
 
+TC_FN float tc_e5m2_value(unsigned char bits) { return tc_computed_e5m2_value(bits); }
+
 // float32 with 10 bits of fraction, as the matrix instructions take it.
 TC_FN float tc_round_tf32(float x) {
 #if TC_ARCH >= 800
@@ -85,6 +87,8 @@ TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
 #define TC_SMALL_FLOATS(ROW)                     \
   ROW(tc_fp8_e4m3, tc_e4m3_bits, tc_e4m3_value)  \
   ROW(tc_fp8_e5m2, tc_e5m2_bits, tc_e5m2_value)  \
+  ROW(tc_fp8_e4m3fnuz, tc_computed_e4m3fnuz_bits, tc_computed_e4m3fnuz_value) \
+  ROW(tc_fp8_e5m2fnuz, tc_computed_e5m2fnuz_bits, tc_computed_e5m2fnuz_value) \
   ROW(tc_fp4_e2m1, tc_e2m1_bits, tc_e2m1_value) /* in the lower half of a byte */
 #define TC_SMALL_FLOAT(NAME, TO_BITS, TO_VALUE) TC_NARROW(NAME, unsigned char, TO_BITS, TO_VALUE)
 TC_SMALL_FLOATS(TC_SMALL_FLOAT)

@@ -19,10 +19,65 @@ TC_FN float tc_half_value(unsigned short bits) { return float(tc_bits<_Float16>(
 
 #include "tilecore_floats.h"
 
-TC_FN unsigned short tc_bfloat16_bits(float x) { return tc_computed_bfloat16_bits(x); }
-TC_FN unsigned char tc_e4m3_bits(float x) { return tc_computed_e4m3_bits(x); }
-TC_FN float tc_e4m3_value(unsigned char bits) { return tc_computed_e4m3_value(bits); }
-TC_FN unsigned char tc_e5m2_bits(float x) { return tc_computed_e5m2_bits(x); }
+TC_FN unsigned short tc_bfloat16_bits(float x) { return tc_bits<unsigned short>((__bf16)x); }  // NaN stays NaN
+
+#define TC_COMPUTED_BITS(TYPE) TC_FN unsigned char tc_##TYPE##_bits(float x) { return tc_computed_##TYPE##_bits(x); }
+#define TC_COMPUTED_VALUE(TYPE) TC_FN float tc_##TYPE##_value(unsigned char bits) { return tc_computed_##TYPE##_value(bits); }
+#define TC_COMPUTED(TYPE) TC_COMPUTED_BITS(TYPE) TC_COMPUTED_VALUE(TYPE)
+
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
+// Instructions of one name are for other types on each chip: on gfx942 for e4m3fnuz and e5m2fnuz, on gfx950 and gfx12 for
+// e4m3fn and e5m2. They round to nearest even and do not saturate, so the number is clamped before; NaN stays NaN.
+TC_FN float tc_clamped(float x, float largest) {
+#if !defined(__gfx942__) && __has_builtin(__builtin_elementwise_maximum)
+  return __builtin_elementwise_minimum(__builtin_elementwise_maximum(x, -largest), largest);
+#else
+  const bool is_nan = __builtin_amdgcn_classf(x, 3);  // for which v_med3 gives a number
+  return is_nan ? x : __builtin_amdgcn_fmed3f(x, -largest, largest);
+#endif
+}
+// INSTRUCTION: fp8 or bf8. The bits of two numbers would become the lower half of a register: what it has above is unused.
+#define TC_CONVERTED(INSTRUCTION, x) __builtin_amdgcn_cvt_pk_##INSTRUCTION##_f32(x, x, tc_bits<int>(x), false)
+#define TC_FP8(TYPE, INSTRUCTION, LARGEST)                                                         \
+  TC_FN unsigned char tc_##TYPE##_bits(float x) {                                                  \
+    const float near = tc_clamped(x, LARGEST);                                                     \
+    return (unsigned char)TC_CONVERTED(INSTRUCTION, near);                                         \
+  }                                                                                                \
+  TC_FN float tc_##TYPE##_value(unsigned char bits) { return __builtin_amdgcn_cvt_f32_##INSTRUCTION(bits, 0); }
+// The same bits stand for half the number in the type without -0, whose bias is greater by 1.
+#define TC_HALVED(TYPE, INSTRUCTION, LARGEST)                                                      \
+  TC_FN unsigned char tc_##TYPE##_bits(float x) {                                                  \
+    const float near = __builtin_amdgcn_fmed3f(x * 0.5f, -LARGEST / 2, LARGEST / 2);               \
+    const unsigned size = TC_CONVERTED(INSTRUCTION, near) & 0x7f;                                  \
+    const bool is_nan = __builtin_amdgcn_classf(x, 3);                                             \
+    return (unsigned char)((tc_bits<unsigned>(x) >> 24 & 0x80) | (is_nan ? 0x7f : size));          \
+  }
+#endif
+
+#if defined(__gfx942__)
+TC_FP8(e4m3fnuz, fp8, 240.0f)
+TC_FP8(e5m2fnuz, bf8, 57344.0f)
+TC_HALVED(e4m3, fp8, 448.0f)
+TC_HALVED(e5m2, bf8, 57344.0f)
+TC_COMPUTED_VALUE(e4m3)
+TC_COMPUTED_VALUE(e5m2)
+#elif defined(__gfx950__) || defined(__GFX12__)
+TC_FP8(e4m3, fp8, 448.0f)
+TC_FP8(e5m2, bf8, 57344.0f)
+TC_COMPUTED(e4m3fnuz)
+TC_COMPUTED(e5m2fnuz)
+#else
+TC_COMPUTED(e4m3)
+TC_COMPUTED(e5m2)
+TC_COMPUTED(e4m3fnuz)
+TC_COMPUTED(e5m2fnuz)
+#endif
+#undef TC_COMPUTED_BITS
+#undef TC_COMPUTED_VALUE
+#undef TC_COMPUTED
+#undef TC_CONVERTED
+#undef TC_FP8
+#undef TC_HALVED
 
 // float32 with 10 bits of fraction, to nearest, ties away from zero.
 TC_FN float tc_round_tf32(float x) {
@@ -38,6 +93,8 @@ TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
 #define TC_SMALL_FLOATS(ROW)                     \
   ROW(tc_fp8_e4m3, tc_e4m3_bits, tc_e4m3_value)  \
   ROW(tc_fp8_e5m2, tc_e5m2_bits, tc_e5m2_value)  \
+  ROW(tc_fp8_e4m3fnuz, tc_e4m3fnuz_bits, tc_e4m3fnuz_value) \
+  ROW(tc_fp8_e5m2fnuz, tc_e5m2fnuz_bits, tc_e5m2fnuz_value) \
   ROW(tc_fp4_e2m1, tc_e2m1_bits, tc_e2m1_value) /* in the lower half of a byte */
 #define TC_SMALL_FLOAT(NAME, TO_BITS, TO_VALUE) TC_NARROW(NAME, unsigned char, TO_BITS, TO_VALUE)
 TC_SMALL_FLOATS(TC_SMALL_FLOAT)

@@ -39,21 +39,30 @@ TC_INLINE uint16_t tc_float_to_bfloat16(float value) {
 TC_INLINE float tc_bfloat16_to_float(uint16_t value) { return tc_bits_float(uint32_t(value) << 16); }
 
 // The types of at most 8 bits, in the lower bits of a byte: name, bits of the exponent and of the fraction, whether the
-// greatest exponent stands for infinity and NaN alone, and whether there is a NaN, which is the greatest pattern.
+// greatest exponent stands for infinity and NaN alone, and whether there is a NaN, which is the greatest pattern. A fifth
+// `true`: there is no -0, whose pattern is the only NaN, and the exponent's bias is greater by 1.
 #define TC_SMALL_FLOATS(ROW)             \
   ROW(tc_fp8_e4m3, 4, 3, false, true)    \
   ROW(tc_fp8_e5m2, 5, 2, true, true)     \
+  ROW(tc_fp8_e4m3fnuz, 4, 3, false, true, true) \
+  ROW(tc_fp8_e5m2fnuz, 5, 2, false, true, true) \
   ROW(tc_fp4_e2m1, 2, 1, false, false)
 
-template <int EXPONENT, int FRACTION, bool HAS_INFINITY, bool HAS_NAN>
+template <int EXPONENT, int FRACTION, bool HAS_INFINITY, bool HAS_NAN, bool UNSIGNED_ZERO = false>
 struct tc_small_format {
-  static constexpr int bias = (1 << (EXPONENT - 1)) - 1, cut = 23 - FRACTION;
+  static constexpr int bias = (1 << (EXPONENT - 1)) - 1 + UNSIGNED_ZERO, cut = 23 - FRACTION;
   static constexpr uint32_t sign = 1u << (EXPONENT + FRACTION);
-  static constexpr uint32_t largest = HAS_INFINITY ? sign - (1u << FRACTION) - 1 : sign - 1 - HAS_NAN;
+  static constexpr uint32_t largest =
+      HAS_INFINITY ? sign - (1u << FRACTION) - 1 : sign - 1 - (HAS_NAN && !UNSIGNED_ZERO);
   static constexpr uint32_t largest_float = (largest << cut) + (uint32_t(127 - bias) << 23);
 
-  // Saturates. NaN becomes the largest value where the type has none.
   static TC_INLINE uint8_t from(float value) {
+    if (!UNSIGNED_ZERO) return with_sign(value);
+    const uint8_t bits = with_sign(value);
+    return value != value ? sign : bits == sign ? 0 : bits;
+  }
+  // Saturates. NaN becomes the largest value where the type has none.
+  static TC_INLINE uint8_t with_sign(float value) {
     const uint32_t all = tc_float_bits(value), negative = (all >> 31) * sign;
     uint32_t bits = all & 0x7fffffff;
     if (bits > 0x7f800000) return HAS_NAN ? negative | (sign - 1) : largest;
@@ -67,7 +76,8 @@ struct tc_small_format {
   }
   static TC_INLINE float to(uint8_t value) {
     const uint32_t negative = uint32_t((value & sign) != 0) << 31, rest = value & (sign - 1);
-    if (HAS_NAN && !HAS_INFINITY && rest == sign - 1) return tc_bits_float(negative | 0x7fc00000);
+    if (UNSIGNED_ZERO && value == sign) return tc_bits_float(0x7fc00000);
+    if (HAS_NAN && !HAS_INFINITY && !UNSIGNED_ZERO && rest == sign - 1) return tc_bits_float(negative | 0x7fc00000);
     const float scale = tc_bits_float(uint32_t(254 - bias) << 23);
     const uint32_t bits = tc_float_bits(tc_bits_float(rest << cut) * scale);
     return tc_bits_float(negative | (HAS_INFINITY && rest > largest ? bits | 0x7f800000 : bits));
@@ -123,7 +133,10 @@ TC_INLINE float tc_round_tf32(float value) {
   TC_NARROW_OPERATOR(NAME, -)                                                                                    \
   TC_NARROW_OPERATOR(NAME, *)                                                                                    \
   TC_NARROW_OPERATOR(NAME, /)                                                                                    \
-  TC_INLINE NAME operator-(NAME a) { return NAME::from_bits(a.bits ^ FROM(-0.0f)); }                         \
+  TC_INLINE NAME operator-(NAME a) {                                                                             \
+    const BITS sign = FROM(-0.0f); /* 0 where there is no -0 */                                                  \
+    return sign ? NAME::from_bits(a.bits ^ sign) : NAME(-TO(a.bits));                                            \
+  }                                                                                                              \
   TC_NARROW_COMPARISON(NAME, ==)                                                                                 \
   TC_NARROW_COMPARISON(NAME, !=)                                                                                 \
   TC_NARROW_COMPARISON(NAME, <)                                                                                  \
