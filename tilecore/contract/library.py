@@ -215,6 +215,14 @@ LIBRARY = (
             ("simulate.progress", "building"),
         ),
     ),
+    Group(
+        "Installing a toolchain",
+        "For ``Toolchain.installable``: files of wheels on PyPI, downloaded by pip, checked and unpacked.",
+        (
+            ("wheels.record", "Wheel"),
+            ("wheels.install", "install installed_folder"),
+        ),
+    ),
 )
 
 

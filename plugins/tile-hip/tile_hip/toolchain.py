@@ -8,20 +8,20 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-import tilecore.codegen
 from tile_hip import compilers, simulated
+from tile_hip.compilers import INCLUDE
+from tile_hip.install import INSTALLABLE
 from tile_hip.options import FAST_MATH
+from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
-from tilecore.contract.records import BuildRequest, Found, Toolchain
+from tilecore.contract.records import BuildRequest, Toolchain
 from tilecore.errors import ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
-INCLUDE = (simulated.INCLUDE, Path(tilecore.codegen.__file__).parent / "include")
 _ERROR = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
 _MISSING = re.compile(r"undefined (?:hidden )?symbol: (__ocml_\w+)")
 
@@ -51,7 +51,7 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     arch = architecture_of(request.target).name
     options = ["-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-nogpulib", "-nogpuinc", "-std=c++17"]
     options += ["-O3", "-fno-math-errno", "-mcode-object-version=5", f"-DTC_ISA_VERSION={isa_version(arch)}"]
-    options += ["-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
+    options += [f"-DTC_WAVE={wave_of(request.target)}", "-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
     if wave_of(request.target) != architecture_of(request.target).waves[0]:
@@ -117,29 +117,16 @@ def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -
     )
 
 
-def find() -> Sequence[Found]:
-    """The compilers and the math library, with their versions or how to install them."""
-    tools = [Found("clang", True, " ".join(c.command), c.version, "compile") for c in compilers.installed()]
-    if not tools:
-        tools.append(Found("clang", False, "no clang that knows AMD's GPUs", "", "compile", compilers.FIX))
-    library = compilers.math_library()
-    if library is None:
-        tools.append(Found("ocml", False, "ROCm's math library for devices", "", "compile", compilers.LIBRARY_FIX))
-    else:
-        tools.append(Found("ocml", True, str(library), "", "compile"))
-    return tools
-
-
 @functools.lru_cache(maxsize=1)
-def _versions() -> str:
+def _headers() -> str:
     texts = [path.read_text() for folder in INCLUDE for path in sorted(folder.rglob("*.h"))]
-    digest = hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
-    return ", ".join([*(f"clang {c.version}" for c in compilers.installed()), f"headers {digest}"])
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
 
 def version(target: Target) -> str:
-    """The versions of the compilers, and a digest of the headers; part of the keys of the kernel cache."""
-    return _versions()
+    """The compiler that the target's chip gets, and digests of the math library and the headers; part of the keys of
+    the kernel cache."""
+    return f"{compilers.identity(architecture_of(target).name)}, headers {_headers()}"
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version)
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, installable=INSTALLABLE)

@@ -9,10 +9,13 @@
 #define __launch_bounds__(THREADS) __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))
 #define TC_FN __device__ __forceinline__
 
+// The lanes of a wave. The toolchain defines it: clang has had no macro for it since version 22.
+#ifndef TC_WAVE
 #ifdef __AMDGCN_WAVEFRONT_SIZE__
 #define TC_WAVE __AMDGCN_WAVEFRONT_SIZE__
 #else
-#define TC_WAVE 32
+#error "define TC_WAVE as the number of lanes of a wave: 64 on CDNA, usually 32 on RDNA"
+#endif
 #endif
 
 struct tc_index {
