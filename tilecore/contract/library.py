@@ -170,6 +170,7 @@ LIBRARY = (
             ("codegen.dialect", "C_MATH C_TYPES Dialect KernelHead"),
             ("codegen.forms", "C CPP Forms"),
             ("codegen.names", "Names"),
+            ("codegen.places", "at user_line"),
             ("codegen.refusal", "refuse"),
             ("codegen.syntax", "Memory Parameter Syntax"),
             ("codegen.header_names", "GROUPS HEADER_NAMES HeaderName entry_of"),

@@ -17,8 +17,9 @@ from tile_hip.options import FAST_MATH
 from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
+from tilecore.codegen import places
 from tilecore.contract.records import BuildRequest, Toolchain
-from tilecore.errors import ToolchainError
+from tilecore.errors import LimitError, TilecoreError, ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
@@ -97,22 +98,26 @@ def isa_version(arch: str) -> int:
     return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
 
 
-def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> ToolchainError:
+def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> TilecoreError:
     missing = _MISSING.search(output)
     if missing is not None:
         return ToolchainError(
             f"{request.name} needs {missing[1]} of ROCm's math library for devices, which is not installed",
             hint=compilers.LIBRARY_FIX,
         )
-    match = _ERROR.search(output)
     tool = f"{' '.join(compiler.command)} {compiler.version}"
+    if "ran out of registers" in output:
+        return LimitError(
+            f"{tool} has too few registers for {request.name}",
+            found=output.strip()[:400],
+            hint="more threads for each tile, or smaller tiles, give each thread fewer values",
+        )
+    match = _ERROR.search(output)
     if match is None:
         return ToolchainError(f"{tool} failed on {request.name}: {output.strip()[:400]}")
-    lines = request.source.splitlines()
-    line = lines[int(match[1]) - 1].strip() if int(match[1]) <= len(lines) else ""
     return ToolchainError(
         f"{tool} cannot compile the code of {request.name}: {match[2]}",
-        found=f"line {match[1]}: {line}",
+        found=places.at(request.source.splitlines(), int(match[1])),
         hint="TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error",
     )
 
