@@ -21,7 +21,7 @@ whole_files
 artifact
 ir tensors
 contract
-runtime
+runtime wheels
 compilation_cache
 plugins
 tracing

@@ -172,6 +172,7 @@ LIBRARY = (
             ("codegen.dialect", "C_MATH C_TYPES Dialect KernelHead"),
             ("codegen.forms", "C CPP Forms"),
             ("codegen.names", "Names"),
+            ("codegen.places", "at user_line"),
             ("codegen.refusal", "refuse"),
             ("codegen.syntax", "Memory Parameter Syntax"),
             ("codegen.header_names", "GROUPS HEADER_NAMES HeaderName entry_of"),
@@ -216,6 +217,14 @@ LIBRARY = (
             ("simulate.compilers", "HostCompiler find_compiler"),
             ("simulate.interruptible", "run_interruptible"),
             ("simulate.progress", "building"),
+        ),
+    ),
+    Group(
+        "Installing a toolchain",
+        "For ``Toolchain.installable``: files of wheels on PyPI, downloaded by pip, checked and unpacked.",
+        (
+            ("wheels.record", "Wheel"),
+            ("wheels.install", "install installed_folder"),
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tile_hip import architectures, devices
+from tile_hip.products import PRODUCTS, chip_of
 from tile_hip.target import SPEC, capabilities, resolve
 
 from tilecore.dtypes import FACTS
@@ -27,6 +28,52 @@ def test_unknown_architectures(name):
     with pytest.raises(TargetError, match="there is no GPU architecture") as error:
         architectures.parse(name)
     assert "gfx942" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gfx94", "did you mean gfx942?"),
+        ("gfx12", "did you mean gfx1200 or gfx1201?"),
+        ("942", "did you mean gfx942?"),
+        ("gfx943", "did you mean gfx942?"),
+        ("mi300x", "MI300X is gfx942"),
+        ("MI300", "MI300 is gfx942"),
+        ("AMD Instinct MI355X", "MI355X is gfx950"),
+        ("7900xtx", "RX 7900 XTX is gfx1100"),
+        ("AMD Radeon RX 9070 XT", "RX 9070 XT is gfx1201"),
+        ("AMD Radeon(TM) 8060S Graphics", "8060S is gfx1151"),
+        ("MI100", "MI100 is gfx908, which tile-hip does not support"),
+        ("sm_90", 'this is a GPU of NVIDIA: target="cuda -arch=sm_90"'),
+        ("gfx11-generic", "generic architectures lack the matrix instructions"),
+    ],
+)
+def test_names_that_are_nearly_right(name, hint):
+    with pytest.raises(TargetError, match="there is no GPU architecture") as error:
+        architectures.parse(name)
+    assert hint in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["gfx906", "gfx908", "gfx90c", "gfx1030", "gfx1036", "gfx803", "gfx940", "gfx1250"])
+def test_architectures_that_are_not_supported(name):
+    with pytest.raises(TargetError, match=f"tile-hip does not support {name}") as error:
+        target(f"hip -arch={name}:xnack-")
+    assert "gfx942" in (error.value.expected or "")
+    assert error.value.hint
+    if name in ("gfx1030", "gfx908"):
+        assert {"gfx1030": "RX 6800", "gfx908": "MI100"}[name] in (error.value.found or "")
+
+
+@pytest.mark.parametrize("features", ["xnack", "sramecc+:fast-", "xnack+ sramecc+", ":"])
+def test_features_that_there_are_not(features):
+    with pytest.raises(TargetError, match="there is no feature"):
+        architectures.parse(f"gfx942:{features}")
+
+
+@pytest.mark.parametrize(("product", "arch"), [(p, a) for a, t in PRODUCTS.items() for p in t.split(", ")])
+def test_every_product_is_found_by_its_whole_name(product, arch):
+    family = "AMD Instinct" if product.startswith("MI") else "AMD Radeon"
+    assert chip_of(f"{family} {product}") == (arch, product)
 
 
 @pytest.mark.parametrize(
@@ -128,3 +175,13 @@ def test_the_first_device_is_the_default_architecture(topology, monkeypatch):
     assert target().get("arch") == "gfx942"
     monkeypatch.setattr("tile_hip.target.visible_devices", lambda: ([devices.Device("gfx1201", 64)], ""))
     assert (target().get("arch"), target().get("wave")) == ("gfx1201", 32)
+
+
+def test_a_first_device_that_is_not_supported(monkeypatch):
+    listed = [devices.Device("gfx1036", 2), devices.Device("gfx1100", 96)]
+    monkeypatch.setattr("tile_hip.target.visible_devices", lambda: (listed, ""))
+    with pytest.raises(TargetError, match="does not support the first GPU of this machine, gfx1036") as error:
+        target()
+    assert error.value.found == "GPUs: gfx1036, gfx1100"
+    assert "HIP_VISIBLE_DEVICES" in (error.value.hint or "")
+    assert target("hip -arch=gfx1100").get("arch") == "gfx1100"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tile_hip import compilers, toolchain
+from tile_hip import compilers, search, toolchain
 
 import tilecore
 import tilecore.language as T
 from tilecore.contract.records import BuildRequest
-from tilecore.errors import LaunchError, ToolchainError
+from tilecore.errors import LaunchError, LimitError, ToolchainError
 from tilecore.plugins import manager
 
 
@@ -45,25 +45,35 @@ def test_numbers_of_the_math_library(arch_name, number):
 
 
 def test_wrong_source_is_quoted(arch):
-    source = '#include "tilecore_hip.h"\n\nextern "C" __global__ void kernel(float* A) {\n  A[0] = nothing;\n}\n'
+    source = '#include "tilecore_hip.h"\n\nextern "C" __global__ void kernel(float* A) {\n  A[1] = 1;  // mine.py:7\n'
+    source += "  A[0] = nothing;\n}\n"
     with pytest.raises(
         ToolchainError, match="cannot compile the code of kernel: use of undeclared identifier"
     ) as error:
         toolchain.build(request(source, arch))
-    assert error.value.found == "line 4: A[0] = nothing;"
+    assert error.value.found == "line 5: A[0] = nothing; (from mine.py:7)"
+
+
+def test_too_few_registers():
+    compiler = compilers.Compiler(("clang-19",), "19.1.7")
+    output = "error: <unknown>:0:0: ran out of registers during register allocation in function 'kernel'"
+    error = toolchain._refused(request(""), compiler, output)
+    assert isinstance(error, LimitError)
+    assert error.found == output
+    assert "smaller tiles" in (error.hint or "")
 
 
 def test_no_compiler(monkeypatch):
-    monkeypatch.setattr(compilers, "installed", lambda: ())
+    monkeypatch.setattr(search, "candidates", lambda: iter(()))
     with pytest.raises(ToolchainError, match="there is no compiler for gfx942") as error:
         toolchain.build(request("", "gfx942"))
-    assert "ziglang" in str(error.value) or "tile-hip[compiler]" in str(error.value)
+    assert "tilecore toolchain install hip" in str(error.value)
     assert not next(iter(toolchain.find())).present
 
 
 def test_a_compiler_that_does_not_know_the_chip(monkeypatch):
     old = compilers.Compiler(("clang-14",), "14.0.6")
-    monkeypatch.setattr(compilers, "installed", lambda: (old,))
+    monkeypatch.setattr(compilers, "_examined", lambda: iter([old]))
     monkeypatch.setattr(compilers.Compiler, "architectures", lambda self: frozenset({"gfx90a"}))
     with pytest.raises(ToolchainError, match="there is no compiler for gfx942") as error:
         compilers.compiler_for("gfx942")

@@ -1,13 +1,12 @@
-"""Finds clang compilers that know AMD's GPUs, and the math library's bitcode (ocml).
+"""Chooses the clang for a chip: the first in the order of :mod:`tile_hip.search` that can compile for it.
 
-The order: ROCM_PATH and HIP_PATH, the default folders of ROCm, ROCm's Python packages, compilers on PATH, clang with a
-version in its name (the newest first), and the compiler inside of the Python package ziglang.
+Each program is asked for its version, the chips that it knows, and its linker; an old one is asked to read the header.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
+import hashlib
 import os
 import re
 import shutil
@@ -16,26 +15,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import tilecore.codegen
+from tile_hip import search
+from tile_hip.search import Candidate, math_library, roots
 from tilecore.errors import ToolchainError
 
+__all__ = ["FIX", "LIBRARY_FIX", "Compiler", "Skipped", "compiler_for", "installed", "math_library", "roots", "skipped"]
 FIX = (
-    "install ROCm and set ROCM_PATH, or clang 19 or newer with lld (Debian: apt-get install clang-19 lld-19), or "
-    "pip install 'tile-hip[compiler]'"
+    "tilecore toolchain install hip; or pip install 'tile-hip[compiler]'; or install clang 18 or newer with its lld "
+    "(Debian: apt-get install clang-19 lld-19), or ROCm, and name it by TILE_HIP_CLANG or ROCM_PATH if it is not found"
 )
-LIBRARY_FIX = "install ROCm's device libraries (Debian: apt-get install rocm-device-libs), or set TILE_HIP_DEVICE_LIBS"
-_VERSIONS = range(30, 17, -1)  # of clang, the newest first
+LIBRARY_FIX = (
+    "tilecore toolchain install hip; or install ROCm's device libraries (Debian: apt-get install rocm-device-libs); or "
+    "set TILE_HIP_DEVICE_LIBS to a folder with ocml.bc"
+)
+INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
+_FIRST_MAJOR = 18  # of clang: the first with __scoped_atomic_load_n, __MEMORY_SCOPE_DEVICE and __builtin_exp10f
+_TIMEOUT = 60  # seconds
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A clang. command: its words, two for the one of ziglang. version: the number, such as 19.1.7."""
+    """A clang. command: its words, two for the one of zig. version: the number, such as 19.1.7. origin: where it was
+    found. description: the first line of its own words about its version, which also names the build."""
 
     command: tuple[str, ...]
     version: str
+    origin: str = ""
+    description: str = ""
 
     @property
     def is_zig(self) -> bool:
-        """Is it the clang inside of ziglang, which has no linker under the name that its driver runs?"""
+        """Is it the clang inside of zig, which has no linker under the name that its driver runs?"""
         return len(self.command) > 1
 
     def architectures(self) -> frozenset[str]:
@@ -43,82 +54,127 @@ class Compiler:
         return _architectures(self.command)
 
 
-def candidates() -> Iterator[tuple[str, ...]]:
-    """The commands in the order in which they are tried; those that exist."""
-    for root in roots():
-        for place in ("llvm/bin/clang++", "bin/amdclang++", "lib/llvm/bin/clang++"):
-            if (root / place).is_file():
-                yield (str(root / place),)
-    names = ["amdclang++", *(f"clang++-{version}" for version in _VERSIONS), "clang++"]
-    names += [f"clang-{version}" for version in _VERSIONS]
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            yield (path,)
-    for folder in _package_folders("ziglang"):
-        if (folder / "zig").is_file():
-            yield (str(folder / "zig"), "clang")
+@dataclass(frozen=True)
+class Skipped:
+    """A program that is not used, and why."""
+
+    command: tuple[str, ...]
+    version: str
+    origin: str
+    reason: str
 
 
-def roots() -> list[Path]:
-    """The folders of ROCm installations: of the environment, the default ones, and those of its Python packages."""
-    folders = [Path(os.environ[name]) for name in ("ROCM_PATH", "HIP_PATH") if os.environ.get(name)]
-    folders += [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
-    folders += _package_folders("_rocm_sdk_core")
-    return [folder for folder in folders if folder.is_dir()]
+def _examined() -> Iterator[Compiler | Skipped]:
+    """What the candidates are, in their order; each is asked when its turn comes."""
+    for candidate in search.candidates():
+        yield _examine(candidate)
 
 
-def _package_folders(name: str) -> list[Path]:
-    """The folders of an installed Python package, which is not imported; [] where it is not installed."""
-    specification = importlib.util.find_spec(name)
-    return [Path(place) for place in (specification.submodule_search_locations or ())] if specification else []
+@functools.lru_cache(maxsize=64)
+def _examine(candidate: Candidate) -> Compiler | Skipped:
+    command, origin = candidate.command, candidate.origin
+    try:
+        words = [*command, "--version"]
+        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Skipped(command, "", origin, f"it does not run: {getattr(error, 'strerror', None) or error}")
+    match = re.search(r"^.*clang version (\d+\.\d+\.\d+).*$", process.stdout, re.MULTILINE)
+    if match is None:
+        answer = (process.stdout + process.stderr).strip().partition("\n")[0][:120]
+        return Skipped(command, "", origin, f"it is no clang: it answers {answer!r} to --version")
+    version = match[1]
+    reason = _fault(command, version)
+    return Skipped(command, version, origin, reason) if reason else Compiler(command, version, origin, match[0].strip())
 
 
-@functools.lru_cache(maxsize=8)
+def _fault(command: tuple[str, ...], version: str) -> str:
+    """Why a clang of this version cannot compile kernels; "" if it can."""
+    architectures = _architectures(command)
+    if not architectures:
+        return "it is built without AMD's GPUs"
+    if int(version.partition(".")[0]) <= _FIRST_MAJOR:  # ROCm's builds of the first version may lack a function
+        error = _header_error(command, sorted(architectures & {"gfx90a", "gfx1100"})[-1:])
+        if error:
+            return f"it is too old, clang {_FIRST_MAJOR} or newer is needed: {error}"
+    if len(command) == 1 and not _has_linker(command[0]):
+        major = version.partition(".")[0]
+        return (
+            f"it has no lld beside it or on PATH: install the lld of its version (Debian: apt-get install lld-{major})"
+        )
+    return ""
+
+
+def _header_error(command: tuple[str, ...], architectures: list[str]) -> str:
+    """The compiler's first complaint about tile-hip's header; "" if there is none."""
+    if not architectures:
+        return "it knows neither gfx90a nor gfx1100"
+    (arch,) = architectures
+    options = ["-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-nogpulib", "-nogpuinc", "-std=c++17"]
+    options += ["-mcode-object-version=5", f"-DTC_WAVE={64 if arch == 'gfx90a' else 32}", "-DTC_ISA_VERSION=9010"]
+    options += [*(f"-I{folder}" for folder in INCLUDE), "-include", "tilecore_hip.h", "-fsyntax-only", os.devnull]
+    process = subprocess.run([*command, *options], capture_output=True, text=True, errors="replace")
+    if process.returncode == 0:
+        return ""
+    match = re.search(r"error: (.*)", process.stderr)
+    return match[1] if match else process.stderr.strip()[:200] or f"exit code {process.returncode}"
+
+
+def _has_linker(program: str) -> bool:
+    """Is there an ``lld`` where clang's driver looks for it: beside the program, and on PATH?"""
+    folders = {Path(program).parent, Path(os.path.realpath(program)).parent}
+    return any(os.access(folder / "lld", os.X_OK) for folder in folders) or shutil.which("lld") is not None
+
+
+@functools.lru_cache(maxsize=64)
 def _architectures(command: tuple[str, ...]) -> frozenset[str]:
     words = [*command, "--target=amdgcn-amd-amdhsa", "--print-supported-cpus", "-nogpulib"]
     process = subprocess.run(words, capture_output=True, text=True, errors="replace")
     return frozenset(re.findall(r"\bgfx[0-9a-f]+\b", process.stdout + process.stderr))
 
 
-@functools.lru_cache(maxsize=1)
 def installed() -> tuple[Compiler, ...]:
-    """The compilers of this machine that know some AMD GPU, in the order in which they are tried."""
-    compilers, seen = [], set()
-    for command in candidates():
-        program = (os.path.realpath(command[0]), *command[1:])
-        if program in seen:  # one compiler by several names
-            continue
-        seen.add(program)
-        try:
-            process = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        match = re.search(r"clang version (\d+\.\d+\.\d+)", process.stdout)
-        if match and _architectures(command):
-            compilers.append(Compiler(command, match[1]))
-    return tuple(compilers)
+    """The compilers of this machine that can compile kernels, in the order in which they are tried."""
+    return tuple(item for item in _examined() if isinstance(item, Compiler))
+
+
+def skipped() -> tuple[Skipped, ...]:
+    """The programs of this machine that cannot compile kernels, with the reasons."""
+    return tuple(item for item in _examined() if isinstance(item, Skipped))
 
 
 def compiler_for(arch: str) -> Compiler:
-    """The first compiler that knows the architecture. Raises ToolchainError where there is none."""
-    compilers = installed()
-    for compiler in compilers:
-        if arch in compiler.architectures():
-            return compiler
-    if not compilers:
-        raise ToolchainError(f"there is no compiler for {arch}", found="no clang that knows AMD's GPUs", hint=FIX)
-    tried = "; ".join(f"{' '.join(c.command)} {c.version} does not know {arch}" for c in compilers)
-    raise ToolchainError(f"there is no compiler for {arch}", found=tried, hint=FIX)
+    """The first compiler that knows the architecture. Raises ToolchainError where there is none, with the reasons."""
+    reasons = []
+    for item in _examined():
+        name = f"{' '.join(item.command)} {item.version}".strip()
+        if isinstance(item, Skipped):
+            reasons.append(f"{name}: {item.reason}")
+        elif arch in item.architectures():
+            return item
+        else:
+            reasons.append(f"{name} does not know {arch}")
+    hint = FIX
+    chosen = os.environ.get(search.CLANG, "").strip()
+    if chosen:
+        hint = f"unset {search.CLANG}, or name another compiler by it"
+    raise ToolchainError(
+        f"there is no compiler for {arch}", found="; ".join(reasons) or "no clang on this machine", hint=hint
+    )
 
 
-@functools.lru_cache(maxsize=1)
-def math_library() -> Path | None:
-    """The bitcode of ocml, ROCm's math library for devices; None where it is not installed."""
-    folders = [Path(os.environ["TILE_HIP_DEVICE_LIBS"])] if os.environ.get("TILE_HIP_DEVICE_LIBS") else []
-    for root in roots():
-        folders += [root / "amdgcn" / "bitcode", *(root / "lib" / "llvm").glob("lib/clang/*/lib/amdgcn/bitcode")]
-    folders += [*sorted(Path("/usr/lib").glob("*/amdgcn/bitcode")), Path("/usr/lib/amdgcn/bitcode")]
-    folders += sorted(Path("/usr/lib").glob("llvm-*/lib/clang/*/amdgcn/bitcode"), reverse=True)
-    folders += [folder / "backends" / "amd" / "lib" for folder in _package_folders("triton")]
-    return next((folder / "ocml.bc" for folder in folders if (folder / "ocml.bc").is_file()), None)
+def identity(arch: str) -> str:
+    """What the code object for an architecture depends on beside the source: the chosen compiler and the math library,
+    as a text for cache keys. Quick: the results of each environment are remembered."""
+    environment = tuple(os.environ.get(name) for name in search.VARIABLES)
+    try:
+        return _identity(arch, environment)
+    except ToolchainError:  # not remembered: a compiler may be installed while this process runs
+        return f"no compiler for {arch}"
+
+
+@functools.lru_cache(maxsize=64)
+def _identity(arch: str, environment: tuple[str | None, ...]) -> str:
+    compiler = compiler_for(arch)
+    library = math_library()
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()[:16] if library else "none"
+    return f"{compiler.description or compiler.version}, ocml {digest}"

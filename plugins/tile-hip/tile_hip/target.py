@@ -28,8 +28,7 @@ def resolve(target: Target) -> Target:
     """
     name = target.get("arch", "auto")
     if name == "auto":
-        devices, _ = visible_devices()
-        name = devices[0].arch if devices else architectures.DEFAULT
+        name = _first_device()
     architecture = architectures.parse(name)
     wave = int(target.get("wave") or 0) or architecture.waves[0]
     if wave not in architecture.waves:
@@ -38,6 +37,21 @@ def resolve(target: Target) -> Target:
             expected=" or ".join(map(str, architecture.waves)),
         )
     return target.with_attributes(arch=architecture.name, wave=wave)
+
+
+def _first_device() -> str:
+    """The architecture of the first device, or the default one. Raises TargetError if that device is not supported."""
+    devices, _ = visible_devices()
+    if not devices:
+        return architectures.DEFAULT
+    if devices[0].arch not in architectures.ARCHITECTURES:
+        raise TargetError(
+            f"tile-hip does not support the first GPU of this machine, {devices[0].arch}",
+            found="GPUs: " + ", ".join(device.arch for device in devices),
+            expected=", ".join(architectures.ARCHITECTURES),
+            hint="HIP_VISIBLE_DEVICES chooses another GPU; -arch=... compiles for a chip without using it",
+        )
+    return devices[0].arch
 
 
 def architecture_of(target: Target) -> architectures.Architecture:

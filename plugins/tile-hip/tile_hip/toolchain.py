@@ -8,21 +8,22 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-import tilecore.codegen
 from tile_hip import compilers, simulated
 from tile_hip.architectures import isa_version
+from tile_hip.compilers import INCLUDE
+from tile_hip.install import INSTALLABLE
 from tile_hip.options import FAST_MATH
+from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
-from tilecore.contract.records import BuildRequest, Found, Toolchain
-from tilecore.errors import ToolchainError
+from tilecore.codegen import places
+from tilecore.contract.records import BuildRequest, Toolchain
+from tilecore.errors import LimitError, TilecoreError, ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
-INCLUDE = (simulated.INCLUDE, Path(tilecore.codegen.__file__).parent / "include")
 _ERROR = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
 _MISSING = re.compile(r"undefined (?:hidden )?symbol: (__ocml_\w+)")
 
@@ -93,49 +94,40 @@ def _library_functions() -> tuple[str, ...]:
     return (*re.findall(r"^TC_(?:LIBRARY2?|EXPANDED)\((\w+),", header, re.MULTILINE), "sigmoid")
 
 
-def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> ToolchainError:
+def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> TilecoreError:
     missing = _MISSING.search(output)
     if missing is not None:
         return ToolchainError(
             f"{request.name} needs {missing[1]} of ROCm's math library for devices, which is not installed",
             hint=compilers.LIBRARY_FIX,
         )
-    match = _ERROR.search(output)
     tool = f"{' '.join(compiler.command)} {compiler.version}"
+    if "ran out of registers" in output:
+        return LimitError(
+            f"{tool} has too few registers for {request.name}",
+            found=output.strip()[:400],
+            hint="more threads for each tile, or smaller tiles, give each thread fewer values",
+        )
+    match = _ERROR.search(output)
     if match is None:
         return ToolchainError(f"{tool} failed on {request.name}: {output.strip()[:400]}")
-    lines = request.source.splitlines()
-    line = lines[int(match[1]) - 1].strip() if int(match[1]) <= len(lines) else ""
     return ToolchainError(
         f"{tool} cannot compile the code of {request.name}: {match[2]}",
-        found=f"line {match[1]}: {line}",
+        found=places.at(request.source.splitlines(), int(match[1])),
         hint="TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error",
     )
 
 
-def find() -> Sequence[Found]:
-    """The compilers and the math library, with their versions or how to install them."""
-    tools = [Found("clang", True, " ".join(c.command), c.version, "compile") for c in compilers.installed()]
-    if not tools:
-        tools.append(Found("clang", False, "no clang that knows AMD's GPUs", "", "compile", compilers.FIX))
-    library = compilers.math_library()
-    if library is None:
-        tools.append(Found("ocml", False, "ROCm's math library for devices", "", "compile", compilers.LIBRARY_FIX))
-    else:
-        tools.append(Found("ocml", True, str(library), "", "compile"))
-    return tools
-
-
 @functools.lru_cache(maxsize=1)
-def _versions() -> str:
+def _headers() -> str:
     texts = [path.read_text() for folder in INCLUDE for path in sorted(folder.rglob("*.h"))]
-    digest = hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
-    return ", ".join([*(f"clang {c.version}" for c in compilers.installed()), f"headers {digest}"])
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
 
 def version(target: Target) -> str:
-    """The versions of the compilers, and a digest of the headers; part of the keys of the kernel cache."""
-    return _versions()
+    """The compiler that the target's chip gets, and digests of the math library and the headers; part of the keys of
+    the kernel cache."""
+    return f"{compilers.identity(architecture_of(target).name)}, headers {_headers()}"
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version)
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, installable=INSTALLABLE)

@@ -11,8 +11,8 @@ from fake_vendor import KERNELS, release
 from tile_tpu.chips import BM1684X, BM1690
 from tile_tpu.toolchain import compile as build
 from tile_tpu.toolchain import compilers
-from tile_tpu.toolchain.compile_errors import user_line
 
+from tilecore.codegen.places import user_line
 from tilecore.errors import ToolchainError, UnsupportedError
 
 pytestmark = [

@@ -11,8 +11,8 @@ from tile_tpu.chips import Chip
 from tile_tpu.cmodel.kernel_files import KernelLibrary
 from tile_tpu.cmodel.process import WorkerEnded
 from tile_tpu.runtimes.records import Launch
-from tile_tpu.toolchain.compile_errors import at
 from tile_tpu.toolchain.sdk import CModel
+from tilecore.codegen.places import at
 from tilecore.errors import LaunchError
 
 _CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # an assertion of the CModel: file, function, condition

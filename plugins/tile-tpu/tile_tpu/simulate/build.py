@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tile_tpu.toolchain.compile_errors import user_line
+from tilecore.codegen.places import user_line
 from tilecore.errors import LaunchError
 from tilecore.simulate.build import content_key, stored_library, texts_digest
 from tilecore.simulate.compilers import HostCompiler, find_compiler

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from tilecore.codegen.places import at
 from tilecore.errors import ToolchainError
 
 SOURCE = "kernel.c"
 _FIRST = re.compile(rf"{re.escape(SOURCE)}:(\d+)(?::\d+)?: (?:fatal )?error: (.*)")
 _UNDEFINED = re.compile(r"undefined reference to [`'‘](\w+)")
 _ELSEWHERE = re.compile(r"(?:^|\n)[^\n]*(?:error|fatal|cannot)[^\n]*", re.IGNORECASE)
-_PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
 
 
 def refused(name: str, tool: str, source: str, output: str, options: list[str]) -> ToolchainError:
@@ -33,21 +33,3 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
     other = _ELSEWHERE.search(output)
     reason = (other[0] if other else output).strip()[:400]
     return ToolchainError(f"{tool} failed on {name}: {reason}", found="options " + " ".join(options))
-
-
-def at(lines: list[str], number: int) -> str:
-    """A line of the source for messages: ``line 12: text (from file.py:3)``. number: the line, from 1."""
-    emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    users_line = user_line(lines, number)
-    return f"line {number}: {emitted}" + (f" (from {users_line})" if users_line else "")
-
-
-def user_line(lines: list[str], number: int) -> str:
-    """The user's ``file:line`` for line ``number`` (from 1) of the emitted source. It is in a comment on that line, or
-    in the last comment above it in the same function; "" where there is none."""
-    for text in reversed(lines[:number]):
-        if match := _PLACE.search(text):
-            return match[1]
-        if text.startswith("}"):
-            return ""
-    return ""

@@ -6,12 +6,9 @@ It is ``tpu_mlir`` 1.30.2 (2-Clause BSD by its metadata), which holds PPL 1.7.11
 from __future__ import annotations
 
 from tile_tpu.chips import CHIPS
+from tilecore.wheels.record import Wheel
 
 NAME, VERSION = "tpu_mlir", "1.30.2"
-FILE = f"{NAME}-{VERSION}-py3-none-any.whl"
-FOLDER = f"{NAME}-{VERSION}"
-BYTES = 311_886_106
-SHA256 = "542807361c9eeb0777a7bd35e501d8c71cce767e4bce021a3cb3a7c25c35f909"
 LICENCE = "2-Clause BSD"
 
 _SDK = "tpu_mlir/cross_toolchains/ppl_compile"
@@ -31,5 +28,19 @@ def is_needed(member: str) -> bool:
     """Whether a file of the wheel is unpacked."""
     if member.startswith("tpu_mlir/lib/"):
         return member.removeprefix("tpu_mlir/lib/") in LIBRARIES
-    licence = member.startswith(f"{FOLDER}.dist-info/") and member.endswith(("LICENSE", "METADATA"))
+    licence = member.startswith(f"{NAME}-{VERSION}.dist-info/") and member.endswith(("LICENSE", "METADATA"))
     return licence or member.startswith(_FOLDERS)
+
+
+WHEEL = Wheel(
+    NAME,
+    VERSION,
+    file=f"{NAME}-{VERSION}-py3-none-any.whl",
+    file_bytes=311_886_106,
+    sha256="542807361c9eeb0777a7bd35e501d8c71cce767e4bce021a3cb3a7c25c35f909",
+    unpacked_bytes=104_000_000,
+    is_needed=is_needed,
+    required=tuple(f"tpu_mlir/lib/{name}" for name in LIBRARIES),
+    pip_options=("--python-version", "3.10"),
+)
+FOLDER = WHEEL.folder
