@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tilecore.codegen
-from tile_hip import compilers, simulated
+from tile_hip import compilers, resource_errors, simulated
+from tile_hip.figures import remarks
 from tile_hip.options import FAST_MATH
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
-from tilecore.errors import ToolchainError
+from tilecore.errors import TilecoreError, ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
@@ -97,7 +98,10 @@ def isa_version(arch: str) -> int:
     return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
 
 
-def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> ToolchainError:
+def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> TilecoreError:
+    exceeded = resource_errors.exceeded(request, architecture_of(request.target).name, output)
+    if exceeded is not None:
+        return exceeded
     missing = _MISSING.search(output)
     if missing is not None:
         return ToolchainError(
@@ -142,4 +146,4 @@ def version(target: Target) -> str:
     return _versions()
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version)
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, describe=remarks.describe, remarks=remarks.remarks)
