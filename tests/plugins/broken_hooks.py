@@ -251,6 +251,16 @@ def describe(self, binary):
 """,
     ),
     BrokenPackage(
+        "nonsense_later_from_remarks",
+        "remarks returns the wrong thing when it is called.",
+        step="remarks",
+        says="Toolchain.remarks returned a wrong value",
+        backend="""\
+def remarks(self, artifact):
+    return "many registers"
+""",
+    ),
+    BrokenPackage(
         "nonsense_later_from_detect",
         "detect returns the wrong thing when it is called.",
         step="detect",
@@ -406,6 +416,16 @@ def build(self, request):
         backend="""\
 def capabilities(self, target):
     return 1 // 0
+""",
+    ),
+    BrokenPackage(
+        "raises_later_in_remarks",
+        "remarks raises when it is called.",
+        step="remarks",
+        says="Toolchain.remarks raised RuntimeError: boom",
+        backend="""\
+def remarks(self, artifact):
+    raise RuntimeError("boom")
 """,
     ),
     BrokenPackage(

@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, str]] = {
         "target", "lowering", "codegen", "toolchain", "adapters")},
     **{f"{record}.{name}": (f"raises_later_in_{name}", f"nonsense_later_from_{name}") for record, names in {
         "TargetSpec": ("capabilities", "detect", "resolve", "known_failures"),
-        "Toolchain": ("find", "build", "version", "describe"),
+        "Toolchain": ("find", "build", "version", "describe", "remarks"),
         "Installable": ("installed", "install"),
     }.items() for name in names},
     "TargetSpec.language": (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
     from tilecore.contract.adapter import KernelAdapter
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.passes import PassEdit
@@ -229,6 +230,8 @@ class Toolchain:
     ToolchainError with the tool's own output. version: goes into cache keys; quick, without TVM or torch.
     describe: the resources of a binary's functions, for ``kernel.explain()``: numbers by function and name, such as
     {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}. installable: the tool that tilecore can install, or None.
+    remarks: sentences on the binary of an Artifact, which ``kernel.explain()`` shows among its notes: what limits the
+    blocks that run at once, registers that did not suffice.
     """
 
     find: Callable[[], Sequence[Found]]
@@ -236,6 +239,7 @@ class Toolchain:
     version: Callable[[Target], str] = lambda target: ""
     describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] = lambda binary: {}
     installable: Installable | None = None
+    remarks: Callable[[Artifact], Sequence[str]] = lambda artifact: ()
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,17 @@ Row = Mapping[str, Any]
 class Explanation:
     """A report on one kernel: ``str()`` gives text, ``data`` plain data.
 
-    describe: Toolchain.describe of the backend, for facts about the binary.
+    describe, remarks: those of the backend's Toolchain, for facts about the binary.
     """
 
     def __init__(
-        self, artifact: Artifact, describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] | None = None
+        self,
+        artifact: Artifact,
+        describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] | None = None,
+        remarks: Callable[[Artifact], Iterable[str]] | None = None,
     ) -> None:
         self.artifact = artifact
+        self.remarks = list(remarks(artifact)) if remarks is not None and artifact.binary else []
         self.functions = dict(describe(artifact.binary)) if describe is not None and artifact.binary else {}
 
     @property
@@ -146,6 +150,7 @@ class Explanation:
         lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
         lines += [f"  blocks form no clusters: {row['declined']}" for row in self._rows("block_pairs")]
         lines += [f"  {row['text']}" for row in self._rows("notes")]
+        lines += [f"  {remark}" for remark in self.remarks]
         return _titled("notes:", dict.fromkeys(lines))
 
     def _times(self) -> list[str]:

@@ -151,7 +151,8 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         """The compiler's choices and reasons: prints as a report; ``.data`` has it as plain data."""
         from tilecore.jit.explain import Explanation
 
-        return Explanation(self.artifact, self.backend.toolchain.describe)
+        toolchain = self.backend.toolchain
+        return Explanation(self.artifact, toolchain.describe, toolchain.remarks)
 
     def layout(self, name: str) -> LayoutPicture:
         """A picture of the layout of a buffer: print it, or ``save("file.svg")`` it.

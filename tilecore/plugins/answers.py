@@ -41,6 +41,9 @@ RULES: dict[type, dict[str, Rule]] = {
 
 REASONS = mapping("a dict of patterns of cases to reasons", is_text, is_text)
 NUMBERS = mapping("a dict of numbers by name", is_text, lambda value: isinstance(value, Real))
+SENTENCES = Rule(
+    "a list of str", lambda value: isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value)
+)
 FACTS = mapping("a dict of functions to numbers by name", is_text, NUMBERS.holds)
 
 

@@ -163,6 +163,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "build": takes(1),
         "version": takes(1),
         "describe": takes(1),
+        "remarks": takes(1),
         "installable": Rule("a valid Installable or None", lambda value: value is None or _is_installable(value)),
     },
 }

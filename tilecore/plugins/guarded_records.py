@@ -17,7 +17,7 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import ToolchainError
-from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_found, guarded_by, record
+from tilecore.plugins.answers import FACTS, REASONS, SENTENCES, WORDS, check_built, check_found, guarded_by, record
 from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import guarded
 from tilecore.target import Target
@@ -50,6 +50,7 @@ def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
         build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: check_built(origin, built)),
         version=guarded_by(origin, "Toolchain.version", toolchain.version, WORDS),
         describe=guarded_by(origin, "Toolchain.describe", toolchain.describe, FACTS),
+        remarks=guarded_by(origin, "Toolchain.remarks", toolchain.remarks, SENTENCES),
         installable=_guard_installable(origin, toolchain.installable),
     )
 

@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tile_hip import compilers, simulated
+from tile_hip import compilers, resource_errors, simulated
 from tile_hip.architectures import isa_version
 from tile_hip.compilers import INCLUDE
+from tile_hip.figures import remarks
 from tile_hip.install import INSTALLABLE
 from tile_hip.options import FAST_MATH
 from tile_hip.report import find
@@ -95,6 +96,9 @@ def _library_functions() -> tuple[str, ...]:
 
 
 def _refused(request: BuildRequest, compiler: compilers.Compiler, output: str) -> TilecoreError:
+    exceeded = resource_errors.exceeded(request, architecture_of(request.target).name, output)
+    if exceeded is not None:
+        return exceeded
     missing = _MISSING.search(output)
     if missing is not None:
         return ToolchainError(
@@ -130,4 +134,11 @@ def version(target: Target) -> str:
     return f"{compilers.identity(architecture_of(target).name)}, headers {_headers()}"
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version, installable=INSTALLABLE)
+TOOLCHAIN = Toolchain(
+    find=find,
+    build=build,
+    version=version,
+    installable=INSTALLABLE,
+    describe=remarks.describe,
+    remarks=remarks.remarks,
+)

@@ -100,7 +100,7 @@ class Healthy:
     @hookimpl
     def tilecore_toolchain(self):
         offer = Installable("kit 1.0", "tools for tests", 1, 1, self.installed, self.install)
-        return Toolchain(self.find, self.build, self.version, self.describe, offer)
+        return Toolchain(self.find, self.build, self.version, self.describe, offer, self.remarks)
 
     @hookimpl
     def tilecore_adapters(self):
@@ -132,6 +132,9 @@ class Healthy:
 
     def describe(self, binary):
         return {"k": {"registers": 168}}
+
+    def remarks(self, artifact):
+        return ["4 waves fit"]
 
     def installed(self, folder):
         place = Path(folder, "kit")

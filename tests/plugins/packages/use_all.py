@@ -38,6 +38,7 @@ def steps(kind):
     yield "build", lambda: backend.toolchain.build(BuildRequest("k", "source", ("k",), target))
     yield "version", lambda: backend.toolchain.version(target)
     yield "describe", lambda: backend.toolchain.describe(b"binary")
+    yield "remarks", lambda: backend.toolchain.remarks(None)
     yield "installed", lambda: backend.toolchain.installable.installed(tempfile.gettempdir())
     yield "install", lambda: backend.toolchain.installable.install(InstallRequest(tempfile.mkdtemp()))
     yield "available", lambda: adapter.available(target)
