@@ -57,7 +57,7 @@ LIBRARY = (
             ("runtime.device_launch", "built launch_of"),
             ("runtime.device_launch_py", "PlainDeviceLaunch"),
             ("tensors.dlpack", "HOST Device ElementType Managed Tensor"),
-            ("tensors.views", "empty"),
+            ("tensors.views", "device_problem empty"),
             ("transform", "PassConfigKey"),
             ("plugins.manager", "register resolve"),
         ),

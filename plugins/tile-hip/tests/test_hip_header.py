@@ -24,7 +24,7 @@ INNER = set(
         "tc_half_bits tc_half_value tc_bfloat16_bits tc_bfloat16_value tc_e4m3_bits tc_e4m3_value tc_e5m2_bits "
         "tc_e5m2_value tc_e2m1_bits tc_e2m1_value tc_lane tc_from_lane tc_thread_index tc_block_index "
         "tc_load_word tc_store_word tc_swap tc_computed_e4m3_bits tc_computed_e4m3_value tc_computed_e5m2_bits "
-        "tc_computed_bfloat16_bits tc_neighbour"
+        "tc_computed_bfloat16_bits tc_neighbour tc_message_word tc_assertion_failed"
     ).split()
 )
 

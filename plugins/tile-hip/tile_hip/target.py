@@ -16,7 +16,7 @@ DTYPES = (
     "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
-_FEATURES = frozenset({"atomics", "compare_and_swap", "dynamic_shapes", "source"})
+_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
 # of a block's LDS; the votes of a block have these for themselves (include/tilecore_hip/threads.h)
 VOTE_BYTES = 64
 

@@ -11,4 +11,5 @@
 #include "tilecore_hip/threads.h"
 #include "tilecore_hip/memory.h"
 #include "tilecore_hip/atomics.h"
+#include "tilecore_hip/messages.h"
 #endif
