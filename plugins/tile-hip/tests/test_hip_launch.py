@@ -219,6 +219,7 @@ def test_what_to_do_about_failures(fake, adapter, code, hint):
     with pytest.raises(LaunchError, match="hipErrorLaunchFailure" if code == 719 else f"error {code}") as caught:
         kernel(*arrays(), 1.0)
     assert hint in caught.value.hint if hint else caught.value.hint is None
+    assert "forgotten" in fake.journal()  # torch would take it for one of its own
 
 
 def test_timer_and_synchronize(fake, adapter):
@@ -238,8 +239,9 @@ def test_timer_and_synchronize(fake, adapter):
     assert 'execution_backend="sim"' in str(caught.value.hint)
 
 
-def test_the_capture_of_a_stream(adapter):
+def test_the_capture_of_a_stream(fake, adapter):
     assert [adapter.capture(0, stream) for stream in (0, 0xCA0005, 2, 1)] == [0, 5, 0, 0]
+    assert fake.journal() == ["forgotten"]
 
 
 def test_figures_of_the_runtime(fake):

@@ -75,7 +75,13 @@ class Driver:
             raise DriverError(f"the HIP runtime {self.path} has no {name}; {libraries.FIX}") from None
         code = function(*args)
         if code:
+            self.forget_error()
             raise DriverError(f"{name} failed: {self.words(code)}", code)
+
+    def forget_error(self) -> None:
+        """Clears the error that the runtime keeps for the thread; torch would take it for one of its own launches."""
+        if self.address("hipGetLastError"):
+            self.library.hipGetLastError()
 
     def address(self, name: str) -> int:
         """The address of a function; 0 where the runtime has no function of that name."""

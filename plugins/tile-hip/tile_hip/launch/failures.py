@@ -64,6 +64,7 @@ class Failures(LaunchFailures):
         if result == ASSERTION:
             words: str = self._assertions.__dict__.pop("words", "a device assertion failed")
             return words
+        self._module.driver.forget_error()
         return "; ".join([self._module.driver.words(result), *self._limits_hit(number, result)])
 
     def driver_advice(self, result: int) -> str:
