@@ -1,4 +1,5 @@
-"""Builds the two extensions: the launcher and the CPU thread pool. Both are optional; plain Python replaces them.
+"""Builds the extensions: the launcher, the launch on devices and the CPU thread pool. All are optional; plain Python
+replaces them.
 
 For development: ``python setup.py build_ext --inplace``.
 """
@@ -10,6 +11,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 LAUNCHER = "tilecore.runtime._launcher"
+DEVICE_LAUNCH = "tilecore.runtime._device_launch"
 POOL = "tilecore.backends.cpu._pool"
 
 
@@ -39,7 +41,7 @@ def extensions():
     if problem:
         print(f"tilecore: no extensions are built ({problem}); plain Python takes their place", file=sys.stderr)
         return []
-    found = [extension(LAUNCHER), extension(POOL, "-pthread")]
+    found = [extension(LAUNCHER), extension(DEVICE_LAUNCH), extension(POOL, "-pthread")]
     try:
         from Cython.Build import cythonize
 

@@ -41,7 +41,11 @@ def prepare() -> None:
     for folder in (PLUGIN, ROOT):
         if os.fspath(folder) not in sys.path:
             sys.path.insert(0, os.fspath(folder))
-    for folder, extension in ((ROOT, "tilecore/runtime/_launcher"), (PLUGIN, "tile_cuda/launch/_native")):
+    for folder, extension in (
+        (ROOT, "tilecore/runtime/_launcher"),
+        (ROOT, "tilecore/runtime/_device_launch"),
+        (PLUGIN, "tile_cuda/launch/_native"),
+    ):
         if not list(folder.glob(f"{extension}*.so")):
             command = [sys.executable, "setup.py", "build_ext", "--inplace"]
             subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)

@@ -202,7 +202,8 @@ def shipped() -> list[str]:
 def test_the_wheel_has_what_it_needs():
     names = set(shipped())
     assert "tilecore/py.typed" in names
-    for source in ("_launcher.pyx", "_launcher.pxd", "_checks.h", "_dlpack.h"):
+    sources = "_launcher.pyx _launcher.pxd _checks.h _dlpack.h _device_launch.pyx _device_launch.h"
+    for source in sources.split():
         assert f"tilecore/runtime/{source}" in names
     included = {
         word

@@ -49,8 +49,15 @@ LIBRARY = (
             ("artifact.records", "*"),
             ("artifact.dims", "Dim evaluate dim_to_json dim_from_json"),
             ("runtime.slots", "CallReader EntryLaunch KernelCall ScalarSlot TensorSlot"),
+            (
+                "runtime.device_kernels",
+                "BAD_DEVICE BAD_GRID DeviceEntry DeviceKernels DriverFunctions ENTRY_STEP LOAD_FAILED LaunchFailures "
+                "LoadedDevice NO_MEMORY",
+            ),
+            ("runtime.device_launch", "built launch_of"),
+            ("runtime.device_launch_py", "PlainDeviceLaunch"),
             ("tensors.dlpack", "HOST Device ElementType Managed Tensor"),
-            ("tensors.views", "empty"),
+            ("tensors.views", "device_problem empty"),
             ("transform", "PassConfigKey"),
             ("plugins.manager", "register resolve"),
         ),

@@ -9,6 +9,7 @@ from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
 from tilecore.tensors.dlpack import contiguous_strides
+from tilecore.tensors.views import device_problem
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Param, TensorParam
@@ -123,10 +124,16 @@ def packed_stride(plan: CallPlan, declared: TensorParam, view: TensorView) -> Ar
 
 
 def device(plan: CallPlan, name: str, view: TensorView, expected: str) -> ArgumentError:
+    found = view.device_name
     hint = f'{name}.to("{expected}")' if view.library == "torch" else f"copy {name} to {expected}"
-    return ArgumentError(
-        f"{plan.name}(): {name} is on the wrong device", found=view.device_name, expected=expected, hint=hint
-    )
+    problem = device_problem(expected) if view.library == "torch" else ""
+    if found == expected:  # one name for devices of two kinds, in builds of torch for the one or the other
+        found += f" (of DLPack device type {view.device[0]})"
+        expected += f" (of DLPack device type {plan.device_type})"
+        hint = "install the build of torch for these devices"
+    elif problem:
+        hint = f"install the build of torch for these devices; this one says: {problem}"
+    return ArgumentError(f"{plan.name}(): {name} is on the wrong device", found=found, expected=expected, hint=hint)
 
 
 def devices_differ(plan: CallPlan, first: str, first_view: TensorView, name: str, view: TensorView) -> ArgumentError:

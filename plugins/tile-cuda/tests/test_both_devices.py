@@ -16,6 +16,7 @@ from tile_cuda.launch.tensor_maps import TensorMap
 
 from tilecore.artifact.records import Artifact
 from tilecore.errors import ArgumentError
+from tilecore.runtime import device_launch
 from tilecore.runtime.launcher import Launcher
 from tilecore.tensors import dlpack
 
@@ -69,6 +70,7 @@ def driver(request, monkeypatch, fake):
         pytest.skip(launch.built()[1])
     if request.param == "plain":
         monkeypatch.setattr(launch, "_native", None)
+        monkeypatch.setattr(device_launch, "_native", None)
     fake.reset(2)
     fake.library.fake_slots_of(3)
     return Driver(fake.path)

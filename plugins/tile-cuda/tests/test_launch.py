@@ -15,6 +15,7 @@ from tile_cuda.driver import Driver, DriverError
 
 from tilecore.artifact.records import Entry
 from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.runtime import device_launch
 from tilecore.target import Target
 
 TARGET = Target("cuda", {"arch": "sm_90a"})
@@ -33,6 +34,7 @@ def form(request, monkeypatch):
             pytest.skip(launch.built()[1])
     else:
         monkeypatch.setattr(launch, "_native", None)
+        monkeypatch.setattr(device_launch, "_native", None)
     return request.param
 
 

@@ -16,6 +16,7 @@ from tile_cuda.launch.tensor_maps import DTYPES, TensorMap
 from tilecore.artifact.dims import DimExpr
 from tilecore.artifact.records import Artifact
 from tilecore.errors import LaunchError
+from tilecore.runtime import device_launch
 from tilecore.runtime.launcher import Launcher
 
 
@@ -25,7 +26,7 @@ class HostTensors(DriverAdapter):
     device = 1
 
 
-@pytest.fixture(params=["built", "plain"])
+@pytest.fixture(params=["built", "plain", "the core's built"])
 def run(request, monkeypatch, fake):
     """``run(artifact, *arguments)``; the kernel is cached for later calls."""
     if request.param == "built":
@@ -33,6 +34,8 @@ def run(request, monkeypatch, fake):
             pytest.skip(launch.built()[1])
     else:
         monkeypatch.setattr(launch, "_native", None)
+        if request.param == "plain":
+            monkeypatch.setattr(device_launch, "_native", None)
     driver = Driver(fake.path)
     adapter = HostTensors("cython", lambda: driver)
     kernels: dict[int, Launcher] = {}

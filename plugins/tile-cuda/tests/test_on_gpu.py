@@ -75,9 +75,10 @@ def test_tensors_of_other_libraries(torch):
 def test_the_launch_in_python_does_the_same(torch, monkeypatch):
     from tile_cuda import launch
 
-    from tilecore.runtime import launcher_py
+    from tilecore.runtime import device_launch, launcher_py
 
     monkeypatch.setattr(launch, "_native", None)
+    monkeypatch.setattr(device_launch, "_native", None)
     artifact_kernel = kernel()
     plain = launcher_py.Launcher(artifact_kernel.artifact, artifact_kernel.loaded, artifact_kernel.adapter, 2)
     a, b = pair(torch)

@@ -65,12 +65,12 @@ class DriverAdapter(KernelAdapter):
 
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Loads the kernels on the current device; on other devices their first launch does. Raises LaunchError."""
-        from tile_cuda.launch import KernelModule, failed_map, launch_of
+        from tile_cuda.launch import module_of
+        from tilecore.runtime.device_launch import launch_of
 
         try:
             driver = self._driver()
-            module = KernelModule(artifact, driver, failed_map)
-            module.require()
+            module = module_of(artifact, driver)
             index = driver.current_device()
             if index is not None:
                 module.on_device(index)

@@ -7,6 +7,8 @@ import functools
 import threading
 from typing import Any
 
+from tilecore.runtime.device_kernels import DriverFunctions
+
 DRIVER = "libcuda.so.1"
 # CUdevice_attribute
 _MAX_THREADS, _MAX_SHARED, _WARP, _PROCESSORS = 1, 8, 10, 16
@@ -65,6 +67,15 @@ class Driver:
             return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
         except AttributeError:
             return 0
+
+    def functions(self) -> DriverFunctions:
+        """The functions that a launch calls; handles are contexts."""
+        return DriverFunctions(
+            launch=self.address("cuLaunchKernel"),
+            get_current=self.address("cuCtxGetCurrent"),
+            set_current=self.address("cuCtxPushCurrent_v2"),
+            restore=self.address("cuCtxPopCurrent_v2"),
+        )
 
     def words(self, code: int) -> str:
         """``CUDA_ERROR_NAME (code): description``."""

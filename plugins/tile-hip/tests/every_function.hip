@@ -83,4 +83,6 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   tc_load_evict_last<16>(arena, c), tc_store_evict_last<8>(c, arena);
   i[4] = tc_match_any(i[5]) + tc_match_all(l[2]) + tc_active_mask();
   i[3] = tc_bits<int>(f[0]);
+  tc_print("%lld of %llu is %g\n", l[0], (unsigned long long)i[0], double(f[0])), tc_print("nothing");
+  tc_assert(i[5] < 3, 1, "too large");
 }

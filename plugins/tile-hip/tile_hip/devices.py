@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tile_hip.architectures import of_version
+from tile_hip.libraries import VARIABLE
 
 TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
+DOOR = Path("/dev/kfd")  # what programs open to use the GPUs
+WINDOWS = Path("/dev/dxg")  # the GPUs of a Windows machine, inside of its Linux; there is no kernel driver amdgpu
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,12 @@ class Device:
 
 
 def visible_devices(topology: Path = TOPOLOGY) -> tuple[list[Device], str]:
-    """(the GPUs that HIP would show, in its order; why there are none)."""
+    """(the GPUs that HIP would show, in its order; why there are none).
+
+    The runtime is asked where the user names one (TILE_HIP_RUNTIME), and where Linux runs inside of Windows.
+    """
+    if os.environ.get(VARIABLE) or (not topology.is_dir() and WINDOWS.exists()):
+        return devices_of_runtime()
     if not topology.is_dir():
         return [], "the kernel driver amdgpu is not loaded"
     devices = []
@@ -39,6 +47,25 @@ def visible_devices(topology: Path = TOPOLOGY) -> tuple[list[Device], str]:
         return [], "the kernel driver lists no GPU"
     chosen = _chosen(len(devices))
     return [devices[index] for index in chosen], "" if chosen else "HIP_VISIBLE_DEVICES leaves none"
+
+
+def devices_of_runtime() -> tuple[list[Device], str]:
+    """(the GPUs that the HIP runtime shows; why there are none). It initializes the runtime."""
+    from tile_hip.driver import Driver, DriverError
+
+    try:
+        driver = Driver.shared()
+        devices = [Device(driver.arch(index), driver.units(index)) for index in range(driver.device_count())]
+    except DriverError as error:
+        return [], str(error)
+    return devices, "" if devices else "the HIP runtime shows no GPU"
+
+
+def permission_problem(door: Path = DOOR) -> str:
+    """Why this user cannot use the GPUs that the kernel driver has; "" where nothing is known."""
+    if not door.exists() or os.access(door, os.R_OK | os.W_OK):
+        return ""
+    return f"this user may not open {door}: add the user to the groups render and video, and log in again"
 
 
 def _chosen(count: int) -> list[int]:

@@ -1,5 +1,7 @@
 """Every reason for which a call is refused, with its message; the same from both launchers."""
 
+from types import SimpleNamespace
+
 import ml_dtypes
 import numpy
 import pytest
@@ -9,6 +11,8 @@ from test_dlpack import Exporter
 from tilecore.artifact.dims import DimExpr
 from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam
 from tilecore.errors import ArgumentError
+from tilecore.runtime import argument_errors
+from tilecore.tensors.views import TensorView, device_problem
 
 M, N, K = expr("m"), expr("n"), expr("k")
 
@@ -314,8 +318,21 @@ def test_device(kind):
             launcher(value, value)
         assert caught.value.message == "add(): X is on the wrong device"
         assert (caught.value.found, caught.value.expected) == ("cpu", "xpu:0")
-    assert caught.value.hint == "copy X to xpu:0"
+        library = "torch" if isinstance(value, torch.Tensor) else "numpy"
+        if library == "torch" and device_problem("xpu:0"):
+            assert "install the build of torch for these devices; this one says: " in str(caught.value.hint)
+        else:
+            assert caught.value.hint == ("copy X to xpu:0" if library == "numpy" else 'X.to("xpu:0")')
     assert not recorder.calls
+
+
+def test_devices_of_two_kinds_with_one_name():
+    """Two builds of torch use one name for the devices of two makers."""
+    view = TensorView(0, (4,), (1,), (2, 32, 1), (2, 0), "torch", SimpleNamespace(device="cuda:0"), None)
+    error = argument_errors.device(SimpleNamespace(name="add", device_type=10), "X", view, "cuda:0")
+    assert error.found == "cuda:0 (of DLPack device type 2)"
+    assert error.expected == "cuda:0 (of DLPack device type 10)"
+    assert error.hint == "install the build of torch for these devices"
 
 
 class OnDevice(Exporter):

@@ -1,14 +1,16 @@
-"""Launches loaded kernels: through the compiled extension, or through ctypes where that is not built."""
+"""Loads kernels and launches those with launch attributes: by the compiled extension, or by ctypes without it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tile_cuda.driver import Driver
 from tile_cuda.launch import plain
 from tile_cuda.launch.module import KernelModule
 from tilecore import settings
+from tilecore.artifact.records import Artifact
 
-__all__ = ["KernelModule", "built", "failed_map", "launch_of"]
+__all__ = ["KernelModule", "built", "failed_map", "module_of"]
 
 
 def _extension() -> tuple[Any, str]:
@@ -18,7 +20,7 @@ def _extension() -> tuple[Any, str]:
         from tile_cuda.launch import _native
     except ImportError as error:
         return None, f"the extension tile_cuda.launch._native is not built ({error})"
-    if _native.INTERFACE != 2:
+    if _native.INTERFACE != 3:
         return None, "the extension tile_cuda.launch._native was built for another version"
     return _native, f"built: {_native.__file__}"
 
@@ -31,13 +33,12 @@ def built() -> tuple[bool, str]:
     return _native is not None, _reason
 
 
-def launch_of(module: KernelModule) -> tuple[Any, int, Any]:
-    """The (launch, state, owner) of a LoadedKernel that runs ``on_device``."""
-    if _native is None:
-        launch = plain.PlainLaunch(module)
-        return launch, 0, launch
-    native = _native.NativeLaunch(module)
-    return native.capsule, native.state, native
+def module_of(artifact: Artifact, driver: Driver) -> KernelModule:
+    """The kernels of an artifact, not loaded yet. Raises LaunchError where the driver lacks a function they need."""
+    module = KernelModule(artifact, driver, failed_map)
+    module.require()
+    module.start_with(plain.AttributesStart(module) if _native is None else _native.NativeStart(module))
+    return module
 
 
 def failed_map() -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:

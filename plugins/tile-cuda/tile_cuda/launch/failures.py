@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
@@ -10,14 +9,14 @@ from typing import TYPE_CHECKING
 from tile_cuda import driver as api
 from tile_cuda.driver import DriverError
 from tilecore.errors import LaunchError
+from tilecore.runtime.device_kernels import LaunchFailures
 
 if TYPE_CHECKING:
     from tile_cuda.launch.module import KernelModule
 
-# codes of the launcher beside those of the driver (CUresult); launch_native.h defines the same
-BAD_DEVICE, BAD_GRID, NO_MEMORY, LOAD_FAILED, BAD_CLUSTER, BAD_MAP = 1001, 1002, 1003, 1004, 1005, 1100
+# codes of the launch beside those of the driver (CUresult) and of the core; launch_native.h defines the same
+BAD_CLUSTER, BAD_MAP = 1101, 1200
 MAX_MAPS = 16  # of one kernel
-ENTRY_STEP = 10000
 MAX_GRID = (2**31 - 1, 65535, 65535)
 _INVALID_IMAGE, _NO_BINARY, _UNSUPPORTED_PTX = 200, 209, 222
 _INVALID_VALUE, _OUT_OF_RESOURCES, _TOO_LARGE_TOGETHER = 1, 701, 720
@@ -50,52 +49,32 @@ _HINTS = {
 FailedMap = Callable[[], tuple[int, int, tuple[int, ...], tuple[int, ...]]]
 
 
-class Failures:
+class Failures(LaunchFailures):
     """The failures of one kernel's launches. failed_map: describes the tensor map that failed last in this thread."""
 
     def __init__(self, module: KernelModule, failed_map: FailedMap) -> None:
+        artifact = module.artifact
+        most = f"{MAX_GRID[0]} blocks along x, {MAX_GRID[1]} along y and z"
+        super().__init__(artifact.name, [e.symbol for e in artifact.entries], [most] * len(artifact.entries))
         self._module = module
         self._failed_map = failed_map
-        self._thread_local = threading.local()
 
-    def keep(self, error: BaseException) -> None:
-        """Stores the error that loading raised inside a launch, for :meth:`words`."""
-        self._thread_local.error = error
-
-    def words(self, code: int) -> str:
-        """The message for a launch's code: the kernel, the driver's name for the failure, and the exceeded limit."""
-        entry_index, result = divmod(code, ENTRY_STEP)
-        if result == LOAD_FAILED:
-            error = self._thread_local.__dict__.pop("error", None)
-            return str(error) if error is not None else "the kernel cannot be loaded"
-        entries = self._module.artifact.entries
-        symbol = entries[entry_index].symbol if entry_index < len(entries) else self._module.artifact.name
-        launcher_messages = {
-            BAD_DEVICE: "the device does not exist",
-            BAD_GRID: f"the grid is too large: at most {MAX_GRID[0]} blocks along x, {MAX_GRID[1]} along y and z",
-            NO_MEMORY: "the host is out of memory",
-        }
-        if result in launcher_messages:
-            return f"{symbol}: {launcher_messages[result]}"
+    def driver_words(self, number: int, result: int) -> str:
         if result == BAD_CLUSTER:
-            cluster = self._module.entries[entry_index].cluster
-            return f"{symbol}: the grid is not a multiple of its clusters of {cluster} blocks"
+            cluster = self._module.launch_entries[number].cluster
+            return f"the grid is not a multiple of its clusters of {cluster} blocks"
         if BAD_MAP <= result < BAD_MAP + MAX_MAPS:
-            return f"{symbol}: {self._map_words(entry_index, result - BAD_MAP)}"
-        details = self._limits_hit(entry_index, result) + self._assertions(entry_index, result)
-        return f"{symbol}: {self._module.driver.words(result)}" + "".join(f"; {detail}" for detail in details)
+            return self._map_words(number, result - BAD_MAP)
+        details = self._limits_hit(number, result) + self._assertions(number, result)
+        return self._module.driver.words(result) + "".join(f"; {detail}" for detail in details)
 
-    def advice(self, code: int) -> str:
-        """How the user can fix a failure; "" where no advice is known."""
-        result = code % ENTRY_STEP
-        if result == BAD_GRID:
-            return "give each block more work, or make the grid longer along x and shorter along y and z"
+    def driver_advice(self, result: int) -> str:
         if BAD_MAP <= result < BAD_MAP + MAX_MAPS:
             return "pass t.contiguous() or t.clone() instead of a view"
         return _HINTS.get(result, "")
 
     def _map_words(self, entry_index: int, map_index: int) -> str:
-        tensor_map = self._module.entries[entry_index].tensor_maps[map_index]
+        tensor_map = self._module.launch_entries[entry_index].tensor_maps[map_index]
         code, address, shape, strides = self._failed_map()
         message = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
         fault = tensor_map.fault_of_call(address, shape[: tensor_map.rank], strides[: tensor_map.rank - 1])

@@ -2,57 +2,84 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 from tile_cuda import driver as api
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.launch.entries import NO_CLUSTER, LaunchEntry, launch_entry
-from tile_cuda.launch.failures import FailedMap, Failures, refused_binary
+from tile_cuda.launch.failures import MAX_GRID, FailedMap, Failures, refused_binary
 from tilecore.artifact.dims import Dim
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import LaunchError
+from tilecore.runtime.device_kernels import DeviceEntry, DeviceKernels, LoadedDevice, PlainStart
 
+MAX_SHARED = 2**31 - 1  # bytes that a launch can ask for
 _PLAIN_SHARED = 48 << 10  # bytes of shared memory that a block may have without an opt-in
 _ZEROS = 256  # bytes of the zeros that tensor maps of empty tensors describe; their address is a multiple of 32
 _PORTABLE_CLUSTER = 8  # blocks of a cluster that every device supports
 
 
 @dataclass(frozen=True)
-class LoadedDevice:
-    """The kernels of an artifact on one device.
+class DeviceLimits:
+    """What the launch attributes of an artifact's kernels need to know of one device.
 
-    context: the primary context of the device. functions: the kernels' functions in it. clusters: for each kernel,
-    whether the launch must pass the size of its clusters. window_limit: the most bytes of an L2 access policy window.
-    nothing: the address of zeros for the tensor maps of empty tensors; 0: no tensor with a map can be empty.
+    clusters: for each kernel, whether the launch must pass the size of its clusters. window: the most bytes of an L2
+    access policy window. nothing: the address of zeros for the tensor maps of empty tensors; 0: no tensor with a map
+    can be empty.
     """
 
-    context: int
-    functions: list[int]
     clusters: list[bool]
-    window_limit: int
+    window: int
     nothing: int = 0
 
 
-class KernelModule:
-    """The kernels of an artifact.
+class Start(Protocol):
+    """The launch of entries with launch attributes or tensor maps: NativeStart of ``_native.pyx``, or AttributesStart.
 
-    entries: the launch attributes of each kernel. n_slots: the number of slots, the parameters that every kernel has.
-    sizes: the expressions whose values each launch passes after the slots.
+    start: its address, 0 for one in Python. plain_start: the function in Python, None for one in C. ``entry`` and
+    ``device`` return the addresses of its first two arguments.
+    """
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def plain_start(self) -> PlainStart | None: ...
+
+    def entry(self, number: int) -> int: ...
+
+    def device(self, limits: DeviceLimits) -> int: ...
+
+
+class KernelModule(DeviceKernels):
+    """The kernels of an artifact, loaded into the primary contexts of devices.
+
+    launch_entries: the launch attributes of each kernel. limits: what they need to know of each loaded device.
     """
 
     def __init__(self, artifact: Artifact, driver: Driver, failed_map: FailedMap) -> None:
-        self.artifact = artifact
+        self.launch_entries = [launch_entry(entry) for entry in artifact.entries]
+        symbolic = (size for entry in self.launch_entries for size in entry.sizes if not isinstance(size, int))
+        super().__init__(artifact, driver.functions(), tuple(dict.fromkeys(symbolic)))
         self.driver = driver
-        self.entries = [launch_entry(entry) for entry in artifact.entries]
-        self.n_slots = len(artifact.params) + len(artifact.workspaces) + len(artifact.symbols)
-        symbolic = (size for entry in self.entries for size in entry.sizes if not isinstance(size, int))
-        self.sizes: tuple[Dim, ...] = tuple(dict.fromkeys(symbolic))
-        self.failures = Failures(self, failed_map)
-        self.loaded: dict[int, LoadedDevice] = {}
-        self._lock = threading.Lock()
+        self.failures: Failures = Failures(self, failed_map)
+        self.limits: dict[int, DeviceLimits] = {}
+        self._start: Start | None = None
+
+    def start_with(self, start: Start) -> None:
+        """Sets the launch of the entries that have launch attributes or tensor maps."""
+        self._start = start
+        self.entries = [self._entry(number, entry, start) for number, entry in enumerate(self.launch_entries)]
+        self.n_further = max((len(entry.tensor_maps) for entry in self.launch_entries), default=0)
+
+    @staticmethod
+    def _entry(number: int, entry: LaunchEntry, start: Start) -> DeviceEntry:
+        most = (*MAX_GRID, MAX_SHARED)
+        if entry.is_plain and not entry.tensor_maps:
+            return DeviceEntry(entry.threads, most)
+        return DeviceEntry(entry.threads, most, start.start, start.entry(number), start.plain_start)
 
     def address(self, name: str) -> int:
         """The address of a driver function; 0 where the driver has no function of that name."""
@@ -64,8 +91,8 @@ class KernelModule:
 
     def require(self) -> None:
         """Raises LaunchError where the driver lacks a function that the launch needs."""
-        needed = {"cuLaunchKernelEx": not all(e.is_plain for e in self.entries)}
-        needed["cuTensorMapEncodeTiled"] = any(e.tensor_maps for e in self.entries)
+        needed = {"cuLaunchKernelEx": not all(e.is_plain for e in self.launch_entries)}
+        needed["cuTensorMapEncodeTiled"] = any(e.tensor_maps for e in self.launch_entries)
         for name, is_needed in needed.items():
             if is_needed and not self.driver.address(name):
                 raise LaunchError(
@@ -73,15 +100,7 @@ class KernelModule:
                     hint="install a driver of CUDA 12 or later",
                 )  # fmt: skip
 
-    def on_device(self, index: int) -> LoadedDevice:
-        """The kernels on a device; the first call for a device loads them. Raises LaunchError."""
-        with self._lock:
-            loaded = self.loaded.get(index)
-            if loaded is None:
-                loaded = self.loaded[index] = self._load(index)
-            return loaded
-
-    def _load(self, index: int) -> LoadedDevice:
+    def load_on(self, index: int) -> LoadedDevice:
         driver = self.driver
         try:
             context = driver.context(index)
@@ -89,7 +108,7 @@ class KernelModule:
                 module = driver.load_module(self.artifact.binary)
                 functions = [driver.function(module, entry.symbol) for entry in self.artifact.entries]
                 clusters = []
-                for entry, facts, function in zip(self.artifact.entries, self.entries, functions, strict=True):
+                for entry, facts, function in zip(self.artifact.entries, self.launch_entries, functions, strict=True):
                     self._allow_shared(entry, function, index)
                     self._prefer(facts, function, index)
                     clusters.append(self._cluster(facts, function))
@@ -97,15 +116,17 @@ class KernelModule:
                 window = driver.device_attribute(api.MAX_WINDOW, index) if self._has_window() else 0
         except DriverError as error:
             raise refused_binary(self, error, index) from None
-        return LoadedDevice(context, functions, clusters, window, nothing)
+        assert self._start is not None, "start_with was not called"
+        limits = self.limits[index] = DeviceLimits(clusters, window, nothing)
+        return LoadedDevice(context, functions, self._start.device(limits))
 
     def _may_be_empty(self) -> bool:
         """Whether a tensor that has a tensor map may be empty."""
-        sizes = (size for entry in self.entries for tensor_map in entry.tensor_maps for size in tensor_map.shape)
+        sizes = (size for entry in self.launch_entries for tensor_map in entry.tensor_maps for size in tensor_map.shape)
         return any(not isinstance(size, int) or size == 0 for size in sizes)
 
     def _has_window(self) -> bool:
-        return any(entry.window_slot >= 0 for entry in self.entries)
+        return any(entry.window_slot >= 0 for entry in self.launch_entries)
 
     def _allow_shared(self, entry: Entry, function: int, index: int) -> None:
         """Opts in to the dynamic shared memory of the entry where that is needed. Raises LaunchError for too much."""

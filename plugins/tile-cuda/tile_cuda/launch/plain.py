@@ -1,4 +1,4 @@
-"""The launch through ctypes. A launch takes some microseconds more than through the compiled extension."""
+"""Launch attributes and tensor maps through ctypes: some microseconds slower than the compiled extension."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import threading
 from typing import Any
 
 from tile_cuda.launch.entries import LaunchEntry
-from tile_cuda.launch.failures import BAD_CLUSTER, BAD_DEVICE, BAD_GRID, BAD_MAP, ENTRY_STEP, LOAD_FAILED, MAX_GRID
-from tile_cuda.launch.module import KernelModule, LoadedDevice
+from tile_cuda.launch.failures import BAD_CLUSTER, BAD_MAP
+from tile_cuda.launch.module import DeviceLimits, KernelModule
 from tile_cuda.launch.tensor_maps import BYTES, TensorMap
 from tilecore.artifact.dims import Dim
+from tilecore.runtime.device_kernels import LoadedDevice
 
 
 class _Window(ctypes.Structure):
@@ -59,64 +60,39 @@ def failed_map() -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
     return _failed.map
 
 
-class PlainLaunch:
-    """``launch(slots address, grids address, device index, stream)`` returns 0, or the code of the failure."""
+class AttributesStart:
+    """The launch in Python of entries that have launch attributes or tensor maps."""
+
+    start = 0
 
     def __init__(self, module: KernelModule) -> None:
         self.module = module
         self._library = module.driver.library
-        self._devices: dict[int, LoadedDevice] = {}
         self._maps: dict[Any, Any] = {}
 
-    def __call__(self, slots: int, grids: int, index: int, stream: int) -> int:
-        if index < 0:
-            return BAD_DEVICE
-        try:
-            if index not in self._devices:
-                self._devices[index] = self.module.on_device(index)
-        except BaseException as error:
-            self.module.failures.keep(error)
-            return LOAD_FAILED
-        device = self._devices[index]
-        current = ctypes.c_void_p()
-        result = self._library.cuCtxGetCurrent(ctypes.byref(current))
-        if result:
-            return int(result)
-        is_other_context = current.value != device.context
-        if is_other_context:
-            result = self._library.cuCtxPushCurrent_v2(ctypes.c_void_p(device.context))
-            if result:
-                return int(result)
-        words = (ctypes.c_int64 * (self.module.n_slots + len(self.module.sizes))).from_address(slots)
-        try:
-            all_grids = (ctypes.c_int64 * (4 * len(device.functions))).from_address(grids)
-            return self._launch_all(device, words, all_grids, stream)
-        finally:
-            if is_other_context:
-                self._library.cuCtxPopCurrent_v2(ctypes.byref(current))
-
-    def _launch_all(self, device: LoadedDevice, words: Any, grids: Any, stream: int) -> int:
-        for index, entry in enumerate(self.module.entries):
-            grid = grids[4 * index : 4 * index + 4]
-            if 0 in grid[:3]:
-                continue
-            try:
-                result = self._launch_entry(device, index, entry, words, grid, stream)
-            except _Refused as refused:
-                result = refused.args[0]
-            if result:
-                return int(result) + ENTRY_STEP * index
+    def entry(self, number: int) -> int:
         return 0
 
-    def _launch_entry(
-        self, device: LoadedDevice, index: int, entry: LaunchEntry, words: Any, grid: list[int], stream: int
+    def device(self, limits: DeviceLimits) -> int:
+        return 0
+
+    def plain_start(
+        self, device: LoadedDevice, number: int, words: Any, grid: list[int], stream: int, addresses: list[int]
     ) -> int:
-        if any(g > m for g, m in zip(grid, MAX_GRID, strict=False)) or not 0 <= grid[3] < 2**31:
-            raise _Refused(BAD_GRID)
-        handle = ctypes.c_void_p(device.functions[index])
-        start = ctypes.addressof(words)
-        maps = [self._encode(tensor_map, i, words, device.nothing) for i, tensor_map in enumerate(entry.tensor_maps)]
-        addresses = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
+        """Launches an entry: a PlainStart of the core's launch."""
+        try:
+            return self._launch_entry(device, number, words, grid, stream, addresses)
+        except _Refused as refused:
+            return refused.args[0]
+
+    def _launch_entry(
+        self, device: LoadedDevice, number: int, words: Any, grid: list[int], stream: int, addresses: list[int]
+    ) -> int:
+        entry = self.module.launch_entries[number]
+        limits = next(self.module.limits[index] for index, loaded in self.module.loaded.items() if loaded is device)
+        handle = ctypes.c_void_p(device.functions[number])
+        maps = [self._encode(tensor_map, i, words, limits.nothing) for i, tensor_map in enumerate(entry.tensor_maps)]
+        addresses = addresses + [address for _, address in maps]
         parameters = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
         if entry.is_plain:
             return self._library.cuLaunchKernel(
@@ -124,22 +100,22 @@ class PlainLaunch:
             )
         if any(g % c for g, c in zip(grid, entry.cluster, strict=False)):
             raise _Refused(BAD_CLUSTER)
-        attributes, count = self._attributes(device, index, entry, words)
+        attributes, count = self._attributes(limits, number, entry, words)
         config = _Config((ctypes.c_uint * 3)(*grid[:3]), (ctypes.c_uint * 3)(*entry.threads), grid[3], stream)
         config.attributes, config.count = attributes, count
         return self._library.cuLaunchKernelEx(ctypes.byref(config), handle, parameters, None)
 
-    def _attributes(self, device: LoadedDevice, index: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
+    def _attributes(self, limits: DeviceLimits, number: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
         """An array of CUlaunchAttribute, and how many of its elements are used."""
         ids_and_values = []
         if entry.window_slot >= 0:
-            size = min(self._size(entry.window_bytes, words), device.window_limit)
+            size = min(self._size(entry.window_bytes, words), limits.window)
             if size:
                 window = _Window(words[entry.window_slot], size, entry.window_ratio, 2, 1)
                 ids_and_values.append((1, _Value(window=window)))
         if entry.cooperative:
             ids_and_values.append((2, _Value(integer=1)))
-        if device.clusters[index]:
+        if limits.clusters[number]:
             ids_and_values.append((4, _Value(dimensions=(ctypes.c_uint * 3)(*entry.cluster))))
         if entry.programmatic:
             ids_and_values.append((6, _Value(integer=1)))

@@ -11,6 +11,7 @@
 #include "tilecore_hip/threads.h"
 #include "tilecore_hip/memory.h"
 #include "tilecore_hip/atomics.h"
+#include "tilecore_hip/messages.h"
 #include "tilecore_hip/matrix_instructions.h"
 #include "tilecore_hip/matrix.h"
 #endif

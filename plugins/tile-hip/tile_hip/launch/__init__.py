@@ -1,0 +1,1 @@
+"""Loads code objects on devices and launches their kernels."""

@@ -1,0 +1,150 @@
+"""Reads what kernels print and which assertions failed, from a global variable of the code object.
+
+``include/tilecore_hip/messages.h`` has the layout. A launch of a kernel that prints or asserts waits for the device, so
+that the text comes at once and a failed assertion is an error of its own launch. While a stream is captured nothing can
+wait: then the next launch that is not captured, or ``synchronize``, reads what replays of the graph wrote.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_hip.driver import Driver, DriverError
+from tile_hip.launch.failures import ASSERTION
+from tilecore.runtime.device_kernels import ENTRY_STEP
+
+if TYPE_CHECKING:
+    from tile_hip.launch.module import KernelModule
+
+VARIABLE = "tc_messages"
+_HEAD = struct.Struct("<QQQ8i72s")  # used, dropped, failures; number, block, thread, unused; kernel
+_LENGTH = re.compile(r"%l+([du])")
+_CAPTURING = {900, 905, 906}  # hipErrorStreamCaptureUnsupported, ...Isolation, ...Implicit
+
+
+def has_messages(binary: bytes) -> bool:
+    """Whether the kernels of a code object print or assert: then its table of symbols names the variable."""
+    return b"\0" + VARIABLE.encode() + b"\0" in binary
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What the kernels of a code object wrote since the last reading.
+
+    lines: the text that they printed. dropped: the number of prints that found no room. failures: the number of
+    assertions that failed; number, kernel, block, thread: of the first one.
+    """
+
+    lines: str = ""
+    dropped: int = 0
+    failures: int = 0
+    number: int = 0
+    kernel: str = ""
+    block: tuple[int, int, int] = (0, 0, 0)
+    thread: tuple[int, int, int] = (0, 0, 0)
+
+
+def read_messages(driver: Driver, module: int) -> Messages:
+    """Reads and empties the variable of a module on the current device. Raises DriverError."""
+    address, size = driver.variable(module, VARIABLE)
+    head = _HEAD.unpack(driver.read(address, _HEAD.size))
+    used, dropped, failures = head[:3]
+    if not (used or dropped or failures):
+        return Messages()
+    length = min(used * 8, size - _HEAD.size)
+    records = driver.read(address + _HEAD.size, length) if length else b""
+    driver.clear(address, _HEAD.size + length)
+    name = head[-1].partition(b"\0")[0].decode(errors="replace")
+    return Messages("".join(printed(records)), dropped, failures, head[3], name, head[4:7], head[7:10])
+
+
+def printed(records: bytes) -> Iterator[str]:
+    """The texts of records, in order. A record without a head was reserved and not written: it is the last one."""
+    at = 0
+    while at + 8 <= len(records):
+        (first,) = struct.unpack_from("<Q", records, at)
+        words, values, text_bytes = first & 0xFFFF, first >> 16 & 0xFFFF, first >> 32
+        if not words or at + 8 * words > len(records):
+            return
+        start = at + 8 + 8 * values
+        text = records[start : start + text_bytes].partition(b"\0")[0].decode(errors="replace")
+        yield formatted(text, records[at + 8 : start])
+        at += 8 * words
+
+
+def formatted(text: str, values: bytes) -> str:
+    """The text of a print. values: 8 bytes for each number: an int64, a uint64 or a float64, as its place says."""
+    places = re.findall(r"%[^%a-z]*(l*[a-z])", text.replace("%%", ""))
+    kinds = "".join({"d": "q", "u": "Q"}.get(place[-1], "d") for place in places)
+    return _LENGTH.sub(r"%\1", text) % struct.unpack(f"<{kinds}", values)
+
+
+class MessageLaunch:
+    """Launches, waits for the device, and prints and reports what the kernels wrote: ``launch`` of a LoadedKernel."""
+
+    def __init__(self, kernels: KernelModule, launch: Callable[[int, int, int, int], int]) -> None:
+        self._kernels = kernels
+        self._launch = launch
+        self._lock = threading.Lock()
+        with _lock:
+            _launches.add(self)
+
+    def __call__(self, slots: int, grids: int, index: int, stream: int) -> int:
+        code = self._launch(slots, grids, index, stream)
+        if code or self._kernels.driver.capture(stream):
+            return code
+        return self.read(index)
+
+    def read(self, index: int) -> int:
+        """Prints what the kernels wrote on a device; 0, or the code of a failure of the device or of an assertion."""
+        driver, module = self._kernels.driver, self._kernels.modules.get(index)
+        if module is None:
+            return 0
+        with self._lock:
+            try:
+                driver.synchronize(index)
+                with driver.inside(index):
+                    messages = read_messages(driver, module)
+            except DriverError as error:
+                return 0 if error.code in _CAPTURING else error.code
+        if messages.lines:
+            sys.stdout.write(messages.lines)
+            sys.stdout.flush()
+        if messages.dropped:
+            name = self._kernels.artifact.name
+            print(f"tile-hip: {messages.dropped} more prints of {name} found no room and are lost", file=sys.stderr)
+        return self._failed(messages) if messages.failures else 0
+
+    def _failed(self, messages: Messages) -> int:
+        entries = self._kernels.artifact.entries
+        number = next((i for i, entry in enumerate(entries) if entry.symbol.startswith(messages.kernel)), 0)
+        texts = entries[number].attributes.get("assertions", ())
+        text = texts[messages.number - 1] if 0 < messages.number <= len(texts) else f"number {messages.number}"
+        words = f"device assertion failed: {text} in block {messages.block}, thread {messages.thread}"
+        if messages.failures > 1:
+            words += f"; {messages.failures - 1} more failed"
+        self._kernels.failures.keep_assertion(words)
+        return ASSERTION + ENTRY_STEP * number
+
+    def failure(self, code: int) -> str:
+        """The words for a code that :meth:`read` returned."""
+        return self._kernels.failures.words(code)
+
+
+_lock = threading.Lock()
+_launches: weakref.WeakSet[MessageLaunch] = weakref.WeakSet()
+
+
+def read_all(index: int) -> str:
+    """Reads the messages of all kernels on a device; the words for the first failure, "" for none."""
+    with _lock:
+        launches = list(_launches)
+    failures = [launch.failure(code) for launch in launches if (code := launch.read(index))]
+    return failures[0] if failures else ""
