@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from tilecore.autotune.transport import Packed, pack, unpack
 from tilecore.errors import LaunchError
 from tilecore.jit.kernel import JITKernel
-from tilecore.jit.worker_main import without_torch
 from tilecore.plugins import manager
 from tilecore.profiler.profiler import Profiler
 from tilecore.profiler.runs import run, written_inputs
@@ -78,9 +77,8 @@ def time_kernel(key: str, artifact: Artifact, inputs: str, warmup: float, rep: f
 
 def load_interpreter() -> None:
     """Import what :func:`interpreted` needs."""
-    with without_torch():
-        from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
     from tilecore.interpreter import interpret  # noqa: F401
+    from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
 
 
 def interpreted(ir: str, arguments: Sequence[Any]) -> list[Any]:

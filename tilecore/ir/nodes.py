@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilecore.interrupts import held_back
+from tilecore.ir.without_torch import without_torch
 
 _hook = sys.excepthook
 _homeless = "XDG_CACHE_HOME" not in os.environ and os.path.expanduser("~").startswith("~")
@@ -23,7 +24,7 @@ if _homeless:
 _collecting = gc.isenabled()
 gc.disable()  # scanning torch's objects doubles the time of this import
 try:
-    with held_back():  # its types can be registered once in a process
+    with held_back(), without_torch():  # its types can be registered once in a process
         import tvm
         import tvm_ffi
 finally:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.errors import TilecoreError
 from tilecore.jit.request import Request, build, ir_key
-from tilecore.jit.worker_main import without_torch
 from tilecore.plugins import discovery, manager
 
 if TYPE_CHECKING:
@@ -67,9 +66,8 @@ class JobMessage:
 def build_message(message: JobMessage) -> Artifact:
     """Compile a job of another process."""
     backend, target = manager.resolve(message.target)
-    with without_torch():
-        from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
-        from tilecore.ir.nodes import tvm
+    from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
+    from tilecore.ir.nodes import tvm
 
     request = Request(backend, target, message.adapter, message.options, message.debug_root)
     return build(tvm.ir.load_json(message.ir), request)

@@ -11,26 +11,13 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from tilecore.errors import TilecoreError, ToolchainError
 
 _HEADER = 8
-
-
-@contextlib.contextmanager
-def without_torch() -> Iterator[None]:
-    """Keep TVM from importing torch, which takes two thirds of the import time and which workers do not need."""
-    if "torch" in sys.modules or "tvm_ffi" in sys.modules:
-        yield
-        return
-    sys.modules["torch"] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules["torch"]
 
 
 @dataclass(frozen=True)

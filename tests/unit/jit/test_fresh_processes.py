@@ -117,7 +117,7 @@ class Site:
 
 
 WARM: list[str] = []
-COLD = ["tvm", "torch"]  # TVM brings torch
+COLD = ["tvm"]  # which does not bring torch (tilecore.ir.without_torch)
 
 
 @pytest.fixture(scope="module")
