@@ -152,9 +152,9 @@ REGISTERS = """
   for (int i = 0; i < 100; ++i) y[i * 512 + threadIdx.x] = values[i];
 #define PARAMETERS (const float* __restrict__ x, float* __restrict__ y, int n)
 extern "C" __global__ void __launch_bounds__(512) any PARAMETERS { BODY }
-extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 1) one PARAMETERS { BODY }
-extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 4) four PARAMETERS { BODY }
-extern "C" __global__ void __launch_bounds__(512) TC_MIN_BLOCKS(512, 99) many PARAMETERS { BODY }
+extern "C" __global__ void TC_LAUNCH_BOUNDS(512, 1) one PARAMETERS { BODY }
+extern "C" __global__ void TC_LAUNCH_BOUNDS(512, 4) four PARAMETERS { BODY }
+extern "C" __global__ void TC_LAUNCH_BOUNDS(512, 99) many PARAMETERS { BODY }
 """
 
 

@@ -62,7 +62,7 @@ def head(kernel: KernelHead) -> str:
     threads = prod(kernel.threads)
     bounds = f"__launch_bounds__({threads})"
     if kernel.min_blocks:
-        bounds += f" TC_MIN_BLOCKS({threads}, {kernel.min_blocks})"
+        bounds = f"TC_LAUNCH_BOUNDS({threads}, {kernel.min_blocks})"
     parameters = ", ".join(f"{kind} {name}" for kind, name in kernel.parameters)
     return f'extern "C" __global__ void {bounds} {kernel.symbol}({parameters})'
 

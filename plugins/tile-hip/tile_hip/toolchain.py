@@ -8,12 +8,13 @@ import os
 import re
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from tile_hip import compilers, resource_errors, simulated
 from tile_hip.architectures import isa_version
 from tile_hip.compilers import INCLUDE
-from tile_hip.figures import remarks
+from tile_hip.figures import code_object, remarks
 from tile_hip.install import INSTALLABLE
 from tile_hip.options import FAST_MATH
 from tile_hip.report import find
@@ -25,6 +26,7 @@ from tilecore.errors import LimitError, TilecoreError, ToolchainError
 from tilecore.target import Target
 
 FORMAT = "hsaco"
+ALL_REGISTERS = "-DTC_ALL_REGISTERS"  # include/tilecore_hip/keywords.h
 _ERROR = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
 _MISSING = re.compile(r"undefined (?:hidden )?symbol: (__ocml_\w+)")
 
@@ -37,16 +39,29 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="tilecore-") as name:
         folder = Path(name)
         (folder / "kernel.hip").write_text(request.source)
-        output = ""
-        for command in commands(compiler, request):
-            debug.command(" ".join(command))
-            process = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
-            output += (process.stdout + process.stderr).replace(name + os.sep, "")
-            if process.returncode:
-                raise _refused(request, compiler, output)
-        if request.verbose and output.strip():
-            print(output.strip())
-        return (folder / "kernel.co").read_bytes(), FORMAT
+        binary = _compiled(request, compiler, folder)
+        if _spills(binary) and "__launch_bounds__" in request.source:  # half of the registers are not enough
+            binary = _compiled(replace(request, flags=(*request.flags, ALL_REGISTERS)), compiler, folder)
+        return binary, FORMAT
+
+
+def _spills(binary: bytes) -> bool:
+    """Whether a kernel has more values at a time than registers."""
+    return any(kernel.spilled_vgprs for kernel in code_object.read(binary).kernels)
+
+
+def _compiled(request: BuildRequest, compiler: compilers.Compiler, folder: Path) -> bytes:
+    """The code object for ``kernel.hip`` in a folder."""
+    output = ""
+    for command in commands(compiler, request):
+        debug.command(" ".join(command))
+        process = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+        output += (process.stdout + process.stderr).replace(str(folder) + os.sep, "")
+        if process.returncode:
+            raise _refused(request, compiler, output)
+    if request.verbose and output.strip():
+        print(output.strip())
+    return (folder / "kernel.co").read_bytes()
 
 
 def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[str]]:

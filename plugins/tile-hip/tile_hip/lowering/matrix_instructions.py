@@ -41,6 +41,8 @@ SHORT = {
     "uint8": "u8",
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
+    "float8_e4m3fnuz": "e4m3fnuz",
+    "float8_e5m2fnuz": "e5m2fnuz",
 }
 # the rows of D for a column (lane % S), lowest place first: (extent, where, stride)
 _D_OF_MFMA_32 = ((4, REGISTER, 1), (2, THREAD, 32), (4, REGISTER, 4))
@@ -157,6 +159,9 @@ def _all_instructions() -> Iterator[WaveInstruction]:
             yield WaveInstruction(16, 32, a, b, "float32", 16, 2, 32, RDNA4, _D_OF_GFX12)
             yield WaveInstruction(16, 32, a, b, "float32", 8, 2, 32, RDNA4, _D_OF_GFX12)
             yield WaveInstruction(16, 16, a, b, "float32", 8, 2, 32, RDNA4, _D_OF_GFX12)
+    for a in ("float8_e4m3fnuz", "float8_e5m2fnuz"):
+        for b in ("float8_e4m3fnuz", "float8_e5m2fnuz"):
+            yield from _mfma((a, b, "float32"), (16, 8), frozenset({"gfx942"}))
 
 
 INSTRUCTIONS = tuple(_all_instructions())

@@ -5,8 +5,16 @@
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
-// without it clang allows for blocks of 1024 threads, with few registers for each
+// Without the number of threads clang allows for blocks of 1024, with few registers for each. A wave of CDNA gets at most
+// half of the registers of a SIMD: then the sums of matrix instructions are in registers that all instructions access, not
+// in accumulation registers (AGPRs), to and from which they would be moved. The toolchain defines TC_ALL_REGISTERS where
+// half is not enough.
+#if defined(__GFX9__) && !defined(TC_ALL_REGISTERS)
+#define __launch_bounds__(THREADS) \
+  __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS), amdgpu_waves_per_eu(2)))
+#else
 #define __launch_bounds__(THREADS) __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))
+#endif
 #define TC_FN __device__ __forceinline__
 
 // The lanes of a wave. The toolchain defines it: clang has had no macro for it since version 22.
@@ -29,7 +37,9 @@ constexpr unsigned tc_waves_of_simd(unsigned threads, unsigned blocks) {
   const unsigned waves = (blocks * ((threads + TC_WAVE - 1) / TC_WAVE) + 3) / 4;
   return waves < TC_MOST_WAVES ? waves : TC_MOST_WAVES;
 }
-#define TC_MIN_BLOCKS(THREADS, BLOCKS) __attribute__((amdgpu_waves_per_eu(tc_waves_of_simd(THREADS, BLOCKS))))
+#define TC_LAUNCH_BOUNDS(THREADS, BLOCKS)                               \
+  __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS),         \
+                 amdgpu_waves_per_eu(tc_waves_of_simd(THREADS, BLOCKS))))
 
 struct tc_index {
   int x, y, z;

@@ -78,21 +78,32 @@ TC_MMA(16x16x32_s8, 1, tc_i32x4, long, long, signed char, 8, tc_mfma_i32_16x16x3
 TC_MMA(32x32x16_s8, 2, tc_i32x16, int, int, signed char, 4, tc_mfma_i32_32x32x8i8)
 TC_MMA(16x16x32_s8, 2, tc_i32x4, int, int, signed char, 4, tc_mfma_i32_16x16x16i8)
 #endif
-#if TC_ISA_VERSION >= 9500
 // TYPES: of T.gemm's A and B. SWAPPED: those of the instruction's.
-#define TC_MMA_FLOAT8(TYPES, SWAPPED, SCALED)                                                                     \
-  TC_MMA(32x32x64_##TYPES, 1, tc_f32x16, tc_i32x8, tc_i32x8, unsigned char, 32, tc_mfma_scale_f32_32x32x64_##SCALED) \
-  TC_MMA(16x16x128_##TYPES, 1, tc_f32x4, tc_i32x8, tc_i32x8, unsigned char, 32, tc_mfma_scale_f32_16x16x128_##SCALED) \
-  TC_MMA(32x32x32_##TYPES, 2, tc_f32x16, long, long, unsigned char, 8, tc_mfma_f32_32x32x16_##SWAPPED)          \
-  TC_MMA(16x16x64_##TYPES, 2, tc_f32x4, long, long, unsigned char, 8, tc_mfma_f32_16x16x32_##SWAPPED)           \
-  TC_MMA(32x32x16_##TYPES, 1, tc_f32x16, long, long, unsigned char, 8, tc_mfma_f32_32x32x16_##SWAPPED)          \
+#define TC_MMA_FLOAT8(TYPES, SWAPPED)                                                                              \
+  TC_MMA(32x32x32_##TYPES, 2, tc_f32x16, long, long, unsigned char, 8, tc_mfma_f32_32x32x16_##SWAPPED)             \
+  TC_MMA(16x16x64_##TYPES, 2, tc_f32x4, long, long, unsigned char, 8, tc_mfma_f32_16x16x32_##SWAPPED)              \
+  TC_MMA(32x32x16_##TYPES, 1, tc_f32x16, long, long, unsigned char, 8, tc_mfma_f32_32x32x16_##SWAPPED)             \
   TC_MMA(16x16x32_##TYPES, 1, tc_f32x4, long, long, unsigned char, 8, tc_mfma_f32_16x16x32_##SWAPPED)
-TC_MMA_FLOAT8(e4m3, fp8_fp8, e4m3_e4m3)
-TC_MMA_FLOAT8(e4m3_e5m2, bf8_fp8, e5m2_e4m3)
-TC_MMA_FLOAT8(e5m2_e4m3, fp8_bf8, e4m3_e5m2)
-TC_MMA_FLOAT8(e5m2, bf8_bf8, e5m2_e5m2)
-#undef TC_MMA_FLOAT8
+#define TC_MMA_SCALED(TYPES, SWAPPED)                                                                              \
+  TC_MMA(32x32x64_##TYPES, 1, tc_f32x16, tc_i32x8, tc_i32x8, unsigned char, 32, tc_mfma_scale_f32_32x32x64_##SWAPPED) \
+  TC_MMA(16x16x128_##TYPES, 1, tc_f32x4, tc_i32x8, tc_i32x8, unsigned char, 32, tc_mfma_scale_f32_16x16x128_##SWAPPED)
+#if TC_ISA_VERSION >= 9500
+TC_MMA_FLOAT8(e4m3, fp8_fp8)
+TC_MMA_FLOAT8(e4m3_e5m2, bf8_fp8)
+TC_MMA_FLOAT8(e5m2_e4m3, fp8_bf8)
+TC_MMA_FLOAT8(e5m2, bf8_bf8)
+TC_MMA_SCALED(e4m3, e4m3_e4m3)
+TC_MMA_SCALED(e4m3_e5m2, e5m2_e4m3)
+TC_MMA_SCALED(e5m2_e4m3, e4m3_e5m2)
+TC_MMA_SCALED(e5m2, e5m2_e5m2)
+#elif TC_ISA_VERSION >= 9402  // the types without -0
+TC_MMA_FLOAT8(e4m3fnuz, fp8_fp8)
+TC_MMA_FLOAT8(e4m3fnuz_e5m2fnuz, bf8_fp8)
+TC_MMA_FLOAT8(e5m2fnuz_e4m3fnuz, fp8_bf8)
+TC_MMA_FLOAT8(e5m2fnuz, bf8_bf8)
 #endif
+#undef TC_MMA_FLOAT8
+#undef TC_MMA_SCALED
 #elif TC_ISA_VERSION < 12000  // RDNA 3: lanes hold whole rows of 16 elements
 TC_MMA(16x16x16_f16, 1, tc_f32x8, tc_f16x16, tc_f16x16, unsigned short, 16, tc_wmma_f32_16x16x16_f16)
 TC_MMA(16x16x16_bf16, 1, tc_f32x8, tc_bf16x16, tc_bf16x16, unsigned short, 16, tc_wmma_f32_16x16x16_bf16)

@@ -37,6 +37,14 @@ TC_MFMA(f64_16x16x4f64, tc_f64x4, double)
 #if TC_ISA_VERSION >= 9402
 TC_MFMA(i32_32x32x16_i8, tc_i32x16, long)
 TC_MFMA(i32_16x16x32_i8, tc_i32x4, long)
+#define TC_MFMA_FLOAT8(TYPES)                        \
+  TC_MFMA(f32_32x32x16_##TYPES, tc_f32x16, long)     \
+  TC_MFMA(f32_16x16x32_##TYPES, tc_f32x4, long)
+TC_MFMA_FLOAT8(fp8_fp8)
+TC_MFMA_FLOAT8(fp8_bf8)
+TC_MFMA_FLOAT8(bf8_fp8)
+TC_MFMA_FLOAT8(bf8_bf8)
+#undef TC_MFMA_FLOAT8
 #else
 TC_MFMA(i32_32x32x8i8, tc_i32x16, int)
 TC_MFMA(i32_16x16x16i8, tc_i32x4, int)
@@ -48,14 +56,6 @@ TC_MFMA(f32_32x32x16_bf16, tc_f32x16, tc_bf16x8)
 TC_MFMA(f32_16x16x32_bf16, tc_f32x4, tc_bf16x8)
 TC_MFMA(i32_32x32x32_i8, tc_i32x16, tc_i32x4)
 TC_MFMA(i32_16x16x64_i8, tc_i32x4, tc_i32x4)
-#define TC_MFMA_FLOAT8(TYPES)                        \
-  TC_MFMA(f32_32x32x16_##TYPES, tc_f32x16, long)     \
-  TC_MFMA(f32_16x16x32_##TYPES, tc_f32x4, long)
-TC_MFMA_FLOAT8(fp8_fp8)
-TC_MFMA_FLOAT8(fp8_bf8)
-TC_MFMA_FLOAT8(bf8_fp8)
-TC_MFMA_FLOAT8(bf8_bf8)
-#undef TC_MFMA_FLOAT8
 // A_TYPE, B_TYPE: 0 for e4m3, 1 for e5m2. The scales are 1: bytes of 127.
 #define TC_MFMA_SCALED(TYPES, A_TYPE, B_TYPE)                                                                   \
   TC_FN tc_f32x16 tc_mfma_scale_f32_32x32x64_##TYPES(tc_i32x8 a, tc_i32x8 b, tc_f32x16 c) {                     \

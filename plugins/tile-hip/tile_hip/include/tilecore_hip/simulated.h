@@ -9,7 +9,7 @@
 
 #define __global__
 #define __launch_bounds__(...)
-#define TC_MIN_BLOCKS(...)
+#define TC_LAUNCH_BOUNDS(...)
 #define blockIdx tc_sim_block_index()
 #define threadIdx tc_sim_thread_index()
 

@@ -115,16 +115,23 @@ TC_MFMA_INTEGER(i32_16x16x64_i8, 16, tc_i32x4, tc_i32x4)
 inline tc_f64x4 tc_mfma_f64_16x16x4f64(double a, double b, tc_f64x4 c, int line) {
   return tc_matrix_of_wave<tc_rows_of_mfma_f64, 16, 4, double, double, double>("mfma f64_16x16x4f64", a, b, c, line);
 }
+#if TC_ISA_VERSION >= 9500
+typedef tc_fp8_e4m3 tc_matrix_fp8;
+typedef tc_fp8_e5m2 tc_matrix_bf8;
+#else
+typedef tc_fp8_e4m3fnuz tc_matrix_fp8;
+typedef tc_fp8_e5m2fnuz tc_matrix_bf8;
+#endif
 // The scaled instructions order k differently, but alike for A and B: sums of the same products.
 #define TC_MFMA_FLOAT8(TYPES, SCALED, FA, FB)                                            \
   TC_MFMA_AS(f32_32x32x16_##TYPES, 32, FA, FB, float, tc_f32x16, long)                   \
   TC_MFMA_AS(f32_16x16x32_##TYPES, 16, FA, FB, float, tc_f32x4, long)                    \
   TC_MFMA_AS(scale_f32_32x32x64_##SCALED, 32, FA, FB, float, tc_f32x16, tc_i32x8)        \
   TC_MFMA_AS(scale_f32_16x16x128_##SCALED, 16, FA, FB, float, tc_f32x4, tc_i32x8)
-TC_MFMA_FLOAT8(fp8_fp8, e4m3_e4m3, tc_fp8_e4m3, tc_fp8_e4m3)
-TC_MFMA_FLOAT8(fp8_bf8, e4m3_e5m2, tc_fp8_e4m3, tc_fp8_e5m2)
-TC_MFMA_FLOAT8(bf8_fp8, e5m2_e4m3, tc_fp8_e5m2, tc_fp8_e4m3)
-TC_MFMA_FLOAT8(bf8_bf8, e5m2_e5m2, tc_fp8_e5m2, tc_fp8_e5m2)
+TC_MFMA_FLOAT8(fp8_fp8, e4m3_e4m3, tc_matrix_fp8, tc_matrix_fp8)
+TC_MFMA_FLOAT8(fp8_bf8, e4m3_e5m2, tc_matrix_fp8, tc_matrix_bf8)
+TC_MFMA_FLOAT8(bf8_fp8, e5m2_e4m3, tc_matrix_bf8, tc_matrix_fp8)
+TC_MFMA_FLOAT8(bf8_bf8, e5m2_e5m2, tc_matrix_bf8, tc_matrix_bf8)
 #undef TC_MFMA_FLOAT8
 #undef TC_MFMA
 #undef TC_MFMA_AS
