@@ -67,7 +67,7 @@ class _Prefetch:
             names.append(str(tile.name))
             left -= size
         if names:
-            env.note("pipelines", {"tiles": ", ".join(names), "prefetched": "to registers"})
+            env.note("pipelines", {"tiles": ", ".join(names), "stages": 2, "filled": "through registers"})
 
     def run(self) -> Stmt:
         node = self.node
