@@ -26,8 +26,8 @@ class Facts:
 
     Of a float, which is laid out as IEEE 754 does it: exponent, significand: bits of the exponent and of the fraction.
     has_infinity: the greatest exponent stands for infinity and NaN alone. Without it that exponent has numbers, too,
-    and only the greatest pattern is NaN, if has_nan. unsigned_zero: there is no -0; its pattern is the only NaN, and the
-    exponent's bias is greater by 1.
+    and only the greatest pattern is NaN, if has_nan. unsigned_zero: there is no -0; its pattern is the only NaN, and
+    the exponent's bias is greater by 1.
     """
 
     bits: int

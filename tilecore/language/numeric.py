@@ -10,9 +10,9 @@ from typing import Any
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.ir.build import const
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
-from tilecore.ir.build import const
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted

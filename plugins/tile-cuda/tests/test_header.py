@@ -26,8 +26,8 @@ INNER = set(
     "tc_half_bits tc_half_value tc_bfloat16_bits tc_bfloat16_value tc_e4m3_bits tc_e4m3_value tc_e5m2_bits "
     "tc_e5m2_value tc_scale_of tc_e2m1_bits tc_e2m1_value tc_neighbour tc_shared_address tc_load_word "
     "tc_store_word tc_computed_e4m3_bits tc_computed_e4m3_value tc_computed_e5m2_bits tc_computed_e5m2_value "
-    "tc_computed_bfloat16_bits tc_fnuz_bits tc_rounded_size tc_has_bits_of_nan tc_computed_e4m3fnuz_bits tc_computed_e4m3fnuz_value "
-    "tc_computed_e5m2fnuz_bits tc_computed_e5m2fnuz_value".split()
+    "tc_computed_bfloat16_bits tc_fnuz_bits tc_rounded_size tc_has_bits_of_nan "
+    "tc_computed_e4m3fnuz_bits tc_computed_e4m3fnuz_value tc_computed_e5m2fnuz_bits tc_computed_e5m2fnuz_value".split()
 )
 
 

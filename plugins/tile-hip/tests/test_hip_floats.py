@@ -1,4 +1,4 @@
-"""The header's conversions of 8-bit and 4-bit floats on a host, with emulated instructions, against ml_dtypes and torch."""
+"""The header's conversions of 8-bit and 4-bit floats on a host, instructions emulated, against ml_dtypes and torch."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def round_trip(value, adapter):
 
 
 @pytest.mark.parametrize(
-    "name", ["float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "uint32", "bool", "float64"]
+    "name", ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2fnuz", "int8", "uint32", "bool", "float64"]
 )
 @pytest.mark.parametrize("adapter", [ADAPTER, NumpyAdapter()])
 def test_values_of_every_type(name, adapter):
@@ -42,7 +42,7 @@ def test_values_of_every_type(name, adapter):
 
 def test_torch_tensors_on_both_ends():
     torch = pytest.importorskip("torch")
-    for dtype in (torch.float16, torch.bfloat16, torch.float8_e5m2, torch.int64):
+    for dtype in (torch.float16, torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.int64):
         values = torch.arange(4).to(dtype)
         received = round_trip(values, ADAPTER)
         assert received.dtype == dtype

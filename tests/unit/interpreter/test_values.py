@@ -83,7 +83,10 @@ def test_decode_and_encode_are_inverse(name):
     assert (values[finite] == bits.view(kind.element).astype(np.float32)[finite]).all()
 
 
-@pytest.mark.parametrize(("name", "top"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
+@pytest.mark.parametrize(
+    ("name", "top"),
+    [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0), ("float8_e4m3fnuz", 240.0), ("float8_e5m2fnuz", 57344.0)],
+)
 def test_eight_bit_floats_saturate(name, top):
     kind = value_type(name)
     values = round_to(kind, np.array([1e9, -1e9, np.inf, -np.inf, np.nan]))

@@ -74,7 +74,9 @@ def test_wide_integers_are_compared_exactly():
     assert compare(np.array([7], np.uint64), np.array([8], np.uint64), EXACT).wrong == 1
 
 
-@pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "bool", "int32"])
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "int8", "bool", "int32"]
+)
 def test_torch_tensors_are_seen_as_they_are(name):
     torch = pytest.importorskip("torch")
     values = torch.tensor([0, 1, 1, 0]).to(getattr(torch, name))

@@ -108,7 +108,7 @@ def test_tensors_of_any_library_give_their_pointer(kind, make):
 
 
 def test_narrow_numpy_types(kind):
-    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "int64", "uint16", "bool"):
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float16", "int64", "uint16", "bool"):
         launcher, recorder = recorded(kind, kernel([TensorParam("A", name, (N,))], FROM_FIRST))
         array = numpy.zeros(5, getattr(ml_dtypes, name, name))
         launcher(array)

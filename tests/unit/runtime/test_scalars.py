@@ -37,6 +37,8 @@ def test_float64_keeps_its_bits(value):
         ("bfloat16", ml_dtypes.bfloat16),
         ("float8_e5m2", ml_dtypes.float8_e5m2),
         ("float8_e4m3fn", ml_dtypes.float8_e4m3fn),
+        ("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
+        ("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz),
     ],
 )
 def test_narrow_floats_round_like_numpy_and_never_overflow(dtype, kind, value):

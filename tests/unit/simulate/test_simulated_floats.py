@@ -14,6 +14,8 @@ TYPES = {
     "tc_bfloat16": (ml_dtypes.bfloat16, np.uint16),
     "tc_fp8_e4m3": (ml_dtypes.float8_e4m3fn, np.uint8),
     "tc_fp8_e5m2": (ml_dtypes.float8_e5m2, np.uint8),
+    "tc_fp8_e4m3fnuz": (ml_dtypes.float8_e4m3fnuz, np.uint8),
+    "tc_fp8_e5m2fnuz": (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
 EIGHT_BITS = [name for name in TYPES if "fp8" in name]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.program import Expr, Name, Num, Op
-from tilecore.testing.fuzz.types import common_type, is_float, is_integer, limit, sum_type
+from tilecore.testing.fuzz.types import NARROW, common_type, is_float, is_integer, limit, sum_type
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Expressions:
 
     def float_function(self, dtype: str, depth: int) -> Value:
         inner = self.converted(self.of_type(dtype, depth - 1), dtype)
-        if not self.exact and dtype not in ("float8_e4m3fn", "float8_e5m2") and self.rng.random() < 0.7:
+        if not self.exact and dtype not in NARROW and self.rng.random() < 0.7:
             name, before, bound = self.rng.choice(_FUNCTIONS)
             return Value(Op(name, (before(inner.expr),)), dtype, bound, True)
         ops = ["abs", "neg"] if inner.smooth else ["abs", "neg", "floor", "ceil", "trunc", "round"]

@@ -19,6 +19,7 @@ _EVEN = (16, 16, 32, 32, 64, 8)
 _ODD = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 20, 24, 31, 32, 33, 40, 48, 64, 96)
 _THREADS = (32, 64, 96, 128, 128, 128, 256)
 _WEIGHTS = {"float32": 8, "float16": 5, "bfloat16": 3, "float64": 1.5, "float8_e4m3fn": 1, "float8_e5m2": 1,
+            "float8_e4m3fnuz": 0.7, "float8_e5m2fnuz": 0.4,
             "int32": 5, "int8": 3, "uint8": 2, "bool": 1.5, "int4": 0.7, "uint4": 0.5}  # fmt: skip
 _AXES = (("BM", "M"), ("BN", "N"), ("BP", "P"))
 

@@ -162,6 +162,7 @@ _PRODUCTS = (
     ("uint8", "uint8", "int32"), ("int32", "int32", "int32"), ("int8", "float16", "float32"),
     ("float16", "float32", "float32"), ("float8_e4m3fn", "float8_e4m3fn", "float32"),
     ("float8_e5m2", "float8_e5m2", "float32"), ("int16", "int16", "int64"),
+    ("float8_e4m3fnuz", "float8_e4m3fnuz", "float32"),
 )  # fmt: skip
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tilecore.dtypes import FACTS
 
-FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+NARROW = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+FLOATS = ("float64", "float32", "float16", "bfloat16", *NARROW)
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 SMALL = ("int4", "uint4")  # two share a byte of a tensor
-NARROW = ("float8_e4m3fn", "float8_e5m2")
 
 
 def is_float(dtype: str) -> bool:

@@ -1,4 +1,4 @@
-"""float8_e4m3fnuz and float8_e5m2fnuz: no infinity, no -0, whose bits are the only NaN; rounded to nearest even, saturating.
+"""float8_e4m3fnuz and float8_e5m2fnuz: no infinity, and no -0, whose bits are the only NaN.
 
 The expected numbers come from ml_dtypes, and roundings from a search for the nearest of its values.
 """
