@@ -36,6 +36,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """The dialect of C that the emitter writes for HIP."""
+    from tile_hip.instructions import SHARED_BARRIER
     from tilecore.codegen.dialect import Dialect
 
     return Dialect(
@@ -45,7 +46,12 @@ def dialect() -> Dialect:
         arena=lambda size: f"TC_SHARED(shared);  // {size} bytes",
         block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
         thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
-        statements={COMMIT_ASYNC: emit_no_wait, WAIT_ASYNC: emit_no_wait, NAMED_BARRIER: refuse_named_barrier},
+        statements={
+            COMMIT_ASYNC: emit_no_wait,
+            WAIT_ASYNC: emit_no_wait,
+            NAMED_BARRIER: refuse_named_barrier,
+            SHARED_BARRIER: emit_shared_barrier,
+        },
         values={},
         reserved=_RESERVED,
     )
@@ -69,6 +75,11 @@ def refuse_named_barrier(emit: Any, node: Any) -> None:
     from tilecore.codegen.refusal import refuse
 
     refuse(node, "hip", "these chips have no barriers of some of a block's waves: synchronize the whole block")
+
+
+def emit_shared_barrier(emit: Any, node: Any) -> None:
+    """Emits the barrier that orders accesses of LDS alone."""
+    emit.call_line(emit.function("tc_shared_barrier"))
 
 
 def emit_no_wait(emit: Any, node: Any) -> None:

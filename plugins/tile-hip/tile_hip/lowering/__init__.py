@@ -9,5 +9,11 @@ from tilecore.contract.records import Lowering
 def lowering() -> Lowering:
     """The family, and the passes that this target adds or replaces."""
     from tile_hip.lowering.block_order import ORDER_BLOCKS
+    from tile_hip.lowering.shared_barriers import NARROW_BARRIERS, describe
 
-    return Lowering(family="simt", edits=(PassEdit("replace", "rasterize_blocks", ORDER_BLOCKS),))
+    describe()
+    edits = (
+        PassEdit("replace", "rasterize_blocks", ORDER_BLOCKS),
+        PassEdit("insert", "describe_hints", NARROW_BARRIERS),
+    )
+    return Lowering(family="simt", edits=edits)
