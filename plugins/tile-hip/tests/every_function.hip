@@ -66,7 +66,7 @@ extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long 
 
 extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char* c, long long* l) {
   TC_SHARED(arena);
-  tc_barrier(), tc_warp_barrier();
+  tc_barrier(), tc_warp_barrier(), tc_shared_barrier();
   i[0] = tc_vote_any(i[1]) + tc_vote_all(i[1]) + tc_vote_ballot(i[1]) + int(tc_wave_ballot(i[1]));
   i[2] = tc_block_vote_any(i[1]) + tc_block_vote_all(i[1]) + tc_block_vote_count(i[1]);
   f[0] = tc_shuffle_xor(f[1], 4) + tc_shuffle_idx(f[1], 4, 8) + tc_shuffle_up(f[1], 1, 16) + tc_shuffle_down(f[1], 1);

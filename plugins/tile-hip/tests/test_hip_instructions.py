@@ -167,6 +167,60 @@ def test_blocks_of_a_unit_bound_the_registers(arch, tmp_path):
     assert counts["four"] == counts["many"] <= (64 if arch.startswith("gfx9") else 96)
 
 
+BARRIERS = """
+#include "tilecore_hip.h"
+extern "C" __global__ void __launch_bounds__(256) loop(const float* __restrict__ x, float* __restrict__ y, int n) {
+  TC_SHARED(shared);
+  float* tile = (float*)shared;
+  float value = x[threadIdx.x], total = 0;
+  for (int i = 1; i < n; ++i) {
+    tile[threadIdx.x] = value;
+    value = x[i * 256 + threadIdx.x];  // for the next turn
+    tc_shared_barrier();
+    total += tile[threadIdx.x ^ 33];
+    tc_shared_barrier();
+  }
+  y[threadIdx.x] = total;
+}
+"""
+
+
+def test_loads_stay_in_flight_across_barriers_of_shared_memory(arch, tmp_path):
+    (body,) = kernels(assembly(BARRIERS, arch, tmp_path)).values()
+    loads = [index for index, text in enumerate(body) if text.startswith("global_load")]
+    names = [text.split()[0] for text in body]
+    last = loads[-1]  # that of the loop
+    barrier = next(index for index in range(last, len(body)) if names[index].startswith("s_barrier"))
+    waits = [text for text in body[last:barrier] if text.startswith("s_wait")]
+    assert waits
+    assert not any("vmcnt" in text or "loadcnt" in text for text in waits)
+    assert any("lgkmcnt(0)" in text or "dscnt" in text for text in waits)
+    assert not any("_inv" in name for name in names), "the caches of global memory are kept"
+
+
+CONVERSION = """
+#include "tilecore_hip.h"
+extern "C" __global__ void __launch_bounds__(64) eight(const float* __restrict__ x, tc_bfloat16* __restrict__ y) {
+  alignas(16) float values[8];
+  alignas(16) tc_bfloat16 rounded[8];
+  tc_move<16>(values, x + threadIdx.x * 8), tc_move<16>(values + 4, x + threadIdx.x * 8 + 4);
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) rounded[i] = tc_bfloat16(values[i]);
+  tc_move<16>(y + threadIdx.x * 8, rounded);
+}
+"""
+
+
+@pytest.mark.parametrize(("chip", "most"), [("gfx950", 20), ("gfx942", 60), ("gfx1100", 80)])
+def test_conversions_to_bfloat16(chip, most, tmp_path):
+    if not any(chip in compiler.architectures() for compiler in compilers.installed()):
+        pytest.skip(f"there is no compiler for {chip}")
+    (body,) = kernels(assembly(CONVERSION, chip, tmp_path)).values()
+    assert len(body) <= most
+    assert sum("cvt_pk_bf16_f32" in text for text in body) == (4 if chip == "gfx950" else 0)
+    assert not any("branch" in text for text in body)
+
+
 @pytest.mark.parametrize("mask", [16, 32])
 def test_gfx950_exchanges_rows_by_instructions(mask, tmp_path):
     if not any("gfx950" in compiler.architectures() for compiler in compilers.installed()):

@@ -22,7 +22,12 @@ def _scheduling_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_scheduling_fence();")
 
 
+def _shared_barrier(emit: Statements, node: Any) -> None:
+    emit.call_line(emit.function("tc_shared_barrier"))
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
+    instructions.SHARED_BARRIER: _shared_barrier,
 }

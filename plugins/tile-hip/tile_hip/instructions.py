@@ -14,6 +14,8 @@ from tilecore.ir.register_call import register_call
 # (instruction, along M, along N, d, a, b): tc_mma_<instruction> of the header, such as 32x32x16_f16
 MMA = register_call("hip.mma")
 SCHEDULING_FENCE = register_call("hip.scheduling_fence")  # (): tc_scheduling_fence of the header
+# (): all threads of the block wait for one another, and see what the others wrote to shared memory, but not to global
+SHARED_BARRIER = register_call("hip.shared_barrier")
 
 
 def mma(instruction: str, along_m: int, along_n: int, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
@@ -29,3 +31,8 @@ def mma(instruction: str, along_m: int, along_n: int, d: Any, a: Any, b: Any, sp
 def scheduling_fence(span: Any = None) -> Stmt:
     """The compiler moves no instruction across it."""
     return Evaluate(Call(SCHEDULING_FENCE, [], ret_ty="void"), span=span)
+
+
+def shared_barrier(span: Any = None) -> Stmt:
+    """A barrier of the block that orders accesses of shared memory alone."""
+    return Evaluate(Call(SHARED_BARRIER, [], ret_ty="void"), span=span)

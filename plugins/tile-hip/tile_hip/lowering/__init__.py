@@ -10,6 +10,7 @@ def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds or replaces."""
     from tile_hip.lowering.block_order import ORDER_BLOCKS
     from tile_hip.lowering.matrix import MATRIX
+    from tile_hip.lowering.shared_barriers import NARROW_BARRIERS
     from tile_hip.lowering.shared_effects import describe
     from tilecore.lowering.simt.prefetch_loops import PREFETCH_LOOPS
 
@@ -17,5 +18,6 @@ def lowering() -> Lowering:
     edits = (
         PassEdit("replace", "pipeline_loops", PREFETCH_LOOPS),
         PassEdit("replace", "rasterize_blocks", ORDER_BLOCKS),
+        PassEdit("insert", "describe_hints", NARROW_BARRIERS),
     )
     return Lowering(family="simt", implementations=(MATRIX,), edits=edits)

@@ -39,7 +39,7 @@ def matrix_config_of(call: TileCall, env: PassEnv, threads: int | None) -> Matri
             if isinstance(config, str):
                 return config
             configs.append(config)
-    return min(configs, key=lambda config: _cost(config, policy))
+    return min(configs, key=lambda config: _cost(call, config))
 
 
 def _instructions(kinds: tuple[str, ...], k: int, architecture: str, a_in_registers: bool) -> list[WaveInstruction]:
@@ -60,11 +60,16 @@ def _forms(call: TileCall, instruction: WaveInstruction) -> list[WaveInstruction
     return [instruction.widened(m, n) for m in along_m for n in along_n]
 
 
-def _cost(config: MatrixConfig, policy: int) -> tuple[int, ...]:
-    """The work of a wave first; of equal ones the grid that the policy asks for, few loads, large instructions."""
+def _cost(call: TileCall, config: MatrixConfig) -> tuple[int, ...]:
+    """The work of a wave first; of equal ones the grid that the policy asks for, few loads, large instructions.
+
+    Where A is in registers, large instructions come first: the result that A comes from is likely to have their layout.
+    """
     instruction = config.instruction
     assert isinstance(instruction, WaveInstruction)
     work = config.m_tiles * instruction.rows * config.n_tiles * instruction.columns * config.steps * instruction.depth
-    against_policy = {FULL_ROW: config.along_n, FULL_COLUMN: config.along_m}.get(policy, 1)
-    alternating = instruction.along_m * instruction.along_n
-    return work, against_policy, -alternating, -instruction.size
+    against_policy = {FULL_ROW: config.along_n, FULL_COLUMN: config.along_m}.get(int(call.policy), 1)
+    preferences = -instruction.along_m * instruction.along_n, -instruction.size
+    if is_whole_fragment(call.a):
+        preferences = preferences[::-1]
+    return work, against_policy, *preferences

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tile_hip import instructions
-from tilecore.lowering.race_check.effects import describe_calls, nothing
+from tilecore.lowering.race_check.effects import Barrier, describe_calls, nothing
 
 
 def describe() -> None:
     """Registers the effects. Matrix instructions access registers only."""
+    describe_calls({instructions.SHARED_BARRIER: lambda call, func: [Barrier()]})
     describe_calls(dict.fromkeys((instructions.MMA, instructions.SCHEDULING_FENCE), nothing))

@@ -41,6 +41,7 @@ TC_FN unsigned tc_grouped_ballot(bool p, int line = TC_LINE) {
 TC_FN bool tc_grouped_any(bool p, int line = TC_LINE) { return tc_grouped_ballot(p, line) != 0; }
 TC_FN bool tc_grouped_all(bool p, int line = TC_LINE) { return tc_grouped_ballot(!p, line) == 0; }
 TC_FN void tc_grouped_barrier(int line = TC_LINE) { tc_warp_barrier(tc_group_mask(32), line); }
+#define tc_shared_barrier tc_barrier
 #define tc_shuffle_idx tc_grouped_idx
 #define tc_shuffle_xor tc_grouped_xor
 #define tc_shuffle_up tc_grouped_up

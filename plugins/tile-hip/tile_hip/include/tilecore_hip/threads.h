@@ -9,6 +9,21 @@ TC_FN void tc_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+// Orders accesses of LDS alone: loads of global memory stay in flight. On CDNA a barrier waits for LDS only, anyway; on
+// RDNA, clang before version 22 waits for global memory at every fence.
+TC_FN void tc_shared_barrier() {
+#if defined(__GFX9__)
+  tc_barrier();
+#elif __clang_major__ >= 22
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+#elif defined(__GFX12__)
+  asm volatile("s_wait_dscnt 0x0\n\ts_barrier_signal -1\n\ts_barrier_wait -1" ::: "memory");
+#else
+  asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory");
+#endif
+}
 TC_FN void tc_warp_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
