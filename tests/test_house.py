@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -16,11 +17,16 @@ import tilecore
 PACKAGE = Path(tilecore.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pxi", ".h"))
-TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 
 VENDORS = re.compile(r"(?<![a-zA-Z])(cuda|nvidia|hip|rocm|amd|metal|apple|tpu|sophgo)(?![a-zA-Z]|64)", re.IGNORECASE)
 DOOR = PACKAGE / "ir" / "nodes.py"
 HEAVY = ("tvm", "tvm_ffi", "torch", "numpy", "ml_dtypes", "rich", "pytest", "hypothesis")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Of the modules; not at import, as every process that collects tests imports this file."""
+    return {path: ast.parse(path.read_text()) for path in MODULES}
 
 
 def name_of(path: Path) -> str:
@@ -76,13 +82,13 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def test_only_the_door_imports_tvm():
-    guilty = [name_of(path) for path in MODULES if path != DOOR and imported(TREES[path]) & {"tvm", "tvm_ffi"}]
+    guilty = [name_of(path) for path in MODULES if path != DOOR and imported(trees()[path]) & {"tvm", "tvm_ffi"}]
     assert not guilty
     extensions = [
         p for p in SOURCES if p.suffix != ".py" and re.search(r"^\s*c?(import|from) tvm", p.read_text(), re.M)
     ]
     assert not extensions
-    assert "tvm" in imported(TREES[DOOR])
+    assert "tvm" in imported(trees()[DOOR])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_a_name_of_the_language_is_not_hidden_by_the_module_it_comes_from():
 def lengths_of_functions() -> dict[str, int]:
     return {
         f"{name_of(path)}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     }
@@ -145,7 +151,8 @@ def test_no_room_is_for_everything():
 
 
 def test_modules_say_what_they_are_for():
-    silent = [name_of(path) for path, tree in TREES.items() if path.read_text().strip() and not ast.get_docstring(tree)]
+    written = {path: tree for path, tree in trees().items() if path.read_text().strip()}
+    silent = [name_of(path) for path, tree in written.items() if not ast.get_docstring(tree)]
     assert not silent
 
 
@@ -170,8 +177,9 @@ def test_c_is_not_handed_bytes_objects_to_write_into():
     a buffer of ctypes."""
     root = PACKAGE.parent
     others = [p for folder in ("plugins", "examples", "benchmarks") for p in sorted((root / folder).glob("**/*.py"))]
-    trees = TREES | {path: ast.parse(path.read_text()) for path in others if "build" not in path.parts}
-    calls_c = {path: tree for path, tree in trees.items() if imported(tree) & {"ctypes", "cffi", "cuda", "pyopencl"}}
+    all_trees = trees() | {path: ast.parse(path.read_text()) for path in others if "build" not in path.parts}
+    libraries = {"ctypes", "cffi", "cuda", "pyopencl"}
+    calls_c = {path: tree for path, tree in all_trees.items() if imported(tree) & libraries}
     assert len(calls_c) > 10
     assert not [f"{path}:{line}" for path, tree in calls_c.items() for line in blank_bytes(tree)]
 

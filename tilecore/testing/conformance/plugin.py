@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tilecore.whole_files import can_be_replaced
 PACKAGE = Path(__file__).parent
 REPORTS: pytest.StashKey[dict[str, report.Report]] = pytest.StashKey()
 ENDED: pytest.StashKey[bool] = pytest.StashKey()  # whether every case that was chosen has had its turn
+PLACES: pytest.StashKey[list[Place]] = pytest.StashKey()  # on which all groups run
 _config: pytest.Config | None = None  # of this session: a hook of reports is not told
 
 
@@ -35,7 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def requested_places(config: pytest.Config) -> list[Place]:
-    return [place(words) for words in config.getoption("--conform-target")] or places()
+    """Those of ``--conform-target``; else all that work here, for which each execution backend is asked once."""
+    if PLACES not in config.stash:
+        config.stash[PLACES] = [place(words) for words in config.getoption("--conform-target")] or places()
+    return config.stash[PLACES]
 
 
 def is_case(path: Any) -> bool:
@@ -52,6 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     most = config.getoption("--conform-level")
     part = Part.parse(config.getoption("--conform-part"))
     names = sorted({item_place.words for item in items if (item_place := place_of(item)) is not None})
+    patterns_of = functools.cache(known_failures)
     chosen: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
@@ -62,8 +68,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         where = place_of(item)
         is_tried &= part.has(group_of(item.path), name_without_place(item), where, names)
         (chosen if is_tried else left_out).append(item)
-        if where is not None:
-            reason = known_failure(item, where)
+        if is_tried and where is not None:
+            reason = known_failure(item, patterns_of(where))
             if reason is not None:
                 runs = not reason.startswith("crash")
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=not kit.COMPILE_ONLY, run=runs))
@@ -88,14 +94,20 @@ def level_of(item: pytest.Item) -> int:
     return int(getattr(item.module, "LEVEL", 2))  # type: ignore[attr-defined]
 
 
-def known_failure(item: pytest.Item, where: Place) -> str | None:
-    """Why the backend expects this case to fail. One that cannot say it fails a case of registration."""
+def known_failures(where: Place) -> Mapping[str, str]:
+    """Patterns of cases that the backend expects to fail there, and why. One that cannot say it fails a case of
+    registration."""
     backend, target = manager.resolve(str(where))
     try:
-        name, failures = case_name(item.nodeid), backend.target.known_failures(target)
+        return backend.target.known_failures(target)
     except PluginError:
-        return None
-    return next((why for pattern, why in failures.items() if fnmatch.fnmatchcase(name, pattern)), None)
+        return {}
+
+
+def known_failure(item: pytest.Item, patterns: Mapping[str, str]) -> str | None:
+    """Why the backend expects this case to fail, if it does."""
+    name = case_name(item.nodeid)
+    return next((why for pattern, why in patterns.items() if fnmatch.fnmatchcase(name, pattern)), None)
 
 
 def case_name(nodeid: str) -> str:

@@ -20,15 +20,23 @@ def board_library() -> tuple[Path | None, list[str]]:
     """(the runtime library that drives cards or None, the paths without one). The runtime library of the CModel, which
     has the same name, does not count."""
     searched: list[str] = []
-    folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), USUAL]
+    loaders_path = os.environ.get("LD_LIBRARY_PATH", "")
+    folders = [*loaders_path.split(":"), USUAL]
     folders += [os.fspath(sdk.root / "deps" / "runtime" / "tpuv7-runtime" / "lib") for sdk in search().sdks]
     for folder in dict.fromkeys(f for f in folders if f):
         path = Path(folder) / NAME
         if path.is_file() and not drives_cmodel(path):
             return path, searched
         searched.append(f"{path} drives the CModel" if path.is_file() else os.fspath(path))
-    library_name = ctypes.util.find_library("tpuv7_rt")
+    library_name = _library_of_the_system(loaders_path)
     return (Path(library_name), searched) if library_name else (None, searched)
+
+
+@functools.lru_cache(maxsize=1)
+def _library_of_the_system(loaders_path: str) -> str | None:
+    """The library's name where the dynamic loader finds it; ``loaders_path`` is where it looks first. A search starts
+    three programs, and every kernel that chooses an execution backend asks for it."""
+    return ctypes.util.find_library("tpuv7_rt")
 
 
 def drives_cmodel(library: Path) -> bool:
