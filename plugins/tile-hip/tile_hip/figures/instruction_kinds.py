@@ -25,7 +25,8 @@ _WITHOUT_UNIT = (
 )  # fmt: skip
 _WIDTHS = (
     ("dwordx4", 16), ("dwordx3", 12), ("dwordx2", 8), ("dword", 4), ("b128", 16), ("b96", 12), ("b64", 8), ("b32", 4),
-    ("ubyte", 1), ("sbyte", 1), ("byte", 1), ("u8", 1), ("i8", 1), ("b8", 1), ("short", 2), ("u16", 2), ("i16", 2),
+    ("ubyte", 1), ("sbyte", 1), ("byte", 1), ("u8", 1), ("i8", 1), ("b8", 1), ("short", 2), ("ushort", 2),
+    ("sshort", 2), ("u16", 2), ("i16", 2),
     ("b16", 2), ("f64", 8), ("u64", 8), ("i64", 8), ("f32", 4), ("u32", 4), ("i32", 4), ("f16", 4), ("bf16", 4),
 )  # fmt: skip
 SCRATCH_RESOURCE = "s[0:3]"  # of gfx90a's accesses of scratch, which are buffer loads and stores
@@ -113,9 +114,10 @@ def width_of(name: str) -> int:
     if "_tr" in name:  # ds_read_b64_tr_b16: 8 bytes
         name = name.partition("_tr")[0]
     parts = name.split("_")
+    pair = "2addr" in parts or any(part.startswith(("read2", "write2")) for part in parts)
     for text, size in _WIDTHS:
         if text in parts:
-            return size * (2 if any(part.startswith(("read2", "write2", "load2", "store2")) for part in parts) else 1)
+            return size * (2 if pair else 1)
     return 0
 
 
