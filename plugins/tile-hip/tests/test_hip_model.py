@@ -77,6 +77,10 @@ def test_a_loop_that_the_matrix_unit_limits():
     # a wave alone: the cycles in which products hold vector instructions are part of the products'
     alone = 32 * 32 + 30 * 4 + 5 * 4 + SIMDS * 16 * 8
     assert time.fraction_alone == pytest.approx(32 * 32 / alone)
+    # the products of two waves take longer than everything that one of them does
+    assert time.fraction_in_order == 1.0
+    one = loop_time("gfx942", 64, loop(mfma=32, read=16, add=30, salu=5), waves=1)
+    assert (one.fraction, one.fraction_in_order) == (1.0, pytest.approx(1024 / (1024 + 30 * 4 + 5 * 4 + 16 * 8)))
     assert NOTE in str(time)
     assert NOTE in time.as_data()["note"]
 

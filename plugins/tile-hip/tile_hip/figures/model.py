@@ -13,7 +13,9 @@ For one iteration of the loop by every wave of a SIMD it adds up how long each u
 - ``memory``: in loops without matrix instructions also the memory itself, each byte once.
 
 ``fraction`` is the part of the time in which the matrix unit works if all units overlap perfectly: the busiest of them
-takes the time. ``fraction_alone`` is that of one wave on each SIMD where nothing overlaps, one unit after the other.
+takes the time. ``fraction_in_order``: only the instructions of different waves overlap; those of one wave run one after
+the other, but for its loads of global memory, which run ahead. ``fraction_alone``: one wave on each SIMD, and nothing
+overlaps. A kernel whose waves wait for each other at barriers is between the last and the first.
 Latencies, waits, barriers, bank conflicts, misses of caches and clocks are in neither. A block that runs conditionally
 in the loop counts as if it ran in each iteration.
 """
@@ -39,8 +41,9 @@ _NOT_BESIDE_MATRIX = ("v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32", "v_pk_mov_
 class LoopTime:
     """The time of one iteration, in cycles, by the model.
 
-    waves: of a SIMD. busy: the cycles of each unit. cycles: those of the busiest, ``bound``. fraction, fraction_alone:
-    the part of the time in which the matrix unit works (see the module). reason: why there is no model, "" otherwise.
+    waves: of a SIMD. busy: the cycles of each unit. cycles: those of the busiest, ``bound``. fraction,
+    fraction_in_order, fraction_alone: the part of the time in which the matrix unit works (see the module). reason: why
+    there is no model, "" otherwise.
     """
 
     waves: float = 0
@@ -48,6 +51,7 @@ class LoopTime:
     cycles: float = 0
     bound: str = ""
     fraction: float = 0
+    fraction_in_order: float = 0
     fraction_alone: float = 0
     reason: str = ""
 
@@ -62,15 +66,20 @@ class LoopTime:
             "busy": {name: round(cycles, 1) for name, cycles in (self.busy or {}).items()},
             "bound": self.bound,
             "fraction": round(self.fraction, 3),
+            "fraction_in_order": round(self.fraction_in_order, 3),
             "fraction_alone": round(self.fraction_alone, 3),
         }
 
     def __str__(self) -> str:
         if self.reason:
             return f"no model of time: {self.reason}"
-        share = f"{100 * self.fraction:.0f} % of the matrix slots filled" if self.fraction else "no matrix instructions"
-        alone = f" ({100 * self.fraction_alone:.0f} % by one wave alone, nothing overlapped)" if self.fraction else ""
-        return f"main loop: {share}{alone}, bound by {self.bound}, {self.cycles:.0f} cycles an iteration; {NOTE}"
+        share = "no matrix instructions"
+        if self.fraction:
+            share = (
+                f"{100 * self.fraction:.0f} % of the matrix slots filled ({100 * self.fraction_in_order:.0f} % if only "
+            )
+            share += f"waves overlap, {100 * self.fraction_alone:.0f} % by one wave alone)"
+        return f"main loop: {share}, bound by {self.bound}, {self.cycles:.0f} cycles an iteration; {NOTE}"
 
 
 def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTime:
@@ -88,13 +97,18 @@ def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTi
     # every unit but the issue of a wave serves all waves of its SIMD
     busy = {name: cycles if name == "issue" else cycles * waves for name, cycles in single.items()}
     bound = max(busy, key=lambda name: busy[name])
-    alone = sum(cycles for name, cycles in single.items() if name != "issue") - _counted_twice(arch, mix)
+    twice = _counted_twice(arch, mix)
+    alone = sum(cycles for name, cycles in single.items() if name != "issue") - twice
+    arithmetic = ("matrix", "vector", "transcendental", "scalar", "branch")
+    of_a_wave = sum(single.get(name, 0) for name in arithmetic) - twice + single["lds"] / SIMDS
+    in_order = max(busy[bound], of_a_wave)
     return LoopTime(
         waves,
         busy,
         busy[bound],
         bound,
         waves * matrix / busy[bound] if busy[bound] else 0,
+        waves * matrix / in_order if in_order else 0,
         matrix / alone if alone else 0,
     )
 
