@@ -80,7 +80,7 @@ def test_a_loop_that_the_matrix_unit_limits():
     # the products of two waves take longer than everything that one of them does
     assert time.fraction_in_order == 1.0
     one = loop_time("gfx942", 64, loop(mfma=32, read=16, add=30, salu=5), waves=1)
-    assert (one.fraction, one.fraction_in_order) == (1.0, pytest.approx(1024 / (1024 + 30 * 4 + 5 * 4 + 16 * 8)))
+    assert (one.fraction, one.fraction_in_order) == (1.0, pytest.approx(1024 / (1024 + 30 * 4 + 5 * 4 + 16 * 16)))
     assert NOTE in str(time)
     assert NOTE in time.as_data()["note"]
 
@@ -91,6 +91,19 @@ def test_a_loop_that_the_lds_limits():
     assert time.fraction == pytest.approx(4 * 32 / (SIMDS * 16 * 8))
     # twice the banks for reads of 16 bytes
     assert loop_time("gfx950", 64, loop(mfma=4, read=16), waves=2).cycles == time.cycles / 2
+
+
+def test_writes_of_the_lds():
+    """The examples of AMD's page: a store of 4 bytes takes 8 cycles of a port, of 16 bytes 20; there are two ports."""
+    for name, cycles in (("ds_write_b32", 8), ("ds_write_b128", 20)):
+        assert loop_time("gfx942", 64, mix_of([Instruction(name)]), waves=1).busy["lds"] == SIMDS * cycles / 2
+
+
+def test_narrow_formats_of_one_instruction():
+    operands = "v[0:3], v[4:11], v[12:19], v[0:3]"
+    for modifiers, cycles in ((" cbsz:4 blgp:4", 16), (" cbsz:4", 32), ("", 32), (" cbsz:2 blgp:3", 16)):
+        mix = mix_of([Instruction("v_mfma_f32_16x16x128_f8f6f4", operands + modifiers)])
+        assert loop_time("gfx950", 64, mix, waves=1).busy["matrix"] == cycles
 
 
 def test_vector_instructions_and_products():

@@ -162,7 +162,7 @@ def mix_of(instructions: Iterable[Instruction], scratch_in_buffers: bool = False
         mix.kinds[kind] += 1
         mix.names[instruction.name] += 1
         if kind == MATRIX:
-            mix.matrix[instruction.name] += 1
+            mix.matrix[_matrix_name(instruction)] += 1
         elif kind == WAIT:
             for counter in _counters(instruction):
                 mix.waits[counter] += 1
@@ -172,6 +172,12 @@ def mix_of(instructions: Iterable[Instruction], scratch_in_buffers: bool = False
         if width:
             mix.widths.setdefault(kind, Counter())[width] += 1
     return mix
+
+
+def _matrix_name(instruction: Instruction) -> str:
+    """The name; with f6f4 instead of f8f6f4 if the modifiers say that both operands have 4 or 6 bits (gfx950)."""
+    formats = re.findall(r"(?:cbsz|blgp):([234])\b", instruction.operands)
+    return instruction.name.replace("f8f6f4", "f6f4") if len(formats) == 2 else instruction.name
 
 
 _WITH_WIDTHS = frozenset(

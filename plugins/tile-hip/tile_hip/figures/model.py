@@ -8,7 +8,8 @@ For one iteration of the loop by every wave of a SIMD it adds up how long each u
 - ``transcendental``: on RDNA, whose SIMDs have a unit for it.
 - ``scalar``, ``branch``: one of each in an issue slot.
 - ``issue``: what one wave alone issues: an instruction in a slot.
-- ``lds``: the LDS that the 4 SIMDs share: bytes / bandwidth, without bank conflicts.
+- ``lds``: the LDS that the 4 SIMDs share: bytes / bandwidth, without bank conflicts; of a write on CDNA also 4 bytes of
+  address (AMD, "ROCm Compute Profiler", Pipeline descriptions, Local data share: 16 bytes a lane take 20 cycles).
 - ``cache``: the loads and stores of global memory, all of which hit the second-level cache.
 - ``memory``: in loops without matrix instructions also the memory itself, each byte once.
 
@@ -32,6 +33,9 @@ from tile_hip.figures.occupancy import SIMDS
 
 NOTE = "a model, not a measurement"
 _LDS_KINDS = (kinds.LDS_READ, kinds.LDS_WRITE, kinds.LDS_ATOMIC, kinds.LANE_EXCHANGE, kinds.LDS_DIRECT)
+_WRITING = (kinds.LDS_WRITE, kinds.LDS_ATOMIC, kinds.LANE_EXCHANGE)
+_ADDRESS_BYTES = 4  # of a lane
+_LDS_PORTS = 2  # each for two SIMDs, with half of the bandwidth
 _GLOBAL_KINDS = (kinds.LOAD, kinds.STORE, kinds.ATOMIC, kinds.LDS_DIRECT, kinds.FLAT, kinds.SCRATCH)
 _QUARTER_RATE = ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32")  # on RDNA
 _NOT_BESIDE_MATRIX = ("v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32", "v_pk_mov_b32", "v_dot")
@@ -100,7 +104,7 @@ def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTi
     twice = _counted_twice(arch, mix)
     alone = sum(cycles for name, cycles in single.items() if name != "issue") - twice
     arithmetic = ("matrix", "vector", "transcendental", "scalar", "branch")
-    of_a_wave = sum(single.get(name, 0) for name in arithmetic) - twice + single["lds"] / SIMDS
+    of_a_wave = sum(single.get(name, 0) for name in arithmetic) - twice + single["lds"] * _LDS_PORTS / SIMDS
     in_order = max(busy[bound], of_a_wave)
     return LoopTime(
         waves,
@@ -159,10 +163,12 @@ def _counted_twice(arch: str, mix: InstructionMix) -> float:
 
 
 def _lds_cycles(chip: Chip, wave: int, mix: InstructionMix) -> float:
-    """The cycles that the LDS takes for the accesses of one wave."""
+    """The cycles that the LDS takes for the accesses of one wave, if both of its ports work."""
     cycles = 0.0
     for kind in _LDS_KINDS:
         for width, count in mix.widths.get(kind, {}).items():
             rate = chip.wide_reads if kind == kinds.LDS_READ and width in (8, 16) else chip.lds
-            cycles += count * max(1.0, wave * width / rate)
+            # on CDNA what is written and its addresses take turns on the way in
+            address = _ADDRESS_BYTES if kind in _WRITING and not chip.apart else 0
+            cycles += count * max(1.0, wave * (width + address) / rate)
     return cycles
