@@ -208,8 +208,8 @@ extern "C" __global__ void __launch_bounds__(128) big(float* A, int n) {{
     [
         ("__shared__ float s[20000];", "big needs 80000 bytes of LDS, 14464 more than a block of {} may have", "65536"),
         (
-            "float s[150000];",
-            r"a thread of big needs 6000\d\d bytes of memory for its arrays",
+            "float s[600000];",
+            r"a thread of big needs 24000\d\d bytes of memory for its arrays",
             "bytes for a thread",
         ),
     ],

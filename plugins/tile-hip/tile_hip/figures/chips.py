@@ -8,8 +8,9 @@ A unit is what the waves of a block share: a CU of CDNA, a workgroup processor (
 - ``vector``, ``transcendental``: the cycles of a vector instruction. CDNA: 64 lanes in 4 passes of 16; exp, log, rcp,
   rsq, sqrt, sin, cos at a quarter of the rate (LLVM, SISchedule.td). RDNA: 32 lanes in a cycle, 64 in two, and a unit
   of its own (``apart``) for transcendental functions, with a quarter of the rate.
-- ``lds``: bytes of LDS in a cycle: 32 banks of 4 bytes a CU (AMD, "CDNA 3 ISA", LDS), two CUs in a WGP. ``wide_reads``:
-  of reads of 8 and 16 bytes; gfx950 has 64 banks for them (AMD, "CDNA 4 architecture whitepaper": twice the bandwidth).
+- ``lds``: bytes of LDS in a cycle: 32 banks of 4 bytes a CU (the same page, Local data share), two CUs in a WGP.
+  ``wide_reads``: of reads of 8 and 16 bytes; gfx950 has 64 banks for them (AMD, "CDNA 4 architecture whitepaper": twice
+  the bandwidth).
 - ``cache``: bytes of the second-level cache in a cycle and unit, at most the 64 bytes of the first level: 2 KiB a cycle
   and XCD over 38 or 32 CUs (AMD, "CDNA 3 architecture whitepaper", "CDNA 4 architecture whitepaper"), 4 KiB a GCD over
   110 CUs (AMD, "CDNA 2 architecture whitepaper"). RDNA: the 64 bytes of each CU's first level; a number of the second

@@ -25,7 +25,8 @@ _WITHOUT_UNIT = (
 )  # fmt: skip
 _WIDTHS = (
     ("dwordx4", 16), ("dwordx3", 12), ("dwordx2", 8), ("dword", 4), ("b128", 16), ("b96", 12), ("b64", 8), ("b32", 4),
-    ("ubyte", 1), ("sbyte", 1), ("byte", 1), ("u8", 1), ("i8", 1), ("b8", 1), ("short", 2), ("u16", 2), ("i16", 2),
+    ("ubyte", 1), ("sbyte", 1), ("byte", 1), ("u8", 1), ("i8", 1), ("b8", 1), ("short", 2), ("ushort", 2),
+    ("sshort", 2), ("u16", 2), ("i16", 2),
     ("b16", 2), ("f64", 8), ("u64", 8), ("i64", 8), ("f32", 4), ("u32", 4), ("i32", 4), ("f16", 4), ("bf16", 4),
 )  # fmt: skip
 SCRATCH_RESOURCE = "s[0:3]"  # of gfx90a's accesses of scratch, which are buffer loads and stores
@@ -113,9 +114,10 @@ def width_of(name: str) -> int:
     if "_tr" in name:  # ds_read_b64_tr_b16: 8 bytes
         name = name.partition("_tr")[0]
     parts = name.split("_")
+    pair = "2addr" in parts or any(part.startswith(("read2", "write2")) for part in parts)
     for text, size in _WIDTHS:
         if text in parts:
-            return size * (2 if any(part.startswith(("read2", "write2", "load2", "store2")) for part in parts) else 1)
+            return size * (2 if pair else 1)
     return 0
 
 
@@ -160,7 +162,7 @@ def mix_of(instructions: Iterable[Instruction], scratch_in_buffers: bool = False
         mix.kinds[kind] += 1
         mix.names[instruction.name] += 1
         if kind == MATRIX:
-            mix.matrix[instruction.name] += 1
+            mix.matrix[_matrix_name(instruction)] += 1
         elif kind == WAIT:
             for counter in _counters(instruction):
                 mix.waits[counter] += 1
@@ -170,6 +172,12 @@ def mix_of(instructions: Iterable[Instruction], scratch_in_buffers: bool = False
         if width:
             mix.widths.setdefault(kind, Counter())[width] += 1
     return mix
+
+
+def _matrix_name(instruction: Instruction) -> str:
+    """The name; with f6f4 instead of f8f6f4 if the modifiers say that both operands have 4 or 6 bits (gfx950)."""
+    formats = re.findall(r"(?:cbsz|blgp):([234])\b", instruction.operands)
+    return instruction.name.replace("f8f6f4", "f6f4") if len(formats) == 2 else instruction.name
 
 
 _WITH_WIDTHS = frozenset(

@@ -8,12 +8,15 @@ For one iteration of the loop by every wave of a SIMD it adds up how long each u
 - ``transcendental``: on RDNA, whose SIMDs have a unit for it.
 - ``scalar``, ``branch``: one of each in an issue slot.
 - ``issue``: what one wave alone issues: an instruction in a slot.
-- ``lds``: the LDS that the 4 SIMDs share: bytes / bandwidth, without bank conflicts.
+- ``lds``: the LDS that the 4 SIMDs share: bytes / bandwidth, without bank conflicts; of a write on CDNA also 4 bytes of
+  address (AMD, "ROCm Compute Profiler", Pipeline descriptions, Local data share: 16 bytes a lane take 20 cycles).
 - ``cache``: the loads and stores of global memory, all of which hit the second-level cache.
 - ``memory``: in loops without matrix instructions also the memory itself, each byte once.
 
 ``fraction`` is the part of the time in which the matrix unit works if all units overlap perfectly: the busiest of them
-takes the time. ``fraction_alone`` is that of one wave on each SIMD where nothing overlaps, one unit after the other.
+takes the time. ``fraction_in_order``: only the instructions of different waves overlap; those of one wave run one after
+the other, but for its loads of global memory, which run ahead. ``fraction_alone``: one wave on each SIMD, and nothing
+overlaps. A kernel whose waves wait for each other at barriers is between the last and the first.
 Latencies, waits, barriers, bank conflicts, misses of caches and clocks are in neither. A block that runs conditionally
 in the loop counts as if it ran in each iteration.
 """
@@ -30,6 +33,9 @@ from tile_hip.figures.occupancy import SIMDS
 
 NOTE = "a model, not a measurement"
 _LDS_KINDS = (kinds.LDS_READ, kinds.LDS_WRITE, kinds.LDS_ATOMIC, kinds.LANE_EXCHANGE, kinds.LDS_DIRECT)
+_WRITING = (kinds.LDS_WRITE, kinds.LDS_ATOMIC, kinds.LANE_EXCHANGE)
+_ADDRESS_BYTES = 4  # of a lane
+_LDS_PORTS = 2  # each for two SIMDs, with half of the bandwidth
 _GLOBAL_KINDS = (kinds.LOAD, kinds.STORE, kinds.ATOMIC, kinds.LDS_DIRECT, kinds.FLAT, kinds.SCRATCH)
 _QUARTER_RATE = ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32")  # on RDNA
 _NOT_BESIDE_MATRIX = ("v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32", "v_pk_mov_b32", "v_dot")
@@ -39,8 +45,9 @@ _NOT_BESIDE_MATRIX = ("v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32", "v_pk_mov_
 class LoopTime:
     """The time of one iteration, in cycles, by the model.
 
-    waves: of a SIMD. busy: the cycles of each unit. cycles: those of the busiest, ``bound``. fraction, fraction_alone:
-    the part of the time in which the matrix unit works (see the module). reason: why there is no model, "" otherwise.
+    waves: of a SIMD. busy: the cycles of each unit. cycles: those of the busiest, ``bound``. fraction,
+    fraction_in_order, fraction_alone: the part of the time in which the matrix unit works (see the module). reason: why
+    there is no model, "" otherwise.
     """
 
     waves: float = 0
@@ -48,6 +55,7 @@ class LoopTime:
     cycles: float = 0
     bound: str = ""
     fraction: float = 0
+    fraction_in_order: float = 0
     fraction_alone: float = 0
     reason: str = ""
 
@@ -62,15 +70,20 @@ class LoopTime:
             "busy": {name: round(cycles, 1) for name, cycles in (self.busy or {}).items()},
             "bound": self.bound,
             "fraction": round(self.fraction, 3),
+            "fraction_in_order": round(self.fraction_in_order, 3),
             "fraction_alone": round(self.fraction_alone, 3),
         }
 
     def __str__(self) -> str:
         if self.reason:
             return f"no model of time: {self.reason}"
-        share = f"{100 * self.fraction:.0f} % of the matrix slots filled" if self.fraction else "no matrix instructions"
-        alone = f" ({100 * self.fraction_alone:.0f} % by one wave alone, nothing overlapped)" if self.fraction else ""
-        return f"main loop: {share}{alone}, bound by {self.bound}, {self.cycles:.0f} cycles an iteration; {NOTE}"
+        share = "no matrix instructions"
+        if self.fraction:
+            share = (
+                f"{100 * self.fraction:.0f} % of the matrix slots filled ({100 * self.fraction_in_order:.0f} % if only "
+            )
+            share += f"waves overlap, {100 * self.fraction_alone:.0f} % by one wave alone)"
+        return f"main loop: {share}, bound by {self.bound}, {self.cycles:.0f} cycles an iteration; {NOTE}"
 
 
 def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTime:
@@ -88,13 +101,18 @@ def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTi
     # every unit but the issue of a wave serves all waves of its SIMD
     busy = {name: cycles if name == "issue" else cycles * waves for name, cycles in single.items()}
     bound = max(busy, key=lambda name: busy[name])
-    alone = sum(cycles for name, cycles in single.items() if name != "issue") - _counted_twice(arch, mix)
+    twice = _counted_twice(arch, mix)
+    alone = sum(cycles for name, cycles in single.items() if name != "issue") - twice
+    arithmetic = ("matrix", "vector", "transcendental", "scalar", "branch")
+    of_a_wave = sum(single.get(name, 0) for name in arithmetic) - twice + single["lds"] * _LDS_PORTS / SIMDS
+    in_order = max(busy[bound], of_a_wave)
     return LoopTime(
         waves,
         busy,
         busy[bound],
         bound,
         waves * matrix / busy[bound] if busy[bound] else 0,
+        waves * matrix / in_order if in_order else 0,
         matrix / alone if alone else 0,
     )
 
@@ -145,10 +163,12 @@ def _counted_twice(arch: str, mix: InstructionMix) -> float:
 
 
 def _lds_cycles(chip: Chip, wave: int, mix: InstructionMix) -> float:
-    """The cycles that the LDS takes for the accesses of one wave."""
+    """The cycles that the LDS takes for the accesses of one wave, if both of its ports work."""
     cycles = 0.0
     for kind in _LDS_KINDS:
         for width, count in mix.widths.get(kind, {}).items():
             rate = chip.wide_reads if kind == kinds.LDS_READ and width in (8, 16) else chip.lds
-            cycles += count * max(1.0, wave * width / rate)
+            # on CDNA what is written and its addresses take turns on the way in
+            address = _ADDRESS_BYTES if kind in _WRITING and not chip.apart else 0
+            cycles += count * max(1.0, wave * (width + address) / rate)
     return cycles

@@ -57,7 +57,7 @@ def _sentences(arch: str, kernel: KernelFigures, entry: Entry) -> list[str]:
 
 def _occupancy(arch: str, kernel: KernelFigures, entry: Entry) -> str:
     """ "2 waves a SIMD, 2 blocks a CU on gfx942, limited by registers: 3 waves with at most 168 registers"."""
-    shares, dynamic = budget(arch, kernel.wave), _dynamic_bytes(entry)
+    shares, dynamic = budget(arch, kernel.wave), dynamic_bytes(entry)
     fit = occupancy(arch, kernel, threads_of(entry), dynamic)
     waves, blocks = _counted(fit.waves, "wave"), _counted(fit.blocks, "block")
     line = f"{waves} a SIMD, {blocks} a {shares.unit} on {arch}, limited by {fit.limit}"
@@ -103,7 +103,7 @@ def check(artifact: Artifact) -> None:
 
 
 def _lds_exceeded(arch: str, kernel: KernelFigures, entry: Entry) -> str:
-    limit, dynamic = architectures.parse(arch).shared_bytes, _dynamic_bytes(entry)
+    limit, dynamic = architectures.parse(arch).shared_bytes, dynamic_bytes(entry)
     total = kernel.lds_bytes + dynamic
     if total <= limit:
         return ""
@@ -120,7 +120,7 @@ def _threads_exceeded(kernel: KernelFigures, entry: Entry) -> str:
     return f"it has blocks of {threads} threads, but was compiled for at most {kernel.max_threads}"
 
 
-def _dynamic_bytes(entry: Entry) -> int:
+def dynamic_bytes(entry: Entry) -> int:
     """The LDS that a launch adds; 0 where it depends on the arguments."""
     return entry.shared_bytes if isinstance(entry.shared_bytes, int) else 0
 
