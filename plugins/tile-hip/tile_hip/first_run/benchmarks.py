@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tile_hip.first_run import kernels
@@ -60,7 +61,7 @@ def measure(machine: Machine, benchmark: Benchmark) -> dict[str, Any]:
             if not error <= benchmark.tolerance:
                 record["configurations"][name] = f"wrong: the largest error is {error:.3g} of the largest value"
                 continue
-            milliseconds = machine.milliseconds(lambda kernel=kernel: kernel(*benchmark.args))
+            milliseconds = machine.milliseconds(partial(kernel, *benchmark.args))
         except Exception as failure:
             record["configurations"][name] = f"{type(failure).__name__}: {failure}"[:500]
             continue
@@ -81,37 +82,36 @@ def _speed(benchmark: Benchmark, milliseconds: float) -> float:
 
 def _gemm(machine: Machine, size: int, dtype: str, tiles: tuple[tuple[int, int, int, int, int], ...]) -> Benchmark:
     a, b, c = (machine.random(size, size, dtype=dtype) for _ in range(3))
-    ours = {
-        f"{bm} x {bn} x {bk}, {stages} stages, {threads} threads": (
-            lambda t=(bm, bn, bk, stages, threads): kernels.gemm(size, size, size, dtype, *t)
-        )
-        for bm, bn, bk, stages, threads in tiles
+    ours: dict[str, Callable[[], Any]] = {
+        "{} x {} x {}, {} stages, {} threads".format(*tile): partial(kernels.gemm, size, size, size, dtype, *tile)
+        for tile in tiles
     }
     tolerance = 2e-2 if dtype == "bfloat16" else 4e-3
     name = f"gemm {dtype} {size} x {size} x {size}"
-    return Benchmark(name, "TFLOP/s", 2.0 * size**3, ours, (a, b, c), lambda: machine.torch.matmul(a, b), tolerance)
+    theirs = partial(machine.torch.matmul, a, b)
+    return Benchmark(name, "TFLOP/s", 2.0 * size**3, ours, (a, b, c), theirs, tolerance)
 
 
 def _attention(machine: Machine, heads: int, length: int, dim: int) -> Benchmark:
     shape = (1, heads, length, dim)
     q, k, v, out = (machine.random(*shape, dtype="float16") for _ in range(4))
-    attend = machine.torch.nn.functional.scaled_dot_product_attention
-    ours = {
-        f"{bm} x {bn}, {threads} threads": (lambda t=(bm, bn, threads): kernels.attention(*shape, "float16", *t))
-        for bm, bn, threads in _ATTENTION_TILES
+    ours: dict[str, Callable[[], Any]] = {
+        "{} x {}, {} threads".format(*tile): partial(kernels.attention, *shape, "float16", *tile)
+        for tile in _ATTENTION_TILES
     }
     name, operations = f"attention float16, {heads} heads of {length} x {dim}", 4.0 * heads * length**2 * dim
-    return Benchmark(name, "TFLOP/s", operations, ours, (q, k, v, out), lambda: attend(q, k, v), 1e-2)
+    theirs = partial(machine.torch.nn.functional.scaled_dot_product_attention, q, k, v)
+    return Benchmark(name, "TFLOP/s", operations, ours, (q, k, v, out), theirs, 1e-2)
 
 
 def _softmax(machine: Machine, rows: int, columns: int) -> Benchmark:
     x, y = machine.random(rows, columns), machine.zeros(rows, columns)
-    ours = {"256 threads": lambda: kernels.softmax(rows, columns)}
-    theirs = lambda: machine.torch.softmax(x, 1)  # noqa: E731
+    ours: dict[str, Callable[[], Any]] = {"256 threads": partial(kernels.softmax, rows, columns)}
+    theirs = partial(machine.torch.softmax, x, 1)
     return Benchmark(f"softmax float32 {rows} x {columns}", "TB/s", 8.0 * rows * columns, ours, (x, y), theirs, 1e-5)
 
 
 def _launch(machine: Machine) -> Benchmark:
     a, b, c = machine.random(1024), machine.random(1024), machine.zeros(1024)
-    theirs = lambda: machine.torch.add(a, b)  # noqa: E731
-    return Benchmark("launch of a small addition", "us", 0, {"256 threads": kernels.add}, (a, b, c), theirs, 1e-6)
+    ours: dict[str, Callable[[], Any]] = {"256 threads": kernels.add}
+    return Benchmark("launch of a small addition", "us", 0, ours, (a, b, c), partial(machine.torch.add, a, b), 1e-6)

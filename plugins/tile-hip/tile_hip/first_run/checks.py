@@ -227,6 +227,7 @@ CHECKS: tuple[Callable[[Machine], None], ...] = (
 def run(machine: Machine, check: Callable[[Machine], None]) -> tuple[str, str]:
     """("ok", "skipped" or "failed", the reason) of a check."""
     try:
+        _ = machine.torch  # every check makes tensors with it
         check(machine)
     except (Skipped, UnsupportedError) as reason:
         return "skipped", str(reason)

@@ -129,7 +129,7 @@ def gemm(
 def attention(
     batch: int, heads: int, length: int, dim: int, dtype: str, block_M: int = 64, block_N: int = 32, threads: int = 256
 ) -> Any:
-    """Out = softmax(Q K^T / sqrt(dim)) V; tensors are [batch, heads, length, dim], and length a multiple of the blocks."""
+    """Out = softmax(Q K^T / sqrt(dim)) V; tensors are [batch, heads, length, dim], whole blocks of length."""
     to_log2 = 1.4426950408889634 / dim**0.5
     shape = (batch, heads, length, dim)
 

@@ -10,25 +10,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+WORKER = (sys.executable, "-m", "tile_hip.first_run.worker")
 _POLL = 0.2  # seconds
 _START = 180  # seconds that a process may take until its first check: torch and the compiler are imported
 
 
-def results(kind: str, options: list[str], seconds: float, told: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def results(
+    kind: str, options: list[str], seconds: float, told: Callable[[str], None], program: Sequence[str] = WORKER
+) -> Iterator[dict[str, Any]]:
     """The records of a worker's checks or benchmarks (worker.py). What ends the process, or takes longer than
     ``seconds``, is a record with the outcome "failed", and another process does the rest. told: is called with the name
-    of each when it starts."""
+    of each when it starts. program: the worker's command, without its arguments."""
     done, is_over = 0, False
     with tempfile.TemporaryDirectory(prefix="tile-hip-") as folder:
         while not is_over:
             lines, errors = Path(folder, f"{done}.jsonl"), Path(folder, f"{done}.txt")
             records = _Reader(lines)
             with errors.open("wb") as out:
-                words = [sys.executable, "-m", "tile_hip.first_run.worker", os.fspath(lines), kind, *options, str(done)]
+                words = [*program, os.fspath(lines), kind, *options, str(done)]
                 process = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
             try:
                 for record in _watched(process, records, seconds, told):
