@@ -52,7 +52,7 @@ LIBRARY = (
             (
                 "runtime.device_kernels",
                 "BAD_DEVICE BAD_GRID DeviceEntry DeviceKernels DriverFunctions ENTRY_STEP LOAD_FAILED LaunchFailures "
-                "LoadedDevice NO_MEMORY",
+                "LoadedDevice NO_MEMORY PlainStart",
             ),
             ("runtime.device_launch", "built launch_of"),
             ("runtime.device_launch_py", "PlainDeviceLaunch"),

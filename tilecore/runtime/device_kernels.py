@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilecore.artifact.dims import Dim
@@ -21,7 +21,7 @@ BAD_DEVICE, BAD_GRID, NO_MEMORY, LOAD_FAILED = 1001, 1002, 1003, 1004
 ENTRY_STEP = 10000  # a code is the driver's + this * the number of the entry
 MAX_DEVICES = 64
 
-PlainStart = Callable[["LoadedDevice", int, Any, "list[int]", int, "list[int]"], int]
+PlainStart = Callable[..., int]  # a backend's own launch in Python; DeviceEntry has its parameters
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class DeviceEntry:
     threads: of a block. most: the most blocks along x, y and z, and the most bytes of shared memory. start: the address
     of the backend's own launch, a ``tcd_start`` (_device_launch.h); 0: the driver's launches it. start_entry: the first
     argument of ``start``. plain_start: the same in Python, for installations without the compiled extension:
-    ``plain_start(device, number of the entry, words of the call, grid, stream, parameter addresses)``.
+    ``plain_start(device, number of the entry, words of the call, grid, stream, parameter addresses)``, with a
+    LoadedDevice, the words as an array of int64, and lists of int.
     """
 
     threads: tuple[int, int, int]
