@@ -1,4 +1,4 @@
-// The conversions of tilecore_hip/floats.h for a host. The instructions are emulated as AMD documents them: the nearest
+// The conversions of tilecore_hip/floats.h for a host. The instructions are emulated as they are taken to work: the nearest
 // value, of two the even one; NaN for NaN, and here for all that is beyond the largest value, which the header must clamp.
 // Built with -D__gfx942__ or the like, and with FNUZ as 1 where the chip's 8-bit floats have no -0.
 using size_t = __SIZE_TYPE__;
