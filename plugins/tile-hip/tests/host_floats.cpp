@@ -1,4 +1,4 @@
-// The conversions of tilecore_hip/floats.h for a host. The instructions are emulated as AMD documents them: the nearest
+// The conversions of tilecore_hip/floats.h for a host. The instructions are emulated as they are taken to work: the nearest
 // value, of two the even one; NaN for NaN, and here for all that is beyond the largest value, which the header must clamp.
 // Built with -D__gfx942__ or the like, and with FNUZ as 1 where the chip's 8-bit floats have no -0.
 using size_t = __SIZE_TYPE__;
@@ -41,7 +41,6 @@ static float value(int bits, const float* values, int count) {
 #define __builtin_amdgcn_cvt_pk_bf8_f32(x, y, old, high) ((old & ~0xff) | nearest(x, bf8_values, bf8_count, FNUZ ? 0x80 : 0x7f))
 #define __builtin_amdgcn_cvt_f32_fp8(bits, place) value(bits, fp8_values, fp8_count)
 #define __builtin_amdgcn_cvt_f32_bf8(bits, place) value(bits, bf8_values, bf8_count)
-#define __builtin_amdgcn_classf(x, classes) (x != x)
 // Of a NaN and two numbers the lesser number.
 static float __builtin_amdgcn_fmed3f(float x, float low, float high) {
   return x != x ? (low < high ? low : high) : x < low ? low : x > high ? high : x;

@@ -28,42 +28,50 @@ TC_FN unsigned short tc_bfloat16_bits(float x) { return tc_bits<unsigned short>(
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
 // Instructions of one name are for other types on each chip: on gfx942 for e4m3fnuz and e5m2fnuz, on gfx950 and gfx12 for
 // e4m3fn and e5m2. They round to nearest even and do not saturate, so the number is clamped before; NaN stays NaN.
+#if !defined(__gfx942__) && __has_builtin(__builtin_elementwise_maximum) && !__FINITE_MATH_ONLY__
 TC_FN float tc_clamped(float x, float largest) {
-#if !defined(__gfx942__) && __has_builtin(__builtin_elementwise_maximum)
   return __builtin_elementwise_minimum(__builtin_elementwise_maximum(x, -largest), largest);
+}
+TC_FN bool tc_lost_nan(float) { return false; }
 #else
-  const bool is_nan = __builtin_amdgcn_classf(x, 3);  // for which v_med3 gives a number
-  return is_nan ? x : __builtin_amdgcn_fmed3f(x, -largest, largest);
+TC_FN float tc_clamped(float x, float largest) { return __builtin_amdgcn_fmed3f(x, -largest, largest); }
+// Is x a NaN, of which v_med3 makes a number?
+TC_FN bool tc_lost_nan(float x) {
+#if __FINITE_MATH_ONLY__
+  return tc_has_bits_of_nan(x);
+#else
+  return x != x;  // one instruction less
 #endif
 }
+#endif
 // INSTRUCTION: fp8 or bf8. The bits of two numbers would become the lower half of a register: what it has above is unused.
 #define TC_CONVERTED(INSTRUCTION, x) __builtin_amdgcn_cvt_pk_##INSTRUCTION##_f32(x, x, tc_bits<int>(x), false)
-#define TC_FP8(TYPE, INSTRUCTION, LARGEST)                                                         \
+#define TC_FP8(TYPE, INSTRUCTION, LARGEST, NAN_BITS)                                               \
   TC_FN unsigned char tc_##TYPE##_bits(float x) {                                                  \
     const float near = tc_clamped(x, LARGEST);                                                     \
-    return (unsigned char)TC_CONVERTED(INSTRUCTION, near);                                         \
+    const unsigned bits = TC_CONVERTED(INSTRUCTION, near);                                         \
+    return (unsigned char)(tc_lost_nan(x) ? NAN_BITS : bits);                                      \
   }                                                                                                \
   TC_FN float tc_##TYPE##_value(unsigned char bits) { return __builtin_amdgcn_cvt_f32_##INSTRUCTION(bits, 0); }
 // The same bits stand for half the number in the type without -0, whose bias is greater by 1.
 #define TC_HALVED(TYPE, INSTRUCTION, LARGEST)                                                      \
   TC_FN unsigned char tc_##TYPE##_bits(float x) {                                                  \
-    const float near = __builtin_amdgcn_fmed3f(x * 0.5f, -LARGEST / 2, LARGEST / 2);               \
+    const float near = tc_clamped(x * 0.5f, LARGEST / 2);                                          \
     const unsigned size = TC_CONVERTED(INSTRUCTION, near) & 0x7f;                                  \
-    const bool is_nan = __builtin_amdgcn_classf(x, 3);                                             \
-    return (unsigned char)((tc_bits<unsigned>(x) >> 24 & 0x80) | (is_nan ? 0x7f : size));          \
+    return (unsigned char)((tc_bits<unsigned>(x) >> 24 & 0x80) | (tc_lost_nan(x) ? 0x7f : size));  \
   }
 #endif
 
 #if defined(__gfx942__)
-TC_FP8(e4m3fnuz, fp8, 240.0f)
-TC_FP8(e5m2fnuz, bf8, 57344.0f)
+TC_FP8(e4m3fnuz, fp8, 240.0f, 0x80)
+TC_FP8(e5m2fnuz, bf8, 57344.0f, 0x80)
 TC_HALVED(e4m3, fp8, 448.0f)
 TC_HALVED(e5m2, bf8, 57344.0f)
 TC_COMPUTED_VALUE(e4m3)
 TC_COMPUTED_VALUE(e5m2)
 #elif defined(__gfx950__) || defined(__GFX12__)
-TC_FP8(e4m3, fp8, 448.0f)
-TC_FP8(e5m2, bf8, 57344.0f)
+TC_FP8(e4m3, fp8, 448.0f, 0x7f)
+TC_FP8(e5m2, bf8, 57344.0f, 0x7f)
 TC_COMPUTED(e4m3fnuz)
 TC_COMPUTED(e5m2fnuz)
 #else
