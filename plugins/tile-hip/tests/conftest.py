@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tile_hip import compilers
 
-ARCHITECTURES = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 @pytest.fixture(params=ARCHITECTURES)
