@@ -15,7 +15,7 @@ from tile_hip import compilers, simulated
 
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
-ARCHITECTURES = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 @pytest.fixture(params=ARCHITECTURES)

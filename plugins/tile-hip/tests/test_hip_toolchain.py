@@ -64,6 +64,7 @@ def test_too_few_registers():
 
 
 def test_no_compiler(monkeypatch):
+    monkeypatch.delenv(search.CLANG, raising=False)
     monkeypatch.setattr(search, "candidates", lambda: iter(()))
     with pytest.raises(ToolchainError, match="there is no compiler for gfx942") as error:
         toolchain.build(request("", "gfx942"))

@@ -74,14 +74,14 @@ def _examined() -> Iterator[Compiler | Skipped]:
 def _examine(candidate: Candidate) -> Compiler | Skipped:
     command, origin = candidate.command, candidate.origin
     try:
-        words = [*command, "--version"]
-        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT)
+        answer = _answer(command)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Skipped(command, "", origin, f"it does not run: {getattr(error, 'strerror', None) or error}")
-    match = re.search(r"^.*clang version (\d+\.\d+\.\d+).*$", process.stdout, re.MULTILINE)
+    match = re.search(r"^.*clang version (\d+\.\d+\.\d+).*$", answer, re.MULTILINE)
     if match is None:
-        answer = (process.stdout + process.stderr).strip().partition("\n")[0][:120]
-        return Skipped(command, "", origin, f"it is no clang: it answers {answer!r} to --version")
+        return Skipped(
+            command, "", origin, f"it is no clang: it answers {answer.strip().partition(chr(10))[0][:120]!r}"
+        )
     version = match[1]
     reason = _fault(command, version)
     return Skipped(command, version, origin, reason) if reason else Compiler(command, version, origin, match[0].strip())
@@ -126,10 +126,16 @@ def _has_linker(program: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
+def _answer(command: tuple[str, ...]) -> str:
+    """What a program says of its version and of the GPUs that it knows. Raises OSError or TimeoutExpired."""
+    words = [*command, "-v", "--target=amdgcn-amd-amdhsa", "--print-supported-cpus", "-nogpulib"]
+    process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT)
+    return process.stdout + process.stderr
+
+
 def _architectures(command: tuple[str, ...]) -> frozenset[str]:
-    words = [*command, "--target=amdgcn-amd-amdhsa", "--print-supported-cpus", "-nogpulib"]
-    process = subprocess.run(words, capture_output=True, text=True, errors="replace")
-    return frozenset(re.findall(r"\bgfx[0-9a-f]+\b", process.stdout + process.stderr))
+    _, _, listed = _answer(command).partition("Available CPUs")
+    return frozenset(re.findall(r"^\s+(gfx[0-9a-f]+)$", listed, re.MULTILINE))
 
 
 def installed() -> tuple[Compiler, ...]:
