@@ -15,6 +15,8 @@ from .kit import CONFIGS, body, built
 from .test_overlap_wgmma import attention
 from .test_wait_wgmma import chained
 
+pytestmark = pytest.mark.rotated
+
 LARGE = (4096, 4096, 4096)
 SYMBOLS = [T.dynamic(name) for name in "mnk"]
 E4M3, E5M2, BF16 = "float8_e4m3fn", "float8_e5m2", "bfloat16"

@@ -10,6 +10,8 @@ import tilecore.language as T
 from .kernels import matmul, multiplied, operands, product
 from .kit import CONFIGS, as_interpreted, built, chosen, count, equal, has_roles, refusals, rows, small, wide
 
+pytestmark = pytest.mark.rotated
+
 HALF = "float16"
 STRIDE = "a stride of {} is not known to be a multiple of 16 bytes"
 START = "the offset of the rows in {} is not known to be a multiple of 16 bytes"
