@@ -134,9 +134,10 @@ def write(
     path: Path, record: dict[str, Any], now: dict[str, dict[str, Any]], versions: dict[str, str], whole: bool
 ) -> None:
     """Writes the record with the new rows; rows of other chips stay, and with ``whole`` those of unknown kernels go."""
-    old = record["kernels"]
-    kept = old if not whole else {name: old.get(name, {}) for name in now}
-    kernels = {name: {**kept.get(name, {}), **now.get(name, {})} for name in dict.fromkeys([*kept, *now])}
+    recorded = record["kernels"]
+    if whole:
+        recorded = {name: recorded.get(name, {}) for name in now}
+    kernels = {name: {**recorded.get(name, {}), **now.get(name, {})} for name in dict.fromkeys([*recorded, *now])}
     facts = {
         "date": str(date.today()),
         "compilers": {**record.get("facts", {}).get("compilers", {}), **versions},
