@@ -144,7 +144,13 @@ def write(
         "note": "compiled, not run: no GPU was at hand; cycles and fractions are a model, not a measurement",
         "command": "python benchmarks/hip_codeobjects.py",
     }
-    path.write_text(json.dumps({"facts": facts, "kernels": kernels}, indent=1) + "\n")
+    rows = [f" {json.dumps(name)}: {{\n{_lines(chips)}\n }}" for name, chips in kernels.items()]
+    path.write_text(f'{{"facts": {json.dumps(facts, indent=1)},\n"kernels": {{\n' + ",\n".join(rows) + "\n}}\n")
+
+
+def _lines(chips: dict[str, Any]) -> str:
+    """A line for each chip: a change shows in a difference as the lines of its kernel and chips."""
+    return ",\n".join(f"  {json.dumps(arch)}: {json.dumps(chips[arch])}" for arch in sorted(chips))
 
 
 if __name__ == "__main__":
