@@ -134,16 +134,23 @@ def write(
     path: Path, record: dict[str, Any], now: dict[str, dict[str, Any]], versions: dict[str, str], whole: bool
 ) -> None:
     """Writes the record with the new rows; rows of other chips stay, and with ``whole`` those of unknown kernels go."""
-    old = record["kernels"]
-    kept = old if not whole else {name: old.get(name, {}) for name in now}
-    kernels = {name: {**kept.get(name, {}), **now.get(name, {})} for name in dict.fromkeys([*kept, *now])}
+    recorded = record["kernels"]
+    if whole:
+        recorded = {name: recorded.get(name, {}) for name in now}
+    kernels = {name: {**recorded.get(name, {}), **now.get(name, {})} for name in dict.fromkeys([*recorded, *now])}
     facts = {
         "date": str(date.today()),
         "compilers": {**record.get("facts", {}).get("compilers", {}), **versions},
         "note": "compiled, not run: no GPU was at hand; cycles and fractions are a model, not a measurement",
         "command": "python benchmarks/hip_codeobjects.py",
     }
-    path.write_text(json.dumps({"facts": facts, "kernels": kernels}, indent=1) + "\n")
+    rows = [f" {json.dumps(name)}: {{\n{_lines(chips)}\n }}" for name, chips in kernels.items()]
+    path.write_text(f'{{"facts": {json.dumps(facts, indent=1)},\n"kernels": {{\n' + ",\n".join(rows) + "\n}}\n")
+
+
+def _lines(chips: dict[str, Any]) -> str:
+    """A line for each chip: a change shows in a difference as the lines of its kernel and chips."""
+    return ",\n".join(f"  {json.dumps(arch)}: {json.dumps(chips[arch])}" for arch in sorted(chips))
 
 
 if __name__ == "__main__":

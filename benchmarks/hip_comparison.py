@@ -58,10 +58,10 @@ def _grown(before: Mapping[str, Any], kernel: Mapping[str, Any], arch: str) -> I
     old, new = before["figures"]["vgprs"], kernel["figures"]["vgprs"]
     if new > old + STEP[arch[:4]]:
         yield f"vgprs was {old}, is {new}"
-    waves, now = (one["occupancy"]["waves_per_simd"] for one in (before, kernel))
+    waves, now = (version["occupancy"]["waves_per_simd"] for version in (before, kernel))
     if now < waves:
         yield f"waves_per_simd was {waves}, is {now}"
-    filled, fills = (one["model"].get("fraction", 0) for one in (before, kernel))
+    filled, fills = (version["model"].get("fraction", 0) for version in (before, kernel))
     if fills < filled - FRACTION:
         yield f"fraction of the matrix slots (a model) was {filled}, is {fills}"
 

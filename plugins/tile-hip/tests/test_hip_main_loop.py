@@ -103,8 +103,8 @@ def test_loops_of_clangs_code(arch):
     assert mix.kinds["global_load"] >= 1
     assert mix.kinds["lds_read"] >= 2
     assert sum(mix.waits.values()) >= 1
-    outer = [one for one in loops_of(graph) if loop.blocks < one.blocks]
-    assert [one.depth for one in outer] == [1]
+    outer = [other for other in loops_of(graph) if loop.blocks < other.blocks]
+    assert [other.depth for other in outer] == [1]
     assert mix_of(graph.of(outer[0].blocks)).kinds["matrix"] == 4
     assert main_loop(flow(written["straight"])) is None
     assert mix_of(written["straight"]).kinds["matrix"] == 1

@@ -43,10 +43,10 @@ def test_the_rates_give_the_published_peaks(arch, name):
 
 
 def test_how_long_other_instructions_wait():
-    assert rate_of("gfx942", "v_mfma_f32_32x32x8_f16").held == 4
-    assert rate_of("gfx950", "v_mfma_f32_32x32x16_f16").held == 8, "16 bytes of a lane"
-    assert rate_of("gfx942", "v_mfma_f32_32x32x2_f32").held == 64
-    assert rate_of("gfx1100", "v_wmma_f32_16x16x16_f16").held == 32
+    assert rate_of("gfx942", "v_mfma_f32_32x32x8_f16").vector_wait == 4
+    assert rate_of("gfx950", "v_mfma_f32_32x32x16_f16").vector_wait == 8, "16 bytes of a lane"
+    assert rate_of("gfx942", "v_mfma_f32_32x32x2_f32").vector_wait == 64
+    assert rate_of("gfx1100", "v_wmma_f32_16x16x16_f16").vector_wait == 32
 
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_4x4x4_16b_f16", "v_add_f32", "v_wmma_f32"])

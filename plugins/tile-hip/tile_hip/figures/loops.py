@@ -53,10 +53,10 @@ def flow(instructions: Sequence[Instruction]) -> Flow:
     following = []
     for _, end in blocks:
         last = instructions[end - 1]
-        to = [number[last.target]] if last.target is not None and last.target in number else []
+        successors = [number[last.target]] if last.target is not None and last.target in number else []
         if last.name not in _ENDS and end in number:
-            to.append(number[end])
-        following.append(tuple(dict.fromkeys(to)))
+            successors.append(number[end])
+        following.append(tuple(dict.fromkeys(successors)))
     return Flow(instructions, blocks, tuple(following))
 
 

@@ -50,13 +50,13 @@ _ALONE = {("gfx942", "f32"), ("gfx950", "f32"), ("gfx90a", "f64"), ("gfx942", "f
 
 @dataclass(frozen=True)
 class Rate:
-    """cycles: of the matrix unit. held: the cycles in which no other vector instruction of the SIMD starts.
+    """cycles: of the matrix unit. vector_wait: the cycles in which no other vector instruction of the SIMD starts.
 
     flops: multiplications and additions (of a sparse instruction: those that it saves included).
     """
 
     cycles: int
-    held: int
+    vector_wait: int
     flops: int
 
 
@@ -75,7 +75,7 @@ def rate_of(arch: str, name: str) -> Rate | None:
     if match is None or cycles is None:
         return None
     m, n, k = (int(size) for size in match.group(2, 3, 4))
-    return Rate(cycles, _held(arch, match[1], m, k, _type(match[5]), cycles), 2 * m * n * k)
+    return Rate(cycles, _vector_wait(arch, match[1], m, k, _type(match[5]), cycles), 2 * m * n * k)
 
 
 def _type(text: str) -> str:
@@ -83,7 +83,7 @@ def _type(text: str) -> str:
     return "fp8" if re.fullmatch(r"[bf][fp]8_[bf][fp]8", text) else text
 
 
-def _held(arch: str, kind: str, m: int, k: int, dtype: str, cycles: int) -> int:
+def _vector_wait(arch: str, kind: str, m: int, k: int, dtype: str, cycles: int) -> int:
     if kind in ("wmma", "swmmac") or (arch, dtype) in _ALONE:
         return cycles
     operand_bytes = m * k * _BITS[dtype] // 8 // 64

@@ -120,10 +120,10 @@ def loop_time(arch: str, wave: int, mix: InstructionMix, waves: float) -> LoopTi
 def _busy(chip: Chip, arch: str, wave: int, mix: InstructionMix, matrix: int) -> dict[str, float]:
     """By unit: the cycles that one wave of each SIMD keeps it busy."""
     vector_cycles, transcendental_cycles, beside = _vector_cycles(chip, arch, wave, mix)
-    held = sum(rate.held * count for name, count in mix.matrix.items() if (rate := rate_of(arch, name)))
+    waiting = sum(rate.vector_wait * count for name, count in mix.matrix.items() if (rate := rate_of(arch, name)))
     busy = {
         "matrix": matrix + beside,
-        "vector": vector_cycles + held + (0 if chip.apart else transcendental_cycles),
+        "vector": vector_cycles + waiting + (0 if chip.apart else transcendental_cycles),
         "scalar": chip.issue * (mix.kinds[kinds.SALU] + mix.kinds[kinds.SCALAR_LOAD]),
         "branch": chip.issue * mix.kinds[kinds.BRANCH],
         "issue": chip.issue * (mix.count - mix.kinds[kinds.OTHER] - mix.kinds[kinds.WAIT] + mix.stalls),
@@ -155,11 +155,11 @@ def _vector_cycles(chip: Chip, arch: str, wave: int, mix: InstructionMix) -> tup
 
 def _counted_twice(arch: str, mix: InstructionMix) -> float:
     """The cycles that stand both under "matrix" and under "vector": a wave alone spends them once."""
-    held = sum(rate.held * count for name, count in mix.matrix.items() if (rate := rate_of(arch, name)))
+    waiting = sum(rate.vector_wait * count for name, count in mix.matrix.items() if (rate := rate_of(arch, name)))
     beside = 0
     if family_of(arch) in ("gfx942", "gfx950") and mix.matrix:
         beside = 4 * sum(count for name, count in mix.names.items() if name.startswith(_NOT_BESIDE_MATRIX))
-    return held + beside
+    return waiting + beside
 
 
 def _lds_cycles(chip: Chip, wave: int, mix: InstructionMix) -> float:

@@ -28,11 +28,11 @@ class _Reader:
         self.data, self.at = data, 0
 
     def take(self, count: int) -> bytes:
-        taken = self.data[self.at : self.at + count]
-        if len(taken) < count:
+        part = self.data[self.at : self.at + count]
+        if len(part) < count:
             raise ValueError(f"MessagePack ends after {len(self.data)} bytes in the middle of a value")
         self.at += count
-        return taken
+        return part
 
     def number(self, layout: str) -> Any:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
