@@ -82,4 +82,8 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   tc_load_evict_last<16>(arena, c), tc_store_evict_last<8>(c, arena);
   i[4] = tc_match_any(i[5]) + tc_match_all(l[2]) + tc_active_mask();
   i[3] = tc_bits<int>(f[0]);
+#ifdef __gfx950__
+  tc_copy_to_lds<16>(arena, c, i[6] > 0);
+  tc_wait_copies<3>();
+#endif
 }

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Codegen
-from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
+from tilecore.ir.thread_calls import COMMIT_ASYNC, COPY_ASYNC, NAMED_BARRIER, WAIT_ASYNC
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect, KernelHead
@@ -36,7 +36,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """The dialect of C that the emitter writes for HIP."""
-    from tile_hip.instructions import SHARED_BARRIER
+    from tile_hip.instructions import SHARED_BARRIER, WAIT_COPIES
     from tilecore.codegen.dialect import Dialect
 
     return Dialect(
@@ -51,6 +51,8 @@ def dialect() -> Dialect:
             WAIT_ASYNC: emit_no_wait,
             NAMED_BARRIER: refuse_named_barrier,
             SHARED_BARRIER: emit_shared_barrier,
+            COPY_ASYNC: emit_copy,
+            WAIT_COPIES: emit_wait_copies,
         },
         values={},
         reserved=_RESERVED,
@@ -80,6 +82,18 @@ def refuse_named_barrier(emit: Any, node: Any) -> None:
 def emit_shared_barrier(emit: Any, node: Any) -> None:
     """Emits the barrier that orders accesses of LDS alone."""
     emit.call_line(emit.function("tc_shared_barrier"))
+
+
+def emit_copy(emit: Any, node: Any) -> None:
+    """Emits a copy from global memory to LDS, as copy_directly left it."""
+    target, source, size, valid = node.value.args
+    places = emit.place(target), emit.place(source)
+    emit.call_line(emit.sized_function("tc_copy_to_lds", emit.known_number(node, size), *places, emit.value(valid)))
+
+
+def emit_wait_copies(emit: Any, node: Any) -> None:
+    """Emits the wait for copies to LDS."""
+    emit.call_line(emit.sized_function("tc_wait_copies", emit.known_number(node, node.value.args[0])))
 
 
 def emit_no_wait(emit: Any, node: Any) -> None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.build import const
 from tilecore.ir.nodes import Call, Evaluate, Stmt
 from tilecore.ir.register_call import register_call
 
 # (): all threads of the block wait for one another, and see what the others wrote to shared memory, but not to global
 SHARED_BARRIER = register_call("hip.shared_barrier")
+# (loads): this thread waits until all of its copies to LDS but the last so many have landed
+WAIT_COPIES = register_call("hip.wait_copies")
+
+
+def wait_copies(count: int, span: Any = None) -> Stmt:
+    """A wait for all copies to LDS that this thread has started but the last ``count``."""
+    return Evaluate(Call(WAIT_COPIES, [const(count, "int32")], ret_ty="void"), span=span)
 
 
 def shared_barrier(span: Any = None) -> Stmt:
