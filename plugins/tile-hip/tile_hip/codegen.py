@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Codegen
-from tilecore.ir.thread_calls import COMMIT_ASYNC, COPY_ASYNC, NAMED_BARRIER, WAIT_ASYNC
+from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect, KernelHead
@@ -36,7 +36,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """The dialect of C that the emitter writes for HIP."""
-    from tile_hip.instructions import SHARED_BARRIER, WAIT_COPIES
+    from tile_hip.instructions import COPY_TO_LDS, SHARED_BARRIER, WAIT_COPIES
     from tilecore.codegen.dialect import Dialect
 
     return Dialect(
@@ -51,7 +51,7 @@ def dialect() -> Dialect:
             WAIT_ASYNC: emit_no_wait,
             NAMED_BARRIER: refuse_named_barrier,
             SHARED_BARRIER: emit_shared_barrier,
-            COPY_ASYNC: emit_copy,
+            COPY_TO_LDS: emit_copy,
             WAIT_COPIES: emit_wait_copies,
         },
         values={},

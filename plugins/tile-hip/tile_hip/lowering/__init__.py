@@ -8,14 +8,14 @@ from tilecore.contract.records import Lowering
 
 def lowering() -> Lowering:
     """The family, and the passes that this target adds or replaces."""
+    from tile_hip.lowering import copy_directly, narrow_barriers
     from tile_hip.lowering.block_order import ORDER_BLOCKS
-    from tile_hip.lowering.copy_directly import COPY_DIRECTLY
-    from tile_hip.lowering.narrow_barriers import NARROW_BARRIERS, describe
 
-    describe()
+    copy_directly.describe()
+    narrow_barriers.describe()
     edits = (
-        PassEdit("insert", "vectorize_accesses", COPY_DIRECTLY),
+        PassEdit("insert", "vectorize_accesses", copy_directly.COPY_DIRECTLY),
         PassEdit("replace", "rasterize_blocks", ORDER_BLOCKS),
-        PassEdit("insert", "describe_hints", NARROW_BARRIERS),
+        PassEdit("insert", "describe_hints", narrow_barriers.NARROW_BARRIERS),
     )
     return Lowering(family="simt", edits=edits)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_hip.instructions import wait_copies
+from tile_hip.instructions import COPY_TO_LDS, WAIT_COPIES, copy_to_lds, wait_copies
 from tile_hip.target import architecture_of, wave_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
@@ -47,11 +47,22 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import within
 from tilecore.ir.tabulate import tabulate
 from tilecore.ir.thread_calls import COMMIT_ASYNC, COPY_ASYNC, WAIT_ASYNC
-from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.visit import collect, loads, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.race_check.effects import Access, AsyncAccess, Commit, Effect, Wait, describe_calls
 
 BYTES = 16  # of a lane
+_QUEUE = "copies to LDS"
+
+
+def describe() -> None:
+    """Tells the race check what the calls do: each copy may be waited for."""
+
+    def copy(call: Call, func: PrimFunc) -> list[Effect]:
+        to, source, size = call.args[0], call.args[1], constant(call.args[2]) or 0
+        return [AsyncAccess(to, size, True, _QUEUE), Access(source, size, False), Commit(_QUEUE)]
+
+    describe_calls({COPY_TO_LDS: copy, WAIT_COPIES: lambda call, func: [Wait(_QUEUE, call.args[0])]})
 
 
 def copies_to_lds(name: str) -> bool:
@@ -116,10 +127,8 @@ class _Copies:
         exchange = {self.thread: piece}
         to = self.analyzer.simplify(first + const(each, dtype_of(self.thread)) * self.thread)
         begin = self.analyzer.simplify(substitute(source.indices[0], exchange))
-        args = [
-            BufferLoad(target.source, [to]), BufferLoad(source.source, [begin]), size, substitute(valid, exchange)
-        ]  # fmt: skip
-        return thread_statement(COPY_ASYNC, args, span=node.span)
+        places = BufferLoad(target.source, [to]), BufferLoad(source.source, [begin])
+        return copy_to_lds(*places, size, substitute(valid, exchange), node.span)
 
     def _pieces(self, target: Any, source: Any, valid: Any, each: int) -> tuple[Any, Any] | None:
         """(where thread 0 would write if the pieces were in the order of threads, the piece of each thread)."""
@@ -167,7 +176,7 @@ def _has_only_copies(node: Stmt) -> bool:
         return all(_has_only_copies(part) for part in node.seq)
     if isinstance(node, (AttrStmt, For)):
         return _has_only_copies(node.body)
-    return isinstance(node, Evaluate) and op_name(node.value) == COPY_ASYNC
+    return isinstance(node, Evaluate) and op_name(node.value) == COPY_TO_LDS
 
 
 def _guarded(copies: Stmt, condition: Any) -> Stmt:
@@ -177,9 +186,9 @@ def _guarded(copies: Stmt, condition: Any) -> Stmt:
     """
 
     def guard(node: Evaluate) -> Stmt:
-        *places, valid = node.value.args
+        to, source, size, valid = node.value.args
         both = condition if constant(valid) else tirx.all(condition, valid)
-        return thread_statement(COPY_ASYNC, [*places, both], span=node.span)
+        return copy_to_lds(to, source, size, both, node.span)
 
     return structural_map(copies, (Evaluate, guard))
 
@@ -217,7 +226,7 @@ def _by_registers(node: Evaluate, size: int) -> Stmt:
 def _with_waits(body: Stmt) -> Stmt:
     """The code with waits for loads instead of groups; without waits where it has no direct copies."""
     fewest = min((count for count, _ in _groups(body)), default=0)
-    has_copies = any(op_name(call) == COPY_ASYNC for call in collect(body, Call))
+    has_copies = any(op_name(call) == COPY_TO_LDS for call in collect(body, Call))
 
     def wait(node: Evaluate) -> Stmt:
         name = op_name(node.value)
@@ -260,7 +269,7 @@ def _fewest_copies(node: Stmt) -> int:
         return max(0, constant(node.extent) or 0) * _fewest_copies(node.body)
     if isinstance(node, IfThenElse) and node.else_case is not None:
         return min(_fewest_copies(node.then_case), _fewest_copies(node.else_case))
-    return int(isinstance(node, Evaluate) and op_name(node.value) == COPY_ASYNC)
+    return int(isinstance(node, Evaluate) and op_name(node.value) == COPY_TO_LDS)
 
 
 COPY_DIRECTLY = Pass("copy_directly", copy_directly)

@@ -8,7 +8,7 @@ from global memory to LDS, too.
 
 from __future__ import annotations
 
-from tile_hip.instructions import SHARED_BARRIER, shared_barrier
+from tile_hip.instructions import COPY_TO_LDS, SHARED_BARRIER, shared_barrier
 from tile_hip.lowering.copy_directly import copies_to_lds
 from tile_hip.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
@@ -19,7 +19,7 @@ from tilecore.lowering.simt.state import TileFunction
 
 
 def describe() -> None:
-    """Tells the race check what the calls do. Each copy to LDS is a group of its own there."""
+    """Tells the race check what the call does."""
     describe_calls({SHARED_BARRIER: lambda call, func: [Barrier()]})
 
 
@@ -29,7 +29,9 @@ def narrow_barriers(module: IRModule, env: PassEnv) -> IRModule:
         return module
     original = env.state(TileFunction).function
     kernels = ((str(var.name_hint), func) for var, func in module.functions.items())
-    return IRModule({name: with_shared_barriers(func, original, shared_barrier) for name, func in kernels})
+    return IRModule(
+        {name: with_shared_barriers(func, original, shared_barrier, {COPY_TO_LDS}) for name, func in kernels}
+    )
 
 
 NARROW_BARRIERS = Pass("narrow_barriers", narrow_barriers, needs=(TileFunction,))
