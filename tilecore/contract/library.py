@@ -70,7 +70,7 @@ LIBRARY = (
                 "ir.nodes",
                 "AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue DeclBuffer Div "
                 "EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind IRModule IfThenElse IntImm IterVar Max Min "
-                "Mul PrimFunc Range Return Select SeqStmt Stmt StringImm Sub TensorLoad TensorRegion Var While "
+                "Mul PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub TensorLoad TensorRegion Var While "
                 "is_buffer_var structural_equal structural_map structural_mutate structural_walk tirx tvm_ffi",
             ),
             ("ir.attributes", "*"),
@@ -101,6 +101,7 @@ LIBRARY = (
             ("ir.regions", "element_indices is_whole"),
             ("ir.scopes", "is_fragment is_global is_private is_shared is_total"),
             ("ir.sizes", "symbols_of_shapes to_dim"),
+            ("ir.tabulate", "tabulate"),
             ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),
             ("ir.views", "memory_roots"),
         ),

@@ -85,4 +85,8 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   i[3] = tc_bits<int>(f[0]);
   tc_print("%lld of %llu is %g\n", l[0], (unsigned long long)i[0], double(f[0])), tc_print("nothing");
   tc_assert(i[5] < 3, 1, "too large");
+#ifdef __gfx950__
+  tc_copy_to_lds<16>(arena, c, i[6] > 0);
+  tc_wait_copies<3>();
+#endif
 }

@@ -167,37 +167,6 @@ def test_blocks_of_a_unit_bound_the_registers(arch, tmp_path):
     assert counts["four"] == counts["many"] <= (64 if arch.startswith("gfx9") else 96)
 
 
-BARRIERS = """
-#include "tilecore_hip.h"
-extern "C" __global__ void __launch_bounds__(256) loop(const float* __restrict__ x, float* __restrict__ y, int n) {
-  TC_SHARED(shared);
-  float* tile = (float*)shared;
-  float value = x[threadIdx.x], total = 0;
-  for (int i = 1; i < n; ++i) {
-    tile[threadIdx.x] = value;
-    value = x[i * 256 + threadIdx.x];  // for the next turn
-    tc_shared_barrier();
-    total += tile[threadIdx.x ^ 33];
-    tc_shared_barrier();
-  }
-  y[threadIdx.x] = total;
-}
-"""
-
-
-def test_loads_stay_in_flight_across_barriers_of_shared_memory(arch, tmp_path):
-    (body,) = kernels(assembly(BARRIERS, arch, tmp_path)).values()
-    loads = [index for index, text in enumerate(body) if text.startswith("global_load")]
-    names = [text.split()[0] for text in body]
-    last = loads[-1]  # that of the loop
-    barrier = next(index for index in range(last, len(body)) if names[index].startswith("s_barrier"))
-    waits = [text for text in body[last:barrier] if text.startswith("s_wait")]
-    assert waits
-    assert not any("vmcnt" in text or "loadcnt" in text for text in waits)
-    assert any("lgkmcnt(0)" in text or "dscnt" in text for text in waits)
-    assert not any("_inv" in name for name in names), "the caches of global memory are kept"
-
-
 CONVERSION = """
 #include "tilecore_hip.h"
 extern "C" __global__ void __launch_bounds__(64) eight(const float* __restrict__ x, tc_bfloat16* __restrict__ y) {

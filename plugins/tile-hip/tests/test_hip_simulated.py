@@ -87,26 +87,3 @@ def test_blocks_of_a_unit():
     y = np.zeros(64, np.float32)
     built(y)
     assert (y == 2).all()
-
-
-def test_barriers_of_products_order_lds_alone_where_that_is_cheaper():
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
-        with T.Kernel(1, threads=64):
-            a, c = T.alloc_shared((64, 16), "float32"), T.alloc_fragment((64, 64), "float32")
-            T.clear(c)
-            for k in T.Pipelined(4, num_stages=2):
-                T.copy(A[0, k * 16], a)
-                T.gemm(a, a, c, transpose_B=True)
-            T.copy(c, C)
-
-    rdna, cdna = (compiled(kernel, f"hip -arch={arch}") for arch in ("gfx1100", "gfx942"))
-    loop, _, after = rdna.get_kernel_source().partition("tc_barrier()")
-    assert "tc_shared_barrier()" in loop
-    assert after.count("barrier()") == 0, "the last one is before C, which may be the tensor A"
-    assert "tc_shared_barrier()" not in cdna.get_kernel_source()
-    a = np.random.default_rng(0).integers(-3, 4, (64, 64)).astype(np.float32)
-    for built in (rdna, cdna):
-        c = np.zeros((64, 64), np.float32)
-        built(a, c)
-        np.testing.assert_array_equal(c, a @ a.T)

@@ -26,8 +26,20 @@ def _shared_barrier(emit: Statements, node: Any) -> None:
     emit.call_line(emit.function("tc_shared_barrier"))
 
 
+def _copy_to_lds(emit: Statements, node: Any) -> None:
+    target, source, size, valid = node.value.args
+    places = emit.place(target), emit.place(source)
+    emit.call_line(emit.sized_function("tc_copy_to_lds", emit.known_number(node, size), *places, emit.value(valid)))
+
+
+def _wait_copies(emit: Statements, node: Any) -> None:
+    emit.call_line(emit.sized_function("tc_wait_copies", emit.known_number(node, node.value.args[0])))
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.SHARED_BARRIER: _shared_barrier,
+    instructions.COPY_TO_LDS: _copy_to_lds,
+    instructions.WAIT_COPIES: _wait_copies,
 }

@@ -82,7 +82,7 @@ def capabilities(target: Target) -> Capabilities:
         max_threads=architectures.MAX_THREADS,
         warp=wave_of(target),
         shared_bytes=architecture_of(target).shared_bytes,
-        features=_FEATURES,
+        features=_FEATURES | ({"copy_async"} if architecture_of(target).name == "gfx950" else set()),
     )
 
 

@@ -12,7 +12,7 @@ keep their barriers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tilecore.ir.attributes import FunctionAttr
@@ -44,12 +44,15 @@ from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 _ORDERING = frozenset({ATOMIC_ADD, ATOMIC_ELEMENT, FENCE, ADDRESS, "call_extern", "call_pure_extern", "address_of"})
 
 
-def with_shared_barriers(func: PrimFunc, original: PrimFunc, barrier: Callable[[Any], Stmt]) -> PrimFunc:
+def with_shared_barriers(
+    func: PrimFunc, original: PrimFunc, barrier: Callable[[Any], Stmt], reading: Collection[str] = ()
+) -> PrimFunc:
     """The kernel, in thread IR after ``describe_kernels``, with ``barrier(span)`` in place of each such barrier.
 
-    original: the function that it is a kernel of, whose tensors have the shapes that the user gave them.
+    original: the function that it is a kernel of, whose tensors have the shapes that the user gave them. reading: the
+    names of the backend's own calls that only read global memory.
     """
-    if func.attrs.get(FunctionAttr.PRELUDE) or any(_is_unknown(call) for call in collect(func.body, Call)):
+    if func.attrs.get(FunctionAttr.PRELUDE) or any(_is_unknown(call, reading) for call in collect(func.body, Call)):
         return func
     barriers = _Barriers(func)
     barriers.find_written_before(func.body, False)
@@ -66,11 +69,11 @@ def _is_barrier(node: Stmt) -> bool:
     return isinstance(node, Evaluate) and op_name(node.value) == BARRIER
 
 
-def _is_unknown(call: Call) -> bool:
+def _is_unknown(call: Call, reading: Collection[str]) -> bool:
     """May the call order accesses, or access global memory in a way that is not seen? A backend's own call may, if it
     takes elements of global memory."""
     name = op_name(call)
-    is_of_backend = "." in name and not name.startswith(("simt.", "tile."))
+    is_of_backend = "." in name and not name.startswith(("simt.", "tile.")) and name not in reading
     return name in _ORDERING or (is_of_backend and any(is_global(load.source) for a in call.args for load in loads(a)))
 
 

@@ -25,6 +25,27 @@ TC_FN void tc_move(void* to, const void* from) {
   *static_cast<aliased*>(to) = *static_cast<const aliased*>(from);
 }
 
+// Copies from global memory straight to LDS. `to` is the place of this lane: 16 bytes for each, in the order of lanes, from
+// where the first one has its place. Where `valid` is false, zeros are copied: every copy is a load, so that waits by the
+// number of loads are right.
+#ifdef __gfx950__
+static __device__ const unsigned tc_zeros[4] = {0, 0, 0, 0};
+template <int Bytes>
+TC_FN void tc_copy_to_lds(void* to, const void* from, bool valid = true) {
+  static_assert(Bytes == 16, "a lane copies 16 bytes");
+  const void* source = valid ? from : (const void*)tc_zeros;
+  const auto first = (__attribute__((address_space(3))) unsigned char*)to - tc_lane() * 16;
+  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void*)source,
+                                   (__attribute__((address_space(3))) void*)first, 16, 0, 0);
+}
+// Waits until all copies of this wave but the last `Remaining` have landed; a barrier shows them to other waves.
+template <int Remaining>
+TC_FN void tc_wait_copies() {
+  constexpr int most = Remaining < 63 ? Remaining : 63;
+  asm volatile("s_waitcnt vmcnt(%0)" ::"n"(most) : "memory");
+}
+#endif
+
 TC_FN void tc_fence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 TC_FN void tc_fence_device() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 

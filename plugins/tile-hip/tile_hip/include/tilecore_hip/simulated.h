@@ -42,6 +42,32 @@ TC_FN bool tc_grouped_any(bool p, int line = TC_LINE) { return tc_grouped_ballot
 TC_FN bool tc_grouped_all(bool p, int line = TC_LINE) { return tc_grouped_ballot(!p, line) == 0; }
 TC_FN void tc_grouped_barrier(int line = TC_LINE) { tc_warp_barrier(tc_group_mask(32), line); }
 #define tc_shared_barrier tc_barrier
+
+// A copy of each lane of a wave to LDS, as hardware does it: where the lanes write follows from the first one's place.
+struct tc_lds_copy {
+  unsigned char* to;
+  const void* from;
+  bool valid;
+};
+template <unsigned Bytes>
+TC_FN void tc_copy_to_lds(void* to, const void* from, bool valid = true, int line = TC_LINE) {
+  tc_lds_copy copy{static_cast<unsigned char*>(to), from, valid};
+  tc_collective(
+      "a copy to LDS", copy,
+      [line](tc_lds_copy* const* lanes, unsigned count) {
+        for (unsigned lane = 0; lane < count; ++lane) {
+          tc_sim_act_as(lane);
+          tc_sim_copy_async(lanes[0]->to + lane * Bytes, lanes[lane]->from, Bytes, lanes[lane]->valid ? Bytes : 0, line);
+        }
+      },
+      0, 0, line);
+  tc_commit_async(line);  // each copy may be waited for
+}
+template <unsigned Remaining>
+TC_FN void tc_wait_copies(int line = TC_LINE) {
+  tc_wait_async<Remaining>(line);
+}
+
 #define tc_shuffle_idx tc_grouped_idx
 #define tc_shuffle_xor tc_grouped_xor
 #define tc_shuffle_up tc_grouped_up

@@ -12,7 +12,9 @@ TC_FN void tc_barrier() {
 // Orders accesses of LDS alone: loads of global memory stay in flight. On CDNA a barrier waits for LDS only, anyway; on
 // RDNA, clang before version 22 waits for global memory at every fence.
 TC_FN void tc_shared_barrier() {
-#if defined(__GFX9__)
+#if defined(__gfx950__)  // a fence of LDS waits for copies from global memory, which tc_wait_copies does
+  asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory");
+#elif defined(__GFX9__)
   tc_barrier();
 #elif __clang_major__ >= 22
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");

@@ -2,12 +2,14 @@
 
 On RDNA a block may run on two CUs, each with a cache of its own: a barrier that orders global memory waits for all
 loads, and drops that cache. Loads that fill the registers of the next tile would be waited for at every barrier of the
-loop. On CDNA a block runs on one CU, and a barrier waits for LDS alone.
+loop. On CDNA a block runs on one CU, and a barrier waits for LDS alone; but on gfx950 clang lets it wait for all copies
+from global memory to LDS, too.
 """
 
 from __future__ import annotations
 
-from tile_hip.instructions import shared_barrier
+from tile_hip.instructions import COPY_TO_LDS, shared_barrier
+from tile_hip.lowering.copy_directly import copies_to_lds
 from tile_hip.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import IRModule
@@ -16,11 +18,14 @@ from tilecore.lowering.simt.state import TileFunction
 
 
 def narrow_barriers(module: IRModule, env: PassEnv) -> IRModule:
-    if architecture_of(env.target).name.startswith("gfx9"):
+    name = architecture_of(env.target).name
+    if name.startswith("gfx9") and not copies_to_lds(name):
         return module
     original = env.state(TileFunction).function
     kernels = ((str(var.name_hint), func) for var, func in module.functions.items())
-    return IRModule({name: with_shared_barriers(func, original, shared_barrier) for name, func in kernels})
+    return IRModule(
+        {name: with_shared_barriers(func, original, shared_barrier, {COPY_TO_LDS}) for name, func in kernels}
+    )
 
 
 NARROW_BARRIERS = Pass("narrow_barriers", narrow_barriers, needs=(TileFunction,))
