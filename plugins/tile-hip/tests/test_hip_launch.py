@@ -311,7 +311,7 @@ def test_no_gpu(fake, monkeypatch):
 def test_a_door_that_is_closed(tmp_path, monkeypatch):
     import os
 
-    from tile_hip.devices import permission_problem
+    from tile_hip.permission import permission_problem
 
     assert permission_problem(tmp_path / "none") == ""
     (tmp_path / "kfd").touch()

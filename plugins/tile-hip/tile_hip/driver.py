@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 from tile_hip import libraries
+from tile_hip.permission import permission_problem
 from tilecore.runtime.device_kernels import DriverFunctions
 
 OLDEST = 6, 0  # kernels are code objects of version 5, and the record of a device's properties has its present form
@@ -238,8 +239,6 @@ def _shared() -> Driver:
 
 def _permission() -> str:
     """What else to check where the kernel driver lists GPUs and the runtime finds none; "" where nothing is known."""
-    from tile_hip.devices import permission_problem
-
     problem = permission_problem()
     return f"; {problem}" if problem else ""
 
