@@ -55,6 +55,7 @@ class Driver:
             raise DriverError(f"the HIP runtime {self.path} finds no GPU ({self.words(code)}){_permission()}", code)
         if code:
             raise DriverError(f"hipInit failed: {self.words(code)}", code)
+        self._binaries: list[bytes] = []
         self.version = self._version()
         if self.version < OLDEST:
             raise DriverError(
@@ -188,7 +189,11 @@ class Driver:
     # -- modules ------------------------------------------------------------------------------------------------
 
     def load_module(self, binary: bytes) -> int:
-        """Loads a code object on the current device; allowed while a stream is captured."""
+        """Loads a code object on the current device; allowed while a stream is captured.
+
+        The runtime may refer to the binary for as long as the module exists, which is never unloaded.
+        """
+        self._binaries.append(binary)
         mode = ctypes.c_int(_CAPTURE_RELAXED)
         has_modes = self.address("hipThreadExchangeStreamCaptureMode")
         exchanged = has_modes and self.library.hipThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0

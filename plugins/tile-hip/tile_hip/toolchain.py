@@ -51,6 +51,8 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     arch = architecture_of(request.target).name
     options = ["-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-nogpulib", "-nogpuinc", "-std=c++17"]
     options += ["-O3", "-fno-math-errno", "-mcode-object-version=5", f"-DTC_ISA_VERSION={isa_version(arch)}"]
+    if _writes_messages(request.source):
+        options.append("-DTC_MESSAGES")
     options += ["-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
@@ -77,6 +79,11 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
             "kernel.co",
         ],
     ]
+
+
+def _writes_messages(source: str) -> bool:
+    """Does the source print or assert? Then its code object has the variable of ``tilecore_hip/messages.h``."""
+    return "tc_print(" in source or "tc_assert(" in source
 
 
 def _calls_library(source: str) -> bool:
