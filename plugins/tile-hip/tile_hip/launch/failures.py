@@ -84,8 +84,9 @@ class Failures(LaunchFailures):
         driver, entry = self._module.driver, self._module.artifact.entries[number]
         function = self._module.loaded[index].functions[number]
         limit, threads = driver.limits(index), prod(entry.threads)
-        most_threads = driver.function_attribute(function, api.FUNCTION_THREADS)
-        registers = driver.function_attribute(function, api.FUNCTION_REGISTERS)
+        with driver.inside(index):  # the runtime looks functions up on the current device, without checking
+            most_threads = driver.function_attribute(function, api.FUNCTION_THREADS)
+            registers = driver.function_attribute(function, api.FUNCTION_REGISTERS)
         limits_hit = []
         if threads > limit["threads"]:
             limits_hit.append(f"{threads} threads in a block, and the limit is {limit['threads']}")

@@ -46,7 +46,9 @@ TC_FN void tc_print(const char (&format)[Bytes], T... values) {
       if (8 * i + byte < Bytes) word |= (unsigned long long)(unsigned char)format[8 * i + byte] << (8 * byte);
     record[1 + sizeof...(T) + i] = word;
   }
-  record[0] = words | (unsigned long long)sizeof...(T) << 16 | (unsigned long long)Bytes << 32;
+  // last, so that a host that reads while this kernel runs sees a whole record or none
+  __scoped_atomic_store_n(&record[0], words | (unsigned long long)sizeof...(T) << 16 | (unsigned long long)Bytes << 32,
+                          __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
 }
 
 // Describes the first failure of all, and ends the wave: its block's other waves do not wait for it at barriers.
