@@ -71,11 +71,12 @@ def environment() -> list[dict[str, Any]]:
 
 
 def launcher() -> dict[str, Any]:
-    """Whether the compiled launcher is installed; without it the slower Python launcher runs."""
-    from tilecore.runtime.launcher import built
+    """Whether the compiled launcher and the compiled launch on devices are installed; plain Python is slower."""
+    from tilecore.runtime import device_launch, launcher
 
-    is_built, reason = built()
-    return {"state": "ok" if is_built else "optional", "reason": reason, "fix": None}
+    missing = [reason for is_built, reason in (launcher.built(), device_launch.built()) if not is_built]
+    state = "optional" if missing else "ok"
+    return {"state": state, "reason": missing[0] if missing else launcher.built()[1], "fix": None}
 
 
 def cache() -> dict[str, Any]:

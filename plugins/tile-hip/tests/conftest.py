@@ -63,7 +63,7 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeRuntime:
         pytest.skip("no C++ compiler to build the runtime without a GPU")
     # its name is not libamdhip64: other tests look for a copy of that in this process
     library = tmp_path_factory.mktemp("runtime") / "libfakehip.so"
-    command = [compiler, "-std=c++17", "-shared", "-fPIC", "-O1", "-w", f"-I{simulated.INCLUDE}"]
+    command = [compiler, "-std=c++17", "-DTC_MESSAGES", "-shared", "-fPIC", "-O1", "-w", f"-I{simulated.INCLUDE}"]
     subprocess.run([*command, os.fspath(HERE / "fake_hip.cpp"), "-o", os.fspath(library)], check=True)
     return FakeRuntime(library)
 

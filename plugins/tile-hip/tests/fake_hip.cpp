@@ -15,6 +15,8 @@ static thread_local index3 block_index, thread_index;
 #define __device__
 #define TC_FN static inline
 #define __MEMORY_SCOPE_DEVICE 0
+#define __MEMORY_SCOPE_SYSTEM 0
+#define __scoped_atomic_store_n(P, V, ORDER, SCOPE) __atomic_store_n(P, V, ORDER)
 #define __scoped_atomic_fetch_add(P, V, ORDER, SCOPE) __atomic_fetch_add(P, V, ORDER)
 struct wave_ended {};
 #define __builtin_amdgcn_endpgm() throw wave_ended()
@@ -141,29 +143,40 @@ API int hipModuleLoadData(void **m, const void *image) {
   *m = (void *)(uintptr_t)(0x10000 + current);
   return 0;
 }
+// AMD's runtime ends the process where another device than the module's is current
+static bool is_elsewhere(uintptr_t module) { return module - 0x10000 != (uintptr_t)current; }
 API int hipModuleGetFunction(void **f, void *m, const char *name) {
   FAIL("hipModuleGetFunction");
+  if (is_elsewhere((uintptr_t)m)) abort();
   note("function %s of %lx\n", name, (long)(uintptr_t)m);
   *f = (void *)((uintptr_t)m * 256 + (unsigned char)name[strlen(name) - 1]);
   return 0;
 }
-API int hipModuleGetGlobal(void **address, size_t *size, void *, const char *name) {
+API int hipModuleGetGlobal(void **address, size_t *size, void *m, const char *name) {
   FAIL("hipModuleGetGlobal");
+  if (m && is_elsewhere((uintptr_t)m)) abort();
   if (strcmp(name, "tc_messages")) return 500;
   *address = &tc_messages;
   *size = sizeof tc_messages;
   return 0;
 }
-API int hipMemcpyDtoH(void *to, void *from, size_t size) {
-  FAIL("hipMemcpyDtoH");
+API int hipStreamSynchronize(void *stream) {
+  FAIL("hipStreamSynchronize");
+  note("synchronize stream %lx\n", (long)(uintptr_t)stream);
+  return 0;
+}
+API int hipMemcpyAsync(void *to, void *from, size_t size, int kind, void *) {
+  FAIL("hipMemcpyAsync");
+  if (kind != 2) return 1;
   memcpy(to, from, size);
   return 0;
 }
-API int hipMemset(void *to, int value, size_t size) {
+API int hipMemsetAsync(void *to, int value, size_t size, void *) {
   memset(to, value, size);
   return 0;
 }
-API int hipFuncGetAttribute(int *v, int number, void *) {
+API int hipFuncGetAttribute(int *v, int number, void *f) {
+  if (is_elsewhere((uintptr_t)f / 256)) abort();
   *v = number == 0 ? function_threads : number == 1 ? static_shared : number == 4 ? 168 : 0;
   return 0;
 }
@@ -211,6 +224,7 @@ API int hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, un
   return 0;
 #endif
   FAIL("hipModuleLaunchKernel");
+  if (is_elsewhere((uintptr_t)f / 256)) abort();
   __sync_fetch_and_add(&launches, 1);
   note("launch %lx on %d stream %lx shared %u\n", (long)(uintptr_t)f, current, (long)(uintptr_t)stream, shared);
   note("grid %u %u %u block %u %u %u\n", gx, gy, gz, bx, by, bz);

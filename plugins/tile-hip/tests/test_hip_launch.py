@@ -126,7 +126,8 @@ def test_streams_and_dynamic_lds(fake, form):
 def test_grids_count_threads_in_32_bits(fake, form):
     loaded = HostTensors().load(artifact())
     most = (2**32 - 1) // 128
-    assert call(loaded, grid=(most, 65536, 1, 0)) == 0
+    assert call(loaded, grid=(most, 65536, 65536, 0)) == 0
+    assert "65536 along y and 65536 along z" in loaded.error(call(loaded, grid=(1, 1, 65537, 0)))
     code = call(loaded, grid=(most + 1, 1, 1, 0))
     assert f"the grid is too large: at most {most} blocks along x" in loaded.error(code)
     assert "more work" in loaded.advice(code)
@@ -162,6 +163,17 @@ def test_another_architecture(fake, adapter):
     with pytest.raises(LaunchError, match="tile-hip does not support gfx1030"):
         adapter.load(artifact())
     assert not [line for line in fake.journal() if line.startswith("load")]
+
+
+def test_limits_of_a_device_that_is_not_current(fake, form):
+    """AMD's runtime looks functions up on the current device, and ends the process where it is another one."""
+    fake.reset(2)
+    loaded = HostTensors().load(artifact(entry={"threads": (1024, 2, 1)}))
+    fake.fail("hipModuleLaunchKernel", 9)
+    code = call(loaded, 1)
+    fake.library.hipSetDevice(1)
+    assert "2048 threads in a block" in loaded.error(code)
+    fake.library.hipSetDevice(0)
 
 
 def test_a_second_device_of_another_architecture(fake, form):
@@ -311,7 +323,7 @@ def test_no_gpu(fake, monkeypatch):
 def test_a_door_that_is_closed(tmp_path, monkeypatch):
     import os
 
-    from tile_hip.devices import permission_problem
+    from tile_hip.permission import permission_problem
 
     assert permission_problem(tmp_path / "none") == ""
     (tmp_path / "kfd").touch()

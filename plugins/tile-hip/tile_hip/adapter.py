@@ -97,7 +97,7 @@ class CodeObjectAdapter(KernelAdapter):
             self._driver().synchronize(device_index)
         except DriverError as error:
             raise device_failed(error, device_index) from None
-        failure = read_all(device_index)
+        failure = read_all(device_index, self.current_stream(device_index))
         if failure:
             raise LaunchError(f"a kernel failed on device {device_index}: {failure}")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tile_hip.architectures import of_version
+from tile_hip.driver import Driver, DriverError
 from tile_hip.libraries import VARIABLE
 
 TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
-DOOR = Path("/dev/kfd")  # what programs open to use the GPUs
 WINDOWS = Path("/dev/dxg")  # the GPUs of a Windows machine, inside of its Linux; there is no kernel driver amdgpu
 
 
@@ -51,21 +51,12 @@ def visible_devices(topology: Path = TOPOLOGY) -> tuple[list[Device], str]:
 
 def devices_of_runtime() -> tuple[list[Device], str]:
     """(the GPUs that the HIP runtime shows; why there are none). It initializes the runtime."""
-    from tile_hip.driver import Driver, DriverError
-
     try:
         driver = Driver.shared()
         devices = [Device(driver.arch(index), driver.units(index)) for index in range(driver.device_count())]
     except DriverError as error:
         return [], str(error)
     return devices, "" if devices else "the HIP runtime shows no GPU"
-
-
-def permission_problem(door: Path = DOOR) -> str:
-    """Why this user cannot use the GPUs that the kernel driver has; "" where nothing is known."""
-    if not door.exists() or os.access(door, os.R_OK | os.W_OK):
-        return ""
-    return f"this user may not open {door}: add the user to the groups render and video, and log in again"
 
 
 def _chosen(count: int) -> list[int]:

@@ -5,13 +5,16 @@ Numbers of attributes and errors: hip_runtime_api.h of ROCm, where they are the 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import re
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from tile_hip import libraries
+from tile_hip.permission import permission_problem
 from tilecore.runtime.device_kernels import DriverFunctions
 
 OLDEST = 6, 0  # kernels are code objects of version 5, and the record of a device's properties has its present form
@@ -22,6 +25,7 @@ _MAX_THREADS, _PROCESSORS, _MAX_SHARED = 56, 63, 74
 # hipFunction_attribute
 FUNCTION_THREADS, FUNCTION_STATIC_SHARED, FUNCTION_LOCAL_BYTES, FUNCTION_REGISTERS = 0, 1, 3, 4
 _CAPTURE_ACTIVE, _CAPTURE_RELAXED = 1, 2  # hipStreamCaptureStatus, hipStreamCaptureMode
+_DEVICE_TO_HOST = 2  # hipMemcpyKind
 _PROPERTIES_BYTES = 16 << 10  # more than hipDeviceProp_t has
 _ARCH = re.compile(rb"gfx[0-9a-f]{3,4}(?:-generic)?(?::[\w:+-]*)?(?=\0)")
 
@@ -54,6 +58,7 @@ class Driver:
             raise DriverError(f"the HIP runtime {self.path} finds no GPU ({self.words(code)}){_permission()}", code)
         if code:
             raise DriverError(f"hipInit failed: {self.words(code)}", code)
+        self._binaries: list[bytes] = []
         self.version = self._version()
         if self.version < OLDEST:
             raise DriverError(
@@ -187,16 +192,14 @@ class Driver:
     # -- modules ------------------------------------------------------------------------------------------------
 
     def load_module(self, binary: bytes) -> int:
-        """Loads a code object on the current device; allowed while a stream is captured."""
-        mode = ctypes.c_int(_CAPTURE_RELAXED)
-        has_modes = self.address("hipThreadExchangeStreamCaptureMode")
-        exchanged = has_modes and self.library.hipThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0
+        """Loads a code object on the current device; allowed while a stream is captured.
+
+        The runtime may refer to the binary for as long as the module exists, which is never unloaded.
+        """
+        self._binaries.append(binary)
         module = ctypes.c_void_p()
-        try:
+        with self.relaxed():
             self.call("hipModuleLoadData", ctypes.byref(module), binary)
-        finally:
-            if exchanged:
-                self.library.hipThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         return module.value or 0
 
     def function(self, module: int, symbol: str) -> int:
@@ -217,15 +220,37 @@ class Driver:
         )
         return address.value or 0, size.value
 
-    def read(self, address: int, size: int) -> bytes:
-        """``size`` bytes of the device's memory; waits for the default stream."""
+    # A call that waits for the whole device, or copies on no stream, would invalidate the captures of all threads.
+    # These three keep to one stream, and are allowed beside captures inside of ``relaxed``.
+
+    def wait(self, stream: int) -> None:
+        """Waits until the work of a stream has ended."""
+        self.call("hipStreamSynchronize", ctypes.c_void_p(stream))
+
+    def read(self, address: int, size: int, stream: int) -> bytes:
+        """``size`` bytes of the device's memory."""
         buffer = ctypes.create_string_buffer(size)
-        self.call("hipMemcpyDtoH", buffer, ctypes.c_void_p(address), ctypes.c_size_t(size))
+        source, count = ctypes.c_void_p(address), ctypes.c_size_t(size)
+        self.call("hipMemcpyAsync", buffer, source, count, _DEVICE_TO_HOST, ctypes.c_void_p(stream))
+        self.wait(stream)
         return buffer.raw
 
-    def clear(self, address: int, size: int) -> None:
+    def clear(self, address: int, size: int, stream: int) -> None:
         """Sets bytes of the device's memory to 0."""
-        self.call("hipMemset", ctypes.c_void_p(address), 0, ctypes.c_size_t(size))
+        self.call("hipMemsetAsync", ctypes.c_void_p(address), 0, ctypes.c_size_t(size), ctypes.c_void_p(stream))
+        self.wait(stream)
+
+    @contextlib.contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """What the thread does inside is allowed while other streams are captured."""
+        mode = ctypes.c_int(_CAPTURE_RELAXED)
+        has_modes = self.address("hipThreadExchangeStreamCaptureMode")
+        exchanged = has_modes and self.library.hipThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0
+        try:
+            yield
+        finally:
+            if exchanged:
+                self.library.hipThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
 
 _shared_lock = threading.Lock()
@@ -238,8 +263,6 @@ def _shared() -> Driver:
 
 def _permission() -> str:
     """What else to check where the kernel driver lists GPUs and the runtime finds none; "" where nothing is known."""
-    from tile_hip.devices import permission_problem
-
     problem = permission_problem()
     return f"; {problem}" if problem else ""
 

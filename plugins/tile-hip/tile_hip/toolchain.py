@@ -71,8 +71,10 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
     options += ["-O3", "-fno-math-errno", "-mcode-object-version=5", f"-DTC_ISA_VERSION={isa_version(arch)}"]
     options += [f"-DTC_WAVE={wave_of(request.target)}", "-ffp-contract=off", *(f"-I{folder}" for folder in INCLUDE)]
     options.append("-munsafe-fp-atomics")  # floats in memory are added to by instructions (README, "Atomics")
+    if _writes_messages(request.source):
+        options.append("-DTC_MESSAGES")
     if FAST_MATH.value_in(request.config):
-        options += ["-ffast-math", "-fgpu-flush-denormals-to-zero"]
+        options += ["-ffast-math", "-fhonor-nans", "-fhonor-infinities", "-fgpu-flush-denormals-to-zero"]
     if wave_of(request.target) != architecture_of(request.target).waves[0]:
         options.append("-mwavefrontsize64")
     library = compilers.math_library()
@@ -96,6 +98,11 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
             "kernel.co",
         ],
     ]
+
+
+def _writes_messages(source: str) -> bool:
+    """Does the source print or assert? Then its code object has the variable of ``tilecore_hip/messages.h``."""
+    return "tc_print(" in source or "tc_assert(" in source
 
 
 def _calls_library(source: str) -> bool:

@@ -131,7 +131,7 @@ def streams(machine: Machine) -> None:
     """Kernels run on torch's current stream, behind its other work."""
     machine.needs_gpu()
     torch, kernel = machine.torch, machine.compile(kernels.add())
-    a, b, c = machine.random(1 << 22), machine.random(1 << 22), machine.zeros(1 << 22)
+    a, b, c = machine.random(1 << 20), machine.random(1 << 20), machine.zeros(1 << 20)
     for stream in (torch.cuda.Stream(), torch.cuda.Stream(priority=-1)):
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

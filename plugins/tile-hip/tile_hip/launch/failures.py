@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tile_hip import driver as api
 from tile_hip.driver import DriverError
+from tile_hip.launch.limits import most_blocks
 from tilecore.errors import LaunchError
 from tilecore.runtime.device_kernels import LaunchFailures
 
@@ -48,8 +49,6 @@ class Failures(LaunchFailures):
     """The failures of the launches of one artifact's kernels."""
 
     def __init__(self, module: KernelModule) -> None:
-        from tile_hip.launch.module import most_blocks
-
         artifact = module.artifact
         most = ["{} blocks along x, {} along y and {} along z".format(*most_blocks(e)) for e in artifact.entries]
         super().__init__(artifact.name, [entry.symbol for entry in artifact.entries], most)
@@ -85,8 +84,9 @@ class Failures(LaunchFailures):
         driver, entry = self._module.driver, self._module.artifact.entries[number]
         function = self._module.loaded[index].functions[number]
         limit, threads = driver.limits(index), prod(entry.threads)
-        most_threads = driver.function_attribute(function, api.FUNCTION_THREADS)
-        registers = driver.function_attribute(function, api.FUNCTION_REGISTERS)
+        with driver.inside(index):  # the runtime looks functions up on the current device, without checking
+            most_threads = driver.function_attribute(function, api.FUNCTION_THREADS)
+            registers = driver.function_attribute(function, api.FUNCTION_REGISTERS)
         limits_hit = []
         if threads > limit["threads"]:
             limits_hit.append(f"{threads} threads in a block, and the limit is {limit['threads']}")

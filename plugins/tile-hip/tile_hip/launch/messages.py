@@ -1,6 +1,6 @@
 """Reads what kernels print and which assertions failed, from a global variable of the code object.
 
-``include/tilecore_hip/messages.h`` has the layout. A launch of a kernel that prints or asserts waits for the device, so
+``include/tilecore_hip/messages.h`` has the layout. A launch of a kernel that prints or asserts waits for its stream, so
 that the text comes at once and a failed assertion is an error of its own launch. While a stream is captured nothing can
 wait: then the next launch that is not captured, or ``synchronize``, reads what replays of the graph wrote.
 """
@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "tc_messages"
 _HEAD = struct.Struct("<QQQ8i72s")  # used, dropped, failures; number, block, thread, unused; kernel
+_FAILURES = 16  # where in it the failures begin
 _LENGTH = re.compile(r"%l+([du])")
 _CAPTURING = {900, 905, 906}  # hipErrorStreamCaptureUnsupported, ...Isolation, ...Implicit
 
@@ -51,32 +52,54 @@ class Messages:
     thread: tuple[int, int, int] = (0, 0, 0)
 
 
-def read_messages(driver: Driver, module: int) -> Messages:
-    """Reads and empties the variable of a module on the current device. Raises DriverError."""
+@dataclass
+class Position:
+    """How far the variable of a module was read on one device: words of records, and the count of lost prints."""
+
+    words: int = 0
+    dropped: int = 0
+
+
+def read_messages(driver: Driver, module: int, stream: int, position: Position) -> Messages:
+    """Reads what is new in the variable of a module on the current device. Raises DriverError.
+
+    Kernels on other streams may write at the same time: records that are not whole yet are left for the next reading,
+    and the variable is emptied when half of it was used and all of that was read, or when it is full.
+    """
     address, size = driver.variable(module, VARIABLE)
-    head = _HEAD.unpack(driver.read(address, _HEAD.size))
-    used, dropped, failures = head[:3]
-    if not (used or dropped or failures):
-        return Messages()
-    length = min(used * 8, size - _HEAD.size)
-    records = driver.read(address + _HEAD.size, length) if length else b""
-    driver.clear(address, _HEAD.size + length)
+    start, room = address + _HEAD.size, (size - _HEAD.size) // 8
+    head = _HEAD.unpack(driver.read(address, _HEAD.size, stream))
+    used, dropped, failures = min(head[0], room), head[1] - position.dropped, head[2]
+    texts: list[str] = []
+    if used > position.words:
+        new = driver.read(start + 8 * position.words, 8 * (used - position.words), stream)
+        texts, words = printed(new)
+        position.words += words
+    position.dropped += dropped
+    if failures:
+        driver.clear(address + _FAILURES, _HEAD.size - _FAILURES, stream)
+    if head[0] >= room or (position.words == used and used > room // 2):
+        driver.clear(start, 8 * room, stream)
+        driver.clear(address, _FAILURES, stream)
+        position.words = position.dropped = 0
     name = head[-1].partition(b"\0")[0].decode(errors="replace")
-    return Messages("".join(printed(records)), dropped, failures, head[3], name, head[4:7], head[7:10])
+    return Messages("".join(texts), dropped, failures, head[3], name, head[4:7], head[7:10])
 
 
-def printed(records: bytes) -> Iterator[str]:
-    """The texts of records, in order. A record without a head was reserved and not written: it is the last one."""
-    at = 0
+def printed(records: bytes) -> tuple[list[str], int]:
+    """(the texts of records in order, the words that they take). A record without a head is not written yet; it and
+    those behind it are left."""
+    texts, at = [], 0
     while at + 8 <= len(records):
         (first,) = struct.unpack_from("<Q", records, at)
         words, values, text_bytes = first & 0xFFFF, first >> 16 & 0xFFFF, first >> 32
         if not words or at + 8 * words > len(records):
-            return
+            break
         start = at + 8 + 8 * values
         text = records[start : start + text_bytes].partition(b"\0")[0].decode(errors="replace")
-        yield formatted(text, records[at + 8 : start])
+        texts.append(formatted(text, records[at + 8 : start]))
         at += 8 * words
+    return texts, at // 8
 
 
 def formatted(text: str, values: bytes) -> str:
@@ -93,6 +116,7 @@ class MessageLaunch:
         self._kernels = kernels
         self._launch = launch
         self._lock = threading.Lock()
+        self._positions: dict[int, Position] = {}
         with _lock:
             _launches.add(self)
 
@@ -100,18 +124,19 @@ class MessageLaunch:
         code = self._launch(slots, grids, index, stream)
         if code or self._kernels.driver.capture(stream):
             return code
-        return self.read(index)
+        return self.read(index, stream)
 
-    def read(self, index: int) -> int:
-        """Prints what the kernels wrote on a device; 0, or the code of a failure of the device or of an assertion."""
+    def read(self, index: int, stream: int) -> int:
+        """Waits for a stream and prints what the kernels wrote on its device; 0, or the code of a failure of the device
+        or of an assertion."""
         driver, module = self._kernels.driver, self._kernels.modules.get(index)
         if module is None:
             return 0
         with self._lock:
             try:
-                driver.synchronize(index)
-                with driver.inside(index):
-                    messages = read_messages(driver, module)
+                with driver.inside(index), driver.relaxed():
+                    driver.wait(stream)
+                    messages = read_messages(driver, module, stream, self._positions.setdefault(index, Position()))
             except DriverError as error:
                 return 0 if error.code in _CAPTURING else error.code
         if messages.lines:
@@ -142,9 +167,10 @@ _lock = threading.Lock()
 _launches: weakref.WeakSet[MessageLaunch] = weakref.WeakSet()
 
 
-def read_all(index: int) -> str:
-    """Reads the messages of all kernels on a device; the words for the first failure, "" for none."""
+def read_all(index: int, stream: int) -> str:
+    """Reads the messages of all kernels on a device; the words for the first failure, "" for none. stream: of the
+    device, for the copies."""
     with _lock:
         launches = list(_launches)
-    failures = [launch.failure(code) for launch in launches if (code := launch.read(index))]
+    failures = [launch.failure(code) for launch in launches if (code := launch.read(index, stream))]
     return failures[0] if failures else ""

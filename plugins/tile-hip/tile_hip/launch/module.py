@@ -8,20 +8,14 @@ from tile_hip import driver as api
 from tile_hip.architectures import ARCHITECTURES
 from tile_hip.driver import Driver, DriverError
 from tile_hip.launch.failures import Failures, refused_binary
+from tile_hip.launch.limits import most_blocks
 from tile_hip.target import architecture_of
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import LaunchError
 from tilecore.runtime.device_kernels import DeviceEntry, DeviceKernels, LoadedDevice
 from tilecore.target import Target
 
-MOST_THREADS = 2**32 - 1  # of the whole grid along one axis: packets of the queue count them in 32 bits (AQL, HSA 1.2)
 _MOST_BYTES = 2**31 - 1  # of LDS that a launch can ask for
-
-
-def most_blocks(entry: Entry) -> tuple[int, int, int]:
-    """The most blocks of a grid along x, y and z."""
-    x, y, z = (min(MOST_THREADS // threads, 2**31 - 1) for threads in entry.threads)
-    return x, y, z
 
 
 class KernelModule(DeviceKernels):

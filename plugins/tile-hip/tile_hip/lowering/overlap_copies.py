@@ -1,4 +1,4 @@
-"""Overlaps the copies of T.Pipelined loops with the computation: into LDS where the chip copies to it, else in registers.
+"""Overlaps the copies of T.Pipelined loops with computation: into LDS where the chip copies to it, else in registers.
 
 gfx950 copies 16 bytes for each lane straight to LDS, so its tiles become circular buffers (pipeline_loops). The other
 chips prefetch tiles to registers (prefetch_loops), which takes no more LDS.

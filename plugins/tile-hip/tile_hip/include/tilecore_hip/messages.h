@@ -1,7 +1,8 @@
 // T.print and T.device_assert. There is no printf without ROCm's libraries and a helper thread of the runtime: threads write
 // records into a global variable of the code object, and the host reads them after the launch (tile_hip/launch/messages.py,
-// which has the same layout). A kernel that calls neither has no such variable.
+// which has the same layout). The toolchain defines TC_MESSAGES for sources that call either; others have no such variable.
 #pragma once
+#ifdef TC_MESSAGES
 
 #define TC_MESSAGE_WORDS 131072
 #define TC_MESSAGE_NAME 72
@@ -14,8 +15,9 @@ struct tc_message_buffer {
   unsigned long long words[TC_MESSAGE_WORDS];
 };
 static_assert(__builtin_offsetof(tc_message_buffer, words) == 128, "the host's layout");
-// One in a code object, and none where nothing refers to it. The host finds it by its name.
-inline __device__ __attribute__((visibility("protected"))) tc_message_buffer tc_messages;
+// The host finds it by its name. An inline variable would be a weak symbol, which loaders may not look up.
+extern "C" __device__ tc_message_buffer tc_messages;
+__device__ tc_message_buffer tc_messages;
 
 TC_FN unsigned long long tc_message_word(long long value) { return (unsigned long long)value; }
 TC_FN unsigned long long tc_message_word(unsigned long long value) { return value; }
@@ -44,7 +46,9 @@ TC_FN void tc_print(const char (&format)[Bytes], T... values) {
       if (8 * i + byte < Bytes) word |= (unsigned long long)(unsigned char)format[8 * i + byte] << (8 * byte);
     record[1 + sizeof...(T) + i] = word;
   }
-  record[0] = words | (unsigned long long)sizeof...(T) << 16 | (unsigned long long)Bytes << 32;
+  // last, so that a host that reads while this kernel runs sees a whole record or none
+  __scoped_atomic_store_n(&record[0], words | (unsigned long long)sizeof...(T) << 16 | (unsigned long long)Bytes << 32,
+                          __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
 }
 
 // Describes the first failure of all, and ends the wave: its block's other waves do not wait for it at barriers.
@@ -59,3 +63,4 @@ TC_FN void tc_assertion_failed(int number, const char (&kernel)[Bytes]) {
   __builtin_amdgcn_endpgm();
 }
 #define tc_assert(CONDITION, NUMBER, MESSAGE) ((CONDITION) ? (void)0 : tc_assertion_failed((NUMBER), __func__))
+#endif
