@@ -18,6 +18,7 @@ from tilecore.runtime.device_kernels import (
 
 _POINTER, _UNSIGNED = ctypes.c_void_p, ctypes.c_uint
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, *[_UNSIGNED] * 7, _POINTER, _POINTER, _POINTER)
+_START = ctypes.CFUNCTYPE(ctypes.c_int, *[_POINTER] * 7)
 _OF_ADDRESS = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER)
 _OF_NUMBER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
@@ -66,7 +67,12 @@ class PlainDeviceLaunch:
             grid = all_grids[4 * number : 4 * number + 4]
             if 0 in grid[:3]:
                 continue
-            result = self._launch_entry(device, number, entry, words, grid, stream)
+            if any(not 0 <= size <= most for size, most in zip(grid, entry.most, strict=True)):
+                result = BAD_GRID
+            elif entry.start and entry.plain_start is None:
+                result = self._start(device, number, entry, slots, grids + 32 * number, stream)
+            else:
+                result = self._launch_entry(device, number, entry, words, grid, stream)
             if result:
                 return result + ENTRY_STEP * number
         return 0
@@ -74,11 +80,16 @@ class PlainDeviceLaunch:
     def _launch_entry(
         self, device: LoadedDevice, number: int, entry: DeviceEntry, words: Any, grid: list[int], stream: int
     ) -> int:
-        if any(not 0 <= size <= most for size, most in zip(grid, entry.most, strict=True)):
-            return BAD_GRID
         start = ctypes.addressof(words)
         addresses = [start + 8 * i for i in range(self.kernels.n_slots)]
         if entry.plain_start is not None:
             return entry.plain_start(device, number, words, grid, stream, addresses)
         parameters = (_POINTER * max(len(addresses), 1))(*addresses)
         return self._launch(device.functions[number], *grid[:3], *entry.threads, grid[3], stream, parameters, None)
+
+    def _start(self, device: LoadedDevice, number: int, entry: DeviceEntry, slots: int, grid: int, stream: int) -> int:
+        """The launch of an entry by the backend's own function in C."""
+        count = self.kernels.n_slots
+        parameters = (_POINTER * max(count + self.kernels.n_further, 1))(*(slots + 8 * i for i in range(count)))
+        where = entry.start_entry, device.start_device, device.functions[number]
+        return _START(entry.start)(*where, slots, grid, stream, parameters)

@@ -26,16 +26,15 @@ class HostTensors(DriverAdapter):
     device = 1
 
 
-@pytest.fixture(params=["built", "plain", "the core's built"])
+@pytest.fixture(params=["built", "plain", "the core's built", "its own built"])
 def run(request, monkeypatch, fake):
     """``run(artifact, *arguments)``; the kernel is cached for later calls."""
-    if request.param == "built":
-        if not launch.built()[0]:
-            pytest.skip(launch.built()[1])
-    else:
+    if request.param in ("built", "its own built") and not launch.built()[0]:
+        pytest.skip(launch.built()[1])
+    if request.param in ("plain", "the core's built"):
         monkeypatch.setattr(launch, "_native", None)
-        if request.param == "plain":
-            monkeypatch.setattr(device_launch, "_native", None)
+    if request.param in ("plain", "its own built"):
+        monkeypatch.setattr(device_launch, "_native", None)
     driver = Driver(fake.path)
     adapter = HostTensors("cython", lambda: driver)
     kernels: dict[int, Launcher] = {}

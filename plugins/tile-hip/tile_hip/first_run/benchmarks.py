@@ -5,7 +5,7 @@ Each benchmark tries a few configurations, checks every result, and keeps the fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,19 +31,21 @@ class Benchmark:
     tolerance: float
 
 
-def benchmarks(machine: Machine, quick: bool) -> Iterator[Benchmark]:
-    """The benchmarks, the important ones first; the tensors of one are free before the next is made."""
+def benchmarks(machine: Machine, quick: bool) -> list[tuple[str, Callable[[], Benchmark]]]:
+    """(the name, what makes it) of each benchmark, the important ones first. Making one allocates its tensors."""
     if machine.is_simulated:
-        yield _gemm(machine, 64, "float16", ((64, 64, 32, 1, 128),))
-        yield _softmax(machine, 8, 256)
-        return
-    for size in (4096,) if quick else (4096, 8192):
-        for dtype in ("float16", "bfloat16"):
-            yield _gemm(machine, size, dtype, _TILES)
-    for length, dim in ((4096, 128),) if quick else ((1024, 128), (4096, 128), (8192, 128), (4096, 64)):
-        yield _attention(machine, 16, length, dim)
-    yield _softmax(machine, 8192, 4096)
-    yield _launch(machine)
+        return [
+            ("gemm of float16", partial(_gemm, machine, 64, "float16", ((64, 64, 32, 1, 128),))),
+            ("softmax", partial(_softmax, machine, 8, 256)),
+        ]
+    products = [(size, dtype) for size in ((4096,) if quick else (4096, 8192)) for dtype in ("float16", "bfloat16")]
+    heads = ((4096, 128),) if quick else ((1024, 128), (4096, 128), (8192, 128), (4096, 64))
+    return [
+        *((f"gemm of {dtype}, {size}", partial(_gemm, machine, size, dtype, _TILES)) for size, dtype in products),
+        *((f"attention, {length} x {dim}", partial(_attention, machine, 16, length, dim)) for length, dim in heads),
+        ("softmax", partial(_softmax, machine, 8192, 4096)),
+        ("launch", partial(_launch, machine)),
+    ]
 
 
 def measure(machine: Machine, benchmark: Benchmark) -> dict[str, Any]:

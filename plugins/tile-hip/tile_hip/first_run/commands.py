@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,17 @@ def kit(folder: Path, target: str, execution_backend: str, quick: bool, jobs: in
     level = "2" if execution_backend == "sim" else "3"
     words = ["conform", "--target", target, "--execution-backend", execution_backend, "--level", level]
     words += ["--out", str(path), *(["-k", QUICK_CASES] if quick else []), *(["-j", str(jobs)] if jobs > 1 else [])]
-    code, output = command(words, seconds)
+    why, output = command(words, seconds)
     if not path.is_file():
-        return {"outcome": "failed", "why": processes.ended(code, seconds) if code else "no report", "output": output}
+        return {"outcome": "failed", "why": why or "there is no report", "output": output}
     (report,) = json.loads(path.read_text())
     counts: Counter[str] = Counter()
     for group in report["groups"].values():
         counts.update(group)
     failed = [case for case in report["cases"] if case["outcome"] not in ("skipped", "xfailed")]
-    ok = code == 0 and not failed and not report["interrupted"]
-    why = "" if ok else f"{len(failed)} cases failed" if failed else processes.ended(code, seconds)
+    ok = not why and not failed and not report["interrupted"]
+    if failed:
+        why = f"{len(failed)} cases failed" + (f"; {why}" if report["interrupted"] else "")
     return {
         "outcome": "ok" if ok else "failed", "why": why, "counts": dict(counts), "level": report["reached"],
         "failed": failed, "skipped": report["skipped"],
@@ -42,22 +44,26 @@ def fuzz(folder: Path, target: str, execution_backend: str, quick: bool, jobs: i
     words = ["fuzz", "--target", target, "--execution-backend", execution_backend, "--jobs", str(jobs)]
     count = 4 if execution_backend == "sim" else 50 if quick else 1000
     words += ["--count", str(count), "--json", str(path), "--out", str(folder / "found")]
-    code, output = command(words, seconds)
+    why, output = command(words, seconds)
     tally = json.loads(path.read_text()) if path.is_file() else {}
     sources = {found.name: found.read_text() for found in sorted((folder / "found").glob("*.py"))[:20]}
-    record = {"outcome": "ok" if code == 0 else "failed", "why": "" if code == 0 else processes.ended(code, seconds)}
-    return {**record, "tally": tally, "findings": sources, "output": "" if code == 0 else output}
+    outcome = "failed" if why else "ok"
+    return {"outcome": outcome, "why": why, "tally": tally, "findings": sources, "output": output if why else ""}
 
 
-def command(words: list[str], seconds: float) -> tuple[int, str]:
-    """(the code, the end of the output) of ``tilecore WORDS``; it is ended after ``seconds``."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tilecore", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        processes.stop(process)
-        output, _ = process.communicate()
-    return process.returncode, output.decode(errors="replace").strip()[-3000:]
+def command(words: list[str], seconds: float) -> tuple[str, str]:
+    """(how ``tilecore WORDS`` failed, "" if it did not; the end of its output). It is interrupted after ``seconds``."""
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tilecore", *words], stdout=out, stderr=out, start_new_session=True
+        )
+        why = ""
+        try:
+            code = process.wait(seconds)
+            why = processes.ended(code, seconds) if code else ""
+        except subprocess.TimeoutExpired:
+            why = f"it took longer than {seconds:.0f} seconds and was ended"
+        finally:
+            processes.stop(process, gently=20 if why else 0)
+        out.seek(0)
+        return why, out.read().decode(errors="replace").strip()[-3000:]

@@ -87,11 +87,14 @@ def _watched(
         time.sleep(_POLL)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and its children."""
+def stop(process: subprocess.Popen[bytes], gently: float = 0) -> None:
+    """Ends a process and its children. gently: seconds that they have, after an interrupt, to write what they found."""
     with contextlib.suppress(ProcessLookupError):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        if gently and process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(gently)
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
