@@ -25,10 +25,11 @@ from tilecore.ir.visit import jumps_out, substitute
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, guarded_loads
 
-MOST_BYTES = 256  # that a thread prefetches: 64 registers
+MOST_BYTES = 256  # that a thread prefetches if the target does not say otherwise: 64 registers
 
 
-def prefetch_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def prefetch_loops(func: PrimFunc, env: PassEnv, most_bytes: int = MOST_BYTES) -> PrimFunc:
+    """most_bytes: that a thread may prefetch in a loop."""
     memory = Memory(func.body)
     claimed: set[Var] = set()
 
@@ -41,7 +42,7 @@ def prefetch_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
             if not split.ahead or not split.rest or any(map(jumps_out, split.rest)):
                 return rewritten
             claimed.update(split.tiles)
-            return _Prefetch(rewritten, split, threads.count, env).run()
+            return _Prefetch(rewritten, split, most_bytes * threads.count, env).run()
 
         return structural_mutate(body, [(For, loop)])
 
@@ -50,14 +51,14 @@ def prefetch_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Prefetch:
     """One loop. copies: those that go through registers, with their registers. direct: those of tiles that are too
-    large for registers, in each iteration before it computes.
+    large for registers, in each iteration before it computes. most_bytes: that the block may prefetch.
     """
 
-    def __init__(self, node: For, split: CopiesAhead, threads: int, env: PassEnv) -> None:
+    def __init__(self, node: For, split: CopiesAhead, most_bytes: int, env: PassEnv) -> None:
         self.node, self.rest = node, split.rest
         self.copies: list[tuple[Stmt, Var]] = []
         self.direct: list[Stmt] = []
-        left, names = MOST_BYTES * threads, []
+        left, names = most_bytes, []
         for copy, tile in zip(split.ahead, split.tiles, strict=True):
             size = _bytes_of(tile)
             if size is None or size > left:

@@ -13,6 +13,7 @@ from tile_hip.target import architecture_of
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import Expr, For, ForKind, Stmt, Var
 from tilecore.ir.scopes import is_fragment
@@ -53,13 +54,17 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     return _WaveGemm(call, env, config).run()
 
 
+REGISTERS_FOR_PRODUCTS = 176  # the others of 256 are for addresses and for tiles that are prefetched
+
+
 class _WaveGemm(MatrixGemm):
-    """On RDNA the operands of a step are loaded during the step before, and the compiler keeps that order: it would
-    load those of many steps at once, for which there are not enough registers.
+    """On RDNA the operands of a step are loaded during the step before, if there are registers for both. The compiler
+    keeps that order: it would load those of many steps at once.
     """
 
     def __init__(self, call: TileCall, env: ThreadEnv, config: MatrixConfig) -> None:
-        self.register_sets = 1 if architecture_of(env.target).name in CDNA else 2
+        self.is_ordered = architecture_of(env.target).name not in CDNA
+        self.register_sets = 2 if self.is_ordered and _has_room(config) else 1
         super().__init__(call, env, config)
 
     @property
@@ -80,12 +85,24 @@ class _WaveGemm(MatrixGemm):
 
     def steps(self) -> Stmt:
         count = self.config.steps
-        if self.register_sets == 1 or count == 1:
+        if not self.is_ordered or count == 1:
             return super().steps()
-        step, one = Var("step", "int32"), const(1, "int32")
+        step, zero, one = Var("step", "int32"), const(0, "int32"), const(1, "int32")
+        if self.register_sets == 1:
+            body = seq([self.load(step), self.multiply(step), instructions.scheduling_fence()])
+            return For(step, zero, const(count, "int32"), ForKind.UNROLLED, body)
         body = seq([self.load(step + one), self.multiply(step), instructions.scheduling_fence()])
-        most = For(step, const(0, "int32"), const(count - 1, "int32"), ForKind.UNROLLED, body)
-        return seq([self.load(const(0, "int32")), most, self.multiply(const(count - 1, "int32"))])
+        most = For(step, zero, const(count - 1, "int32"), ForKind.UNROLLED, body)
+        return seq([self.load(zero), most, self.multiply(const(count - 1, "int32"))])
+
+
+def _has_room(config: MatrixConfig) -> bool:
+    """Are there registers for the operands of two steps beside the sums, of the 256 that a wave may have?"""
+    instruction = config.instruction
+    sums = config.m_tiles * config.n_tiles * instruction.accumulator.registers
+    bits = DType(instruction.a).bits
+    each = config.m_tiles * instruction.operand_a.registers + config.n_tiles * instruction.operand_b.registers
+    return sums + 2 * each * bits // 32 <= REGISTERS_FOR_PRODUCTS
 
 
 MATRIX = TileOpImpl(
