@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from hip_comparison import worse
-from hip_kernels import SMALLER, SUITE
+from hip_kernels import CDNA_ONLY, RDNA_ONLY, SMALLER, SUITE
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks" / "results" / "hip-codeobjects.json"
@@ -43,6 +43,11 @@ def calls() -> list[tuple[str, str]]:
         several += [(path.stem, call) for call in module_of(path).EXPLAIN]
         several += [(path.stem, call) for call in SMALLER.get(path.stem, ())]
     return list(dict.fromkeys(several))
+
+
+def is_for(call: str, arch: str) -> bool:
+    """Whether a call's tiles are for the chip's family."""
+    return call not in (RDNA_ONLY if arch.startswith("gfx9") else CDNA_ONLY)
 
 
 def row_of(example: str, call: str, arch: str) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"--arch: {unknown[0]!r} is none of {', '.join(CHIPS)}")
     versions = compilers_of(options.arch.split(","))
     named = [(example, call) for example, call in calls() if options.match in f"{example}: {call}"]
-    work = [(example, call, arch) for example, call in named for arch in versions]
+    work = [(example, call, arch) for example, call in named for arch in versions if is_for(call, arch)]
     if not work:
         parser.error("no kernel and chip is left to compile")
     start = time.monotonic()

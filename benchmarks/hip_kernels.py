@@ -19,9 +19,11 @@ SUITE = {
         "gemm(16, 8192, 8192, block_M=16, block_K=64, stages=2, threads=128, split_k=4)",
     ],
     "attention": [
-        "attention(4, 32, 32, 4096, 128, block_M=64, block_N=32, stages=1, threads=128)",
-        "attention(4, 32, 32, 4096, 128, True, block_M=64, block_N=32, stages=1, threads=128)",
-        "attention(8, 32, 32, 2048, 64, True, block_N=64, stages=1, threads=256)",
+        "attention(4, 32, 32, 4096, 128, block_N=64, stages=2, threads=256)",
+        "attention(4, 32, 32, 4096, 128, True, block_N=64, stages=2, threads=256)",
+        "attention(4, 32, 32, 4096, 128, block_N=32, stages=2, threads=256, q_in_registers=False)",
+        "attention(4, 32, 32, 4096, 128, True, block_N=32, stages=2, threads=256, q_in_registers=False)",
+        "attention(8, 32, 32, 2048, 64, True, block_N=64, stages=2, threads=256)",
     ],
     "dequant_matmul": [
         "dequant_matmul(16, 8192, 8192, 64, block_N=64, block_K=64, stages=2)",
@@ -33,6 +35,9 @@ SUITE = {
     "rms_norm": ["rms_norm(16384, 4096, 1, 256)"],
     "vector_add": ["vector_add(268435456, 2048, 256)"],
 }
+# calls with tiles for the registers of one family
+CDNA_ONLY = frozenset(call for call in SUITE["attention"] if "128" in call and "block_N=64" in call)
+RDNA_ONLY = frozenset(call for call in SUITE["attention"] if "q_in_registers=False" in call)
 # by example: with tiles that fit, where those of EXPLAIN do not
 SMALLER = {
     "attention_backward": ["attention_backward(1, 4, 4, 1024, 64, block_M=32, block_N=32, stages=1, threads=128)"],

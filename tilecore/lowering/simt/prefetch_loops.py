@@ -10,6 +10,7 @@ blocks, and compilers move computation from the first into the last one, behind 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -28,12 +29,16 @@ from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, guarded_lo
 MOST_BYTES = 256  # that a thread prefetches if the target does not say otherwise: 64 registers
 
 
-def prefetch_loops(func: PrimFunc, env: PassEnv, most_bytes: int = MOST_BYTES) -> PrimFunc:
-    """most_bytes: that a thread may prefetch in a loop."""
+def prefetch_loops(
+    func: PrimFunc, env: PassEnv, most_bytes: Callable[[Stmt, int], int] = lambda body, threads: MOST_BYTES
+) -> PrimFunc:
+    """most_bytes: those that a thread may prefetch in a loop, by the kernel's body and the threads of its block."""
     memory = Memory(func.body)
     claimed: set[Var] = set()
 
     def of_kernel(body: Stmt, threads: Threads) -> Stmt:
+        most = most_bytes(body, threads.count) * threads.count
+
         def loop(node: For, mutator: Any) -> Any:
             rewritten = mutator.default_mutate(node)
             if int(rewritten.annotations.get(LoopAttr.STAGES, 0)) < 2:
@@ -42,7 +47,7 @@ def prefetch_loops(func: PrimFunc, env: PassEnv, most_bytes: int = MOST_BYTES) -
             if not split.ahead or not split.rest or any(map(jumps_out, split.rest)):
                 return rewritten
             claimed.update(split.tiles)
-            return _Prefetch(rewritten, split, most_bytes * threads.count, env).run()
+            return _Prefetch(rewritten, split, most, env).run()
 
         return structural_mutate(body, [(For, loop)])
 
