@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import shutil
 import subprocess
@@ -73,6 +74,7 @@ def fake(fake_library: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """The stand-in runtime with one gfx942, which ``Driver()`` opens."""
     from tile_hip import driver
 
+    gc.collect()  # the modules of other tests would read this runtime's messages, too
     fake_library.reset()
     monkeypatch.setenv("TILE_HIP_RUNTIME", fake_library.path)
     driver._shared.cache_clear()

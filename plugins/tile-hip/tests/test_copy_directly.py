@@ -22,13 +22,15 @@ TILE, DEPTH = 64, 64
 RAGGED = (120, 100, 200)
 
 
-def product(m, n, k, stages, is_swizzled=True):
+def product(m, n, k, stages, is_padded=False):
     @T.prim_func
     def matmul(A: T.Tensor((m, k), "float16"), B: T.Tensor((n, k), "float16"), C: T.Tensor((m, n), "float32")):
         with T.Kernel(T.ceildiv(n, TILE), T.ceildiv(m, TILE), threads=256) as (bx, by):
             a, b = T.alloc_shared((TILE, DEPTH), "float16"), T.alloc_shared((TILE, DEPTH), "float16")
             c = T.alloc_fragment((TILE, TILE), "float32")
-            if is_swizzled:
+            if is_padded:
+                T.annotate_padding({a: 8, b: 8})
+            else:
                 T.annotate_layout({a: make_swizzled_layout(a), b: make_swizzled_layout(b)})
             T.clear(c)
             for step in T.Pipelined(T.ceildiv(k, DEPTH), num_stages=stages):
@@ -53,7 +55,7 @@ def operands(m, n, k):
 def run(kernel, source, arrays):
     entry = kernel.artifact.entries[0]
     device = SimulatedDevice(warp=64, allow_same_value=True, shared_limit=160 << 10)
-    library = device.compile(source, [entry.symbol], INCLUDE, ["-DTC_WAVE=64"])
+    library = device.compile(source, [entry.symbol], INCLUDE, ["-DTC_WAVE=64", "-DTC_ISA_VERSION=9500"])
     params = zip(kernel.artifact.params, arrays, strict=True)
     arguments = [Tensor(p.name, a.ctypes.data, p.dtype, a.shape, p.access) for p, a in params]
     grid = (-(-RAGGED[1] // TILE), -(-RAGGED[0] // TILE), 1)
@@ -96,7 +98,7 @@ def test_lanes_write_side_by_side():
 
 
 def test_padded_tiles_and_other_chips_copy_by_registers():
-    for options in ({"is_swizzled": False}, {"target": "hip -arch=gfx942"}, {"target": "hip -arch=gfx1100"}):
+    for options in ({"is_padded": True}, {"target": "hip -arch=gfx942"}, {"target": "hip -arch=gfx1100"}):
         source = compiled(*RAGGED, 2, **options).get_kernel_source()
         assert "tc_move<" in source
         assert "tc_copy_to_lds" not in source

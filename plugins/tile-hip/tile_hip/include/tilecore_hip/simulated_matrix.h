@@ -135,7 +135,7 @@ TC_MFMA_FLOAT8(bf8_bf8, e5m2_e5m2, tc_matrix_bf8, tc_matrix_bf8)
 #undef TC_MFMA_FLOAT8
 #undef TC_MFMA
 #undef TC_MFMA_AS
-#else
+#elif TC_WAVE == 32
 #if TC_ISA_VERSION < 12000
 #define TC_WMMA_ROWS tc_rows_of_gfx11, 16, 1
 #define TC_FLOATS(NAME) NAME##x16
