@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 import tilecore
+import tilecore.errors
 import tilecore.language as T
 from tilecore.autotuner import KnownConfigs
 
@@ -153,9 +154,12 @@ def main(words=None):
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
-    kernel = tilecore.jit(attention, target=options.target, out_idx=outputs, pass_configs=fast)(
-        batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, **config
-    )
+    compiled = tilecore.jit(attention, target=options.target, out_idx=outputs, pass_configs=fast)
+    sizes = batch, heads, kv_heads, length, dim, options.causal, options.lse
+    try:
+        kernel = compiled(*sizes, dtype=options.dtype, **config)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
+        kernel = compiled(*sizes, dtype=options.dtype, block_M=64, block_N=32, stages=1, q_in_registers=False)
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
     k, v = torch.randn(2, batch, length, kv_heads, dim, device=device, dtype=dtype)

@@ -17,6 +17,7 @@ import math
 import torch
 
 import tilecore
+import tilecore.errors
 import tilecore.language as T
 
 
@@ -150,9 +151,12 @@ def main(words=None):
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
     kv_heads = options.kv_heads or heads
 
-    kernel = tilecore.jit(attention_backward, target=options.target, out_idx=[6, 7, 8])(
-        batch, heads, kv_heads, length, dim, is_causal=options.causal
-    )
+    compiled = tilecore.jit(attention_backward, target=options.target, out_idx=[6, 7, 8])
+    sizes = batch, heads, kv_heads, length, dim, options.causal
+    try:
+        kernel = compiled(*sizes)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
+        kernel = compiled(*sizes, block_M=32, block_N=32, stages=1, threads=128)
     device = kernel.adapter.torch_device()
     q, do = torch.randn(2, batch, length, heads, dim, device=device).half()
     k, v = torch.randn(2, batch, length, kv_heads, dim, device=device).half()

@@ -14,6 +14,7 @@ import math
 import torch
 
 import tilecore
+import tilecore.errors
 import tilecore.language as T
 
 
@@ -128,9 +129,12 @@ def main(words=None):
         options.batch, options.heads, options.length, options.latent, options.rotary
     )  # fmt: skip
 
-    kernel = tilecore.jit(mla_decode, target=options.target, out_idx=-1)(
-        batch, heads, length, latent, rotary, splits=options.splits, block_H=options.block_heads
-    )
+    compiled = tilecore.jit(mla_decode, target=options.target, out_idx=-1)
+    sizes = batch, heads, length, latent, rotary, options.splits
+    try:
+        kernel = compiled(*sizes, block_H=options.block_heads)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
+        kernel = compiled(*sizes, block_H=16, block_N=16, stages=1)
     device = kernel.adapter.torch_device()
     q, qr = (torch.randn(batch, heads, width, device=device).half() for width in (latent, rotary))
     kv, kr = (torch.randn(batch, length, width, device=device).half() for width in (latent, rotary))
