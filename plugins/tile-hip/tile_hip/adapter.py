@@ -59,12 +59,17 @@ class CodeObjectAdapter(KernelAdapter):
         return ("hsaco",)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Loads the kernels on the current device; on other devices their first launch does. Raises LaunchError."""
+        """Loads the kernels on the current device; on other devices their first launch does.
+
+        Raises LaunchError, and LimitError for kernels that need more LDS or threads than the chip has.
+        """
+        from tile_hip.figures import remarks
         from tile_hip.launch.messages import MessageLaunch, has_messages
         from tile_hip.launch.module import KernelModule
         from tilecore.runtime.device_launch import launch_of
         from tilecore.runtime.device_launch_py import PlainDeviceLaunch
 
+        remarks.check(artifact)
         try:
             module = KernelModule(artifact, self._driver())
             module.on_device(module.driver.current_device())

@@ -90,9 +90,13 @@ def _scratch(kernel: KernelFigures, entry: Entry) -> str:
 def check(artifact: Artifact) -> None:
     """Raises LimitError where a kernel of an artifact needs more LDS or threads than its chip and binary allow.
 
-    The compiler refuses static LDS above the limit, but does not know the bytes that a launch adds.
+    The compiler refuses static LDS above the limit, but does not know the bytes that a launch adds. What is no code
+    object is left to the runtime, which refuses it.
     """
-    loaded: CodeObject = code_object.read(artifact.binary)
+    try:
+        loaded: CodeObject = code_object.read(artifact.binary)
+    except ValueError:
+        return
     for kernel in loaded.kernels:
         entry = next((entry for entry in artifact.entries if entry.symbol == kernel.name), None)
         if entry is None:
