@@ -32,6 +32,7 @@ from tilecore.lowering.simt.state import RequestedLayouts
 
 
 def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    """Gives the tiles of the function's pipelined loops one slot for each stage."""
     memory = Memory(func.body)
     slots: dict[Var, Var] = {}
 
@@ -112,4 +113,4 @@ def _marked_asynchronous(part: Stmt) -> Stmt:
     return structural_mutate(part, [(Evaluate, mark)])
 
 
-PIPELINE_LOOPS = Pass("pipeline_loops", pipeline_loops, needs=(RequestedLayouts,))
+PIPELINE_LOOPS = Pass("pipeline_loops", pipeline_loops, needs=(RequestedLayouts,))  # the family's software pipeline

@@ -32,7 +32,10 @@ MOST_BYTES = 256  # that a thread prefetches if the target does not say otherwis
 def prefetch_loops(
     func: PrimFunc, env: PassEnv, most_bytes: Callable[[Stmt, int], int] = lambda body, threads: MOST_BYTES
 ) -> PrimFunc:
-    """most_bytes: those that a thread may prefetch in a loop, by the kernel's body and the threads of its block."""
+    """Prefetches the tiles of the function's pipelined loops.
+
+    most_bytes: those that a thread may prefetch in a loop, by the kernel's body and the threads of its block.
+    """
     memory = Memory(func.body)
     claimed: set[Var] = set()
 
@@ -130,4 +133,4 @@ def _simplified(value: Any) -> Any:
     return Analyzer().simplify(value)
 
 
-PREFETCH_LOOPS = Pass("prefetch_loops", prefetch_loops)
+PREFETCH_LOOPS = Pass("prefetch_loops", prefetch_loops)  # for pipeline_loops, where copies are not asynchronous
