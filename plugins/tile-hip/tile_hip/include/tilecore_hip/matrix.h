@@ -104,6 +104,7 @@ TC_MMA_FLOAT8(e5m2fnuz, bf8_bf8)
 #endif
 #undef TC_MMA_FLOAT8
 #undef TC_MMA_SCALED
+#elif TC_WAVE != 32  // products on RDNA are those of waves of 32 lanes
 #elif TC_ISA_VERSION < 12000  // RDNA 3: lanes hold whole rows of 16 elements
 TC_MMA(16x16x16_f16, 1, tc_f32x8, tc_f16x16, tc_f16x16, unsigned short, 16, tc_wmma_f32_16x16x16_f16)
 TC_MMA(16x16x16_bf16, 1, tc_f32x8, tc_bf16x16, tc_bf16x16, unsigned short, 16, tc_wmma_f32_16x16x16_bf16)
