@@ -66,7 +66,9 @@ def test_the_target_has_the_narrow_floats_that_the_header_defines():
 
 
 def test_nothing_is_left_out():
-    texts = [path.read_text() for path in FOLDER.rglob("*.h") if path.name != "simulated.h"]
+    # test_hip_products.py compiles the functions of matrix instructions
+    paths = [path for path in FOLDER.rglob("*.h") if not re.search("simulated|matrix", path.name)]
+    texts = [path.read_text() for path in paths]
     texts += [(toolchain.INCLUDE[1] / name).read_text() for name in SHARED]
     declared = {name for text in texts for name in re.findall(r"TC_FN [\w ]+?[ *&](tc_\w+)\(", text)}
     declared = {name for name in declared if not name.startswith("tc_plain") and not name.endswith("_")}
