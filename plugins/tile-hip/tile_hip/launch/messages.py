@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VARIABLE = "tc_messages"
 _HEAD = struct.Struct("<QQQ8i72s")  # used, dropped, failures; number, block, thread, unused; kernel
 _FAILURES = 16  # where in it the failures begin
-_LENGTH = re.compile(r"%l+([du])")
+_PLACE = re.compile(r"%%|%([^%a-z]*)l*([a-z])")  # a percent sign, or where a number stands: its flags, its kind
 _CAPTURING = {900, 905, 906}  # hipErrorStreamCaptureUnsupported, ...Isolation, ...Implicit
 
 
@@ -104,9 +104,9 @@ def printed(records: bytes) -> tuple[list[str], int]:
 
 def formatted(text: str, values: bytes) -> str:
     """The text of a print. values: 8 bytes for each number: an int64, a uint64 or a float64, as its place says."""
-    places = re.findall(r"%[^%a-z]*(l*[a-z])", text.replace("%%", ""))
-    kinds = "".join({"d": "q", "u": "Q"}.get(place[-1], "d") for place in places)
-    return _LENGTH.sub(r"%\1", text) % struct.unpack(f"<{kinds}", values)
+    kinds = "".join({"d": "q", "u": "Q"}.get(place[2], "d") for place in _PLACE.finditer(text) if place[2])
+    without_lengths = _PLACE.sub(lambda place: f"%{place[1]}{place[2]}" if place[2] else "%%", text)
+    return without_lengths % struct.unpack(f"<{kinds}", values)
 
 
 class MessageLaunch:
