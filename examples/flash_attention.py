@@ -12,6 +12,7 @@ import argparse
 import torch
 
 import tilecore
+import tilecore.errors
 import tilecore.language as T
 
 
@@ -85,7 +86,11 @@ def main(words=None):
     options = parser.parse_args(words)
     shape = (options.batch, options.heads, options.length, options.dim)
 
-    kernel = tilecore.jit(flash_attention, target=options.target, out_idx=-1)(*shape, is_causal=options.causal)
+    compiled = tilecore.jit(flash_attention, target=options.target, out_idx=-1)
+    try:
+        kernel = compiled(*shape, is_causal=options.causal)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
+        kernel = compiled(*shape, is_causal=options.causal, block_M=32, block_N=32)
     q, k, v = torch.randn(3, *shape, device=kernel.adapter.torch_device())
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=options.causal)
     torch.testing.assert_close(kernel(q, k, v), expected, rtol=1e-4, atol=1e-5)

@@ -86,7 +86,15 @@ def product_operands(
             expected="a float accumulator",
         )
     clear = as_condition(clear_accum) if is_kernel_value(clear_accum) else bool(clear_accum)
-    return [a, b, c, bool(transpose_A), bool(transpose_B), clear, int(policy)]
+    return [a, b, c, bool(transpose_A), bool(transpose_B), clear, _policy(policy, subject)]
+
+
+def _policy(policy: Any, subject: str) -> int:
+    try:
+        return int(GemmWarpPolicy(policy))
+    except ValueError:
+        names = ", ".join(f"T.GemmWarpPolicy.{known.name}" for known in GemmWarpPolicy)
+        raise LanguageError(f"{subject}: policy is {policy!r}", expected=f"one of {names}") from None
 
 
 def _is_float(region: TensorRegion) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
@@ -140,6 +141,13 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: s
         raise LanguageError(
             f"{subject} stands in a block of {prod(kernel.threads)} threads",
             expected=f"whole warps of {WARP_SIZE} threads",
+        )
+    distance = constant(as_expr(lane)) if kind != "idx" else None
+    if distance is not None and distance >= WARP_SIZE:
+        raise LanguageError(
+            f"{subject}: {'lane_mask' if kind == 'xor' else 'delta'} is {distance}",
+            expected=f"less than {WARP_SIZE}, the threads of a warp on every target",
+            hint="exchange values with other warps in shared memory; T.reduce_sum and the like do it by themselves",
         )
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)

@@ -240,7 +240,7 @@ def test_float32_is_rounded_only_where_that_is_allowed():
 def test_why_there_is_no_instruction():
     func = matmul(32, 32, 32, ("float16", "float16", "float32"), threads=48)
     kernel = tilecore.compile(func, target="cuda -arch=sm_90", execution_backend="sim")
-    assert "48 threads are not a multiple of a warp's 32" in str(kernel.explain())
+    assert "48 threads are not a multiple of the 32 that execute an instruction together" in str(kernel.explain())
 
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])

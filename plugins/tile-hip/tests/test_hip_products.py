@@ -132,7 +132,8 @@ def test_why_no_instruction_is_used():
     for target, types, reason in (
         ("hip -arch=gfx1100 -wave=64", ("float16", "float16"), "waves of 32 lanes"),
         ("hip -arch=gfx1100", ("float32", "float32"), "no instruction of gfx1100 for float32, float32 into float32"),
-        ("hip -arch=gfx942", ("float8_e4m3fn", "float8_e4m3fn"), "no instruction of gfx942 for float8_e4m3fn"),
+        ("hip -arch=gfx942", ("float8_e4m3fn",) * 2, "it has those of float8_e4m3fnuz and float8_e5m2fnuz"),
+        ("hip -arch=gfx90a", ("float8_e5m2", "float8_e5m2"), "it has those of float16 and bfloat16"),
         ("hip -arch=gfx90a", ("uint8", "uint8"), "no instruction of gfx90a for uint8, uint8 into int32"),
     ):
         func = product((32, 32, 32), (32, 32, 32), types)
@@ -141,7 +142,7 @@ def test_why_no_instruction_is_used():
         assert reason in str(kernel.explain())
     func = product((32, 32, 32), (32, 32, 32), ("float16", "float16"), threads=96)
     kernel = tilecore.compile(func, target="hip -arch=gfx942", execution_backend="sim")
-    assert "96 threads are not a multiple of a warp's 64" in str(kernel.explain())
+    assert "96 threads are not a multiple of the 64 that execute an instruction together" in str(kernel.explain())
 
 
 # -- compiled ---------------------------------------------------------------------------------------------------------

@@ -25,6 +25,12 @@ FIX = (
     "tilecore toolchain install hip; or pip install 'tile-hip[compiler]'; or install clang 18 or newer with its lld "
     "(Debian: apt-get install clang-19 lld-19), or ROCm, and name it by TILE_HIP_CLANG or ROCM_PATH if it is not found"
 )
+# of chips that LLVM 19 does not know
+FIX_OF_NEW_CHIPS = (
+    "tilecore toolchain install hip; or pip install 'tile-hip[compiler]'; or install clang 20 or newer with lld, or "
+    "a ROCm that knows the chip, and name it by TILE_HIP_CLANG or ROCM_PATH if it is not found"
+)
+NEW_CHIPS = frozenset({"gfx950"})
 LIBRARY_FIX = (
     "tilecore toolchain install hip; or install ROCm's device libraries (Debian: apt-get install rocm-device-libs); or "
     "set TILE_HIP_DEVICE_LIBS to a folder with ocml.bc"
@@ -159,7 +165,7 @@ def compiler_for(arch: str) -> Compiler:
             return item
         else:
             reasons.append(f"{name} does not know {arch}")
-    hint = FIX
+    hint = FIX_OF_NEW_CHIPS if arch in NEW_CHIPS else FIX
     chosen = os.environ.get(search.CLANG, "").strip()
     if chosen:
         hint = f"unset {search.CLANG}, or name another compiler by it"

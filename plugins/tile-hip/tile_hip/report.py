@@ -39,7 +39,8 @@ def _compilers() -> list[Found]:
     if missing:
         versions = ", ".join(f"clang {compiler.version}" for compiler in installed)
         where = f"not known to {versions}" if versions else "no clang that can compile kernels"
-        tools.append(Found("clang", False, where, "", f"compile for {', '.join(missing)}", compilers.FIX))
+        fix = compilers.FIX_OF_NEW_CHIPS if compilers.NEW_CHIPS.issuperset(missing) else compilers.FIX
+        tools.append(Found("clang", False, where, "", f"compile for {', '.join(missing)}", fix))
     return tools
 
 
@@ -64,7 +65,7 @@ def _is_inside(name: str, origins: set[str]) -> bool:
 def _skipped() -> list[Found]:
     return [
         Found(Path(item.command[0]).name, False, f"{_place(item.command, item.origin)} is skipped: {item.reason}",
-              item.version, "compile")
+              item.version, "compile", compilers.FIX)
         for item in compilers.skipped()
     ]  # fmt: skip
 

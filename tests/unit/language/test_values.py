@@ -232,3 +232,44 @@ def test_python_numbers_stay_python():
     assert T.exp2(3) == 8.0
     assert T.if_then_else(True, "a", "b") == "a"
     assert T.clamp(7, 0, 5) == 5
+
+
+def in_a_warp(statement):
+    def build():
+        @T.prim_func
+        def kernel(X: T.Tensor((64,), "int32")):
+            with T.Kernel(1, threads=64):
+                statement(X, T.get_thread_binding())
+
+        return kernel
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "words"),
+    [
+        (lambda x: T.shfl_xor(x, 32), "T.shfl_xor: lane_mask is 32"),
+        (lambda x: T.shfl_up(x, 40), "T.shfl_up: delta is 40"),
+        (lambda x: T.shfl_down(x, 32), "T.shfl_down: delta is 32"),
+    ],
+)
+def test_shuffles_do_not_leave_the_warp(shuffle, words):
+    """A warp has 32 threads on every target: those of the other half of a wave of 64 are not in it."""
+
+    def statement(X, tx):
+        X[tx] = shuffle(X[tx])
+
+    with pytest.raises(LanguageError, match=words) as error:
+        in_a_warp(statement)().ir  # noqa: B018
+    assert "less than 32" in str(error.value)
+
+
+def test_a_policy_by_its_name():
+    def statement(X, tx):
+        a, c = T.alloc_shared((16, 16), "float16"), T.alloc_fragment((16, 16), "float32")
+        T.gemm(a, a, c, policy="FullRow")
+
+    with pytest.raises(LanguageError, match=r"T\.gemm: policy is 'FullRow'") as error:
+        in_a_warp(statement)().ir  # noqa: B018
+    assert "T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow" in str(error.value)

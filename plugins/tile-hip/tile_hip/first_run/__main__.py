@@ -21,7 +21,7 @@ Checks on a card what could not be checked without one, measures beside torch, a
 
 The steps, each of which runs whether or not the others pass:
   checks      launching: results, LDS, streams, graphs, several devices, prints, assertions, errors
-  kit         the conformance kit of tilecore on this GPU (needs pytest)
+  kit         the conformance kit of tilecore on this GPU (needs pytest and hypothesis: pip install 'tilecore[test]')
   benchmarks  GEMM beside torch.matmul (hipBLASLt), attention beside scaled_dot_product_attention (AOTriton), softmax,
               and the time of a launch
   fuzz        random kernels, each compared with the interpreter

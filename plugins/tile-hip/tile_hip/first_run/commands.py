@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -17,6 +18,11 @@ QUICK_CASES = "test_copies or test_gemm or test_reductions or test_order_of_laun
 
 def kit(folder: Path, target: str, execution_backend: str, quick: bool, jobs: int, seconds: float) -> dict[str, Any]:
     """The record of the conformance kit."""
+    missing = [name for name in ("pytest", "hypothesis") if importlib.util.find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        why = f"the kit needs {names}: pip install 'tilecore[test]', and run this again with --steps kit"
+        return {"outcome": "failed", "why": why}
     path = folder / "kit.json"
     level = "2" if execution_backend == "sim" else "3"
     words = ["conform", "--target", target, "--execution-backend", execution_backend, "--level", level]

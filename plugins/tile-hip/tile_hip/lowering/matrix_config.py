@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_hip.lowering.matrix_instructions import WaveInstruction, instructions_for
+from tile_hip.lowering.matrix_instructions import INSTRUCTIONS, WaveInstruction, instructions_for
 from tile_hip.target import architecture_of, wave_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -29,7 +29,9 @@ def matrix_config_of(call: TileCall, env: PassEnv, threads: int | None) -> Matri
     kinds = tuple(dtype_of(r.source) for r in (call.a, call.b, call.c))
     instructions = _instructions(kinds, sizes[2], architecture.name, is_whole_fragment(call.a))
     if not instructions:
-        return f"no instruction of {architecture.name} for {kinds[0]}, {kinds[1]} into {kinds[2]}"
+        return f"no instruction of {architecture.name} for {kinds[0]}, {kinds[1]} into {kinds[2]}" + _other_types(
+            kinds, architecture.name
+        )
     if instructions[0].wave != wave:
         return f"the matrix instructions of {architecture.name} are those of waves of {instructions[0].wave} lanes"
     configs = []
@@ -49,6 +51,16 @@ def _instructions(kinds: tuple[str, ...], k: int, architecture: str, a_in_regist
         if instructions:
             return instructions
     return []
+
+
+def _other_types(kinds: tuple[str, ...], architecture: str) -> str:
+    """The 8-bit floats that the chip multiplies instead, or else float16."""
+    if not all(kind.startswith("float8") for kind in kinds[:2]):
+        return ""
+    with_instructions = sorted(
+        {i.a for i in INSTRUCTIONS if i.a.startswith("float8") and architecture in i.architectures}
+    )
+    return "; it has those of " + (" and ".join(with_instructions) or "float16 and bfloat16")
 
 
 def _forms(call: TileCall, instruction: WaveInstruction) -> list[WaveInstruction]:

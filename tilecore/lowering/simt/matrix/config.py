@@ -103,7 +103,7 @@ def divided(
     warp = instruction.accumulator.threads
     warps, rest = divmod(warp if threads is None else threads, warp)
     if rest:
-        return f"{threads} threads are not a multiple of a warp's {warp}"
+        return f"{threads} threads are not a multiple of the {warp} that execute an instruction together"
     tiles = -(-m // instruction.rows), -(-n // instruction.columns)
     along_m, along_n = warp_grid(*tiles, warps, policy, (instruction.rows, instruction.columns))
     return MatrixConfig(m, n, k, along_m, along_n, warps // (along_m * along_n), instruction)
