@@ -15,13 +15,13 @@ import secrets
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore import settings
-from tilecore.errors import PluginError, TargetError
+from tilecore.errors import PluginError, TargetError, TilecoreError
 from tilecore.plugins import discovery
 from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 from tilecore.plugins.attributes import by_any_name, complete
@@ -269,7 +269,16 @@ class Manager:
         aliases = {alias for offer in offers for alias in offer.aliases}
         working = {offer.kind for offer in offers}
         kinds = self.kinds()
-        return unknown_target(name, kinds, aliases, [kind for kind in kinds if kind not in working])
+        broken = [kind for kind in kinds if kind not in working]
+        return unknown_target(name, kinds, aliases, broken, list(self._with_architecture(name, sorted(working))))
+
+    def _with_architecture(self, name: str, kinds: Sequence[str]) -> Iterator[str]:
+        """The targets that have an architecture of this name."""
+        for kind in kinds:
+            with contextlib.suppress(TilecoreError):
+                if "arch" in self.target_spec(kind).attributes:
+                    self.resolve(Target(kind, {"arch": name}))
+                    yield f"{kind} -arch={name}"
 
     def _is_here(self, entry: Entry) -> bool:
         """Whether the plugin may be loaded in this process: the host's, registered ones, and those in use already."""

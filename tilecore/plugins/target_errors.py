@@ -15,8 +15,13 @@ _KIND = re.compile(r"[a-z][a-z0-9_-]*")
 _EXTRA = re.compile(r"""Requires-Dist:\s*(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
 
 
-def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], broken: Collection[str]) -> TargetError:
-    """The error for a target that no installed package offers. broken: kinds whose packages do not work."""
+def unknown_target(
+    name: str, kinds: Collection[str], aliases: Collection[str], broken: Collection[str], others: Sequence[str] = ()
+) -> TargetError:
+    """The error for a target that no installed package offers.
+
+    broken: kinds whose packages do not work. others: targets for which the name is that of an architecture.
+    """
     also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
     also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
     close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
@@ -24,7 +29,7 @@ def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], 
         f"no installed backend offers the target {name!r}",
         found=repr(name),
         expected=f"one of {', '.join(kinds)}{also}",
-        hint=f"{_advice(name, close)} `tilecore targets` lists what is installed",
+        hint=f"{_advice(name, [*others, *close])} `tilecore targets` lists what is installed",
     )
 
 

@@ -9,6 +9,7 @@ from tile_hip.target import SPEC, capabilities, resolve
 
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
+from tilecore.plugins import manager
 from tilecore.target import Target
 
 
@@ -185,3 +186,9 @@ def test_a_first_device_that_is_not_supported(monkeypatch):
     assert error.value.found == "GPUs: gfx1036, gfx1100"
     assert "HIP_VISIBLE_DEVICES" in (error.value.hint or "")
     assert target("hip -arch=gfx1100").get("arch") == "gfx1100"
+
+
+def test_an_architecture_in_place_of_a_target():
+    with pytest.raises(TargetError, match="no installed backend offers the target 'gfx942'") as error:
+        manager.resolve("gfx942")
+    assert "did you mean 'hip -arch=gfx942'?" in error.value.hint
