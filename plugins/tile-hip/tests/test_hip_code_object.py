@@ -183,7 +183,7 @@ def test_scratch_and_limits_are_told():
     said, slow = remarks.remarks(artifact_of(binary, Entry("many", (1, 1, 1), (1024, 1, 1))))
     assert "limited by registers" in said
     assert f"slow: {figures['scratch_bytes']} bytes of a thread's data are in memory (scratch)" in slow
-    assert f"{figures['spilled_vgprs']} values did not fit" in slow
+    assert f"the compiler spilled {figures['spilled_vgprs']} times" in slow
     too_much = artifact_of(binary, Entry("many", (1, 1, 1), (1024, 1, 1), shared_bytes=70000))
     assert "it needs 70000 bytes of LDS (0 static, 70000 of its launch), 4464 more" in remarks.remarks(too_much)[0]
     with pytest.raises(LimitError, match=rf"many cannot run on {arch}: it needs 70000 bytes of LDS"):

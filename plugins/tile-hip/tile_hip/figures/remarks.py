@@ -76,14 +76,14 @@ def _counted(count: float, noun: str) -> str:
 
 def _scratch(kernel: KernelFigures, entry: Entry) -> str:
     cause = (
-        f"{kernel.spilled_vgprs} values did not fit into the {kernel.vgprs} registers of a thread, in blocks of "
+        f"the compiler spilled {kernel.spilled_vgprs} times, as a thread has {kernel.vgprs} registers in blocks of "
         f"{threads_of(entry)} threads"
         if kernel.spilled_vgprs
         else "an array of a thread is indexed by values that are not known when it is compiled"
     )
     return (
         f"slow: {kernel.scratch_bytes} bytes of a thread's data are in memory (scratch): {cause}; "
-        "smaller tiles, or more threads for a tile, keep them in registers"
+        "smaller tiles, more threads for a tile, or fewer blocks by T.annotate_min_blocks_per_sm keep them in registers"
     )
 
 
