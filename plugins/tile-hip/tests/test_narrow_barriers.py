@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(256) branch(const float* __restrict
 )
 def test_no_load_is_moved_across_a_barrier(arch, barrier, tmp_path):
     """A value that only a branch behind the barrier uses is read before it: there another thread writes the element."""
-    (body,) = kernels(assembly(SUNK.replace("BARRIER", barrier), arch, tmp_path)).values()
+    (body,) = kernels(assembly(SUNK.replace("BARRIER", f"{barrier}();"), arch, tmp_path)).values()
     names = [text.split()[0] for text in body]
     branch = next(index for index, name in enumerate(names) if name.startswith("s_cbranch"))
     assert any(re.match("ds_(read|load)", name) for name in names[:branch])
