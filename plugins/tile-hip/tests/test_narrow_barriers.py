@@ -60,9 +60,7 @@ extern "C" __global__ void __launch_bounds__(256) branch(const float* __restrict
 """
 
 
-@pytest.mark.parametrize(
-    "barrier", ["tc_barrier();", "tc_shared_barrier();", "tc_warp_barrier();", "tc_fence_block();"]
-)
+@pytest.mark.parametrize("barrier", ["tc_barrier", "tc_shared_barrier", "tc_warp_barrier", "tc_fence_block"])
 def test_no_load_is_moved_across_a_barrier(arch, barrier, tmp_path):
     """A value that only a branch behind the barrier uses is read before it: there another thread writes the element."""
     (body,) = kernels(assembly(SUNK.replace("BARRIER", f"{barrier}();"), arch, tmp_path)).values()
