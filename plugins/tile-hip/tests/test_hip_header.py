@@ -27,7 +27,7 @@ INNER = set(
         "tc_load_word tc_store_word tc_swap tc_computed_e4m3_bits tc_computed_e4m3_value tc_computed_e5m2_bits "
         "tc_computed_e5m2_value tc_computed_bfloat16_bits tc_neighbour tc_fnuz_bits tc_rounded_size tc_has_bits_of_nan "
         "tc_computed_e4m3fnuz_bits tc_computed_e4m3fnuz_value tc_computed_e5m2fnuz_bits tc_computed_e5m2fnuz_value "
-        "tc_clamped tc_dpp tc_move_lanes tc_xor_lane tc_message_word tc_assertion_failed tc_lost_nan"
+        "tc_keep_order tc_clamped tc_dpp tc_move_lanes tc_xor_lane tc_message_word tc_assertion_failed tc_lost_nan"
     ).split()
 )
 

@@ -5,7 +5,10 @@ Which barriers these are is tested in tests/unit/lowering/simt/test_shared_barri
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 from assembly import assembly, kernels
 
 import tilecore
@@ -40,6 +43,30 @@ def test_loads_stay_in_flight_across_barriers_of_shared_memory(arch, tmp_path):
     assert not any("vmcnt" in text or "loadcnt" in text for text in waits)
     assert any("lgkmcnt(0)" in text or "dscnt" in text for text in waits)
     assert not any("_inv" in name for name in names), "the caches of global memory are kept"
+
+
+SUNK = """
+#include "tilecore_hip.h"
+extern "C" __global__ void __launch_bounds__(256) branch(const float* __restrict__ x, float* __restrict__ y, int n) {
+  TC_SHARED(shared);
+  float* tile = (float*)shared;
+  tile[threadIdx.x] = x[threadIdx.x];
+  tc_shared_barrier();
+  const float value = tile[255 - threadIdx.x];
+  BARRIER
+  if (n > 0) tile[threadIdx.x] = value * 2;
+  y[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("barrier", ["tc_barrier", "tc_shared_barrier", "tc_warp_barrier", "tc_fence_block"])
+def test_no_load_is_moved_across_a_barrier(arch, barrier, tmp_path):
+    """A value that only a branch behind the barrier uses is read before it: there another thread writes the element."""
+    (body,) = kernels(assembly(SUNK.replace("BARRIER", f"{barrier}();"), arch, tmp_path)).values()
+    names = [text.split()[0] for text in body]
+    branch = next(index for index, name in enumerate(names) if name.startswith("s_cbranch"))
+    assert any(re.match("ds_(read|load)", name) for name in names[:branch])
 
 
 def test_barriers_of_products_order_lds_alone_where_that_is_cheaper():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
-from tilecore.ir.nodes import AllocBuffer, BufferStore
+from tilecore.ir.nodes import AllocBuffer, BufferStore, For, IfThenElse, TensorLoad
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.tile_ops.gemm import Grid, layout_of
 
@@ -68,6 +68,21 @@ def test_a_thread_has_a_tile_and_loads_little():
     local = {str(s.buffer.name): int(s.buffer.shape[0]) for s in collect(after.body, BufferStore)
              if str(s.buffer.scope()) == "local"}  # fmt: skip
     assert local == {"a": 8 * 4, "b": 8 * 4, "c": 64}
+
+
+def test_a_row_past_the_end_is_one_branch():
+    """40 rows for 6 groups of 32 threads: a branch has all products of a row in a step, two columns by four along K.
+
+    Compilers take minutes for a branch around each product.
+    """
+    after, _ = lowered(product(40, 64, 16, tb=True, threads=192), "bind_threads")
+    around_products = [b for b in collect(after.body, IfThenElse) if has_products(b)]
+    assert [[int(loop.extent) for loop in collect(b, For)] for b in around_products] == [[2, 4]]
+
+
+def has_products(branch):
+    names = [{str(n.source.name) for n in collect(s.value, TensorLoad)} for s in collect(branch, BufferStore)]
+    return {"a", "b", "c"} in names
 
 
 def test_the_layout_of_a_tile():

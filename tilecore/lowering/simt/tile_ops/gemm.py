@@ -245,13 +245,20 @@ class _Gemm:
             b = cast(load(self.b.registers, self.b.register(j, e, self.step)), self.total)
             register = [i * self.grid.width + j]
             total = multiplied_into(load(self.accumulator.registers, register), a, b)
-            update = store(self.accumulator.registers, total, register, self.call.span)
-            return where([*self.a.inside(i), *self.b.inside(j)], update)
+            return store(self.accumulator.registers, total, register, self.call.span)
 
-        return _unrolled(
-            count,
-            lambda e: _unrolled(self.grid.height, lambda i: _unrolled(self.grid.width, lambda j: product(e, i, j))),
-        )
+        height, width = self.grid.height, self.grid.width
+        if self.a.size is None and self.b.size is None:
+            return _unrolled(count, lambda e: _unrolled(height, lambda i: _unrolled(width, lambda j: product(e, i, j))))
+
+        # one branch for all products of an index: compilers take minutes for one around each product
+        def of_column(i: Any, j: Any) -> Stmt:
+            return where(self.b.inside(j), _unrolled(count, lambda e: product(e, i, j)))
+
+        def of_row(i: Any) -> Stmt:
+            return where(self.a.inside(i), _unrolled(width, lambda j: of_column(i, j)))
+
+        return _unrolled(height, of_row)
 
 
 def _unrolled(count: int, body: Any) -> Stmt:

@@ -46,8 +46,14 @@ TC_FN void tc_wait_copies() {
 }
 #endif
 
-TC_FN void tc_fence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
-TC_FN void tc_fence_device() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+TC_FN void tc_fence_block() {
+  tc_keep_order();
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+}
+TC_FN void tc_fence_device() {
+  tc_keep_order();
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
 
 // Loads and stores with a cache hint: data that is used once does not stay in the caches.
 #define TC_HINTED(HINT, LOAD, STORE)                                                       \

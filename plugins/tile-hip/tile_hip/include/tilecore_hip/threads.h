@@ -4,8 +4,13 @@
 
 TC_FN int tc_lane() { return int(__builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))); }
 
+// The compiler moves no access of memory across it. Barriers and fences need it, as clang would sink a load past them
+// into a branch that alone uses its value (LLVM's MachineSink: it looks for stores, and these are none).
+TC_FN void tc_keep_order() { asm volatile("" ::: "memory"); }
+
 TC_FN void tc_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  tc_keep_order();
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
@@ -18,6 +23,7 @@ TC_FN void tc_shared_barrier() {
   tc_barrier();
 #elif __clang_major__ >= 22
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  tc_keep_order();
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 #elif defined(__GFX12__)
@@ -28,6 +34,7 @@ TC_FN void tc_shared_barrier() {
 }
 TC_FN void tc_warp_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  tc_keep_order();
   __builtin_amdgcn_wave_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
