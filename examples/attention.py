@@ -17,7 +17,6 @@ from pathlib import Path
 import torch
 
 import tilecore
-import tilecore.errors
 import tilecore.language as T
 from tilecore.autotuner import KnownConfigs
 

@@ -17,7 +17,6 @@ import math
 import torch
 
 import tilecore
-import tilecore.errors
 import tilecore.language as T
 
 

@@ -12,7 +12,6 @@ import argparse
 import torch
 
 import tilecore
-import tilecore.errors
 import tilecore.language as T
 
 

@@ -14,7 +14,6 @@ import math
 import torch
 
 import tilecore
-import tilecore.errors
 import tilecore.language as T
 
 
