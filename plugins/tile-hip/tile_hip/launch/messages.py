@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tile_hip.driver import Driver, DriverError
 from tile_hip.launch.failures import ASSERTION
+from tilecore.errors import LaunchError
 from tilecore.runtime.device_kernels import ENTRY_STEP
 
 if TYPE_CHECKING:
@@ -138,6 +139,9 @@ class MessageLaunch:
                     driver.wait(stream)
                     messages = read_messages(driver, module, stream, self._positions.setdefault(index, Position()))
             except DriverError as error:
+                if not error.code:  # of this library, not of the runtime: a code of 0 would say that all is well
+                    name = self._kernels.artifact.name
+                    raise LaunchError(f"what {name} printed or asserted cannot be read: {error}") from None
                 return 0 if error.code in _CAPTURING else error.code
         if messages.lines:
             sys.stdout.write(messages.lines)
