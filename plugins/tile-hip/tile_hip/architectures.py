@@ -39,6 +39,11 @@ class Architecture:
     waves: tuple[int, ...]
     shared_bytes: int = 64 << 10
 
+    @property
+    def is_cdna(self) -> bool:
+        """Whether it is of CDNA, whose waves always have 64 lanes; else it is of RDNA."""
+        return self.waves == _CDNA
+
 
 _CDNA, _RDNA = (64,), (32, 64)
 ARCHITECTURES = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq, where
 from tilecore.ir.memory_writes import Memory
@@ -24,10 +23,9 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import substitute
 from tilecore.lowering.buffers.replace_buffers import on_slot, with_buffers
 from tilecore.lowering.simt.analysis.asynchronous import commit, wait
-from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, guarded_loads
+from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, copies_of_iteration, simplified, without_stages
 from tilecore.lowering.simt.state import RequestedLayouts
 
 
@@ -65,7 +63,7 @@ class _Pipeline:
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         first = [self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)]
-        iteration = _simplified(k - node.min)
+        iteration = simplified(k - node.min)
         following = k + const(stages - 1, dtype)
         body = seq(
             [
@@ -74,31 +72,18 @@ class _Pipeline:
                 *(on_slot(p, self.slots, self.tiles, _slot_of(iteration, stages)) for p in self.rest),
             ]
         )
-        pipelined = For(
-            k, node.min, node.extent, node.kind, body, annotations=_annotations_without_stages(node), span=node.span
-        )
+        pipelined = For(k, node.min, node.extent, node.kind, body, annotations=without_stages(node), span=node.span)
         return seq([*first, pipelined, wait(0)])
 
     def _start(self, iteration: Any, slot: Any) -> Stmt:
         """The copies of an iteration as one group, guarded by the condition that the iteration exists."""
-        node = self.node
-        iteration = _simplified(iteration)
-        inside = _simplified(iteration < node.min + node.extent)
-        guarded = [guarded_loads(substitute(p, {node.loop_var: iteration}), inside) for p in self.ahead]
+        guarded, conditions = copies_of_iteration(self.ahead, self.node, iteration)
         copies = [_marked_asynchronous(on_slot(p, self.slots, self.tiles, slot)) for p in guarded]
-        return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
+        return seq([where(conditions, seq(copies)), commit()])
 
 
 def _slot_of(iteration: Any, stages: int) -> Any:
     return tirx.floormod(iteration, const(stages, dtype_of(iteration)))
-
-
-def _simplified(value: Any) -> Any:
-    return Analyzer().simplify(value)
-
-
-def _annotations_without_stages(node: For) -> dict[str, Any]:
-    return {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
 
 
 def _marked_asynchronous(part: Stmt) -> Stmt:

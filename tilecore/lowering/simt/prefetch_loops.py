@@ -16,7 +16,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq, where
 from tilecore.ir.memory_writes import Memory
@@ -24,7 +23,7 @@ from tilecore.ir.nodes import AllocBuffer, BufferRegion, For, PrimFunc, Stmt, Va
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import jumps_out, substitute
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, guarded_loads
+from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, copies_of_iteration, simplified, without_stages
 
 MOST_BYTES = 256  # that a thread prefetches if the target does not say otherwise: 64 registers
 
@@ -68,7 +67,7 @@ class _Prefetch:
         self.direct: list[Stmt] = []
         left, names = most_bytes, []
         for copy, tile in zip(split.ahead, split.tiles, strict=True):
-            size = _bytes_of(tile)
+            size = bytes_of(tile)
             if size is None or size > left:
                 self.direct.append(copy)
                 continue
@@ -84,20 +83,14 @@ class _Prefetch:
             return node
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         end = node.min + node.extent
-        following = _simplified(tirx.min(k + const(1, dtype), end - const(1, dtype)))
+        following = simplified(tirx.min(k + const(1, dtype), end - const(1, dtype)))
         loads = [self._load(copy, registers, following) for copy, registers in self.copies]
         stores = [_store(copy, registers) for copy, registers in self.copies]
         body = seq([*loads, *self.direct, *self.rest, *stores])
-        annotations = {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
-        loop = For(k, node.min, node.extent, node.kind, body, annotations=annotations, span=node.span)
-        return seq([*(AllocBuffer(registers) for _, registers in self.copies), self._prologue(end), loop])
-
-    def _prologue(self, end: Any) -> Stmt:
-        """The copies of the first iteration, if there is one."""
-        node = self.node
-        runs = _simplified(node.min < end)
-        copies = [guarded_loads(substitute(copy, {node.loop_var: node.min}), runs) for copy, _ in self.copies]
-        return where([] if constant(runs) else [runs], seq(copies))
+        loop = For(k, node.min, node.extent, node.kind, body, annotations=without_stages(node), span=node.span)
+        first, conditions = copies_of_iteration([copy for copy, _ in self.copies], node, node.min)
+        allocations = [AllocBuffer(registers) for _, registers in self.copies]
+        return seq([*allocations, where(conditions, seq(first)), loop])
 
     def _load(self, copy: Stmt, registers: Var, iteration: Any) -> Stmt:
         """The copy of an iteration, to registers instead of the tile."""
@@ -120,17 +113,13 @@ def _registers_for(tile: Var) -> Var:
     return tirx.decl_buffer(shape, dtype_of(tile), name, scope="local.fragment", layout=None)
 
 
-def _bytes_of(tile: Var) -> int | None:
+def bytes_of(tile: Var) -> int | None:
     """The size of a tile; None for tiles that registers cannot have: of packed elements, or of unknown size."""
     extents = [constant(extent) for extent in tile.shape]
     bits = DType(dtype_of(tile)).bits
     if bits % 8 or any(extent is None for extent in extents):
         return None
     return prod(int(extent or 0) for extent in extents) * bits // 8
-
-
-def _simplified(value: Any) -> Any:
-    return Analyzer().simplify(value)
 
 
 PREFETCH_LOOPS = Pass("prefetch_loops", prefetch_loops)  # for pipeline_loops, where copies are not asynchronous

@@ -7,7 +7,7 @@ from typing import Any
 from tile_hip import instructions
 from tile_hip.lowering import across_loads
 from tile_hip.lowering.matrix_config import matrix_config_of
-from tile_hip.lowering.matrix_instructions import CDNA, WaveInstruction
+from tile_hip.lowering.matrix_instructions import WaveInstruction
 from tile_hip.lowering.swizzle import swizzled
 from tile_hip.target import architecture_of
 from tilecore.contract.implementation import TileOpImpl
@@ -63,7 +63,7 @@ class _WaveGemm(MatrixGemm):
     """
 
     def __init__(self, call: TileCall, env: ThreadEnv, config: MatrixConfig) -> None:
-        self.is_ordered = architecture_of(env.target).name not in CDNA
+        self.is_ordered = not architecture_of(env.target).is_cdna
         self.register_sets = 2 if self.is_ordered and _has_room(config) else 1
         super().__init__(call, env, config)
 

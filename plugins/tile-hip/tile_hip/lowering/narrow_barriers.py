@@ -18,8 +18,8 @@ from tilecore.lowering.simt.state import TileFunction
 
 
 def narrow_barriers(module: IRModule, env: PassEnv) -> IRModule:
-    name = architecture_of(env.target).name
-    if name.startswith("gfx9") and not copies_to_lds(name):
+    architecture = architecture_of(env.target)
+    if architecture.is_cdna and not copies_to_lds(architecture.name):
         return module
     original = env.state(TileFunction).function
     kernels = ((str(var.name_hint), func) for var, func in module.functions.items())

@@ -6,19 +6,14 @@ chips prefetch tiles to registers (prefetch_loops), which takes no more LDS.
 
 from __future__ import annotations
 
-from math import prod
-
 from tile_hip.lowering.copy_directly import copies_to_lds
-from tile_hip.lowering.matrix_instructions import CDNA
 from tile_hip.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS, pipeline_loops
-from tilecore.lowering.simt.prefetch_loops import prefetch_loops
+from tilecore.lowering.simt.prefetch_loops import bytes_of, prefetch_loops
 
 REGISTERS = 256  # that a wave of RDNA may have
 OTHER_REGISTERS = 112  # for operands and addresses
@@ -26,10 +21,10 @@ MOST_BYTES_OF_RDNA = 128
 
 
 def overlap_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    name = architecture_of(env.target).name
-    if copies_to_lds(name):
+    architecture = architecture_of(env.target)
+    if copies_to_lds(architecture.name):
         return pipeline_loops(func, env)
-    return prefetch_loops(func, env) if name in CDNA else prefetch_loops(func, env, _most_bytes_of_rdna)
+    return prefetch_loops(func, env) if architecture.is_cdna else prefetch_loops(func, env, _most_bytes_of_rdna)
 
 
 def _most_bytes_of_rdna(body: Stmt, threads: int) -> int:
@@ -38,8 +33,7 @@ def _most_bytes_of_rdna(body: Stmt, threads: int) -> int:
     for node in collect(body, Evaluate):
         call = as_tile_call(node)
         if call is not None and call.op.name == "gemm":
-            sizes = [constant(size) or 0 for size in call.c.source.shape]
-            sums[call.c.source] = prod(sizes) * DType(dtype_of(call.c.source)).bits // 8
+            sums[call.c.source] = bytes_of(call.c.source) or 0
     free = (REGISTERS - OTHER_REGISTERS) * 4 - sum(sums.values()) // threads
     return max(0, min(free, MOST_BYTES_OF_RDNA))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
@@ -62,14 +64,35 @@ class CopiesAhead:
             self.rest.append(part)
 
 
-def guarded_loads(part: Stmt, inside: Any) -> Stmt:
-    """The copy with guarded loads in its indices, because code may compute the address before the guard of the copy."""
+def copies_of_iteration(copies: list[Stmt], node: For, iteration: Any) -> tuple[list[Stmt], list[Any]]:
+    """The copies of an iteration of the loop, and the condition that it exists, none where it always does.
 
+    It also guards loads in the copies' indices, because code may compute an address before the guard of the copy.
+    """
+    iteration = simplified(iteration)
+    exists = simplified(iteration < node.min + node.extent)
+    of_iteration = [substitute(copy, {node.loop_var: iteration}) for copy in copies]
+    if constant(exists):
+        return of_iteration, []
+    return [_guarded_loads(copy, exists) for copy in of_iteration], [exists]
+
+
+def _guarded_loads(copy: Stmt, exists: Any) -> Stmt:
     def load(node: TensorLoad, mutator: Any) -> Any:
         rewritten = mutator.default_mutate(node)
-        return tirx.if_then_else(inside, rewritten, const(0, dtype_of(rewritten)))
+        return tirx.if_then_else(exists, rewritten, const(0, dtype_of(rewritten)))
 
-    return part if constant(inside) else structural_mutate(part, [(TensorLoad, load)])
+    return structural_mutate(copy, [(TensorLoad, load)])
+
+
+def simplified(value: Any) -> Any:
+    """The value as the analyzer simplifies it."""
+    return Analyzer().simplify(value)
+
+
+def without_stages(node: For) -> dict[str, Any]:
+    """The annotations of a loop but the number of stages."""
+    return {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
 
 
 def _bound_values(parts: list[Stmt]) -> dict[Var, Any]:
