@@ -55,6 +55,7 @@ LIBRARY = (
                 "LoadedDevice NO_MEMORY PlainStart",
             ),
             ("runtime.device_launch", "built launch_of"),
+            ("runtime.device_events", "DeviceEventTimer"),
             ("runtime.device_launch_py", "PlainDeviceLaunch"),
             ("tensors.dlpack", "HOST Device ElementType Managed Tensor"),
             ("tensors.views", "device_problem empty"),

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
-
 from tile_cuda.driver import Driver
+from tilecore.runtime.device_events import DeviceEventTimer
 
 
-class EventTimer:
+class EventTimer(DeviceEventTimer):
     """Measures the milliseconds between ``start`` and ``stop`` on one stream of the device."""
 
+    create = "cuEventCreate"
+    create_arguments = (0,)  # no flags
+    record = "cuEventRecord"
+    synchronize = "cuEventSynchronize"
+    destroy = "cuEventDestroy_v2"
+
     def __init__(self, driver: Driver, index: int, stream: int) -> None:
-        self._driver = driver
-        self._index = index
-        self._stream = ctypes.c_void_p(stream)
-        self._events = (ctypes.c_void_p(), ctypes.c_void_p())
-        with driver.inside(index):
-            for event in self._events:
-                driver.call("cuEventCreate", ctypes.byref(event), 0)
+        newest = "cuEventElapsedTime_v2"
+        self._elapsed = newest if driver.address(newest) else "cuEventElapsedTime"
+        super().__init__(driver, index, stream)
 
-    def start(self) -> None:
-        self._record(0)
-
-    def stop(self) -> None:
-        self._record(1)
-
-    def elapsed(self) -> float:
-        """The milliseconds; waits until the device has reached ``stop``."""
-        milliseconds = ctypes.c_float()
-        name = "cuEventElapsedTime_v2" if self._driver.address("cuEventElapsedTime_v2") else "cuEventElapsedTime"
-        with self._driver.inside(self._index):
-            self._driver.call("cuEventSynchronize", self._events[1])
-            self._driver.call(name, ctypes.byref(milliseconds), *self._events)
-        return milliseconds.value
-
-    def _record(self, event_index: int) -> None:
-        with self._driver.inside(self._index):
-            self._driver.call("cuEventRecord", self._events[event_index], self._stream)
-
-    def __del__(self) -> None:
-        for event in getattr(self, "_events", ()):
-            if event.value:
-                self._driver.library.cuEventDestroy_v2(event)
-                event.value = None
+    def elapsed_function(self) -> str:
+        return self._elapsed
