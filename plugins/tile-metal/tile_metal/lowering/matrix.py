@@ -1,9 +1,8 @@
 """Implements T.gemm by simdgroup matrices of 8 x 8.
 
-Each simdgroup has a part of C in registers. A step multiplies 8 columns of A by 8 rows of B: lanes load their two
-neighbouring elements of each operand by hand rather than by ``simdgroup_load``, because that takes zeros past the end of
-a tile, operands of other types than the product's, and operands in registers. The element types are converted when they
-are multiplied.
+Each simdgroup has a part of C in registers. A step multiplies 8 columns of A by 8 rows of B. Lanes load their two
+neighbouring elements of each operand by hand rather than by ``simdgroup_load``, which knows no swizzled tiles, no zeros
+past the end of a tile, and no other element type than the product's. Types are converted when they are multiplied.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from tile_metal import instructions
-from tile_metal.lowering import padding
 from tile_metal.lowering.matrix_config import matrix_config_of
 from tile_metal.lowering.matrix_instruction import SimdgroupInstruction
+from tile_metal.lowering.shared_layouts import arranged
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
@@ -35,11 +34,11 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    """Padded rows of the shared operands, so that lanes that load them meet no bank conflicts."""
+    """Layouts of the shared operands of which lanes load without bank conflicts."""
     layouts_by_buffer = {}
-    for region, lanes_have_rows in ((call.a, not call.transpose_a), (call.b, not call.transpose_b)):
+    for region, in_rows in ((call.a, not call.transpose_a), (call.b, not call.transpose_b)):
         if not is_fragment(region.source):
-            layout = padding.padded(region.source, lanes_have_rows)
+            layout = arranged(region.source, in_rows)
             if layout is not None:
                 layouts_by_buffer[region.source] = layout
     return layouts_by_buffer
@@ -73,7 +72,7 @@ class _SimdgroupGemm(MatrixGemm):
     def multiply(self, step: Expr) -> Stmt:
         """The products of a step, in serpentine order."""
         each, columns = self.config.instruction.accumulator.registers, self.config.n_tiles
-        zero, count = const(0, "int32"), const(columns, "int32")
+        count = const(columns, "int32")
 
         def row(i: Any) -> Stmt:
             def tile(place: Any) -> Stmt:
@@ -81,7 +80,8 @@ class _SimdgroupGemm(MatrixGemm):
                 column = tirx.Select(i % 2 == 0, place, columns - 1 - place) if turned else place
                 j = Var("j", "int32")
                 c = load(self.accumulator.registers, [(i * columns + j) * each])
-                return seq([Bind(j, column), self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))])
+                product = self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))
+                return seq([Bind(j, column), product])
 
             return loop(count, tile, name="place", kind=ForKind.UNROLLED)
 
