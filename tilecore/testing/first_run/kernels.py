@@ -22,7 +22,7 @@ def add(threads: int = 256) -> Any:
 
 
 def reverse(size: int) -> Any:
-    """Y = X from the last element to the first, by way of LDS, which takes ``4 * size`` bytes."""
+    """Y = X from the last element to the first, by way of shared memory, which takes ``4 * size`` bytes."""
 
     @T.prim_func
     def reverse_kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((size,), "float32")):
@@ -35,12 +35,12 @@ def reverse(size: int) -> Any:
     return reverse_kernel
 
 
-def softmax(rows: int, columns: int) -> Any:
-    """Y[i, :] = softmax(X[i, :]): reductions over lanes and waves."""
+def softmax(rows: int, columns: int, threads: int = 256) -> Any:
+    """Y[i, :] = softmax(X[i, :]): reductions over all lanes of a block."""
 
     @T.prim_func
     def softmax_kernel(X: T.Tensor((rows, columns), "float32"), Y: T.Tensor((rows, columns), "float32")):
-        with T.Kernel(rows, threads=256) as row:
+        with T.Kernel(rows, threads=threads) as row:
             values = T.alloc_fragment((1, columns), "float32")
             largest = T.alloc_fragment((1,), "float32")
             total = T.alloc_fragment((1,), "float32")
