@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tilecore.testing.first_run import commands, examples, processes, report
 from tilecore.testing.first_run.benchmarks import Benchmark, Peer, measure
-from tilecore.testing.first_run.machine import Machine
+from tilecore.testing.first_run.machine import Machine, batch_milliseconds
 
 torch = pytest.importorskip("torch")
 
@@ -141,7 +142,7 @@ class DoublesByCopy(Host):
     def compile(self, kernel, **options):
         return lambda source, target: target.copy_(2 * source)
 
-    def milliseconds(self, function, rounds=20, calls=5):
+    def milliseconds(self, function):
         return 4.0
 
     def device_milliseconds(self, function):
@@ -174,7 +175,19 @@ def test_peers_that_are_faster_wrong_or_broken():
 
 
 def test_time_by_the_clock_of_the_host():
-    assert 0 < Host("cpu", "cpu").milliseconds(lambda: sum(range(1000)), 3, 2) < 100
+    calls, synchronisations = [], []
+
+    def waits():
+        synchronisations.append(len(calls))
+
+    milliseconds = batch_milliseconds(lambda: (calls.append(0), time.sleep(0.03)), waits)
+    assert 30 <= milliseconds < 60
+    assert synchronisations == [3, 4, *range(6, 25, 2)]
+
+
+def test_tensors_differ():
+    host = Host("cpu", "cpu")
+    assert not torch.equal(host.random(5), host.random(5))
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ def add(threads: int = 256) -> Any:
     return add_kernel
 
 
-def reverse(size: int) -> Any:
+def reverse(size: int, threads: int = 256) -> Any:
     """Y = X from the last element to the first, by way of shared memory, which takes ``4 * size`` bytes."""
 
     @T.prim_func
     def reverse_kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((size,), "float32")):
-        with T.Kernel(1, threads=256):
+        with T.Kernel(1, threads=threads):
             tile = T.alloc_shared((size,), "float32")
             T.copy(X, tile)
             for i in T.Parallel(size):

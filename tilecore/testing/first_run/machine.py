@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -10,6 +12,8 @@ from statistics import median
 from typing import Any
 
 import tilecore
+
+_SEEDS = itertools.count(7)
 
 
 class Skipped(Exception):
@@ -54,9 +58,9 @@ class Machine(ABC):
         return tilecore.compile(kernel, target=self.target, execution_backend=self.execution_backend, **options)
 
     def random(self, *shape: int, dtype: str = "float32", index: int = 0) -> Any:
-        """A tensor of numbers between -1 and 1, the same in every run."""
+        """A tensor of numbers between -1 and 1. Tensors differ, and are the same in every run."""
         torch = self.torch
-        generator = torch.Generator().manual_seed(7)
+        generator = torch.Generator().manual_seed(next(_SEEDS))
         values = torch.rand(shape, generator=generator) * 2 - 1
         return values.to(getattr(torch, dtype)).to(self.device(index))
 
@@ -64,33 +68,39 @@ class Machine(ABC):
         torch = self.torch
         return torch.zeros(shape, dtype=getattr(torch, dtype), device=self.device(index))
 
-    def milliseconds(self, function: Callable[[], Any], rounds: int = 20, calls: int = 5) -> float:
-        """The median time of a call by the host's clock: ``rounds`` of ``calls`` each between two synchronisations,
-        after three calls. On the simulated device: of one call."""
-        if self.is_simulated:
-            start = time.perf_counter()
-            function()
-            return (time.perf_counter() - start) * 1e3
-        for _ in range(3):
-            function()
-        return batches(function, self.synchronize, rounds, calls)
+    def milliseconds(self, function: Callable[[], Any]) -> float:
+        """The median time of a call by the host's clock, over batches of calls between two synchronisations. On the
+        simulated device: of one call."""
+        return 1e3 * _seconds(function) if self.is_simulated else batch_milliseconds(function, self.synchronize)
 
     def device_milliseconds(self, function: Callable[[], Any]) -> float | None:
         """The time of a call by the device's own clock; None where the execution backend has none."""
         return None
 
 
-def batches(function: Callable[[], Any], synchronize: Callable[[], None], rounds: int = 20, calls: int = 5) -> float:
-    """The median time of a call in milliseconds, by the host's clock over ``calls`` between two synchronisations."""
-    times = []
-    for _ in range(rounds):
-        synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        synchronize()
-        times.append((time.perf_counter() - start) * 1e3 / calls)
-    return median(times)
+def batch_milliseconds(function: Callable[[], Any], synchronize: Callable[[], None]) -> float:
+    """The median time of a call in milliseconds, by the host's clock over batches of calls between two
+    synchronisations, after three calls. A batch takes at least 50 ms, beside which a synchronisation is short."""
+
+    def batch(calls: int) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(calls):
+                function()
+            synchronize()
+
+        return run
+
+    batch(3)()
+    estimate = _seconds(batch(1))
+    calls = max(1, min(1000, math.ceil(0.05 / max(estimate, 1e-6))))
+    rounds = 10 if estimate < 0.5 else 3
+    return median(1e3 * _seconds(batch(calls)) / calls for _ in range(rounds))
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
 
 
 def largest_error(actual: Any, expected: Any) -> float:

@@ -35,20 +35,20 @@ class HipMachine(Machine):
         if not self.is_simulated:
             self.torch.cuda.synchronize()
 
-    def milliseconds(self, function: Callable[[], Any], rounds: int = 20, calls: int = 5) -> float:
-        """The median time of a call, by events of the device: ``rounds`` of ``calls`` each, after three calls."""
+    def milliseconds(self, function: Callable[[], Any]) -> float:
+        """The median time of a call, by events of the device: 20 times 5 calls, after three calls."""
         if self.is_simulated:
             return super().milliseconds(function)
         torch = self.torch
         for _ in range(3):
             function()
         times = []
-        for _ in range(rounds):
+        for _ in range(20):
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
-            for _ in range(calls):
+            for _ in range(5):
                 function()
             end.record()
             end.synchronize()
-            times.append(start.elapsed_time(end) / calls)
+            times.append(start.elapsed_time(end) / 5)
         return median(times)
