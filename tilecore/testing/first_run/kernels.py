@@ -156,7 +156,7 @@ def attention(
             for tile in T.Pipelined(T.ceildiv(length, block_N), num_stages=1):
                 T.copy(K[b, h, tile * block_N, 0], K_shared)
                 T.clear(scores)
-                T.gemm(Q_shared, K_shared, scores, transpose_B=True)
+                T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
                 T.copy(largest, largest_before)
                 T.reduce_max(scores, largest, dim=1, clear=False)
                 for i in T.Parallel(block_M):
@@ -170,7 +170,7 @@ def attention(
                 for i, j in T.Parallel(block_M, dim):
                     out[i, j] *= rescale[i]
                 T.copy(V[b, h, tile * block_N, 0], V_shared)
-                T.gemm(weights, V_shared, out)
+                T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
             for i, j in T.Parallel(block_M, dim):
                 out[i, j] /= total[i]
             T.copy(out, Out[b, h, bx * block_M, 0])

@@ -16,7 +16,11 @@ from tilecore.testing.first_run.machine import Machine
 
 # rows, columns and depth of a tile, stages, threads: 4 simdgroups for the tiles that MLX chooses among, and larger ones
 _TILES = ((64, 64, 16, 1, 128), (64, 64, 32, 1, 128), (64, 32, 32, 1, 128), (32, 64, 16, 1, 128), (128, 64, 16, 1, 256))
-_ATTENTION_TILES = ((32, 32, 128), (32, 16, 128), (64, 32, 256))
+# width of a head -> rows of Q, keys, threads, as threadgroup memory allows
+_ATTENTION_TILES = {
+    64: ((32, 32, 128), (64, 32, 128), (64, 64, 128), (64, 32, 256)),
+    128: ((32, 32, 128), (32, 16, 128), (16, 32, 64)),
+}
 _SOFTMAX_THREADS = (128, 256, 1024)
 _TOLERANCE = {"float16": 4e-3, "bfloat16": 2e-2, "float32": 1e-4}
 
@@ -38,7 +42,7 @@ def benchmarks(machine: Machine, quick: bool) -> list[tuple[str, Callable[[], Be
     return [
         *(("gemm of {3}, {0} x {1} x {2}".format(*shape, dtype), partial(gemm, machine, shape, dtype, _TILES))
           for shape, dtype in products),
-        *((f"attention, {length} x {dim}", partial(attention, machine, 16, length, dim, _ATTENTION_TILES))
+        *((f"attention, {length} x {dim}", partial(attention, machine, 16, length, dim, _ATTENTION_TILES[dim]))
           for length, dim in heads),
         ("softmax", partial(softmax, machine, 4096, 4096, _SOFTMAX_THREADS)),
         ("launch", partial(launch, machine)),
