@@ -78,7 +78,7 @@ SYSCTL = {
 DEVICES = {"torch": {"is_available": True, "name": "Apple Paravirtual device"}, "mlx": {}, "tile-metal": {}}
 
 
-def mac(monkeypatch, machine="arm64", sysctl=SYSCTL, gpu=None, asked=None):
+def mac(monkeypatch, sysctl=SYSCTL, gpu=None, asked=None):
     """The commands of a Mac. sysctl: its answers. gpu: an entry of the registry. asked: what devices.py does."""
 
     def run(words, capture_output, timeout, check=False):
@@ -96,8 +96,7 @@ def mac(monkeypatch, machine="arm64", sysctl=SYSCTL, gpu=None, asked=None):
 
     monkeypatch.setattr(facts.subprocess, "run", run)
     monkeypatch.setattr(facts.sys, "platform", "darwin")
-    monkeypatch.setattr(facts.platform, "mac_ver", lambda: ("15.5", ("", "", ""), machine))
-    monkeypatch.setattr(facts.platform, "machine", lambda: machine)
+    monkeypatch.setattr(facts.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
     return facts.facts("metal", ("torch", "metal"))
 
 
@@ -124,9 +123,11 @@ def test_a_mac_of_its_own(monkeypatch):
 
 
 def test_macs_that_cannot_be_used(monkeypatch):
-    assert "Intel processor" in facts.problem(mac(monkeypatch, machine="x86_64"))
-    record = mac(monkeypatch, machine="x86_64", sysctl={**SYSCTL, "sysctl.proc_translated": "1"})
-    assert "runs under Rosetta" in facts.problem(record)
+    both = {"torch": "this Mac has an Intel processor", "metal": "this Mac has an Intel processor"}
+    monkeypatch.setitem(DEVICES, "tile-metal", {"missing": both})
+    assert facts.problem(mac(monkeypatch)) == "this Mac has an Intel processor"
+    monkeypatch.setitem(DEVICES, "tile-metal", {"missing": {"metal": "no session"}})
+    assert facts.problem(mac(monkeypatch)) == ""  # the steps of the other run
     assert "pip install torch" in facts.problem({**mac(monkeypatch), "packages": {}})
     crashed = SimpleNamespace(returncode=-11, stderr=b"a fault", stdout=b"")
     assert "ended with code -11: a fault" in facts.problem(mac(monkeypatch, asked=lambda: crashed))

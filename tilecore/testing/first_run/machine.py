@@ -12,6 +12,8 @@ from statistics import median
 from typing import Any
 
 import tilecore
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.plugins import manager
 
 _SEEDS = itertools.count(7)
 
@@ -43,6 +45,12 @@ class Machine(ABC):
     @abstractmethod
     def synchronize(self) -> None:
         """Waits until all that was launched has ended."""
+
+    @property
+    def adapter(self) -> KernelAdapter:
+        """The execution backend."""
+        backend, _ = manager.resolve(self.target)
+        return backend.adapters[self.execution_backend]
 
     @property
     def shared_sizes(self) -> tuple[int, ...]:

@@ -9,6 +9,17 @@ from tilecore.testing.first_run import checks, kernels
 from tilecore.testing.first_run.machine import Machine, close
 
 
+def tensors_of_the_host(machine: Machine) -> None:
+    """They are refused with an error, or taken and written where the execution backend says that it takes them."""
+    machine.needs_device()
+    if not getattr(machine.adapter, "host_tensors", False):
+        checks.wrong_tensors(machine)
+        return
+    a, b, c = (machine.random(1000).cpu() for _ in range(3))
+    machine.compile(kernels.add())(a, b, c)
+    close(c, a + b, 0)
+
+
 def one_simdgroup(machine: Machine) -> None:
     """Threadgroups of 32 threads: Apple's compiler was seen to break barriers where it knows that there are no more."""
     for size in (32, 1000):
@@ -56,5 +67,5 @@ def order(machine: Machine) -> None:
 CHECKS: tuple[Callable[[Machine], None], ...] = (
     lane_layout, checks.addition, checks.shared_memory, one_simdgroup, checks.reductions, infinities, checks.atomics,
     checks.products_of_float16, checks.products_of_bfloat16, checks.products_of_float32, checks.attention, views, order,
-    checks.wrong_tensors, checks.grids, checks.prints, checks.timing, checks.assertions,
+    tensors_of_the_host, checks.grids, checks.prints, checks.timing, checks.assertions,
 )  # fmt: skip

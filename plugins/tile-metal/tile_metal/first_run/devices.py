@@ -38,8 +38,8 @@ def target_facts() -> dict[str, Any]:
     presence = {name: adapter.available(target) for name, adapter in backend.adapters.items()}
     return {
         "target": str(target),
-        "execution_backends": {name: answer.detail or "yes" for name, answer in presence.items()},
-        "missing": [name for name, answer in presence.items() if not answer.present],
+        "execution_backends": {name: answer.detail for name, answer in presence.items() if answer.present},
+        "missing": {name: answer.detail for name, answer in presence.items() if not answer.present},
     }
 
 

@@ -54,13 +54,14 @@ def problem(facts: dict[str, Any]) -> str:
             f"this is {platform.system()}, and Metal is part of macOS; run this on a Mac with Apple silicon, or with "
             "--simulated as a rehearsal"
         )
-    if facts.get("is_translated"):
-        return "this Python was built for Intel and runs under Rosetta; use one for arm64"
-    if platform.machine() != "arm64":
-        return "this is a Mac with an Intel processor; tile-metal supports the GPUs of Apple silicon alone"
     if "torch" not in facts["packages"]:
         return "torch is not installed, and the checks make their tensors with it: pip install torch"
-    return str(facts["devices"].get("problem", ""))
+    devices = facts["devices"]
+    chosen, target = facts["execution_backend"].split(", "), devices.get("tile-metal", {})
+    missing = {name: target["missing"][name] for name in chosen if name in target.get("missing", {})}
+    if len(missing) == len(chosen):  # why not: the system, an Intel processor, Rosetta, no session
+        return "; ".join(dict.fromkeys(missing.values()))
+    return str(devices.get("problem", ""))
 
 
 def is_paravirtual(facts: dict[str, Any]) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from tilecore.contract.adapter import KernelAdapter
-from tilecore.plugins import manager
 from tilecore.testing.first_run.machine import Machine
 
 
@@ -25,12 +23,6 @@ class MetalMachine(Machine):
                 "it needs macOS on Apple silicon, and a Python for arm64"
             )
         return torch
-
-    @property
-    def adapter(self) -> KernelAdapter:
-        """The execution backend."""
-        backend, _ = manager.resolve(self.target)
-        return backend.adapters[self.execution_backend]
 
     @property
     def shared_sizes(self) -> tuple[int, ...]:
