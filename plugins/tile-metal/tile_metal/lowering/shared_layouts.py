@@ -1,8 +1,8 @@
 """Layouts of shared tiles from which lanes load operands of matrix products without bank conflicts.
 
 Pieces of 16 bytes are exclusive-ored with a multiple of the row, which takes no memory: of the 32 KiB of threadgroup
-memory, padding would take a tenth. A piece is a row of an 8 x 8 matrix of halves, so the address of a load is still one
-of the lane plus a constant, once for each step or column. Rows whose length is not a power of two are padded.
+memory, padding would take a tenth. Rows whose length is not a power of two are padded. Which multiple is best depends
+on the rows and the element types of the operands; it is found by counting conflicts.
 
 Threadgroup memory is taken to have 32 banks of 4 bytes. That is what a microbenchmark of M1 says
 (philipturner/metal-benchmarks); later chips are less regular, and Apple documents none.
@@ -10,48 +10,70 @@ Threadgroup memory is taken to have 32 banks of 4 bytes. That is what a microben
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
+from typing import Any
 
 import numpy as np
 
-from tile_metal.lowering.matrix_instruction import LAYOUT, SIZE
+from tile_metal.lowering.matrix_instruction import LANES
+from tile_metal.lowering.operand_loads import run_of_lane
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var, tirx
 from tilecore.ir.tabulate import tabulate
-from tilecore.lowering.simt.matrix.swizzle import swizzled
+from tilecore.lowering.simt.matrix.swizzle import PIECE, swizzled
 
 BANKS = 32
 WORD = 4  # bytes of a bank
-LANES = 32
-STEPS = (1, 2)  # the piece of the next row moves by so many pieces
+LINE = BANKS * WORD
+# (rows alike, pieces by which the next of them move)
+FORMS = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 2), (4, 2), (4, 1), (8, 2), (8, 1))
 
 
-def arranged(buffer: Var, in_rows: bool) -> BufferLayout | None:
+def arranged(buffer: Var, fragment: FragmentLayout, along_k: bool) -> BufferLayout | None:
     """The layout of a tile [..., rows, columns] with the fewest conflicts; None for row-major order.
 
-    in_rows: the two elements of a lane are neighbours in a row; else they are in two rows.
+    fragment: of the instruction's part, as (across K, along K). along_k: whether the rows of the tile are along K.
     """
     shape = [constant(extent) for extent in buffer.shape]
     bits = DType(dtype_of(buffer)).bits
     if len(shape) < 2 or bits % 8 or any(extent is None for extent in shape):
         return None
-    step = _best_step(int(shape[-2] or 0), int(shape[-1] or 0), dtype_of(buffer), in_rows)
-    return _layout(buffer, step)
+    row_bytes = int(shape[-1] or 0) * bits // 8
+    if row_bytes % PIECE or row_bytes & (row_bytes - 1):
+        return swizzled(buffer, LINE)
+    return _layout(buffer, _best(int(shape[-2] or 0), int(shape[-1] or 0), dtype_of(buffer), fragment, along_k))
 
 
-def _layout(buffer: Var, step: int) -> BufferLayout | None:
-    return swizzled(buffer, BANKS * WORD, step) if step else None
+def _layout(buffer: Var, form: tuple[int, int]) -> BufferLayout | None:
+    """Pieces of 16 bytes exclusive-ored with ``row // alike * step``."""
+    alike, step = form
+    shape = [int(extent) for extent in buffer.shape]
+    each = PIECE * 8 // DType(dtype_of(buffer)).bits  # elements of a piece
+    period = min(shape[-1] // each, LINE // PIECE)
+    if not alike or period < 2:
+        return None
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        row, column = indices[-2], indices[-1]
+        turn = row // alike if alike > 1 else row
+        turn = (turn * step if step > 1 else turn) % period
+        return [*indices[:-2], row, tirx.BitwiseXor(column // each, turn) * each + column % each]
+
+    return BufferLayout(
+        f"pieces of 16 bytes exclusive-ored with row / {alike} * {step}, period {period}", tuple(shape), place
+    )
 
 
 @lru_cache(maxsize=256)
-def _best_step(rows: int, columns: int, dtype: str, in_rows: bool) -> int:
-    """The step of the swizzle, or 0 for row-major order."""
+def _best(rows: int, columns: int, dtype: str, fragment: FragmentLayout, along_k: bool) -> tuple[int, int]:
     tile = tirx.decl_buffer([rows, columns], dtype, "tile", scope="shared", layout=None)
-    counted = {step: passes(places(tile, _layout(tile, step)), DType(dtype).bits // 8, in_rows) for step in (0, *STEPS)}
-    return min(counted, key=lambda step: counted[step])
+    item = DType(dtype).bits // 8
+    counted = {form: passes(places(tile, _layout(tile, form)), item, fragment, along_k) for form in FORMS}
+    return min(counted, key=lambda form: counted[form])
 
 
 def places(buffer: Var, layout: BufferLayout | None) -> np.ndarray:
@@ -59,25 +81,23 @@ def places(buffer: Var, layout: BufferLayout | None) -> np.ndarray:
     shape = [int(extent) for extent in buffer.shape]
     variables = [Var("row", "int32"), Var("column", "int32")]
     at = tabulate(variables, layout.place(variables) if layout is not None else variables, shape)
-    sizes = layout.shape if layout is not None else shape
-    strides = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
-    return sum(index * stride for index, stride in zip(at, strides, strict=True)) * DType(dtype_of(buffer)).bits // 8
+    elements = np.ravel_multi_index(at, layout.shape if layout is not None else tuple(shape))
+    return np.asarray(elements * DType(dtype_of(buffer)).bits // 8)
 
 
-def passes(bytes_of: np.ndarray, item: int, in_rows: bool) -> int:
-    """How often the banks are read to load each 8 x 8 matrix of the first 8 rows of a tile, or 8 columns of them.
+def passes(bytes_of: np.ndarray, item: int, fragment: FragmentLayout, along_k: bool) -> int:
+    """How often the banks are read to load the parts of a tile that lie side by side in its first rows.
 
     bytes_of [rows, columns]: where each element lies. item: bytes of an element.
     """
     rows, columns = bytes_of.shape
+    axis, run = run_of_lane(fragment, along_k)
     total = 0
-    for first in range(0, columns, SIZE):
-        lanes = np.array([[LAYOUT.indices(lane, e) for e in range(2)] for lane in range(LANES)])  # [lane, e, axis]
-        row, column = (lanes[..., 0], lanes[..., 1]) if in_rows else (lanes[..., 1], lanes[..., 0])
-        begins = bytes_of[row % rows, np.minimum(first + column, columns - 1)]
-        together = in_rows and bool((begins[:, 1] == begins[:, 0] + item).all())
-        loads = [(begins[:, 0], 2 * item)] if together else [(begins[:, e], item) for e in range(2)]
-        total += sum(_passes(places.tolist(), size) for places, size in loads)
+    for first in range(0, columns, fragment.shape[axis]):
+        for register in range(0, fragment.registers, run):
+            at = np.array([fragment.indices(lane, register) for lane in range(LANES)])
+            row, column = at[:, 1 - axis] % rows, np.minimum(first + at[:, axis], columns - run)
+            total += _passes(bytes_of[row, column].tolist(), run * item)
     return total
 
 
