@@ -1,8 +1,8 @@
 """Implements T.gemm by simdgroup matrices of 8 x 8.
 
 Each simdgroup has a part of C in registers. A step multiplies 8 or 16 columns of A by as many rows of B. Lanes load
-their neighbouring elements of each operand by hand rather than by ``simdgroup_load``, which knows no swizzled tiles, no
-zeros past the end of a tile, and no other element type than the product's. Types are converted when they are multiplied.
+their neighbouring elements of each operand by hand rather than by ``simdgroup_load``, which has no swizzled tiles, no
+zeros past the end of a tile, and no other element type than the product's. Products convert the elements.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 The Metal Shading Language Specification (6.7, "SIMD-Group Matrix Functions") leaves open which lane holds which element
 of a ``simdgroup_matrix``. There is one assignment on all chips so far, the same for all operands and element types, on
-which MLX, PyTorch and metal-flash-attention rely. With r = 4 (lane / 16) + lane / 2 % 4, c = 2 (lane / 8 % 2) + lane % 2:
+which MLX, PyTorch and metal-flash-attention rely. With
 
-    row = r        column = 2 c + e        for the element e of the two in a lane
+    r = 4 (lane / 16) + lane / 2 % 4        c = 2 (lane / 8 % 2) + lane % 2
+    row = r                                 column = 2 c + e
 
-So a row lies in the four lanes that differ in the bits 0 and 3. The order of k is free as long as A and B agree, and so
-is the assignment of the tile's rows and columns to the products of one lane. So that lanes load more than two elements
-at once, an instruction here is up to two products along M, N and K (``along_m``, ``along_n``, ``along_k``), whose
-elements are neighbours. For the products i, j and p:
+for the element e of the two in a lane. So a row lies in the four lanes that differ in the bits 0 and 3. The order of k
+is free as long as A and B agree, and so is the assignment of the tile's rows and columns to the products of one lane. So
+that lanes load more than two elements at once, an instruction here is up to two products along M, N and K
+(``along_m``, ``along_n``, ``along_k``), whose elements are neighbours. For the products i, j and p:
 
     A: row along_m r + i, k = along_k (2 c + e) + p        B: k = along_k r + p, column along_n 2 c + 2 j + e
     C: row along_m r + i, column along_n 2 c + 2 j + e

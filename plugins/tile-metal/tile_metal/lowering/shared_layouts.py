@@ -1,8 +1,9 @@
 """Layouts of shared tiles from which lanes load operands of matrix products without bank conflicts.
 
 Pieces of 16 bytes are exclusive-ored with a multiple of the row, which takes no memory: of the 32 KiB of threadgroup
-memory, padding would take a tenth. Rows whose length is not a power of two are padded. Which multiple is best depends
-on the rows and the element types of the operands; it is found by counting conflicts.
+memory, padding would take a tenth. Several short rows fill a line, which has all banks once; their pieces are permuted
+in the row, or in the whole line. Rows whose length is not a power of two are padded. Which permutation is best depends
+on the length of rows and on the element types; it is found by counting conflicts.
 
 Threadgroup memory is taken to have 32 banks of 4 bytes. That is what a microbenchmark of M1 says
 (philipturner/metal-benchmarks); later chips are less regular, and Apple documents none.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,21 @@ from tilecore.lowering.simt.matrix.swizzle import PIECE, swizzled
 BANKS = 32
 WORD = 4  # bytes of a bank
 LINE = BANKS * WORD
-# (rows alike, pieces by which the next of them move)
-FORMS = ((0, 0), (1, 1), (2, 1), (1, 2), (2, 2), (4, 2), (4, 1), (8, 2), (8, 1))
+
+
+class Form(NamedTuple):
+    """A permutation: pieces are exclusive-ored with ``line // alike * step``. alike: 0 for none. of_line: of all pieces
+    of the line, else of those of a row."""
+
+    alike: int = 0
+    step: int = 0
+    of_line: bool = False
+
+
+FORMS = (
+    Form(),
+    *(Form(alike, step, of_line) for of_line in (False, True) for step in (1, 2, 4) for alike in (1, 2, 4)),
+)
 
 
 def arranged(buffer: Var, fragment: FragmentLayout, along_k: bool) -> BufferLayout | None:
@@ -48,28 +62,34 @@ def arranged(buffer: Var, fragment: FragmentLayout, along_k: bool) -> BufferLayo
     return _layout(buffer, _best(int(shape[-2] or 0), int(shape[-1] or 0), dtype_of(buffer), fragment, along_k))
 
 
-def _layout(buffer: Var, form: tuple[int, int]) -> BufferLayout | None:
-    """Pieces of 16 bytes exclusive-ored with ``row // alike * step``."""
-    alike, step = form
+def _layout(buffer: Var, form: Form) -> BufferLayout | None:
     shape = [int(extent) for extent in buffer.shape]
     each = PIECE * 8 // DType(dtype_of(buffer)).bits  # elements of a piece
-    period = min(shape[-1] // each, LINE // PIECE)
-    if not alike or period < 2:
+    pieces = shape[-1] // each  # of a row
+    rows_of_line = max(1, LINE // PIECE // pieces)
+    of_line = form.of_line and rows_of_line > 1
+    period = LINE // PIECE if of_line else min(pieces, LINE // PIECE)
+    if not form.alike or period < 2:
         return None
 
     def place(indices: Sequence[Any]) -> list[Any]:
         row, column = indices[-2], indices[-1]
-        turn = row // alike if alike > 1 else row
-        turn = (turn * step if step > 1 else turn) % period
-        return [*indices[:-2], row, tirx.BitwiseXor(column // each, turn) * each + column % each]
+        line = row // rows_of_line if rows_of_line > 1 else row
+        turn = line // form.alike if form.alike > 1 else line
+        turn = (turn * form.step if form.step > 1 else turn) % period
+        piece = column // each
+        if of_line:
+            at = tirx.BitwiseXor(row % rows_of_line * pieces + piece, turn)
+            return [*indices[:-2], line, at * each + column % each]
+        return [*indices[:-2], row, tirx.BitwiseXor(piece, turn) * each + column % each]
 
-    return BufferLayout(
-        f"pieces of 16 bytes exclusive-ored with row / {alike} * {step}, period {period}", tuple(shape), place
-    )
+    memory = [*shape[:-2], -(-shape[-2] // rows_of_line), shape[-1] * rows_of_line] if of_line else shape
+    name = f"pieces of 16 bytes exclusive-ored with line / {form.alike} * {form.step}, period {period}"
+    return BufferLayout(name, tuple(memory), place)
 
 
 @lru_cache(maxsize=256)
-def _best(rows: int, columns: int, dtype: str, fragment: FragmentLayout, along_k: bool) -> tuple[int, int]:
+def _best(rows: int, columns: int, dtype: str, fragment: FragmentLayout, along_k: bool) -> Form:
     tile = tirx.decl_buffer([rows, columns], dtype, "tile", scope="shared", layout=None)
     item = DType(dtype).bits // 8
     counted = {form: passes(places(tile, _layout(tile, form)), item, fragment, along_k) for form in FORMS}
