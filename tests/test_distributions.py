@@ -57,7 +57,7 @@ def built_metadata(project: Path, folder: Path) -> metadata.Distribution:
 
 
 def test_the_projects_are_found():
-    assert {"tilecore", "tile-cuda", "tile-hip", "tile-tpu", "tile-opencl"} <= PROJECTS.keys()
+    assert {"tilecore", "tile-cuda", "tile-hip", "tile-metal", "tile-tpu", "tile-opencl"} <= PROJECTS.keys()
 
 
 @pytest.mark.parametrize("name", PROJECTS)

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "plugins/tile-cuda/tile_cuda",
     "plugins/tile-hip/tile_hip",
+    "plugins/tile-metal/tile_metal",
     "plugins/tile-tpu/tile_tpu",
     "examples/backends/tile-opencl/tile_opencl",
     "tilecore/backends/cpu",  # of the package that is installed

@@ -1,0 +1,1 @@
+"""The backend of tilecore for Apple GPUs: target ``metal``."""

@@ -1,0 +1,84 @@
+"""Emits Metal Shading Language from thread IR; registered with TVM as ``target.build.tilecore_metal``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tilecore.contract.records import Codegen
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect
+
+FUNCTION = "target.build.tilecore_metal"
+HEADER = "tilecore_metal.h"
+_TYPES = {
+    "float16": "half", "bfloat16": "bfloat", "int8": "char", "uint8": "uchar", "int4": "char", "uint4": "uchar",
+    "uint16": "ushort", "uint32": "uint", "int64": "long", "uint64": "ulong",
+}  # fmt: skip
+# the words of MSL that variables of a kernel must not have (Metal Shading Language Specification, 1.4.3 and 2)
+RESERVED = frozenset(
+    "kernel vertex fragment mesh object device constant thread threadgroup threadgroup_imageblock ray_data object_data "
+    "visible stitchable intersection sampler texture depth access metal simd quad coherent tc_block tc_thread tc_votes "
+    "tc_messages size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint ulong".split()
+)
+
+
+def register() -> None:
+    from tilecore.codegen.registration import register_codegen
+
+    register_codegen(FUNCTION, build)
+
+
+def build(module: Any, target: str) -> dict[str, str]:
+    """The module's source, and the description of its kernels as JSON."""
+    from tile_metal.emitter import MetalEmitter
+    from tilecore.codegen.c_source import emit_module
+    from tilecore.target import Target
+
+    emitted = emit_module(module, dialect(Target.parse(target)), MetalEmitter)
+    return {"source": emitted.text, "entries": json.dumps(emitted.facts())}
+
+
+def dialect(target: Any) -> Dialect:
+    """The dialect of C++ that Metal compiles. target: a resolved one, whose version of MSL and family it is for."""
+    from tile_metal.emitter import MetalDialect
+    from tile_metal.instruction_text import STATEMENTS
+    from tile_metal.target import family_of, msl_of
+    from tilecore.codegen.dialect import C_TYPES
+    from tilecore.codegen.forms import Forms
+    from tilecore.codegen.text import Text, call, cast
+
+    msl = msl_of(target)
+    types = {name: kind for name, kind in {**C_TYPES, **_TYPES}.items() if name != "float64"}
+    if msl < 310:
+        del types["bfloat16"]
+    native = ("half", "bfloat")
+    forms = Forms(
+        narrow_operators=False,
+        typed=lambda name, kind, dtype: f"{name}<{kind}>",
+        from_bits=lambda kind, bits: Text(f"tc_bits<{kind}>(({'ushort' if kind in native else 'uchar'}){bits})"),
+        narrow=lambda kind, value: cast(kind, value) if kind in native else call(f"{kind}_from", value),
+        single=cast,
+        sized=lambda name, number: f"{name}<{number}>",
+        suffixes={"uint32": "u", "int64": "l", "uint64": "ul"},
+        printed={"float": ("%g", "float"), "int": ("%ld", "long"), "uint": ("%lu", "ulong"), "bool": ("%ld", "long")},
+    )
+    return MetalDialect(
+        kind="metal",
+        include=HEADER,
+        arena=lambda size: f"alignas(16) threadgroup uchar shared[{size}];",
+        block_index=("tc_block.x", "tc_block.y", "tc_block.z"),
+        thread_index=("tc_thread.x", "tc_thread.y", "tc_thread.z"),
+        types=types,
+        statements=STATEMENTS,
+        restrict="__restrict",
+        reserved=RESERVED,
+        forms=forms,
+        spaces={"global": "device", "shared": "threadgroup", "local": "thread"},
+        msl=msl,
+        family=family_of(target),
+    )
+
+
+CODEGEN = Codegen(function=FUNCTION, emits="metal", register=register)

@@ -1,0 +1,170 @@
+"""The emitter of kernels in the Metal Shading Language: what differs from C++ of other GPUs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tile_metal import families
+from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
+from tilecore.codegen.dialect import Dialect, KernelHead
+from tilecore.codegen.memory_uses import MemoryUses
+from tilecore.codegen.names import Names
+from tilecore.codegen.refusal import refuse
+from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
+from tilecore.codegen.syntax import Memory, Parameter
+from tilecore.codegen.text import Text
+from tilecore.dtypes import FACTS
+from tilecore.errors import LimitError
+from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.nodes import Call, PrimFunc
+from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, BLOCK_VOTE, FENCE
+from tilecore.ir.visit import collect
+
+# Apple's compiler drops barriers where it is told that a threadgroup has at most one simdgroup (MoltenVK issue 2711)
+LEAST_BOUND = 64
+
+
+@dataclass(frozen=True)
+class MetalDialect(Dialect):
+    """The dialect, and what it is for. msl: the version as ``__METAL_VERSION__`` gives it. family: of GPUs."""
+
+    msl: int = families.msl_number(families.DEFAULT_MSL)
+    family: Family = field(default_factory=lambda: families.FAMILIES[families.DEFAULT])
+
+
+class MetalEmitter(SourceEmitter):
+    """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
+    threadgroups see what it writes while it runs."""
+
+    dialect: MetalDialect
+
+    def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
+        super().__init__(dialect, names, offsets, uses)
+        self.has_votes = self.is_coherent = False
+
+    def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
+        calls = collect(func.body, Call)
+        self.has_votes = any(op_name(call) == BLOCK_VOTE for call in calls)
+        self.is_coherent = any(_orders_device_memory(call) for call in calls)
+        text, facts = super().kernel(func)
+        self._check_limits(facts)
+        return text, facts
+
+    def _check_limits(self, facts: EmittedKernel) -> None:
+        if len(self.parameters) > MAX_BUFFERS:
+            raise LimitError(
+                f"{self.symbol} has more parameters than a Metal kernel can have",
+                found=f"{len(self.parameters)} tensors, workspaces, scalars and sizes",
+                expected=f"at most {MAX_BUFFERS}: each takes a buffer slot",
+                hint="put scalars into a tensor, or split the kernel",
+            )
+        shared = facts.shared_bytes + 4 * self.has_votes
+        if shared > SHARED_BYTES:
+            raise LimitError(
+                f"{self.symbol} needs too much threadgroup memory",
+                found=f"{facts.shared_bytes} bytes" + " and 4 for votes" * self.has_votes,
+                expected=f"at most {SHARED_BYTES} bytes on {self.dialect.family.name}",
+                hint="use smaller tiles, or fewer stages of a pipelined loop",
+            )
+
+    # -- the head ------------------------------------------------------------------------------------------------
+
+    def parameter_type(self, parameter: Parameter) -> str:
+        if not parameter.is_buffer:
+            return f"constant {self.type_of(parameter.dtype)}&"
+        coherent = "coherent(device) " * (self.is_coherent and not parameter.read_only)
+        return coherent + super().parameter_type(parameter)
+
+    def kernel_head(self, head: KernelHead) -> str:
+        """``[[kernel, max_total_threads_per_threadgroup(128)]] void name(...)``, each parameter with its buffer."""
+        bound = max(prod(head.threads), LEAST_BOUND)
+        parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(head.parameters)]
+        parameters.append("uint3 tc_block [[threadgroup_position_in_grid]]")
+        parameters.append("uint3 tc_thread [[thread_position_in_threadgroup]]")
+        attributes = f"[[kernel, max_total_threads_per_threadgroup({bound})]]"
+        return f"{attributes} void {head.symbol}({', '.join(parameters)})"
+
+    def emit_indices(self, func: PrimFunc, threads: tuple[int, int, int]) -> None:
+        super().emit_indices(func, threads)
+        if self.has_votes:  # threadgroup memory is declared in the kernel alone
+            self.line("threadgroup metal::atomic_uint tc_votes;")
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def floating(self, value: float, dtype: str) -> Text:
+        """Halves and bfloats are cast from a float32, which holds each of them exactly."""
+        if dtype in ("float16", "bfloat16") and math.isfinite(value):
+            rounded = self._rounded(value, dtype)
+            return self.dialect.forms.narrow(self.type_of(dtype), super().floating(rounded, "float32"))
+        return super().floating(value, dtype)
+
+    @staticmethod
+    def _rounded(value: float, dtype: str) -> float:
+        """The number of a narrow type that is nearest to ``value``."""
+        import numpy as np
+
+        from tilecore.element_values import value_type
+
+        kind = value_type(dtype)
+        with np.errstate(over="ignore"):
+            return float(kind.decode(np.asarray(kind.encode(kind.const(value)))))
+
+    def bits_as(self, dtype: str, value: Text) -> Text:
+        return self.typed_function("tc_bits", dtype, value)
+
+    def view(self, memory: Memory, source: Memory, read_only: bool) -> str:
+        """Another element type of memory: of the same thread's accesses, so the compiler must not take for granted that
+        memory has one type."""
+        kind = self.type_of(memory.dtype)
+        pointer = self.dialect.pointer(f"tc_aliased<{kind}>::type", source.scope, read_only)
+        return f"{pointer} {memory.name} = ({pointer}){source.name};"
+
+    # -- operations across threads ---------------------------------------------------------------------------------
+
+    def block_vote_value(self, node: Call) -> Text:
+        return self.function(f"tc_threadgroup_{node.args[1].value}", "&tc_votes", self.value(node.args[0]))
+
+    def atomic(self, kind: str, element: Any, operands: Sequence[Text], order: str) -> Text:
+        """Refuses operations that no Apple GPU has: those of 64 bits, but for minimum and maximum without a result."""
+        dtype = dtype_of(element)
+        if FACTS[dtype].bits == 64:
+            refuse(
+                element,
+                "metal",
+                f"the GPU has atomic operations of 32 bits; {_fitting(dtype)}",
+                f"an atomic {kind} of {dtype}",
+            )
+        self._check_order(element, order)
+        return super().atomic(kind, element, operands, order)
+
+    def emit_fence(self, node: Any) -> None:
+        self._check_order(node, "seq_cst")
+        super().emit_fence(node)
+
+    def _check_order(self, node: Any, order: str) -> None:
+        if order != "relaxed" and self.dialect.msl < 320:
+            refuse(
+                node,
+                "metal",
+                'MSL has fences from 3.2 (macOS 15) on: target="metal -msl=3.2"',
+                f"memory order {order} in MSL {self.dialect.msl // 100}.{self.dialect.msl // 10 % 10}",
+            )
+
+
+def _fitting(dtype: str) -> str:
+    narrow = dtype.replace("64", "32")
+    return f"use {narrow} where its range is enough, or add partial sums in a second kernel"
+
+
+def _orders_device_memory(call: Call) -> bool:
+    """Does the call order what other threadgroups see?"""
+    name = op_name(call)
+    if name == FENCE:
+        return str(call.args[0].value) != "block"
+    if name == ATOMIC_ELEMENT:
+        return str(call.args[3].value) != "relaxed"
+    return name == ATOMIC_ADD and str(call.args[3].value) != "relaxed"

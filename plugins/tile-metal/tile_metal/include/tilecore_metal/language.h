@@ -1,0 +1,10 @@
+// Metal's own header, and how floats are computed.
+#pragma once
+#include <metal_stdlib>
+// A product and a sum are rounded one after the other: where one rounding is meant, the source says fma.
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp contract(off)
+#else
+#pragma STDC FP_CONTRACT OFF
+#endif
+#define TC_FN inline

@@ -1,0 +1,11 @@
+"""The keys of the pass configuration that the passes and the toolchain of tile-metal read."""
+
+from __future__ import annotations
+
+from tilecore.contract.records import PassOption
+
+FAST_MATH = PassOption(
+    "tl.enable_fast_math",
+    "Metal's fast functions and divisions; infinities and NaN stay as they are",
+)
+OPTIONS = (FAST_MATH,)

@@ -1,0 +1,44 @@
+"""The hook implementations of the target ``metal``. Importing them imports neither TVM nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen, Lowering, TargetSpec, Toolchain
+
+
+@hookimpl
+def tilecore_target() -> TargetSpec:
+    from tile_metal.target import SPEC
+
+    return SPEC
+
+
+@hookimpl
+def tilecore_lowering() -> Lowering:
+    from tile_metal.lowering import lowering
+
+    return lowering()
+
+
+@hookimpl
+def tilecore_codegen() -> Codegen:
+    from tile_metal.codegen import CODEGEN
+
+    return CODEGEN
+
+
+@hookimpl
+def tilecore_toolchain() -> Toolchain:
+    from tile_metal.toolchain import TOOLCHAIN
+
+    return TOOLCHAIN
+
+
+@hookimpl
+def tilecore_adapters() -> Sequence[KernelAdapter]:
+    from tile_metal.adapter import adapters
+
+    return adapters()

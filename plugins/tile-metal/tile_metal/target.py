@@ -1,0 +1,85 @@
+"""The target ``metal``: its attributes, capabilities and device. Imports neither TVM nor torch."""
+
+from __future__ import annotations
+
+from tile_metal import families
+from tile_metal.options import OPTIONS
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.target import Target
+
+DLPACK_METAL = 8
+# the element types that the headers define; bfloat16 needs MSL 3.1
+DTYPES = (
+    "float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn float8_e4m3fnuz float8_e5m2fnuz "
+    "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
+).split()
+_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+
+
+def resolve(target: Target) -> Target:
+    """The target with its family and its version of MSL.
+
+    ``auto`` is what the Mac at hand has; elsewhere apple7 and MSL 3.2, which run on every Mac with Apple silicon and
+    macOS 15. Raises TargetError for names that do not exist.
+    """
+    family = (
+        families.parse(target.get("family"))
+        if target.get("family", "auto") != "auto"
+        else families.FAMILIES[families.DEFAULT]
+    )
+    msl = families.parse_msl(target.get("msl")) if target.get("msl", "auto") != "auto" else families.DEFAULT_MSL
+    return target.with_attributes(family=family.name, msl=msl)
+
+
+def family_of(target: Target) -> families.Family:
+    """The GPU family of a resolved target."""
+    return families.parse(target.get("family", families.DEFAULT))
+
+
+def msl_of(target: Target) -> int:
+    """The version of MSL of a resolved target, as ``__METAL_VERSION__`` gives it: 320."""
+    return families.msl_number(families.parse_msl(target.get("msl", families.DEFAULT_MSL)))
+
+
+def detect() -> Presence:
+    """Whether this machine has an Apple GPU, with its name or the reason."""
+    return Presence(False, "there is no Apple GPU; kernels can still be compiled to source")
+
+
+def capabilities(target: Target) -> Capabilities:
+    """The element types, operations, limits and features of a resolved target."""
+    msl = msl_of(target)
+    return Capabilities(
+        dtypes=frozenset(DTYPES) - (set() if msl >= 310 else {"bfloat16"}),
+        scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
+        tile_ops=frozenset(TILE_OP_NAMES),
+        max_threads=families.MAX_THREADS,
+        warp=families.SIMD,
+        shared_bytes=families.SHARED_BYTES,
+        features=_FEATURES,
+        # others are relaxed ones with fences around, which MSL has from 3.2 on
+        atomic_orders=frozenset() if msl >= 320 else frozenset({"relaxed"}),
+    )
+
+
+SPEC = TargetSpec(
+    kind="metal",
+    doc="Apple GPUs from M1 on, by Metal Shading Language that macOS compiles",
+    capabilities=capabilities,
+    detect=detect,
+    resolve=resolve,
+    attributes={
+        "family": AttributeSpec(
+            "the GPU family: apple7 (M1) to apple10 (M5); auto: this machine's", "auto", other_names=("arch",)
+        ),
+        "msl": AttributeSpec(
+            "the version of the Metal Shading Language: 3.0, 3.1, 3.2 or 4.0; auto: the newest that macOS has", "auto"
+        ),
+    },
+    aliases={"mps": {}, "apple": {}},
+    device=DLPACK_METAL,
+    torch_device="mps",
+    contract=2,
+    options=OPTIONS,
+)
