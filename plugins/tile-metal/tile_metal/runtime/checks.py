@@ -1,4 +1,4 @@
-"""What both execution backends check when a kernel is loaded and launched, and the words for what the compiler refuses."""
+"""What both execution backends check at load and launch, and the words for what the compiler refuses."""
 
 from __future__ import annotations
 

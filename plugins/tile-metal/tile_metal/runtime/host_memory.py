@@ -73,8 +73,8 @@ class Copies:
         self._written: list[tuple[TensorSlot, Buffer]] = []
 
     def bind(self, slot: TensorSlot) -> Bound:
-        """The argument for a tensor with elements. Tensors of the same bytes share one buffer, as a kernel that works in
-        place expects."""
+        """The argument for a tensor with elements. Tensors of the same bytes share one buffer, as a kernel that works
+        in place expects."""
         low, high = slot.address - slot.bytes_before, slot.address + slot.nbytes
         in_place = BUFFERS.at(low, high)
         if in_place is not None:
@@ -98,6 +98,6 @@ def _elements(slot: TensorSlot, address: int) -> Any:
     """The storage elements of a tensor as an array of their bytes. address: of element 0."""
     shape, strides = storage(slot.shape, slot.strides, slot.packed)
     before, size = slot.bytes_before, slot.bytes_before + slot.nbytes
-    memory = (ctypes.c_char * size).from_address(address - before)
+    memory: Any = (ctypes.c_char * size).from_address(address - before)
     steps = [stride * slot.item for stride in strides]
     return np.ndarray(shape, f"V{slot.item}", memory, before, steps)

@@ -1,4 +1,4 @@
-"""What this Mac is: its GPU, the GPU's family, the versions of macOS and of the Metal Shading Language. Imports no torch."""
+"""What this Mac is: its GPU and its family, the versions of macOS and of the Metal Shading Language. Imports no torch."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _machine() -> Machine:
     macos = _macos()
     if macos[0] < OLDEST_MACOS:
         raise NoMachine(
-            f"this is macOS {macos[0]}.{macos[1]}, and tile-metal needs {OLDEST_MACOS} or newer: update macOS"
+            f"tile-metal needs macOS {OLDEST_MACOS} or newer, and this is {macos[0]}.{macos[1]}: update macOS"
         )
     gpu, family = _gpu()
     return Machine(gpu, family, macos, newest_msl(macos[0]))

@@ -1,7 +1,7 @@
 """Reads what kernels print and which assertions failed from the buffer that is their last argument.
 
-``include/tilecore_metal/messages.h`` has the layout. A launch of a kernel that prints or asserts waits for it, so that the
-text comes at once and a failed assertion is an error of its own launch.
+``include/tilecore_metal/messages.h`` has the layout. A launch of a kernel that prints or asserts waits for it, so that
+the text comes at once and a failed assertion is an error of its own launch.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ class MetalAdapter(KernelAdapter):
     """Launches kernels on torch's tensors on "mps", without a copy, and on numpy's and other tensors on the host.
 
     A launch waits until it is done. Tensors on the host are copied to the GPU's buffers and back, but for those that
-    ``empty`` returned, which lie in such a buffer: both have one memory, but a buffer must consist of whole pages, on which
-    other objects of the program may lie.
+    ``empty`` returned, which lie in such a buffer: both have one memory, but a buffer must consist of whole pages, on
+    which other objects of the program may lie.
     """
 
     name = "metal"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_metal.runtime import checks, messages
+from tile_metal.runtime.clock import Clock
 from tile_metal.runtime.device import Bound, Buffer, Device, Dispatch, Refused
 from tile_metal.runtime.host_memory import Copies
-from tile_metal.runtime.metal_adapter import Clock
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import ArgumentError, LaunchError
 from tilecore.runtime.slots import CallReader, EntryLaunch, TensorSlot
@@ -47,9 +47,8 @@ class MetalLaunch:
             for launches in self._groups(call.launches):
                 self._run(launches, bound)
         except Refused as error:
-            raise LaunchError(
-                f"{self.artifact.name} failed: {error}", found=_shown(call.launches), hint=_LATE
-            ) from None
+            found = "; ".join(f"{e.entry.symbol}: grid {e.grid}, threads {e.entry.threads}" for e in call.launches)
+            raise LaunchError(f"{self.artifact.name} failed: {error}", found=found, hint=_LATE) from None
         finally:
             copies.back()
         return 0
@@ -78,7 +77,7 @@ class MetalLaunch:
     def _wait_for_torch(self, tensors: Sequence[Any]) -> None:
         """torch has a queue of its own, whose kernels write the tensors: it must have ended before this one begins."""
         if any(getattr(getattr(tensor, "device", None), "type", "") == "mps" for tensor in tensors):
-            from tile_metal.runtime.torch_adapter import LOCK, torch_in_use
+            from tile_metal.runtime.torch_module import LOCK, torch_in_use
 
             torch = torch_in_use()
             if torch is not None:
@@ -118,9 +117,3 @@ class MetalLaunch:
         head = ctypes.string_at(buffer.address, head_size)
         memory = ctypes.string_at(buffer.address + head_size, 4 * messages.words_used(head))
         messages.report(self.artifact.name, entry, messages.read(entry, head, memory))
-
-
-def _shown(launches: Sequence[EntryLaunch]) -> str:
-    return "; ".join(
-        f"{launch.entry.symbol}: grid {launch.grid}, threads {launch.entry.threads}" for launch in launches
-    )

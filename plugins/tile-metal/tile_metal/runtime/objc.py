@@ -1,8 +1,9 @@
 """Sends messages to Objective-C objects through the runtime of macOS, by ctypes.
 
-Every message that tile-metal sends is in ``MESSAGES``, with the types of Apple's headers: the runtime passes arguments as C
-does and checks nothing, so a wrong type would be read as something else. Objects whose selector begins with ``new``,
-``alloc`` or ``copy`` belong to the caller and are wrapped in :class:`Owned`; all others live until their autorelease pool ends.
+Every message that tile-metal sends is in ``MESSAGES``, with the types of Apple's headers: the runtime passes arguments
+as C does and checks nothing, so a wrong type would be read as something else. Objects that a selector beginning with
+``new``, ``alloc`` or ``copy`` returns belong to the caller and are wrapped in :class:`Owned`; all others live until
+their autorelease pool ends.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Runtime:
         library.sel_registerName.restype, library.sel_registerName.argtypes = OBJECT, (TEXT,)
         library.objc_autoreleasePoolPush.restype, library.objc_autoreleasePoolPush.argtypes = OBJECT, ()
         library.objc_autoreleasePoolPop.restype, library.objc_autoreleasePoolPop.argtypes = None, (OBJECT,)
-        self._address = ctypes.cast(library.objc_msgSend, ctypes.c_void_p).value
+        self._address = ctypes.cast(library.objc_msgSend, ctypes.c_void_p).value or 0
         self._messages: dict[str, tuple[Any, int]] = {}
 
     def selector(self, name: str) -> int:

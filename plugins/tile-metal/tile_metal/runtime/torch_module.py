@@ -1,4 +1,4 @@
-"""torch: whether it can run Metal kernels, and the lock around its calls. Importing this module does not import torch."""
+"""torch: whether it can run Metal kernels, and the lock around its calls. Importing this module imports no torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INSTALL = "install torch 2.7 or newer (pip install torch)"
 LATE = "earlier kernels may be the cause, as torch reports failures late; TILECORE_SIMULATE=1 finds wrong accesses"
 
 
-def importimport_torch() -> Any:
+def import_torch() -> Any:
     import torch
 
     return torch
