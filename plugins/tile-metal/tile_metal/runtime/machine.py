@@ -1,4 +1,4 @@
-"""What this Mac is: its GPU and its family, the versions of macOS and of the Metal Shading Language. Imports no torch."""
+"""What this Mac is: its GPU and its family, the versions of macOS and of the Metal Shading Language."""
 
 from __future__ import annotations
 
