@@ -39,6 +39,8 @@ class Capabilities:
     index_bits: 64, or 32 for a device without 64-bit integers: then offsets of elements are computed in int32, a tensor
     has less than 2**31 bytes and elements, and no type that ``dtypes`` lacks appears in the code.
     atomic_orders: memory orders of atomic operations that the target has (empty: nothing is compared).
+    atomic_dtypes: element types of atomic operations (empty: nothing is compared); where a target has only some
+    operations on a type, each of them by its name: "T.atomic_max of uint64".
     """
 
     dtypes: frozenset[str]
@@ -50,6 +52,7 @@ class Capabilities:
     features: frozenset[str] = frozenset()
     index_bits: int = 64
     atomic_orders: frozenset[str] = frozenset()
+    atomic_dtypes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

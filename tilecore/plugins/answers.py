@@ -34,6 +34,7 @@ RULES: dict[type, dict[str, Rule]] = {
             f"a frozenset of {', '.join(MEMORY_ORDERS)}",
             lambda value: NAMES.holds(value) and value <= set(MEMORY_ORDERS),
         ),
+        "atomic_dtypes": NAMES,
     },
     Presence: {"present": FLAG, "detail": WORDS},
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},

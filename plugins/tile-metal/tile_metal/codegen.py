@@ -57,7 +57,7 @@ def dialect(target: Any) -> Dialect:
     forms = Forms(
         narrow_operators=False,
         typed=lambda name, kind, dtype: f"{name}<{kind}>",
-        from_bits=lambda kind, bits: Text(f"tc_bits<{kind}>(({'ushort' if kind in native else 'uchar'}){bits})"),
+        from_bits=lambda kind, bits: Text(f"tc_bits<{kind}>(({'ushort' if kind in native else 'uchar'})({bits}))"),
         narrow=lambda kind, value: cast(kind, value) if kind in native else call(f"{kind}_from", value),
         single=cast,
         sized=lambda name, number: f"{name}<{number}>",
@@ -67,7 +67,7 @@ def dialect(target: Any) -> Dialect:
     return MetalDialect(
         kind="metal",
         include=HEADER,
-        arena=lambda size: f"alignas(16) threadgroup uchar shared[{size}];",
+        arena=lambda size: f"alignas(16) threadgroup uchar shared[{size}];  // {size} bytes",
         block_index=("tc_block.x", "tc_block.y", "tc_block.z"),
         thread_index=("tc_thread.x", "tc_thread.y", "tc_thread.z"),
         types=types,

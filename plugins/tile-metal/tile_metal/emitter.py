@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_metal import families
 from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
+from tilecore.codegen.calls import memory_order
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names
@@ -44,7 +45,7 @@ class MetalEmitter(SourceEmitter):
 
     def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
         super().__init__(dialect, names, offsets, uses)
-        self.has_votes = self.is_coherent = False
+        self.has_votes = self.is_coherent = self._stands_alone = False
 
     def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
         calls = collect(func.body, Call)
@@ -128,18 +129,31 @@ class MetalEmitter(SourceEmitter):
     def block_vote_value(self, node: Call) -> Text:
         return self.function(f"tc_threadgroup_{node.args[1].value}", "&tc_votes", self.value(node.args[0]))
 
+    def emit_evaluate(self, node: Any) -> None:
+        self._stands_alone = op_name(node.value) == ATOMIC_ELEMENT
+        super().emit_evaluate(node)
+        self._stands_alone = False
+
     def atomic(self, kind: str, element: Any, operands: Sequence[Text], order: str) -> Text:
         """Refuses operations that no Apple GPU has: those of 64 bits, but for minimum and maximum without a result."""
         dtype = dtype_of(element)
+        self._check_order(element, order)
         if FACTS[dtype].bits == 64:
+            if self._is_ulong_extreme(kind, element):
+                return self.function(f"tc_atomic_ulong_{kind}", self.address(element), *operands, *memory_order(order))
             refuse(
                 element,
                 "metal",
-                f"the GPU has atomic operations of 32 bits; {_fitting(dtype)}",
+                _instead(dtype, self.dialect.family),
                 f"an atomic {kind} of {dtype}",
             )
-        self._check_order(element, order)
         return super().atomic(kind, element, operands, order)
+
+    def _is_ulong_extreme(self, kind: str, element: Any) -> bool:
+        """Is it a minimum or maximum of 64 bits that the GPU has: of uint64, in device memory, without a result?"""
+        is_device = str(element.source.scope()) in ("", "global")
+        has = self.dialect.family.has_ulong_extremes
+        return has and self._stands_alone and is_device and kind in ("min", "max") and dtype_of(element) == "uint64"
 
     def emit_fence(self, node: Any) -> None:
         self._check_order(node, "seq_cst")
@@ -155,9 +169,12 @@ class MetalEmitter(SourceEmitter):
             )
 
 
-def _fitting(dtype: str) -> str:
-    narrow = dtype.replace("64", "32")
-    return f"use {narrow} where its range is enough, or add partial sums in a second kernel"
+def _instead(dtype: str, family: Family) -> str:
+    """What a user can do without an atomic operation of 64 bits."""
+    narrow = f"use {dtype.replace('64', '32')} where its range is enough, or combine partial results in a second kernel"
+    if family.has_ulong_extremes:
+        return "of 64 bits there are T.atomic_max and T.atomic_min of uint64 tensors, without the old value; " + narrow
+    return narrow
 
 
 def _orders_device_memory(call: Call) -> bool:

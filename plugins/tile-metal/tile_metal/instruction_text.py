@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_metal import instructions
 from tilecore.codegen.statements import Statements
 from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
 
@@ -19,8 +20,20 @@ def _refuse_named_barrier(emit: Statements, node: Any) -> None:
     refuse(node, "metal", "a threadgroup has one barrier, of all its threads: use T.sync_threads")
 
 
+def _multiply_add(emit: Statements, node: Any) -> None:
+    factor, *registers = node.value.args
+    places = ", ".join(str(emit.place(register)) for register in registers)
+    emit.line(f"tc_multiply_add<{emit.type_of(str(factor.value), node)}>({places});")
+
+
+def _shared_barrier(emit: Statements, node: Any) -> None:
+    emit.call_line(emit.function("tc_shared_barrier"))
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     COMMIT_ASYNC: _no_wait,
     WAIT_ASYNC: _no_wait,
     NAMED_BARRIER: _refuse_named_barrier,
+    instructions.MULTIPLY_ADD: _multiply_add,
+    instructions.SHARED_BARRIER: _shared_barrier,
 }

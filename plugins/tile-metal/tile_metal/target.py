@@ -23,13 +23,10 @@ def resolve(target: Target) -> Target:
     ``auto`` is what the Mac at hand has; elsewhere apple7 and MSL 3.2, which run on every Mac with Apple silicon and
     macOS 15. Raises TargetError for names that do not exist.
     """
-    family = (
-        families.parse(target.get("family"))
-        if target.get("family", "auto") != "auto"
-        else families.FAMILIES[families.DEFAULT]
-    )
-    msl = families.parse_msl(target.get("msl")) if target.get("msl", "auto") != "auto" else families.DEFAULT_MSL
-    return target.with_attributes(family=family.name, msl=msl)
+    family, msl = target.get("family", "auto"), target.get("msl", "auto")
+    family = families.DEFAULT if family == "auto" else family
+    msl = families.DEFAULT_MSL if msl == "auto" else msl
+    return target.with_attributes(family=families.parse(family).name, msl=families.parse_msl(msl))
 
 
 def family_of(target: Target) -> families.Family:
@@ -50,8 +47,10 @@ def detect() -> Presence:
 def capabilities(target: Target) -> Capabilities:
     """The element types, operations, limits and features of a resolved target."""
     msl = msl_of(target)
+    dtypes = frozenset(DTYPES) - (set() if msl >= 310 else {"bfloat16"})
+    extremes = {"T.atomic_max of uint64", "T.atomic_min of uint64"} if family_of(target).has_ulong_extremes else set()
     return Capabilities(
-        dtypes=frozenset(DTYPES) - (set() if msl >= 310 else {"bfloat16"}),
+        dtypes=dtypes,
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=families.MAX_THREADS,
@@ -60,6 +59,7 @@ def capabilities(target: Target) -> Capabilities:
         features=_FEATURES,
         # others are relaxed ones with fences around, which MSL has from 3.2 on
         atomic_orders=frozenset() if msl >= 320 else frozenset({"relaxed"}),
+        atomic_dtypes=dtypes - {"int64", "uint64"} | extremes,
     )
 
 

@@ -39,6 +39,7 @@ from tilecore.ir.visit import collect
 
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
 ORDER = "memory order"  # of an atomic operation
+ATOMIC = "element type of atomic operations"
 CONVERSION = "a value is converted to"  # subject of a TYPE that no buffer or parameter has
 COUNTER = "a loop counts in"  # another one
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
@@ -55,9 +56,10 @@ _CALLS = ("call_extern", "call_pure_extern")
 class Need:
     """A capability that a kernel needs.
 
-    kind: TYPE, SCOPE, OPERATION, FEATURE or ORDER. name: the name of the capability. subject: the buffer, or the
-    operation as users write it; for a TYPE also the relation, as in "A has elements of". where: finds the location in
-    the user's file. is_index: a TYPE that a target with 64-bit indices has for sizes, even if not for elements.
+    kind: TYPE, SCOPE, OPERATION, FEATURE, ORDER or ATOMIC. name: the name of the capability. subject: the buffer, or
+    the operation as users write it; for a TYPE also the relation, as in "A has elements of". where: finds the
+    location in the user's file. is_index: a TYPE that a target with 64-bit indices has for sizes, even if not for
+    elements.
     """
 
     kind: str
@@ -72,7 +74,7 @@ class Need:
     def declared(self, capabilities: Capabilities) -> Collection[str]:
         """The capabilities of this kind that the target declares; empty if it makes no statement."""
         sets = {TYPE: "dtypes", SCOPE: "scopes", OPERATION: "tile_ops", FEATURE: "features"}
-        sets[ORDER] = "atomic_orders"
+        sets |= {ORDER: "atomic_orders", ATOMIC: "atomic_dtypes"}
         return getattr(capabilities, sets[self.kind])  # type: ignore[no-any-return]
 
     def is_met(self, capabilities: Capabilities) -> bool:
@@ -82,6 +84,8 @@ class Need:
         names = {self.name}
         if self.kind == SCOPE and self.name.startswith("shared"):  # static and dynamic shared memory are one capability
             names = {"shared", "shared.dyn"}
+        if self.kind == ATOMIC:
+            names |= {f"{self.subject} of {self.name}"}
         return not declared or not names.isdisjoint(declared)
 
 
@@ -147,6 +151,7 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
                 yield Need(FEATURE, op.feature, name, where)
             if op.name in ("atomic", "atomic_element"):
                 yield from (Need(ORDER, order, name, where) for order in _orders(tiles, name))
+                yield from (Need(ATOMIC, kind, name, where) for kind in _types(tiles, name))
             if name == "T.atomic_cas":
                 yield Need(FEATURE, "compare_and_swap", name, where)
     for call in calls:
@@ -160,6 +165,13 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
 def _orders(tiles: list[TileCall], name: str) -> Iterator[str]:
     """The memory orders of the calls of this name."""
     yield from dict.fromkeys(str(call.order) for call in tiles if name_in_language(call) == name)
+
+
+def _types(tiles: list[TileCall], name: str) -> Iterator[str]:
+    """The types of the elements that the calls of this name change; two integers of 4 bits share a byte."""
+    named = (call for call in tiles if name_in_language(call) == name)
+    kinds = dict.fromkeys(dtype_of(call.dst.source) for call in named)
+    yield from (kind for kind in kinds if FACTS[kind].bits >= 8)
 
 
 def _expressions(node: Stmt) -> list[Any]:

@@ -12,7 +12,18 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import nearest_types
 from tilecore.errors import UnsupportedError
 from tilecore.ir.nodes import PrimFunc
-from tilecore.lowering.analysis.needs import CONVERSION, COUNTER, FEATURE, OPERATION, ORDER, SCOPE, TYPE, Need, needs
+from tilecore.lowering.analysis.needs import (
+    ATOMIC,
+    CONVERSION,
+    COUNTER,
+    FEATURE,
+    OPERATION,
+    ORDER,
+    SCOPE,
+    TYPE,
+    Need,
+    needs,
+)
 
 
 def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
@@ -31,12 +42,14 @@ def _reasons(need: Need) -> list[tuple[str, object]]:
         return [(TYPE, need.name)]
     if need.kind == FEATURE:
         return [(OPERATION, need.where)]
+    if need.kind == ATOMIC:
+        return [(OPERATION, need.where), (FEATURE, need.where), (TYPE, need.name)]
     return [(OPERATION, need.where), (FEATURE, need.where)] if need.kind == ORDER else []
 
 
 def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
     target, declared = f"target {env.target.kind}", need.declared(env.capabilities)
-    makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order}
+    makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order, ATOMIC: _atomic}
     message, hint = makers[need.kind](need, target, declared)
     return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(declared), hint=hint)
 
@@ -76,6 +89,14 @@ def _order(need: Need, target: str, supported: Collection[str]) -> tuple[str, st
         f"{need.subject} has the memory order {need.name!r}, which atomic operations of {target} do not have",
         hint if "relaxed" in supported else None,
     )
+
+
+def _atomic(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
+    near = nearest_types(need.name, supported)
+    hint = (
+        f"the nearest: {', '.join(near)}; or add up in a second kernel what each block has computed" if near else None
+    )
+    return f"{need.subject} changes an element of {need.name}, of which {target} has no such operation", hint
 
 
 def _other_scope(scope: str, scopes: Collection[str]) -> str | None:

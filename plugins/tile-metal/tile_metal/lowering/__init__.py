@@ -1,10 +1,21 @@
-"""The lowering of the ``metal`` target: the pipeline of the SIMT family, with tile operations of its own."""
+"""The lowering of the ``metal`` target: the pipeline of the SIMT family, with passes and tile operations of its own."""
 
 from __future__ import annotations
 
+from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
 
 
 def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds or replaces."""
-    return Lowering(family="simt")
+    from tile_metal.lowering.matrix import MATRIX
+    from tile_metal.lowering.narrow_barriers import NARROW_BARRIERS
+    from tile_metal.lowering.shared_effects import describe
+    from tilecore.lowering.simt.prefetch_loops import PREFETCH_LOOPS
+
+    describe()
+    edits = (
+        PassEdit("replace", "pipeline_loops", PREFETCH_LOOPS),
+        PassEdit("insert", "describe_hints", NARROW_BARRIERS),
+    )
+    return Lowering(family="simt", implementations=(MATRIX,), edits=edits)

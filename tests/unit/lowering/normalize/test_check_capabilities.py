@@ -217,3 +217,30 @@ def test_memory_orders():
     assert {error.found for error in without} == {"atomics", "compare_and_swap"}, (
         "an operation that is refused is refused once"
     )
+
+
+@T.prim_func
+def counted(A: T.Tensor((8,), "uint64"), B: T.Tensor((8,), "int32"), C: T.Tensor((8,), "int64")):
+    with T.Kernel(1, threads=32):
+        T.atomic_max(A[0], 1)
+        T.atomic_add(A[1], 1)
+        T.atomic_add(B, 1)
+        B[0] = T.atomic_load(B[1], memory_order="relaxed")
+        if T.atomic_cas(C[0], 0, 1, memory_order="relaxed") == 0:
+            C[1] = 1
+
+
+def test_types_of_atomic_operations():
+    """A type may have only some of the operations."""
+    errors = refusals(counted.ir, atomic_dtypes=frozenset({"int32", "T.atomic_max of uint64"}))
+    assert {line_of(error): error.found for error in errors} == {
+        "T.atomic_add(A[1], 1)": "uint64",
+        'if T.atomic_cas(C[0], 0, 1, memory_order="relaxed") == 0:': "int64",
+    }
+    assert errors[0].message == (
+        "T.atomic_add changes an element of uint64, of which target imagined has no such operation"
+    )
+    assert "int32" in errors[0].hint
+    assert refusals(counted.ir, atomic_dtypes=frozenset()) == []
+    without = refusals(counted.ir, dtypes=frozenset({"int32"}), atomic_dtypes=frozenset({"int32"}))
+    assert {error.found for error in without} == {"uint64", "int64"}, "a type that is refused is refused once"

@@ -195,3 +195,14 @@ TC_ATOMICS(threadgroup)
 #undef TC_ATOMICS
 #undef TC_ADD_SEVERAL
 #undef TC_ORDERED
+
+// Of 64 bits there is the smaller and the larger one alone, without the old value (Apple9 and later).
+#define TC_EXTREME(NAME)                                                                                     \
+  TC_FN void tc_atomic_ulong_##NAME(device ulong* p, ulong v, tc_order order = tc_relaxed) {                 \
+    tc_fence_before(order);                                                                                  \
+    metal::atomic_##NAME##_explicit((device metal::atomic_ulong*)p, v, metal::memory_order_relaxed);         \
+    tc_fence_after(order);                                                                                   \
+  }
+TC_EXTREME(max)
+TC_EXTREME(min)
+#undef TC_EXTREME

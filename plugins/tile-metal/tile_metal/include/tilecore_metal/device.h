@@ -10,3 +10,4 @@
 #include "tilecore_metal/threads.h"
 #include "tilecore_metal/memory.h"
 #include "tilecore_metal/atomics.h"
+#include "tilecore_metal/matrix.h"

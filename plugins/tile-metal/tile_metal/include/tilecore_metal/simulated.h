@@ -28,9 +28,12 @@ struct tc_aliased {
 };
 
 #define tc_shared_barrier tc_barrier
+#define tc_atomic_ulong_max tc_atomic_max
+#define tc_atomic_ulong_min tc_atomic_min
 #define tc_threadgroup_any(VOTES, PREDICATE) tc_block_vote_any(PREDICATE)
 #define tc_threadgroup_all(VOTES, PREDICATE) tc_block_vote_all(PREDICATE)
 #define tc_threadgroup_count(VOTES, PREDICATE) tc_block_vote_count(PREDICATE)
+#include "tilecore_metal/simulated_matrix.h"
 
 // The words that the text has and C++ has not, after all that is C++.
 #define device

@@ -1,0 +1,29 @@
+"""The calls ``metal.*`` of thread IR, which only this target has.
+
+An operand that names registers is an element (BufferLoad): the first register of a thread's fragment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.register_call import register_call
+
+# (factor, d, a, b): tc_multiply_add of the header
+MULTIPLY_ADD = register_call("metal.multiply_add")
+# (): all threads of the threadgroup wait for one another, and see what the others wrote to threadgroup memory alone
+SHARED_BARRIER = register_call("metal.shared_barrier")
+
+
+def multiply_add(factor: str, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
+    """The simdgroup computes ``d += a * b`` of 8 x 8 matrices (include/tilecore_metal/matrix.h).
+
+    factor: the element type in which a and b are multiplied. d, a, b: the first of a lane's two registers of each.
+    """
+    return Evaluate(Call(MULTIPLY_ADD, [StringImm(factor), d, a, b], ret_ty="void"), span=span)
+
+
+def shared_barrier(span: Any = None) -> Stmt:
+    """A barrier of the threadgroup that orders accesses of threadgroup memory alone."""
+    return Evaluate(Call(SHARED_BARRIER, [], ret_ty="void"), span=span)

@@ -1,0 +1,12 @@
+"""Describes the effects of the calls ``metal.*`` on shared memory, for the race check (tilecore/lowering/race_check)."""
+
+from __future__ import annotations
+
+from tile_metal import instructions
+from tilecore.lowering.race_check.effects import Barrier, describe_calls, nothing
+
+
+def describe() -> None:
+    """Registers the effects. Products access registers only."""
+    describe_calls({instructions.MULTIPLY_ADD: nothing})
+    describe_calls({instructions.SHARED_BARRIER: lambda call, func: [Barrier()]})
