@@ -46,11 +46,10 @@ std::mutex lock;
 std::map<std::string, Class*> classes;
 std::map<Object*, Class*> metaclasses;  // class objects
 std::set<Object*> live;
-std::vector<std::vector<Object*>> pools;
+thread_local std::vector<std::vector<Object*>> pools;
 std::set<std::string> selectors;
 std::string journal, fails, answer;
 Executor executor = nullptr;
-Object* device_object = nullptr;
 long family = 9, old_system = 0;
 // of the encoder that is open
 Object* pipeline_of_encoder = nullptr;
@@ -184,7 +183,7 @@ void m_dispatch(Object* self, const char*, Size grid, Size block) {
   if (!pipeline_of_encoder) return note("a dispatch without a pipeline");
   if (block.width * block.height * block.depth > (unsigned long)pipeline_of_encoder->numbers["threads"])
     return note("a threadgroup with too many threads");
-  if (!(grid.width * grid.height * grid.depth)) return note("an empty grid");
+  if (!grid.width || !grid.height || !grid.depth) return note("an empty grid");
   work[buffer_of[self]].push_back({pipeline_of_encoder, arguments, grid, block});
 }
 void m_end(Object* self, const char*) { self->numbers["ended"] = 1; }

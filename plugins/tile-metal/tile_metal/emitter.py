@@ -40,8 +40,8 @@ class MetalDialect(Dialect):
 
 class MetalEmitter(SourceEmitter):
     """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
-    threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is its
-    last argument. ``formats``: the texts of its prints, in order."""
+    threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is
+    its last argument. ``formats``: the texts of its prints, in order."""
 
     dialect: MetalDialect
 
