@@ -20,6 +20,7 @@ _OPTIONAL = {
     "tilecore_float_conversions.h": _SMALL_FLOATS,
     "tilecore_metal/floats.h": _SMALL_FLOATS,
     "tilecore_metal/atomics.h": r"\btc_atomic_",
+    "tilecore_metal/messages.h": r"\btc_(print|assert)\(",
     "tilecore_metal/matrix.h": r"\btc_multiply_add",
 }
 
