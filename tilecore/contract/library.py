@@ -159,7 +159,7 @@ LIBRARY = (
             ("lowering.simt.matrix.swizzle", "PIECE swizzled"),
             ("lowering.simt.matrix.warp_grid", "FULL_COLUMN FULL_ROW SQUARE warp_grid"),
             ("lowering.simt.analysis.copies_ahead", "CopiesAhead copies_of_iteration simplified without_stages"),
-            ("lowering.simt.prefetch_loops", "PREFETCH_LOOPS bytes_of prefetch_loops"),
+            ("lowering.simt.prefetch_loops", "PREFETCH_LOOPS beside_sums bytes_of prefetch_loops"),
             ("lowering.simt.pipeline_loops", "PIPELINE_LOOPS pipeline_loops"),
             ("lowering.simt.analysis.accesses", "slots_differ"),
             ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),

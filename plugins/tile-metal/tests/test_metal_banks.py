@@ -32,8 +32,9 @@ def conflicts(sizes, types, transposed, sums) -> tuple[int, int]:
 
 @pytest.mark.parametrize("transposed", [(False, False), (True, True)])
 @pytest.mark.parametrize(
-    ("dtype", "sizes"), [("float16", (64, 64, 32)), ("float16", (64, 64, 16)), ("float32", (32, 64, 32)), ("int8", (64, 64, 64))]
-)  # fmt: skip
+    ("dtype", "sizes"),
+    [("float16", (64, 64, 32)), ("float16", (64, 64, 16)), ("float32", (32, 64, 32)), ("int8", (64, 64, 64))],
+)
 def test_tiles_are_written_and_read_without_conflicts(dtype, sizes, transposed):
     needed, least = conflicts(sizes, (dtype, dtype), transposed, "int32" if dtype == "int8" else "float32")
     assert needed == least

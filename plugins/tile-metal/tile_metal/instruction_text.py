@@ -30,6 +30,10 @@ def _multiply_add(emit: Statements, node: Any) -> None:
     emit.line(f"{name}<{emit.type_of(str(factor.value), node)}{products}>({places});")
 
 
+def _scheduling_fence(emit: Statements, node: Any) -> None:
+    emit.call_line(emit.function("tc_scheduling_fence"))
+
+
 def _shared_barrier(emit: Statements, node: Any) -> None:
     emit.call_line(emit.function("tc_shared_barrier"))
 
@@ -39,5 +43,6 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     WAIT_ASYNC: _no_wait,
     NAMED_BARRIER: _refuse_named_barrier,
     instructions.MULTIPLY_ADD: _multiply_add,
+    instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.SHARED_BARRIER: _shared_barrier,
 }

@@ -13,6 +13,7 @@ from tilecore.ir.register_call import register_call
 
 # (factor, along M, along N, along K, B along K, d, a, b): tc_multiply_add of the header
 MULTIPLY_ADD = register_call("metal.multiply_add")
+SCHEDULING_FENCE = register_call("metal.scheduling_fence")  # (): tc_scheduling_fence of the header
 # (): all threads of the threadgroup wait for one another, and see what the others wrote to threadgroup memory alone
 SHARED_BARRIER = register_call("metal.shared_barrier")
 
@@ -27,6 +28,11 @@ def multiply_add(
     """
     counts = [const(count, "int32") for count in (*products, int(b_along_k))]
     return Evaluate(Call(MULTIPLY_ADD, [StringImm(factor), *counts, d, a, b], ret_ty="void"), span=span)
+
+
+def scheduling_fence(span: Any = None) -> Stmt:
+    """The compiler moves no load across it. It orders no memory."""
+    return Evaluate(Call(SCHEDULING_FENCE, [], ret_ty="void"), span=span)
 
 
 def shared_barrier(span: Any = None) -> Stmt:

@@ -19,9 +19,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq, where
 from tilecore.ir.memory_writes import Memory
-from tilecore.ir.nodes import AllocBuffer, BufferRegion, For, PrimFunc, Stmt, Var, structural_mutate, tirx
+from tilecore.ir.nodes import AllocBuffer, BufferRegion, Evaluate, For, PrimFunc, Stmt, Var, structural_mutate, tirx
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import jumps_out, substitute
+from tilecore.ir.visit import collect, jumps_out, substitute
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, copies_of_iteration, simplified, without_stages
 
@@ -54,6 +54,23 @@ def prefetch_loops(
         return structural_mutate(body, [(For, loop)])
 
     return func.with_body(each_kernel(func.body, of_kernel))
+
+
+def beside_sums(registers: int, others: int, most: int) -> Callable[[Stmt, int], int]:
+    """What a thread may prefetch beside the sums of the kernel's products: 4 bytes for each register that is left.
+
+    registers: that a thread may have. others: those for operands and addresses. most: the most bytes.
+    """
+
+    def most_bytes(body: Stmt, threads: int) -> int:
+        sums: dict[Var, int] = {}
+        for node in collect(body, Evaluate):
+            call = as_tile_call(node)
+            if call is not None and call.op.name == "gemm":
+                sums[call.c.source] = bytes_of(call.c.source) or 0
+        return max(0, min((registers - others) * 4 - sum(sums.values()) // threads, most))
+
+    return most_bytes
 
 
 class _Prefetch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_hip import instructions
+from tile_hip.lowering import across_loads
 from tile_hip.lowering.matrix_config import matrix_config_of
 from tile_hip.lowering.matrix_instructions import WaveInstruction
 from tile_hip.lowering.swizzle import swizzled
@@ -17,7 +18,7 @@ from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import Expr, For, ForKind, Stmt, Var
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.matrix import across_loads, word_loads
+from tilecore.lowering.simt.matrix import word_loads
 from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
 from tilecore.lowering.simt.matrix.operands import Operand

@@ -9,33 +9,20 @@ from __future__ import annotations
 from tile_hip.lowering.copy_directly import copies_to_lds
 from tile_hip.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var
-from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import PrimFunc
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS, pipeline_loops
-from tilecore.lowering.simt.prefetch_loops import bytes_of, prefetch_loops
+from tilecore.lowering.simt.prefetch_loops import beside_sums, prefetch_loops
 
 REGISTERS = 256  # that a wave of RDNA may have
 OTHER_REGISTERS = 112  # for operands and addresses
-MOST_BYTES_OF_RDNA = 128
+MOST_BYTES_OF_RDNA = beside_sums(REGISTERS, OTHER_REGISTERS, 128)
 
 
 def overlap_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
     architecture = architecture_of(env.target)
     if copies_to_lds(architecture.name):
         return pipeline_loops(func, env)
-    return prefetch_loops(func, env) if architecture.is_cdna else prefetch_loops(func, env, _most_bytes_of_rdna)
-
-
-def _most_bytes_of_rdna(body: Stmt, threads: int) -> int:
-    """What a thread may prefetch beside the sums of the kernel's products: 4 bytes for each free register."""
-    sums: dict[Var, int] = {}
-    for node in collect(body, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name == "gemm":
-            sums[call.c.source] = bytes_of(call.c.source) or 0
-    free = (REGISTERS - OTHER_REGISTERS) * 4 - sum(sums.values()) // threads
-    return max(0, min(free, MOST_BYTES_OF_RDNA))
+    return prefetch_loops(func, env) if architecture.is_cdna else prefetch_loops(func, env, MOST_BYTES_OF_RDNA)
 
 
 OVERLAP_COPIES = Pass("overlap_copies", overlap_copies, needs=PIPELINE_LOOPS.needs)

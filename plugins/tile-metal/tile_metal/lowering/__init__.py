@@ -10,12 +10,12 @@ def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds or replaces."""
     from tile_metal.lowering.matrix import MATRIX
     from tile_metal.lowering.narrow_barriers import NARROW_BARRIERS
+    from tile_metal.lowering.overlap_copies import OVERLAP_COPIES
     from tile_metal.lowering.shared_effects import describe
-    from tilecore.lowering.simt.prefetch_loops import PREFETCH_LOOPS
 
     describe()
     edits = (
-        PassEdit("replace", "pipeline_loops", PREFETCH_LOOPS),
+        PassEdit("replace", "pipeline_loops", OVERLAP_COPIES),
         PassEdit("insert", "describe_hints", NARROW_BARRIERS),
     )
     return Lowering(family="simt", implementations=(MATRIX,), edits=edits)

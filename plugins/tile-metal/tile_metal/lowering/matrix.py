@@ -18,7 +18,7 @@ from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import const, load, loop, seq
-from tilecore.ir.nodes import Bind, Expr, ForKind, Stmt, Var, tirx
+from tilecore.ir.nodes import Bind, Expr, For, ForKind, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
@@ -82,21 +82,30 @@ class _SimdgroupGemm(MatrixGemm):
         """Loads neighbours along K of A, neighbours across K of an operand that is stored by rows of K."""
         return operand_loads.loads(operand, step)
 
+    def steps(self) -> Stmt:
+        """All steps, with fences between: the compiler would load the operands of many steps at once."""
+        step, count = Var("step", "int32"), self.config.steps
+        fence = [instructions.scheduling_fence()] if count > 1 else []
+        body = seq([*fence, self.load(step), self.multiply(step)])
+        return For(step, const(0, "int32"), const(count, "int32"), ForKind.UNROLLED, body)
+
     def multiply(self, step: Expr) -> Stmt:
         """The products of a step, in serpentine order."""
         each, columns = self.config.instruction.accumulator.registers, self.config.n_tiles
         count = const(columns, "int32")
 
         def row(i: Any) -> Stmt:
-            def tile(place: Any) -> Stmt:
-                turned = columns > 1 and self.config.m_tiles > 1
-                column = tirx.Select(i % 2 == 0, place, columns - 1 - place) if turned else place
-                j = Var("j", "int32")
+            def product(j: Any) -> Stmt:
                 c = load(self.accumulator.registers, [(i * columns + j) * each])
-                product = self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))
-                return seq([Bind(j, column), product])
+                return self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))
 
-            return loop(count, tile, name="place", kind=ForKind.UNROLLED)
+            def in_turn(place: Any) -> Stmt:
+                j = Var("j", "int32")
+                return seq([Bind(j, tirx.Select(i % 2 == 0, place, columns - 1 - place)), product(j)])
+
+            if columns == 1 or self.config.m_tiles == 1:
+                return loop(count, product, name="j", kind=ForKind.UNROLLED)
+            return loop(count, in_turn, name="place", kind=ForKind.UNROLLED)
 
         return loop(const(self.config.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
 

@@ -8,8 +8,8 @@ which MLX, PyTorch and metal-flash-attention rely. With
     row = r                                 column = 2 c + e
 
 for the element e of the two in a lane. So a row lies in the four lanes that differ in the bits 0 and 3. The order of k
-is free as long as A and B agree, and so is the assignment of the tile's rows and columns to the products of one lane. So
-that lanes load more than two elements at once, an instruction here is up to two products along M, N and K
+is free as long as A and B agree, and so is the assignment of the tile's rows and columns to the products of one lane.
+So that lanes load more than two elements at once, an instruction here is up to two products along M, N and K
 (``along_m``, ``along_n``, ``along_k``), whose elements are neighbours. For the products i, j and p:
 
     A: row along_m r + i, k = along_k (2 c + e) + p        B: k = along_k r + p, column along_n 2 c + 2 j + e

@@ -8,5 +8,5 @@ from tilecore.lowering.race_check.effects import Barrier, describe_calls, nothin
 
 def describe() -> None:
     """Registers the effects. Products access registers only."""
-    describe_calls({instructions.MULTIPLY_ADD: nothing})
+    describe_calls(dict.fromkeys((instructions.MULTIPLY_ADD, instructions.SCHEDULING_FENCE), nothing))
     describe_calls({instructions.SHARED_BARRIER: lambda call, func: [Barrier()]})

@@ -3,6 +3,9 @@
 #pragma once
 #include <metal_simdgroup_matrix>
 
+// Keeps the compiler from moving loads across; it orders no memory.
+TC_FN void tc_scheduling_fence() { metal::simdgroup_barrier(metal::mem_flags::mem_none); }
+
 // d += a * b, by all lanes of a simdgroup: M x N x K products of 8 x 8 x 8. Factor: the type in which the elements are
 // multiplied; it holds them exactly. The elements of a lane: d[i][j][e]; a[e][p][i]; b[p][j][e], or b[j][e][p] where
 // Transposed.

@@ -2,6 +2,8 @@
 // 8 x 8 (tile_metal/lowering/matrix_instruction.py), and multiplies in plain C++.
 #pragma once
 
+TC_FN void tc_scheduling_fence() {}
+
 namespace tc_metal {
 inline int row(int lane) { return lane / 16 * 4 + lane / 2 % 4; }
 inline int column(int lane) { return lane / 8 % 2 * 4 + lane % 2 * 2; }

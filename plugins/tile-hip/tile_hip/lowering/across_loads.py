@@ -1,6 +1,6 @@
-"""Loads operands of matrix instructions of which a lane has neighbours across K: rows of A or columns of B.
+"""Loads operands of matrix instructions that are stored by rows of K: neighbouring rows of A or columns of B.
 
-Those that are stored by rows of K are loaded at once. Elements past the end of the tile are 0.
+Elements past the end of the tile are 0.
 """
 
 from __future__ import annotations
@@ -32,5 +32,4 @@ def _neighbours(operand: Operand, step: Any, tile: Any, first: int, count: int) 
     along = step * operand.depth + first_along
     register = operand.register(step, tile, first + var)
     store = BufferStore(register.source, value_of(operand, across, along), list(register.indices), span=operand.span)
-    kind = ForKind.UNROLLED if operand.along_k else ForKind.VECTORIZED
-    return For(var, const(0, "int32"), const(count, "int32"), kind, store)
+    return For(var, const(0, "int32"), const(count, "int32"), ForKind.VECTORIZED, store)
