@@ -42,6 +42,7 @@ SUITE = {
     ],
     "attention": [
         "attention(4, 32, 32, 4096, 64, block_M=32, block_N=32, stages=1, threads=128)",
+        "attention(4, 32, 32, 4096, 64, block_M=64, block_N=32, stages=1, threads=128)",
         "attention(4, 32, 32, 4096, 64, True, block_M=32, block_N=32, stages=1, threads=128)",
         "attention(4, 32, 32, 4096, 128, block_M=32, block_N=16, stages=1, threads=128)",
         "attention(4, 32, 32, 4096, 64, dtype='bfloat16', block_M=32, block_N=32, stages=1, threads=128)",
