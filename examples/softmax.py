@@ -60,7 +60,7 @@ def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
 
 
 def softmax_of_endless_rows(M, N, block_N=2048, threads=256, dtype="float32"):
-    """A row is too long for shared memory, too: both passes read it from the tensor, tile by tile. The first computes the
+    """A row is too long for shared memory: both passes read it from the tensor, tile by tile. The first computes the
     largest value so far and the sum, which is rescaled where a tile has a larger value."""
     log2_e, lowest = 1.4426950408889634, -3.4028234663852886e38  # no infinity: -inf - -inf is no number
 
