@@ -9,8 +9,8 @@ TC_FN void tc_multiply_add(thread float* d, const thread A* a, const thread B* b
   metal::simdgroup_matrix<Factor, 8, 8> left, right;
   metal::simdgroup_matrix<float, 8, 8> sum;
   for (ushort e = 0; e < 2; ++e) {
-    left.thread_elements()[e] = (Factor)(float)a[e];
-    right.thread_elements()[e] = (Factor)(float)b[e];
+    left.thread_elements()[e] = (Factor)tc_single(a[e]);
+    right.thread_elements()[e] = (Factor)tc_single(b[e]);
     sum.thread_elements()[e] = d[e];
   }
   metal::simdgroup_multiply_accumulate(sum, left, right, sum);
