@@ -5,6 +5,7 @@ A program is read twice, by clang's rules for C++ and by those for C++ for OpenC
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,12 +13,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tile_metal import header
 
 STAND_IN = Path(__file__).parent / "stand_in"
 VERSIONS = (300, 310, 320, 400)
 _ERRORS = ("double-promotion", "return-type", "uninitialized", "c++17-extensions", "c++20-extensions")
 # `local` and `global` are words of OpenCL alone
-_OPENCL = ("-cl-std=clc++2021", "-Dlocal=local_", "-Dglobal=global_", "-target", "spir64", "-Wno-unused-command-line-argument")
+_OPENCL = (
+    "-cl-std=clc++2021",
+    "-Dlocal=local_",
+    "-Dglobal=global_",
+    "-target",
+    "spir64",
+    "-Wno-unused-command-line-argument",
+)
 _HEAD = re.compile(r"^(\[\[kernel[^\n]*)\) \{$", re.MULTILINE)
 _ARRAY = re.compile(r"^  (?:alignas\(16\) )?threadgroup ([\w:]+) (\w+)((?:\[\d+\])?);.*\n", re.MULTILINE)
 _BYTES = re.compile(r"template <int Bytes>\nstruct alignas\(Bytes\) tc_bytes \{.*?\};\n", re.DOTALL)
@@ -41,9 +50,14 @@ def clang() -> str:
 def errors_as_cpp(program: str, version: int) -> list[str]:
     """The errors of clang for a whole program in the version of MSL. Structures in device memory are beyond this check:
     clang's C++ copies them in the default address space alone."""
-    program = _OTHER_SPACES.sub(r"\\\n", _BYTES.sub(_VECTOR, _translated(program)))
+    program = _as_cpp(program)
     standard = "-std=c++17" if version >= 400 else "-std=c++14"
     return _errors(program, version, ["-x", "c++", standard, *(f"-Werror={name}" for name in _ERRORS)])
+
+
+def _as_cpp(program: str) -> str:
+    """A structure has functions for objects in the default space alone, and moves of bytes are those of vectors."""
+    return _OTHER_SPACES.sub(r"\\\n", _BYTES.sub(_VECTOR, _translated(program)))
 
 
 def errors_as_opencl(program: str, version: int) -> list[str]:
@@ -88,3 +102,17 @@ def _errors(program: str, version: int, options: Sequence[str]) -> list[str]:
     lines = [line for line in process.stderr.splitlines() if "error:" in line]
     assert bool(lines) == bool(process.returncode), process.stderr[:2000]
     return lines
+
+
+def host_library(folder: Path, *sources: str, fast_math: bool = False) -> Path:
+    """A shared library of the header's device form and ``sources``, texts of C++ that stand behind it."""
+    text = ("#define TC_FAST_MATH\n" if fast_math else "") + header.joined(header.all_parts())
+    path, library = folder / "functions.cpp", folder / "functions.so"
+    path.write_text(_as_cpp("\n".join([text, *sources])))
+    options = ["-std=c++17", "-O0", "-fPIC", "-shared", "-pthread", "-D__METAL_VERSION__=320", "-DRUN_ON_HOST"]
+    options += [f"-I{STAND_IN}", "-Wno-unknown-pragmas", "-Wno-unknown-attributes", "-fno-strict-aliasing"]
+    lanes = os.fspath(Path(__file__).with_name("host_lanes.cpp"))
+    command = [clang(), *options, os.fspath(path), lanes, "-o", os.fspath(library), "-lm"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stderr[:5000]
+    return library
