@@ -29,12 +29,8 @@ _OPENCL = (
 )
 _HEAD = re.compile(r"^(\[\[kernel[^\n]*)\) \{$", re.MULTILINE)
 _ARRAY = re.compile(r"^  (?:alignas\(16\) )?threadgroup ([\w:]+) (\w+)((?:\[\d+\])?);.*\n", re.MULTILINE)
-_BYTES = re.compile(r"template <int Bytes>\nstruct alignas\(Bytes\) tc_bytes \{.*?\};\n", re.DOTALL)
 _OPERANDS = re.compile(r"incompatible operand types \('([^']*)' and '([^']*)'\)")
 _OTHER_SPACES = re.compile(r" *explicit operator \w+\(\) const (?:threadgroup|device|constant) \{.*\n")
-_VECTOR = """template <int Bytes> struct tc_vector { typedef uchar type __attribute__((ext_vector_type(Bytes))); };
-template <int Bytes> using tc_bytes = typename tc_vector<Bytes>::type;
-"""
 
 
 def clang() -> str:
@@ -56,8 +52,8 @@ def errors_as_cpp(program: str, version: int) -> list[str]:
 
 
 def _as_cpp(program: str) -> str:
-    """A structure has functions for objects in the default space alone, and moves of bytes are those of vectors."""
-    return _OTHER_SPACES.sub(r"\\\n", _BYTES.sub(_VECTOR, _translated(program)))
+    """A structure has functions for objects in the default space alone."""
+    return _OTHER_SPACES.sub(r"\\\n", _translated(program))
 
 
 def errors_as_opencl(program: str, version: int) -> list[str]:
@@ -83,8 +79,9 @@ def _is_of_one_type(error: str) -> bool:
 
 def _translated(program: str) -> str:
     """Declarations of threadgroup memory in kernels become parameters, as clang has them in no function of these
-    languages; what is in two words becomes one."""
+    languages; a space of two words is one word, and a vector is made by a function."""
     program = re.sub(r"coherent\(device\) device\b", "coherent_device", program)
+    program = re.sub(r"\b(uint2)\(", r"make_\1(", program)
     parts = re.split(r"(?=^\[\[kernel)", program, flags=re.MULTILINE)
     return "".join([parts[0], *map(_kernel, parts[1:])])
 
