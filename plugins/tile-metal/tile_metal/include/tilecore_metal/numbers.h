@@ -21,6 +21,16 @@ TC_FN To tc_bits(From from) {
   return tc_bit_cast<To, From>::of(from);
 }
 
+// A narrow float as a float32, and a value out of memory of any address space: of structures, `?:` takes two of one space.
+template <typename T>
+TC_FN float tc_single(T x) {
+  return (float)x;
+}
+template <typename T>
+TC_FN T tc_value(T x) {
+  return x;
+}
+
 // What is divided by in place of b: by 0 the result means nothing.
 template <typename T>
 TC_FN T tc_divisor(T b) {
