@@ -289,6 +289,15 @@ device = "gpu"
 """,
     ),
     BrokenPackage(
+        "adapter_wrong_host_tensors",
+        "An adapter says in words that it takes the host's tensors.",
+        step="resolve",
+        says="tilecore_adapters: field 'host_tensors' of BrokenAdapter is wrong",
+        adapter="""\
+host_tensors = "numpy"
+""",
+    ),
+    BrokenPackage(
         "adapter_wrong_launch",
         "A loaded kernel that cannot be launched.",
         step="load",
@@ -363,6 +372,16 @@ name = "interpret"
         says="tilecore_adapters: field 'tensor_streams' of BrokenAdapter is wrong",
         adapter="""\
 tensor_streams = "torch"
+""",
+    ),
+    BrokenPackage(
+        "adapter_wrong_takes_tensors",
+        "A launch that takes the tensors as objects, by a parameter too few.",
+        step="load",
+        says="plain.load returned a LoadedKernel with a wrong launch",
+        adapter="""\
+def load(self, artifact):
+    return replace(super().load(artifact), takes_tensors=True)
 """,
     ),
     BrokenPackage(

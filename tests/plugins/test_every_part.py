@@ -78,9 +78,11 @@ FIELDS = {
     "LoadedKernel.state": "adapter_wrong_state",
     "LoadedKernel.sizes": "adapter_wrong_sizes",
     "LoadedKernel.on_device": "adapter_wrong_on_device",
+    "LoadedKernel.takes_tensors": "adapter_wrong_takes_tensors",
     "LoadedKernel.owner": NOTHING,
     "KernelAdapter.device": "adapter_wrong_device",
     "KernelAdapter.tensor_streams": "adapter_wrong_streams",
+    "KernelAdapter.host_tensors": "adapter_wrong_host_tensors",
 }
 JOINED = backend.Backend
 RECORDS = [

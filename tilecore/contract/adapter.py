@@ -32,10 +32,12 @@ class LoadedKernel:
     callable is ``launch(slots_address, grids_address, device, stream)``. ``slots`` are as
     :class:`~tilecore.artifact.records.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
     an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or an
-    error number, which ``error`` describes.
-    state: address that a native launch gets. owner: the object that keeps the loaded code alive. on_device: see
-    ``launch``. sizes: further values of a launch, computed from the sizes of the call. advice: what the user can do
-    about an error number, "" where nothing is known.
+    error number, which ``error`` describes. With ``takes_tensors`` it is a Python callable, and its last argument is
+    a tuple of the objects that the tensor slots stand for: the tensors as the caller passed them or ``empty`` returned
+    them, then the workspaces.
+    state: address that a native launch gets. owner: the object that keeps the loaded code alive. on_device,
+    takes_tensors: see ``launch``. sizes: further values of a launch, computed from the sizes of the call. advice: what
+    the user can do about an error number, "" where nothing is known.
     """
 
     launch: Any
@@ -45,6 +47,7 @@ class LoadedKernel:
     on_device: bool = False
     sizes: tuple[Dim, ...] = ()
     advice: Callable[[int], str] | None = None
+    takes_tensors: bool = False
 
     @property
     def capsule_name(self) -> str:
@@ -59,12 +62,15 @@ class KernelAdapter(ABC):
     tensor_streams: whether kernels run on the stream that the library of the tensors calls current, which the built
     launcher then reads from their DLPack exchange table, in C; ``current_stream`` is asked for tensors without one.
     simulates: whether it runs kernels on the host in place of the target's device. Its kernels are no deployment.
+    host_tensors: whether kernels take tensors in the host's memory too, beside those of ``device``, as on machines
+    where both have one memory. Outputs are then on the host if all tensors of the call are.
     """
 
     name: str
     device: int | None = None
     tensor_streams: bool = False
     simulates: bool = False
+    host_tensors: bool = False
 
     @abstractmethod
     def available(self, target: Target) -> Presence:

@@ -48,7 +48,7 @@ LIBRARY = (
             ("errors", "*"),
             ("artifact.records", "*"),
             ("artifact.dims", "Dim evaluate dim_to_json dim_from_json"),
-            ("runtime.slots", "CallReader EntryLaunch KernelCall ScalarSlot TensorSlot"),
+            ("runtime.slots", "CallReader EntryLaunch KernelCall ScalarSlot TensorSlot storage"),
             (
                 "runtime.device_kernels",
                 "BAD_DEVICE BAD_GRID DeviceEntry DeviceKernels DriverFunctions ENTRY_STEP LOAD_FAILED LaunchFailures "
@@ -56,6 +56,7 @@ LIBRARY = (
             ),
             ("runtime.device_launch", "built launch_of"),
             ("runtime.device_events", "DeviceEventTimer"),
+            ("runtime.device_messages", "Messages Record formatted records"),
             ("runtime.device_launch_py", "PlainDeviceLaunch"),
             ("tensors.dlpack", "HOST Device ElementType Managed Tensor"),
             ("tensors.views", "device_problem empty"),

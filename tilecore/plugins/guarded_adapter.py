@@ -33,6 +33,7 @@ LOADED = {
     "error": _MESSAGE_FUNCTION,
     "advice": _MESSAGE_FUNCTION,
     "on_device": FLAG,
+    "takes_tensors": FLAG,
     "sizes": Rule(
         "a tuple of sizes: ints and DimExprs",
         lambda value: isinstance(value, tuple) and all(is_int(size) or isinstance(size, DimExpr) for size in value),
@@ -52,6 +53,7 @@ ATTRIBUTES = {
     ),
     "tensor_streams": FLAG,
     "simulates": FLAG,
+    "host_tensors": FLAG,
 }
 RESERVED = (AUTO, INTERPRETED)  # names of execution backends that tilecore itself gives a meaning
 METHODS = tuple(name for name, member in vars(KernelAdapter).items() if callable(member) and not name.startswith("_"))
@@ -93,6 +95,7 @@ class _Guarded(KernelAdapter):
         self.device = inner.device
         self.tensor_streams = inner.tensor_streams
         self.simulates = inner.simulates
+        self.host_tensors = inner.host_tensors
 
     def available(self, target: Any) -> Presence:  # always replaced: the plugin's class must define it
         raise NotImplementedError
@@ -187,13 +190,14 @@ def _check_sizes(origin: Origin, callee: str, loaded: LoadedKernel, artifact: An
 
 
 def _check_signature(origin: Origin, callee: str, loaded: LoadedKernel) -> None:
-    if not takes(4 if loaded.on_device else 3).holds(loaded.launch):
+    if not takes(3 + loaded.on_device + loaded.takes_tensors).holds(loaded.launch):
         raise _wrong_launch(origin, callee, loaded)
 
 
 def _check_capsule(origin: Origin, callee: str, loaded: LoadedKernel) -> None:
     try:
-        if type(loaded.launch).__name__ == "PyCapsule" and capsule_address(loaded.launch, loaded.capsule_name.encode()):
+        is_capsule = type(loaded.launch).__name__ == "PyCapsule" and not loaded.takes_tensors
+        if is_capsule and capsule_address(loaded.launch, loaded.capsule_name.encode()):
             return
     except ValueError:  # the capsule has another name
         pass
@@ -203,6 +207,8 @@ def _check_capsule(origin: Origin, callee: str, loaded: LoadedKernel) -> None:
 def _wrong_launch(origin: Origin, callee: str, loaded: LoadedKernel) -> Exception:
     arguments = "slots, grids, device, stream" if loaded.on_device else "slots, grids, stream"
     expected = f'a PyCapsule named "{loaded.capsule_name}" or a function({arguments})'
+    if loaded.takes_tensors:
+        expected = f"a function({arguments}, tensors)"
     return wrong(origin, f"{callee} returned a LoadedKernel with a wrong launch", shown(loaded.launch), expected)
 
 

@@ -34,7 +34,7 @@ from tilecore.runtime.scalars import integer_range
 from tilecore.tensors.views import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
-INTERFACE = 4  # of call_plan.py, when this was written
+INTERFACE = 5  # of call_plan.py, when this was written
 
 ctypedef int (*launch_function)(void *, const int64_t *, const int64_t *, void *) noexcept nogil
 ctypedef int (*device_function)(void *, const int64_t *, const int64_t *, int, void *) noexcept nogil
@@ -82,6 +82,7 @@ cdef class Launcher:
     cdef bint has_streams
     cdef bint tensor_streams
     cdef bint makes_arrays
+    cdef bint takes_tensors
     cdef launch_function launch
     cdef device_function launch_on  # one of the two, where the launch is native
     cdef void *state
@@ -95,6 +96,7 @@ cdef class Launcher:
         self.has_streams = overrides_streams(adapter)
         self.tensor_streams = self.has_streams and adapter.tensor_streams
         self.makes_arrays = makes_arrays(adapter, device_type)
+        self.takes_tensors = loaded.takes_tensors
         self.launch, self.launch_on, self.state = NULL, NULL, NULL
         if not callable(loaded.launch):
             if loaded.on_device:
@@ -149,6 +151,7 @@ cdef class Launcher:
         cdef int32_t i, device_index = 0
         cdef void *stream
         cdef list results = None
+        cdef object kept = ()
         if self.read(args, call, scalars) != TC_OK:
             return self.ask(<tuple>args)
         if call.exchange != NULL and torch_is_plain() != TC_OK:
@@ -173,7 +176,8 @@ cdef class Launcher:
         if self.records.n_workspaces:
             kept = self.take_workspaces(call, symbols, device_index, <uintptr_t>stream)
         if blocks:
-            self.start(call.slots, call.grids, device_index, stream, work)
+            tensors = self.tensors_of(args, results, kept) if self.takes_tensors else None
+            self.start(call.slots, call.grids, device_index, stream, work, tensors)
             if call.exchange != NULL:
                 self.note_writes(args)
         if results is None:
@@ -323,6 +327,17 @@ cdef class Launcher:
             call.slots[self.records.n_tensors + i] = <int64_t><uintptr_t>addresses[i]
         return owners
 
+    cdef tuple tensors_of(self, PyObject *args, list results, object workspaces):
+        """The tensors and the workspaces of a call, as objects in the order of their slots."""
+        cdef int32_t i
+        cdef list tensors = [None] * self.records.n_tensors
+        for i in range(self.records.n_inputs):
+            if self.records.inputs[i].is_tensor:
+                tensors[self.records.inputs[i].number] = <object>PyTuple_GET_ITEM(<tuple>args, i)
+        for i in range(self.records.n_outputs):
+            tensors[self.records.outputs[i]] = results[i]
+        return (*tensors, *workspaces)
+
     cdef object ask(self, tuple args):
         """The call by way of the checker, which raises or lays out the arguments."""
         call = bind(self.plan, args, self.adapter, self.workspaces, self.has_streams)
@@ -333,16 +348,19 @@ cdef class Launcher:
                 call.device,
                 <void *><uintptr_t>call.stream,
                 call.work,
+                call.tensors,
             )
             torch_state.note_writes(call.written)
         if not call.results:
             return None
         return call.results[0] if len(call.results) == 1 else call.results
 
-    cdef int start(self, int64_t *slots, int64_t *grids, int32_t device_index, void *stream, int64_t work) except -1:
+    cdef int start(
+        self, int64_t *slots, int64_t *grids, int32_t device_index, void *stream, int64_t work, tuple tensors
+    ) except -1:
         cdef int code
         if self.launch == NULL and self.launch_on == NULL:
-            code = self.start_in_python(<uintptr_t>slots, <uintptr_t>grids, device_index, <uintptr_t>stream)
+            code = self.start_in_python(<uintptr_t>slots, <uintptr_t>grids, device_index, <uintptr_t>stream, tensors)
         elif 0 <= work <= GIL_KEPT:
             code = self.native(slots, grids, device_index, stream)
         else:
@@ -358,7 +376,10 @@ cdef class Launcher:
             return self.launch_on(self.state, slots, grids, device_index, stream)
         return self.launch(self.state, slots, grids, stream)
 
-    cdef int start_in_python(self, slots, grids, device_index, stream) except? -1:
+    cdef int start_in_python(self, slots, grids, device_index, stream, tensors) except? -1:
+        if self.takes_tensors:
+            where = (device_index, stream) if self.loaded.on_device else (stream,)
+            return self.loaded.launch(slots, grids, *where, tensors) or 0
         if self.loaded.on_device:
             return self.loaded.launch(slots, grids, device_index, stream) or 0
         return self.loaded.launch(slots, grids, stream) or 0

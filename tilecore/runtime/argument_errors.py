@@ -158,7 +158,7 @@ def no_memory(plan: CallPlan, declared: TensorParam) -> ArgumentError:
 
 
 def alignment(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
-    excess = view.address % declared.align
+    excess = (view.address - view.buffer) % declared.align
     copy = ".clone()" if view.library == "torch" else ".copy()"
     return ArgumentError(
         f"{plan.name}(): the data of {declared.name} is not aligned",

@@ -23,7 +23,7 @@ from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
 from tilecore.tensors.dlpack import HOST, HOST_KINDS
 from tilecore.tensors.memory_overlap import overlap, overlapping_axis
-from tilecore.tensors.views import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
+from tilecore.tensors.views import TensorView, UnreadableTensor, empty, empty_array, is_array, is_tensor, view
 
 if TYPE_CHECKING:
     from tilecore.runtime.workspaces import Workspaces
@@ -40,7 +40,8 @@ class BoundCall:
     device: index of the tensors' device, 0 for the host. stream: the adapter's stream, 0 without streams.
     blocks: number of blocks of all entries. work: upper bound of their time in nanoseconds, -1 when there is none.
     results: the tensors that the call allocated. owners: objects that must live until the launch has returned. written:
-    torch tensors among the arguments that the kernel writes.
+    torch tensors among the arguments that the kernel writes. tensors: the tensors, outputs among them, and the
+    workspaces, in the order of their slots.
     """
 
     slots: Any
@@ -52,6 +53,7 @@ class BoundCall:
     results: list[Any]
     owners: list[Any]
     written: list[Any]
+    tensors: tuple[Any, ...]
 
 
 class Binder:
@@ -115,7 +117,8 @@ class Binder:
 
     def _check_device(self, param: int, tensor: TensorView) -> None:
         kind, index = tensor.device
-        if kind != self.plan.device_type and not (self.plan.device_type == HOST and kind in HOST_KINDS):
+        on_host = kind in HOST_KINDS and (self.plan.device_type == HOST or self.adapter.host_tensors)
+        if kind != self.plan.device_type and not on_host:
             raise errors.device(self.plan, self.plan.params[param].name, tensor, self.adapter.torch_device(0))
         for other, seen in self.views.items():
             if kind not in HOST_KINDS and seen.device[1] != index:
@@ -159,6 +162,7 @@ class Binder:
         """Allocate the outputs: numpy arrays where all arguments are arrays, else with the adapter's ``empty``."""
         arrays = makes_arrays(self.adapter, self.plan.device_type)
         arrays = arrays and {view.library for view in self.views.values()} == {"numpy"}
+        on_host = self.adapter.host_tensors and {view.device[0] for view in self.views.values()} <= set(HOST_KINDS)
         for param in self.plan.outputs:
             declared = self.plan.tensor(param)
             shape = [self.size(d, "the shape of {}", declared.name) for d in declared.shape]
@@ -171,6 +175,8 @@ class Binder:
             dtype = storage_dtypes(declared)[0]
             if arrays:
                 tensor = empty_array(tuple(shape), dtype)
+            elif on_host and self.views:
+                tensor = empty(tuple(shape), dtype)
             else:
                 tensor = self.adapter.empty(tuple(shape), dtype, self.device_index)
             self.results.append(tensor)
@@ -213,7 +219,7 @@ class Binder:
             return
         if not tensor.address:
             raise errors.no_memory(self.plan, declared)
-        if tensor.address % declared.align:
+        if (tensor.address - tensor.buffer) % declared.align:
             raise errors.alignment(self.plan, declared, tensor)
         self._check_strides(declared, tensor)
         if tensor.is_negated:
@@ -293,12 +299,16 @@ def bind(
     ]
     owners_of_call = [*owners, *(v.owner for v in binder.views.values())]
     return BoundCall(
-        _words(slots), _words(grids), index, stream, blocks, work, binder.results, owners_of_call, binder.written()
-    )
+        _words(slots), _words(grids), index, stream, blocks, work, binder.results, owners_of_call, binder.written(),
+        (*(binder.views[p].tensor for p in plan.tensors), *owners),
+    )  # fmt: skip
 
 
 def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:
-    """Whether outputs may be numpy arrays: on the host, where the adapter does not override ``empty``."""
+    """Whether outputs may be numpy arrays: on the host where the adapter does not override ``empty``, and where it
+    takes the host's tensors beside those of its device."""
+    if adapter.host_tensors:
+        return True
     return device_type == HOST and getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
 
 

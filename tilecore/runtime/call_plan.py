@@ -14,7 +14,7 @@ from tilecore.errors import LanguageError, LoweringError
 from tilecore.runtime.index_limits import guarded
 from tilecore.runtime.scalars import integer_range
 
-INTERFACE = 4  # changes when the built launcher and its Python callers must change together
+INTERFACE = 5  # changes when the built launcher and its Python callers must change together
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,9 @@ class Launcher:
 
     def _launch(self, call: BoundCall) -> int:
         slots, grids = ctypes.addressof(call.slots), ctypes.addressof(call.grids)
-        where = (call.device, call.stream) if self.loaded.on_device else (call.stream,)
+        where: tuple[Any, ...] = (call.device, call.stream) if self.loaded.on_device else (call.stream,)
+        if self.loaded.takes_tensors:
+            where = (*where, call.tensors)
         if self._native is None:
             return self.loaded.launch(slots, grids, *where)
         function = self._native[0 if 0 <= call.work <= GIL_KEPT else 1]

@@ -10,6 +10,10 @@ MAJOR = 1
 HOST = 1  # kDLCPU
 # DLPack's kinds of page-locked host memory: host kernels take them like any host memory.
 HOST_KINDS = (1, 3, 11)
+# DLPack's types of devices whose addresses are handles of buffers plus offsets in bytes. The handles are addresses of
+# objects of a driver: those of two buffers may be closer to each other than the buffers' sizes.
+HANDLE_KINDS = (4, 7, 8)
+TORCH_DEVICES = {"cpu": HOST, "mps": 8}  # torch's names; some releases cannot tell the type of their second one
 
 
 class Device(ctypes.Structure):

@@ -32,7 +32,9 @@ class TensorView:
     """A tensor's memory.
 
     address: of element 0. shape, strides: in elements. dtype: DLPack (code, bits, lanes). device: DLPack (type, index).
-    library: "torch", "numpy" or "dlpack". tensor: what was passed. owner: keeps the memory alive.
+    library: "torch", "numpy" or "dlpack". tensor: what was passed. owner: keeps the memory alive. buffer: the handle of
+    the buffer that the tensor lies in, on devices whose addresses are a handle plus an offset; 0 elsewhere. Tensors of
+    different buffers share no memory, whatever their addresses are.
     """
 
     address: int
@@ -44,6 +46,7 @@ class TensorView:
     tensor: Any
     owner: Any
     read_only: bool = False
+    buffer: int = 0
 
     @property
     def elements(self) -> int:
@@ -195,11 +198,15 @@ def _torch_view(tensor: Any) -> TensorView:
         raise UnreadableTensor(reason, "pass the plain tensors that it is made of")
     try:
         shape, strides, address = tuple(tensor.shape), tensor.stride(), tensor.data_ptr()
-        device = (dlpack.HOST, 0) if kind == "cpu" else _pair(tensor.__dlpack_device__())
+        if kind in dlpack.TORCH_DEVICES:
+            device = (dlpack.TORCH_DEVICES[kind], tensor.device.index or 0)
+        else:
+            device = _pair(tensor.__dlpack_device__())
+        buffer = tensor.untyped_storage().data_ptr() if device[0] in dlpack.HANDLE_KINDS else 0
     except Exception as error:
         raise UnreadableTensor(f"torch gives no access to its memory ({_first_line(error)})") from error
     code = _TORCH_DTYPES.get(str(tensor.dtype), UNKNOWN)
-    return TensorView(address, shape, strides, code, device, "torch", tensor, tensor)
+    return TensorView(address, shape, strides, code, device, "torch", tensor, tensor, buffer=buffer)
 
 
 def _numpy_view(array: Any) -> TensorView:

@@ -130,13 +130,6 @@ def test_the_variable_is_emptied_when_half_is_used(kernel, fake, capfd):
     assert set(lines[1::2]) == {"none"}
 
 
-def test_numbers():
-    values = np.array([-1.5, np.inf], np.float64).tobytes() + (2**64 - 3).to_bytes(8, "little")
-    assert messages.formatted("%g|%g|%llu|%%|\n", values) == "-1.5|inf|18446744073709551613|%|\n"
-    text = messages.formatted("%%lld of %%ld, %%%lld%%: %%u", (-7).to_bytes(8, "little", signed=True))
-    assert text == "%lld of %ld, %-7%: %u", "the user's own percent signs are no places"
-
-
 def test_code_objects_have_the_variable_only_where_it_is_used(arch):
     @T.prim_func
     def quiet(X: T.Tensor((64,), "int32")):

@@ -27,6 +27,7 @@ from tilecore.ir.visit import collect
 
 # Apple's compiler drops barriers where it is told that a threadgroup has at most one simdgroup (MoltenVK issue 2711)
 LEAST_BOUND = 64
+MESSAGES = "tc_messages"  # the parameter for what the kernel prints and asserts
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,15 @@ class MetalDialect(Dialect):
 
 class MetalEmitter(SourceEmitter):
     """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
-    threadgroups see what it writes while it runs."""
+    threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is
+    its last argument. ``formats``: the texts of its prints, in order."""
 
     dialect: MetalDialect
 
     def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
         super().__init__(dialect, names, offsets, uses)
-        self.has_votes = self.is_coherent = self._stands_alone = False
+        self.has_votes = self.is_coherent = self._stands_alone = self.has_messages = False
+        self.formats: list[str] = []
 
     def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
         calls = collect(func.body, Call)
@@ -53,13 +56,16 @@ class MetalEmitter(SourceEmitter):
         self.is_coherent = any(_orders_device_memory(call) for call in calls)
         text, facts = super().kernel(func)
         self._check_limits(facts)
+        if self.has_messages:  # what tile_metal/runtime/messages.py needs to know
+            facts.attributes.update(messages=True, formats=self.formats)
         return text, facts
 
     def _check_limits(self, facts: EmittedKernel) -> None:
-        if len(self.parameters) > MAX_BUFFERS:
+        buffers = len(self.parameters) + self.has_messages
+        if buffers > MAX_BUFFERS:
             raise LimitError(
                 f"{self.symbol} has more parameters than a Metal kernel can have",
-                found=f"{len(self.parameters)} tensors, workspaces, scalars and sizes",
+                found=f"{buffers} tensors, workspaces, scalars and sizes" + ", one for messages" * self.has_messages,
                 expected=f"at most {MAX_BUFFERS}: each takes a buffer slot",
                 hint="put scalars into a tensor, or split the kernel",
             )
@@ -84,6 +90,8 @@ class MetalEmitter(SourceEmitter):
         """``[[kernel, max_total_threads_per_threadgroup(128)]] void name(...)``, each parameter with its buffer."""
         bound = max(prod(head.threads), LEAST_BOUND)
         parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(head.parameters)]
+        if self.has_messages:
+            parameters.append(f"device uint* {MESSAGES} [[buffer({len(parameters)})]]")
         parameters.append("uint3 tc_block [[threadgroup_position_in_grid]]")
         parameters.append("uint3 tc_thread [[thread_position_in_threadgroup]]")
         attributes = f"[[kernel, max_total_threads_per_threadgroup({bound})]]"
@@ -93,6 +101,22 @@ class MetalEmitter(SourceEmitter):
         super().emit_indices(func, threads)
         if self.has_votes:  # threadgroup memory is declared in the kernel alone
             self.line("threadgroup metal::atomic_uint tc_votes;")
+
+    # -- prints and assertions -------------------------------------------------------------------------------------
+
+    def function(self, name: str, *arguments: Text | str) -> Text:
+        if name in ("tc_print", "tc_assert"):
+            self.has_messages = True
+            return super().function(name, MESSAGES, *arguments)
+        return super().function(name, *arguments)
+
+    def print_statement(self, pieces: Sequence[str | tuple[str, Text]]) -> str:
+        """The text stands in the source for its reader; the host has it, and the number is of it."""
+        parts = [piece.replace("%", "%%") if isinstance(piece, str) else piece[0] for piece in pieces]
+        numbers = [piece[1] for piece in pieces if not isinstance(piece, str)]
+        self.formats.append("".join(parts))
+        number = str(len(self.formats))
+        return self.call_statement(self.function("tc_print", number, self.quoted(self.formats[-1]), *numbers))
 
     # -- values --------------------------------------------------------------------------------------------------
 

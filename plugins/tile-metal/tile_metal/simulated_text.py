@@ -10,6 +10,7 @@ import re
 _HEAD = re.compile(r"^\[\[kernel[^\]]*\]\] void (\w+)\((.*)\) \{", re.MULTILINE)
 _POSITION = re.compile(r",? ?uint3 \w+ \[\[\w+\]\]")
 _BUFFER = re.compile(r" \[\[buffer\(\d+\)\]\]")
+_MESSAGES = re.compile(r"(?:, )?device uint\* tc_messages \[\[buffer\(\d+\)\]\]")
 _SCALAR = re.compile(r"\bconstant (\w+)& (\w+)")
 _ARENA = re.compile(r"alignas\(16\) threadgroup uchar (\w+)\[\d+\];")
 _VOTES = re.compile(r"threadgroup metal::atomic_uint (\w+);")
@@ -34,5 +35,5 @@ def _translated(code: str) -> str:
 
 
 def _head(match: re.Match[str]) -> str:
-    parameters = _SCALAR.sub(r"\1 \2", _BUFFER.sub("", _POSITION.sub("", match[2])))
+    parameters = _SCALAR.sub(r"\1 \2", _BUFFER.sub("", _POSITION.sub("", _MESSAGES.sub("", match[2]))))
     return f'extern "C" void {match[1]}({parameters}) {{'

@@ -7,9 +7,7 @@ wait: then the next launch that is not captured, or ``synchronize``, reads what 
 
 from __future__ import annotations
 
-import re
 import struct
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from tile_hip.driver import Driver, DriverError
 from tile_hip.launch.failures import ASSERTION
 from tilecore.errors import LaunchError
 from tilecore.runtime.device_kernels import ENTRY_STEP
+from tilecore.runtime.device_messages import Messages, formatted, records
 
 if TYPE_CHECKING:
     from tile_hip.launch.module import KernelModule
@@ -27,30 +26,12 @@ if TYPE_CHECKING:
 VARIABLE = "tc_messages"
 _HEAD = struct.Struct("<QQQ8i72s")  # used, dropped, failures; number, block, thread, unused; kernel
 _FAILURES = 16  # where in it the failures begin
-_PLACE = re.compile(r"%%|%([^%a-z]*)l*([a-z])")  # a percent sign, or where a number stands: its flags, its kind
 _CAPTURING = {900, 905, 906}  # hipErrorStreamCaptureUnsupported, ...Isolation, ...Implicit
 
 
 def has_messages(binary: bytes) -> bool:
     """Whether the kernels of a code object print or assert: then its table of symbols names the variable."""
     return b"\0" + VARIABLE.encode() + b"\0" in binary
-
-
-@dataclass(frozen=True)
-class Messages:
-    """What the kernels of a code object wrote since the last reading.
-
-    lines: the text that they printed. dropped: the number of prints that found no room. failures: the number of
-    assertions that failed; number, kernel, block, thread: of the first one.
-    """
-
-    lines: str = ""
-    dropped: int = 0
-    failures: int = 0
-    number: int = 0
-    kernel: str = ""
-    block: tuple[int, int, int] = (0, 0, 0)
-    thread: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass
@@ -87,27 +68,12 @@ def read_messages(driver: Driver, module: int, stream: int, position: Position) 
     return Messages("".join(texts), dropped, failures, head[3], name, head[4:7], head[7:10])
 
 
-def printed(records: bytes) -> tuple[list[str], int]:
-    """(the texts of records in order, the words that they take). A record without a head is not written yet; it and
-    those behind it are left."""
-    texts, at = [], 0
-    while at + 8 <= len(records):
-        (first,) = struct.unpack_from("<Q", records, at)
-        words, values, text_bytes = first & 0xFFFF, first >> 16 & 0xFFFF, first >> 32
-        if not words or at + 8 * words > len(records):
-            break
-        start = at + 8 + 8 * values
-        text = records[start : start + text_bytes].partition(b"\0")[0].decode(errors="replace")
-        texts.append(formatted(text, records[at + 8 : start]))
-        at += 8 * words
-    return texts, at // 8
-
-
-def formatted(text: str, values: bytes) -> str:
-    """The text of a print. values: 8 bytes for each number: an int64, a uint64 or a float64, as its place says."""
-    kinds = "".join({"d": "q", "u": "Q"}.get(place[2], "d") for place in _PLACE.finditer(text) if place[2])
-    without_lengths = _PLACE.sub(lambda place: f"%{place[1]}{place[2]}" if place[2] else "%%", text)
-    return without_lengths % struct.unpack(f"<{kinds}", values)
+def printed(memory: bytes) -> tuple[list[str], int]:
+    """(the texts of the records in some memory, the words that they take). A record's number is the length of its text,
+    which follows its values."""
+    whole, words = records(memory)
+    texts = [record.rest[: record.number].partition(b"\0")[0].decode(errors="replace") for record in whole]
+    return [formatted(text, record.values) for text, record in zip(texts, whole, strict=True)], words
 
 
 class MessageLaunch:
@@ -143,23 +109,13 @@ class MessageLaunch:
                     name = self._kernels.artifact.name
                     raise LaunchError(f"what {name} printed or asserted cannot be read: {error}") from None
                 return 0 if error.code in _CAPTURING else error.code
-        if messages.lines:
-            sys.stdout.write(messages.lines)
-            sys.stdout.flush()
-        if messages.dropped:
-            name = self._kernels.artifact.name
-            print(f"tile-hip: {messages.dropped} more prints of {name} found no room and are lost", file=sys.stderr)
+        messages.show("tile-hip", self._kernels.artifact.name)
         return self._failed(messages) if messages.failures else 0
 
     def _failed(self, messages: Messages) -> int:
         entries = self._kernels.artifact.entries
         number = next((i for i, entry in enumerate(entries) if entry.symbol.startswith(messages.kernel)), 0)
-        texts = entries[number].attributes.get("assertions", ())
-        text = texts[messages.number - 1] if 0 < messages.number <= len(texts) else f"number {messages.number}"
-        words = f"device assertion failed: {text} in block {messages.block}, thread {messages.thread}"
-        if messages.failures > 1:
-            words += f"; {messages.failures - 1} more failed"
-        self._kernels.failures.keep_assertion(words)
+        self._kernels.failures.keep_assertion(messages.failure(entries[number].attributes.get("assertions", ())))
         return ASSERTION + ENTRY_STEP * number
 
     def failure(self, code: int) -> str:

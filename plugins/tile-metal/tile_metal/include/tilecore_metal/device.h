@@ -10,4 +10,5 @@
 #include "tilecore_metal/threads.h"
 #include "tilecore_metal/memory.h"
 #include "tilecore_metal/atomics.h"
+#include "tilecore_metal/messages.h"
 #include "tilecore_metal/matrix.h"

@@ -35,6 +35,12 @@ struct tc_aliased {
 #define tc_threadgroup_count(VOTES, PREDICATE) tc_block_vote_count(PREDICATE)
 #include "tilecore_metal/simulated_matrix.h"
 
+// The simulator prints at once, and has the numbers of assertions.
+#undef tc_print
+#undef tc_assert
+#define tc_print(MESSAGES, NUMBER, ...) tc_sim_print(__VA_ARGS__)
+#define tc_assert(MESSAGES, CONDITION, NUMBER, ...) ((CONDITION) ? (void)0 : tc_sim_assert_failed((NUMBER), __LINE__))
+
 // The words that the text has and C++ has not, after all that is C++.
 #define device
 #define threadgroup
