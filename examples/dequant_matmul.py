@@ -120,7 +120,11 @@ def main(words=None):
     # the configuration that benchmarks/tune_h200.py found for such sizes on this target, if any
     configs = KnownConfigs.load(Path(__file__).with_name("dequant_matmul.tuned.json"))
     config = configs.find(options.target, {"M": M, "N": N, "K": K}) or {}
-    kernel = tilecore.jit(dequant_matmul, target=options.target, out_idx=-1)(M, N, K, group, **config)
+    compiled = tilecore.jit(dequant_matmul, target=options.target, out_idx=-1)
+    try:
+        kernel = compiled(M, N, K, group, **config)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 32 KiB
+        kernel = compiled(M, N, K, group, block_M=32, stages=1)
     device = kernel.adapter.torch_device()
     a = torch.randn(M, K, device=device).half()
     numbers = torch.randint(0, 16, (N, K), device=device, dtype=torch.uint8)

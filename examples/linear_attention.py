@@ -103,7 +103,14 @@ def main(words=None):
     options = parser.parse_args(words)
     batch, length, heads, dim_k, dim_v = options.batch, options.length, options.heads, options.dim_k, options.dim_v
 
-    kernel = tilecore.jit(linear_attention, target=options.target, out_idx=[4, 5])(batch, length, heads, dim_k, dim_v)
+    compiled, sizes = (
+        tilecore.jit(linear_attention, target=options.target, out_idx=[4, 5]),
+        (length, heads, dim_k, dim_v),
+    )
+    try:
+        kernel = compiled(batch, *sizes)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 32 KiB
+        kernel = compiled(batch, *sizes, chunk=32, block_V=32, stages=1)
     device = kernel.adapter.torch_device()
     q, k = (torch.randn(2, batch, length, heads, dim_k, device=device) / dim_k**0.25).half()
     v = torch.randn(batch, length, heads, dim_v, device=device).half()

@@ -133,7 +133,10 @@ def main(words=None):
     try:
         kernel = compiled(*sizes, block_H=options.block_heads)
     except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
-        kernel = compiled(*sizes, block_H=16, block_N=16, stages=1)
+        try:
+            kernel = compiled(*sizes, block_H=16, block_N=16, stages=1)
+        except tilecore.errors.LimitError:  # 32 KiB
+            kernel = compiled(*sizes, block_H=8, block_N=16, stages=1)
     device = kernel.adapter.torch_device()
     q, qr = (torch.randn(batch, heads, width, device=device).half() for width in (latent, rotary))
     kv, kr = (torch.randn(batch, length, width, device=device).half() for width in (latent, rotary))

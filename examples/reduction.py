@@ -34,7 +34,11 @@ def main(words=None):
     parser.add_argument("--columns", type=int, default=1000)
     options = parser.parse_args(words)
 
-    kernel = tilecore.jit(column_sum, target=options.target)(options.rows, options.columns)
+    compiled = tilecore.jit(column_sum, target=options.target)
+    try:
+        kernel = compiled(options.rows, options.columns)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 32 KiB
+        kernel = compiled(options.rows, options.columns, block_M=32)
     device = kernel.adapter.torch_device()
     x = torch.randn(options.rows, options.columns, device=device)
     y = torch.zeros(options.columns, device=device)  # the kernel adds to it

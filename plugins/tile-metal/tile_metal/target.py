@@ -21,7 +21,7 @@ _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", 
 def resolve(target: Target) -> Target:
     """The target with its family and its version of MSL.
 
-    ``auto`` is what the Mac at hand has, apple7 where its GPU does not say (virtual Macs); elsewhere apple7 and MSL 3.2,
+    ``auto`` is what the Mac at hand has, apple7 where its GPU does not say (virtual Macs); elsewhere apple7, MSL 3.2,
     which run on every Mac with Apple silicon and macOS 15. Raises TargetError for names that do not exist.
     """
     family, msl = target.get("family", "auto"), target.get("msl", "auto")
