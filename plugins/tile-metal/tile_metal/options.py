@@ -8,4 +8,8 @@ FAST_MATH = PassOption(
     "tl.enable_fast_math",
     "Metal's fast functions and divisions; infinities and NaN stay as they are",
 )
-OPTIONS = (FAST_MATH,)
+DISABLE_DIRECT_OPERANDS = PassOption(
+    "metal.disable_direct_operands",
+    "products read their operands from threadgroup memory on apple9 and later, too",
+)
+OPTIONS = (FAST_MATH, DISABLE_DIRECT_OPERANDS)

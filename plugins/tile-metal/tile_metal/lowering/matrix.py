@@ -19,9 +19,9 @@ from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import const, load, loop, seq
 from tilecore.ir.nodes import Bind, Expr, For, ForKind, Stmt, Var, tirx
-from tilecore.ir.scopes import is_fragment
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
+from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
 from tilecore.lowering.simt.matrix.operands import Operand
 from tilecore.lowering.simt.state import ThreadCount, threads_of_call
@@ -30,7 +30,16 @@ from tilecore.lowering.simt.thread_env import ThreadEnv
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
     config = matrix_config_of(call, env, threads_of_call(call, env))
-    return config if isinstance(config, str) else reason_against_memory(call)
+    return config if isinstance(config, str) else _reason_against_memory(call)
+
+
+def _reason_against_memory(call: TileCall) -> str | None:
+    """Why lanes cannot load the operands or add to C: memory that is neither global, nor shared, nor a fragment."""
+    for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
+        is_operand_in_global = is_global(region.source) and name != "C"
+        if not (is_operand_in_global or is_shared(region.source) or is_fragment(region.source)):
+            return f"{name} is in {region.source.scope()} memory"
+    return None
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -43,7 +52,7 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
         (call.a, instruction.operand_a, not call.transpose_a),
         (call.b, fragment_of_b, bool(call.transpose_b)),
     ):
-        if not is_fragment(region.source):
+        if is_shared(region.source):
             layout = arranged(region.source, fragment, along_k)
             if layout is not None:
                 layouts_by_buffer[region.source] = layout
@@ -83,9 +92,11 @@ class _SimdgroupGemm(MatrixGemm):
         return operand_loads.loads(operand, step)
 
     def steps(self) -> Stmt:
-        """All steps, with fences between: the compiler would load the operands of many steps at once."""
+        """All steps. The compiler would load the operands of many steps at once from threadgroup memory; fences keep
+        the order. Device memory takes longer, and its loads may run ahead."""
         step, count = Var("step", "int32"), self.config.steps
-        fence = [instructions.scheduling_fence()] if count > 1 else []
+        staged = any(is_shared(operand.region.source) for operand in self._loaded())
+        fence = [instructions.scheduling_fence()] if count > 1 and staged else []
         body = seq([*fence, self.load(step), self.multiply(step)])
         return For(step, const(0, "int32"), const(count, "int32"), ForKind.UNROLLED, body)
 

@@ -2,11 +2,12 @@
 
 No Apple GPU copies to threadgroup memory by itself. A tile keeps one slot there, whatever the number of stages: a
 second one would save one of two barriers in an iteration, and take half of 32 KiB and of the threadgroups that run side
-by side.
+by side. Tiles that products need not have in threadgroup memory are dropped first (read_directly.py).
 """
 
 from __future__ import annotations
 
+from tile_metal.lowering.read_directly import read_directly
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import PrimFunc
 from tilecore.lowering.simt.prefetch_loops import beside_sums, prefetch_loops
@@ -17,7 +18,7 @@ MOST_BYTES = beside_sums(REGISTERS, OTHER_REGISTERS, 128)
 
 
 def overlap_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return prefetch_loops(func, env, MOST_BYTES)
+    return prefetch_loops(read_directly(func, env), env, MOST_BYTES)
 
 
 OVERLAP_COPIES = Pass("overlap_copies", overlap_copies)
