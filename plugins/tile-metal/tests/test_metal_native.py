@@ -251,9 +251,10 @@ def test_what_metal_refuses(load, fake_metal):
 def test_what_would_end_the_process_is_refused_before(load):
     kernel = load(artifact("scale_kernel"))
     pipeline, gpu = kernel.loaded.owner._pipelines[0], device.default_device()
+    value = device.Bound(data=b"1")
     for wrong in (
-        {"block": (1024, 2, 1)}, {"block": (0, 1, 1)}, {"grid": (0, 1, 1)}, {"arguments": [device.Bound(data=b"1")] * 32,
-         }, {"arguments": [device.Bound()]}, {"arguments": [device.Bound(data=bytes(4097))]},
+        {"block": (1024, 2, 1)}, {"block": (0, 1, 1)}, {"grid": (0, 1, 1)}, {"arguments": [value] * 32},
+        {"arguments": [device.Bound()]}, {"arguments": [device.Bound(data=bytes(4097))]},
     ):  # fmt: skip
         fields = {"pipeline": pipeline, "arguments": [], "grid": (1, 1, 1), "block": (1, 1, 1), **wrong}
         with pytest.raises(device.Refused):

@@ -81,9 +81,7 @@ class _SimdgroupGemm(MatrixGemm):
                 column = tirx.Select(i % 2 == 0, place, columns - 1 - place) if turned else place
                 j = Var("j", "int32")
                 c = load(self.accumulator.registers, [(i * columns + j) * each])
-                return seq(
-                    [Bind(j, column), self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))]
-                )
+                return seq([Bind(j, column), self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))])
 
             return loop(count, tile, name="place", kind=ForKind.UNROLLED)
 
