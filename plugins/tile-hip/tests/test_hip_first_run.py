@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tile_hip.first_run import __main__ as command_line
-from tile_hip.first_run import benchmarks, checks, commands, kernels, processes, report
-from tile_hip.first_run.machine import Machine
+from tile_hip.first_run import benchmarks
+from tile_hip.first_run import checks as hip_checks
+from tile_hip.first_run.machine import HipMachine
+from tile_hip.first_run.plan import FIRST_RUN
 
 from tilecore.errors import ArgumentError, LaunchError
+from tilecore.testing.first_run import checks, command_line, kernels, processes, report
+from tilecore.testing.first_run.benchmarks import measure
 
 torch = pytest.importorskip("torch")
-SIMULATED = Machine("hip -arch=gfx1100", "sim")
+SIMULATED = HipMachine("hip -arch=gfx1100", "sim")
 
 
 # -- options and report ------------------------------------------------------------------------------------------------
@@ -30,19 +30,19 @@ SIMULATED = Machine("hip -arch=gfx1100", "sim")
         (["--steps", ","], "--steps: 'nothing' is none of"),
         (["--jobs", "0"], "are above 0"),
         (["--out", "/nowhere/report.json"], "--out: there is no folder /nowhere"),
-        (["--execution-backend", "cpu"], "invalid choice"),
+        (["--execution-backend", "cpu"], "--execution-backend: 'cpu' is none of hip, sim"),
     ],
 )
 def test_wrong_options(words, text, capsys):
     with pytest.raises(SystemExit) as ended:
-        command_line.parsed(words)
+        command_line.parsed(FIRST_RUN, words)
     assert ended.value.code == 2
     assert text in capsys.readouterr().err
 
 
 def test_help(capsys):
     with pytest.raises(SystemExit):
-        command_line.parsed(["--help"])
+        command_line.parsed(FIRST_RUN, ["--help"])
     text = capsys.readouterr().out
     for part in ("a report to send in", "--quick", "exit codes", "examples:", "hipBLASLt"):
         assert part in text
@@ -50,83 +50,12 @@ def test_help(capsys):
 
 def test_no_gpu(tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("TILE_HIP_RUNTIME", str(tmp_path / "none.so"))
-    assert command_line.main(["--out", str(tmp_path / "report.json")]) == 2
+    assert command_line.main(FIRST_RUN, ["--out", str(tmp_path / "report.json")]) == 2
     assert "no GPU can be used: TILE_HIP_RUNTIME names" in capfd.readouterr().out
     written = json.loads((tmp_path / "report.json").read_text())
     assert written["steps"] == {}
     assert written["facts"]["packages"]["numpy"]
     assert next(iter(written)) == "summary"
-
-
-def test_reports_name_no_folders_of_the_user(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    runtime = {"path": f"{Path.home()}/lib"}
-    facts = {"date": "", "target": "hip", "execution_backend": "hip", "runtime": runtime, "torch": {}}
-    report.write(Path("r.json"), {"facts": facts, "steps": {"checks": report.step_of([])}, "x": f"{tmp_path}/a"})
-    text = Path("r.json").read_text()
-    assert str(tmp_path) not in text
-    assert '"~/lib"' in text
-
-
-# -- processes ---------------------------------------------------------------------------------------------------------
-
-WORKER = """
-import json, os, signal, sys, time
-path, kind, how, skipped = sys.argv[1:]
-with open(path, "a", buffering=1) as out:
-    for number in range(int(skipped), 3):
-        out.write(json.dumps({"start": f"n{number}"}) + "\\n")
-        if number == 1 and how == "dies":
-            print("a fault", flush=True)
-            os.kill(os.getpid(), signal.SIGABRT)
-        if number == 1 and how == "hangs":
-            time.sleep(100)
-        out.write(json.dumps({"name": f"n{number}", "outcome": "ok", "why": ""}) + "\\n")
-    if how == "ends":
-        sys.exit(3)
-"""
-
-
-def outcomes(how, seconds=30.0):
-    started = []
-    program = (sys.executable, "-c", WORKER)
-    records = list(processes.results("checks", [how], seconds, started.append, program))
-    return [(record["name"], record["outcome"]) for record in records], records, started
-
-
-def test_work_in_another_process():
-    assert outcomes("works")[0] == [("n0", "ok"), ("n1", "ok"), ("n2", "ok")]
-
-
-def test_a_fault_ends_only_its_own_check():
-    found, records, started = outcomes("dies")
-    assert found == [("n0", "ok"), ("n1", "failed"), ("n2", "ok")]
-    assert started == ["n0", "n1", "n2"]
-    assert "ended by SIGABRT" in records[1]["why"]
-    assert records[1]["output"] == "a fault"
-
-
-def test_a_check_that_does_not_end():
-    found, records, _ = outcomes("hangs", 0.5)
-    assert found == [("n0", "ok"), ("n1", "failed"), ("n2", "ok")]
-    assert "took longer than 0" in records[1]["why"]
-
-
-def test_a_process_that_fails_after_its_work():
-    found, records, _ = outcomes("ends")
-    assert found[-1] == ("checks: start", "failed")
-    assert records[-1]["why"] == "its process ended with code 3"
-    assert (
-        processes.ended(-signal.SIGSEGV, 1) == "its process was ended by SIGSEGV, as a fault of the GPU's memory does"
-    )
-
-
-def test_commands_that_fail(tmp_path):
-    record = commands.kit(tmp_path, "no such target", "hip", True, 1, 60)
-    assert record["outcome"] == "failed"
-    assert "no such target" in record["output"]
-    assert commands.command(["targets"], 0.01)[0] == "it took longer than 0 seconds and was ended"
-    assert commands.command(["targets"], 60)[0] == ""
 
 
 # -- checks and benchmarks ---------------------------------------------------------------------------------------------
@@ -135,11 +64,11 @@ def test_commands_that_fail(tmp_path):
 def test_checks_on_the_simulated_device():
     for check in (checks.addition, checks.atomics, checks.attention, checks.assertions):
         assert checks.run(SIMULATED, check) == ("ok", ""), check.__name__
-    assert checks.run(SIMULATED, checks.streams)[0] == "skipped"
+    assert checks.run(SIMULATED, hip_checks.streams)[0] == "skipped"
 
 
 def test_checks_that_fail(monkeypatch):
-    monkeypatch.setattr(Machine, "compile", lambda self, kernel: lambda *args: None)
+    monkeypatch.setattr(HipMachine, "compile", lambda self, kernel: lambda *args: None)
     outcome, why = checks.run(SIMULATED, checks.addition)
     assert outcome == "failed"
     assert why.startswith("AssertionError: the largest error is")
@@ -148,28 +77,12 @@ def test_checks_that_fail(monkeypatch):
 
 
 def test_benchmarks_on_the_simulated_device():
-    records = [benchmarks.measure(SIMULATED, make()) for _, make in benchmarks.benchmarks(SIMULATED, True)]
+    records = [measure(SIMULATED, make()) for _, make in benchmarks.benchmarks(SIMULATED, True)]
     assert [record["unit"] for record in records] == ["TFLOP/s", "TB/s"]
     for record in records:
-        assert record["ratio"] == record["torch"]["milliseconds"] / record["tilecore"]["milliseconds"]
+        theirs = record["peers"]["torch"]
+        assert theirs["ratio"] == theirs["milliseconds"] / record["tilecore"]["milliseconds"]
         assert "times its speed" in report.described({**record, "outcome": "ok", "why": ""})[0]
-
-
-def test_benchmarks_whose_results_are_wrong():
-    x = torch.ones(4)
-    ours = {"wrong": lambda: "wrong", "broken": lambda: "broken"}
-    made = benchmarks.Benchmark("b", "us", 0, ours, (x, torch.zeros(4)), lambda: 2 * x, 1e-3)
-
-    class Compiles(Machine):
-        def compile(self, kernel, **options):
-            if kernel == "broken":
-                raise ValueError("it does not compile")
-            return lambda source, target: target.copy_(source)
-
-    record = benchmarks.measure(Compiles("hip", "sim"), made)
-    assert record["configurations"]["wrong"] == "wrong: the largest error is 0.5 of the largest value"
-    assert record["configurations"]["broken"] == "ValueError: it does not compile"
-    assert "ratio" not in record
 
 
 # -- what needs a GPU, with a stand-in for torch.cuda ------------------------------------------------------------------
@@ -223,7 +136,7 @@ class Cuda:
         return 0
 
 
-class StandIn(Machine):
+class StandIn(HipMachine):
     """A machine whose kernels are functions of torch on the host."""
 
     cuda = Cuda()
@@ -257,7 +170,16 @@ class StandIn(Machine):
 
 
 @pytest.mark.parametrize(
-    "check", [checks.grids, checks.prints, checks.streams, checks.several_devices, checks.timing, checks.wrong_tensors]
+    "check",
+    [
+        checks.grids,
+        hip_checks.too_large_grids,
+        checks.prints,
+        hip_checks.streams,
+        hip_checks.several_devices,
+        checks.timing,
+        checks.wrong_tensors,
+    ],
 )
 def test_checks_of_a_gpu(monkeypatch, check):
     for name in ("add", "many_blocks", "talks"):
@@ -275,7 +197,7 @@ def test_checks_of_a_gpu(monkeypatch, check):
     assert checks.run(machine, check) == ("ok", "")
 
 
-@pytest.mark.parametrize("check", [checks.graphs, checks.loading_inside_a_capture])
+@pytest.mark.parametrize("check", [hip_checks.graphs, hip_checks.loading_inside_a_capture])
 def test_checks_of_graphs(monkeypatch, check):
     monkeypatch.setattr(kernels, "add", lambda *sizes: "add")
     machine = StandIn("hip", "hip")
@@ -289,7 +211,7 @@ def test_checks_of_graphs(monkeypatch, check):
     monkeypatch.setattr(StandIn, "zeros", lambda self, *shape, **options: torch.zeros(shape).as_subclass(Tensor))
     assert checks.run(machine, check) == ("ok", "")
     monkeypatch.setattr(Cuda, "launch", lambda self, work: work())  # a launch that is not captured
-    assert checks.run(machine, check)[0] == "failed" or check is checks.loading_inside_a_capture
+    assert checks.run(machine, check)[0] == "failed" or check is hip_checks.loading_inside_a_capture
 
 
 def test_a_run_without_a_torch_for_rocm(fake, tmp_path, capfd, monkeypatch):
@@ -299,11 +221,11 @@ def test_a_run_without_a_torch_for_rocm(fake, tmp_path, capfd, monkeypatch):
     if is_built_for_rocm():
         pytest.skip("torch is built for ROCm")
     monkeypatch.setattr(processes, "_POLL", 0.05)
-    assert command_line.main(["--steps", "checks", "--out", str(tmp_path / "report.json")]) == 1
+    assert command_line.main(FIRST_RUN, ["--steps", "checks", "--out", str(tmp_path / "report.json")]) == 1
     written = json.loads((tmp_path / "report.json").read_text())
     step = written["steps"]["checks"]
-    assert step["why"] == f"{len(checks.CHECKS)} of {len(checks.CHECKS)} failed"
-    assert len(step["records"]) == len(checks.CHECKS)
+    assert step["why"] == f"{len(hip_checks.CHECKS)} of {len(hip_checks.CHECKS)} failed"
+    assert len(step["records"]) == len(hip_checks.CHECKS)
     assert all("not for ROCm: install torch for ROCm" in record["why"] for record in step["records"])
     assert written["facts"]["runtime"]["devices"][0]["name"] == "Fake GPU 0 (gfx942)"
     assert "checks: failed" in capfd.readouterr().out

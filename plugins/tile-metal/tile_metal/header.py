@@ -13,7 +13,7 @@ INCLUDE = Path(__file__).parent / "include"
 _CORE = Path(codegen.__file__).parent / "include"
 _INCLUDED = re.compile(r'^#include "(.*)"\n', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*")
-_SMALL_FLOATS = r"\btc_(fp[48]_|fma\(|nextafter\(|round_tf32\()"
+_SMALL_FLOATS = r"\btc_(fp[48]_|nextafter\(|round_tf32\()"
 # parts that few kernels need -> what their source has that do
 _OPTIONAL = {
     "tilecore_metal/half_value.h": _SMALL_FLOATS,
@@ -21,7 +21,7 @@ _OPTIONAL = {
     "tilecore_metal/floats.h": _SMALL_FLOATS,
     "tilecore_metal/atomics.h": r"\btc_atomic_",
     "tilecore_metal/messages.h": r"\btc_(print|assert)\(",
-    "tilecore_metal/matrix.h": r"\btc_multiply_add<",
+    "tilecore_metal/matrix.h": r"\btc_multiply_add",
 }
 
 

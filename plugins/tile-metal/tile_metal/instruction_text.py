@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_metal import instructions
 from tilecore.codegen.statements import Statements
+from tilecore.ir.build import constant
 from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
 
 
@@ -21,9 +22,12 @@ def _refuse_named_barrier(emit: Statements, node: Any) -> None:
 
 
 def _multiply_add(emit: Statements, node: Any) -> None:
-    factor, *registers = node.value.args
-    places = ", ".join(str(emit.place(register)) for register in registers)
-    emit.line(f"tc_multiply_add<{emit.type_of(str(factor.value), node)}>({places});")
+    factor, *counts, d, a, b = node.value.args
+    along_m, along_n, along_k, b_along_k = (int(constant(count) or 0) for count in counts)
+    name = "tc_multiply_add_transposed" if b_along_k else "tc_multiply_add"
+    products = "" if along_m == along_n == along_k == 1 else f", {along_m}, {along_n}, {along_k}"
+    places = ", ".join(str(emit.place(register)) for register in (d, a, b))
+    emit.line(f"{name}<{emit.type_of(str(factor.value), node)}{products}>({places});")
 
 
 def _shared_barrier(emit: Statements, node: Any) -> None:

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.build import const
 from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
 from tilecore.ir.register_call import register_call
 
-# (factor, d, a, b): tc_multiply_add of the header
+# (factor, along M, along N, along K, B along K, d, a, b): tc_multiply_add of the header
 MULTIPLY_ADD = register_call("metal.multiply_add")
 # (): all threads of the threadgroup wait for one another, and see what the others wrote to threadgroup memory alone
 SHARED_BARRIER = register_call("metal.shared_barrier")
 
 
-def multiply_add(factor: str, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
-    """The simdgroup computes ``d += a * b`` of 8 x 8 matrices (include/tilecore_metal/matrix.h).
+def multiply_add(
+    factor: str, products: tuple[int, int, int], b_along_k: bool, d: Any, a: Any, b: Any, span: Any = None
+) -> Stmt:
+    """The simdgroup computes ``d += a * b`` by products of 8 x 8 matrices (include/tilecore_metal/matrix.h).
 
-    factor: the element type in which a and b are multiplied. d, a, b: the first of a lane's two registers of each.
+    factor: the element type in which a and b are multiplied. products: their number along M, N and K. b_along_k:
+    neighbours along K of b follow one another. d, a, b: the first register of each.
     """
-    return Evaluate(Call(MULTIPLY_ADD, [StringImm(factor), d, a, b], ret_ty="void"), span=span)
+    counts = [const(count, "int32") for count in (*products, int(b_along_k))]
+    return Evaluate(Call(MULTIPLY_ADD, [StringImm(factor), *counts, d, a, b], ret_ty="void"), span=span)
 
 
 def shared_barrier(span: Any = None) -> Stmt:

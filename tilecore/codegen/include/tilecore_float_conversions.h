@@ -26,8 +26,8 @@ TC_FN unsigned char tc_fp8_bits(float x) {
 TC_FN unsigned char tc_computed_e4m3_bits(float x) { return tc_fp8_bits<3, 7, 0x43e00000>(x); }
 // As a half, whose fields it fits into, the value is 2 to the 8th too small.
 TC_FN float tc_computed_e4m3_value(unsigned char bits) {
-  const unsigned half = unsigned((signed char)bits) << 7 & 0xbf80;
-  const float value = tc_half_value((unsigned short)half) * 256.0f;
+  const unsigned half_bits = unsigned((signed char)bits) << 7 & 0xbf80;
+  const float value = tc_half_value((unsigned short)half_bits) * 256.0f;
   return tc_abs(value) == 480.0f ? TC_NAN : value;
 }
 TC_FN unsigned char tc_computed_e5m2_bits(float x) { return tc_fp8_bits<2, 15, 0x47600000>(x); }
@@ -42,14 +42,14 @@ TC_FN unsigned char tc_fnuz_bits(float x) {
 }
 TC_FN unsigned char tc_computed_e4m3fnuz_bits(float x) { return tc_fnuz_bits<3, 8, 0x43700000>(x); }
 TC_FN float tc_computed_e4m3fnuz_value(unsigned char bits) {
-  const unsigned half = unsigned((signed char)bits) << 7 & 0xbf80;
-  return bits == 0x80 ? TC_NAN : tc_half_value((unsigned short)half) * 128.0f;
+  const unsigned half_bits = unsigned((signed char)bits) << 7 & 0xbf80;
+  return bits == 0x80 ? TC_NAN : tc_half_value((unsigned short)half_bits) * 128.0f;
 }
 TC_FN unsigned char tc_computed_e5m2fnuz_bits(float x) { return tc_fnuz_bits<2, 16, 0x47600000>(x); }
 // As a half twice its value, but for the greatest exponent, which has no numbers there: as a float 2 to the 111th too small.
 TC_FN float tc_computed_e5m2fnuz_value(unsigned char bits) {
   const unsigned size = unsigned((signed char)bits) << 21 & 0x8fe00000;
-  return bits == 0x80 ? TC_NAN : tc_bits<float>(size) * 0x1p111f;
+  return bits == 0x80 ? TC_NAN : tc_bits<float>(size) * tc_bits<float>(0x77000000u);
 }
 TC_FN unsigned short tc_computed_bfloat16_bits(float x) {
   const unsigned bits = tc_bits<unsigned>(x);

@@ -1,6 +1,6 @@
 """The first run on a card: ``python -m tile_hip.first_run`` checks everything that needs one, and writes a report.
 
-The steps are in modules of their own: what the machine has (``facts.py``), checks of launching (``checks.py``), the
-conformance kit and random kernels (``commands.py``), and speed beside torch (``benchmarks.py``). Steps run in processes
-of their own (``processes.py``): a fault of the GPU's memory ends its process, and the report says where.
+The core does the work (``tilecore/testing/first_run/``). ``plan.py`` gives it what is particular to these GPUs: what
+the machine has (``facts.py``), how torch reaches the GPU (``machine.py``), checks of streams, graphs and several
+devices (``checks.py``), and speed beside hipBLASLt and AOTriton through torch (``benchmarks.py``).
 """

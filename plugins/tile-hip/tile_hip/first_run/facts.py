@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import os
-import platform
-from datetime import date
-from importlib import metadata
+from collections.abc import Sequence
 from typing import Any
+
+from tilecore.testing.first_run.facts import general
 
 PACKAGES = ("tilecore", "tile-hip", "apache-tvm", "torch", "triton", "numpy", "ziglang", "pytest")
 
 
-def facts(target: str, execution_backend: str) -> dict[str, Any]:
+def facts(target: str, execution_backends: Sequence[str]) -> dict[str, Any]:
     """The facts of a report. No names of users, machines or folders are in it."""
     return {
-        "date": date.today().isoformat(),
-        "target": target,
-        "execution_backend": execution_backend,
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "processors": os.cpu_count(),
+        **general(PACKAGES, target, execution_backends),
         "runtime": _runtime(),
         "kernel_driver": _kernel_driver(),
         "compilers": _compilers(),
         "torch": _torch(),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _runtime() -> dict[str, Any]:

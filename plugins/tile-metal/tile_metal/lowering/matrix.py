@@ -1,9 +1,8 @@
 """Implements T.gemm by simdgroup matrices of 8 x 8.
 
-Each simdgroup has a part of C in registers. A step multiplies 8 columns of A by 8 rows of B: lanes load their two
-neighbouring elements of each operand by hand rather than by ``simdgroup_load``, because that takes zeros past the end of
-a tile, operands of other types than the product's, and operands in registers. The element types are converted when they
-are multiplied.
+Each simdgroup has a part of C in registers. A step multiplies 8 or 16 columns of A by as many rows of B. Lanes load
+their neighbouring elements of each operand by hand rather than by ``simdgroup_load``, which has no swizzled tiles, no
+zeros past the end of a tile, and no other element type than the product's. Products convert the elements.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tile_metal import instructions
-from tile_metal.lowering import padding
+from tile_metal.lowering import operand_loads
 from tile_metal.lowering.matrix_config import matrix_config_of
 from tile_metal.lowering.matrix_instruction import SimdgroupInstruction
+from tile_metal.lowering.shared_layouts import arranged
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
@@ -21,7 +21,6 @@ from tilecore.ir.build import const, load, loop, seq
 from tilecore.ir.nodes import Bind, Expr, ForKind, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.matrix import across_loads, word_loads
 from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
 from tilecore.lowering.simt.matrix.operands import Operand
@@ -35,11 +34,17 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    """Padded rows of the shared operands, so that lanes that load them meet no bank conflicts."""
-    layouts_by_buffer = {}
-    for region, lanes_have_rows in ((call.a, not call.transpose_a), (call.b, not call.transpose_b)):
+    """Layouts of the shared operands of which lanes load without bank conflicts."""
+    config = matrix_config_of(call, env, threads_of_call(call, env))
+    assert isinstance(config, MatrixConfig)
+    instruction, layouts_by_buffer = config.instruction, {}
+    fragment_of_b = instruction.operand_b.project([1, 0])
+    for region, fragment, along_k in (
+        (call.a, instruction.operand_a, not call.transpose_a),
+        (call.b, fragment_of_b, bool(call.transpose_b)),
+    ):
         if not is_fragment(region.source):
-            layout = padding.padded(region.source, lanes_have_rows)
+            layout = arranged(region.source, fragment, along_k)
             if layout is not None:
                 layouts_by_buffer[region.source] = layout
     return layouts_by_buffer
@@ -61,19 +66,26 @@ class _SimdgroupGemm(MatrixGemm):
     """The products of a row of tiles run forwards and backwards in turn, so that each takes an operand of the one
     before."""
 
-    def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
+    @property
+    def instruction(self) -> SimdgroupInstruction:
         instruction = self.config.instruction
         assert isinstance(instruction, SimdgroupInstruction)
-        return instructions.multiply_add(instruction.factor, c, a, b, self.call.span)
+        return instruction
+
+    def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
+        instruction = self.instruction
+        return instructions.multiply_add(
+            instruction.factor, instruction.products, instruction.b_along_k, c, a, b, self.call.span
+        )
 
     def load_operand(self, operand: Operand, step: Expr) -> Stmt:
-        """A lane has two neighbours along K of A, and two neighbouring columns of B."""
-        return word_loads.loads(operand, step) if operand.name == "a" else across_loads.loads(operand, step, 2)
+        """Loads neighbours along K of A, neighbours across K of an operand that is stored by rows of K."""
+        return operand_loads.loads(operand, step)
 
     def multiply(self, step: Expr) -> Stmt:
         """The products of a step, in serpentine order."""
         each, columns = self.config.instruction.accumulator.registers, self.config.n_tiles
-        zero, count = const(0, "int32"), const(columns, "int32")
+        count = const(columns, "int32")
 
         def row(i: Any) -> Stmt:
             def tile(place: Any) -> Stmt:
@@ -81,7 +93,8 @@ class _SimdgroupGemm(MatrixGemm):
                 column = tirx.Select(i % 2 == 0, place, columns - 1 - place) if turned else place
                 j = Var("j", "int32")
                 c = load(self.accumulator.registers, [(i * columns + j) * each])
-                return seq([Bind(j, column), self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))])
+                product = self.multiply_add(c, self._register_of_a(step, i), self.b.register(step, j))
+                return seq([Bind(j, column), product])
 
             return loop(count, tile, name="place", kind=ForKind.UNROLLED)
 

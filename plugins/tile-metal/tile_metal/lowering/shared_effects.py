@@ -1,4 +1,4 @@
-"""Describes the effects of the calls ``metal.*`` on shared memory, for the race check (tilecore/lowering/race_check)."""
+"""Describes what the calls ``metal.*`` do to shared memory, for the race check (tilecore/lowering/race_check)."""
 
 from __future__ import annotations
 

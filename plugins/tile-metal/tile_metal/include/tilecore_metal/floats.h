@@ -2,18 +2,6 @@
 // float and round to the type, to nearest even; the 8-bit types saturate.
 #pragma once
 
-TC_FN half tc_fma(half a, half b, half c) { return metal::fma(a, b, c); }
-#if __METAL_VERSION__ >= 310
-// Rounded once: the product is exact in float, and the sum gets a last bit that tells of what was cut off.
-TC_FN bfloat tc_fma(bfloat a, bfloat b, bfloat c) {
-  const float product = (float)a * (float)b, addend = (float)c, sum = product + addend;
-  const float part = sum - product, error = (product - (sum - part)) + (addend - part);  // Knuth's TwoSum
-  uint bits = as_type<uint>(sum);
-  if (tc_isfinite(sum) && error != 0.0f && (bits & 1u) == 0) bits += (error > 0.0f) == (sum > 0.0f) ? 1u : ~0u;
-  return (bfloat)as_type<float>(bits);
-}
-#endif
-
 // The next value from x in the direction of y.
 #define TC_NEIGHBOUR(T, BITS)                                                      \
   TC_FN T tc_nextafter(T x, T y) {                                                 \

@@ -39,6 +39,17 @@ TC_MATH2(copysign, metal::copysign)
 #undef TC_MATH
 #undef TC_MATH2
 TC_FN float tc_fma(float a, float b, float c) { return metal::fma(a, b, c); }
+TC_FN half tc_fma(half a, half b, half c) { return metal::fma(a, b, c); }
+#if __METAL_VERSION__ >= 310
+// Rounded once: the product is exact in float, and the sum gets a last bit that tells of what was cut off.
+TC_FN bfloat tc_fma(bfloat a, bfloat b, bfloat c) {
+  const float product = (float)a * (float)b, addend = (float)c, sum = product + addend;
+  const float part = sum - product, error = (product - (sum - part)) + (addend - part);  // Knuth's TwoSum
+  uint bits = as_type<uint>(sum);
+  if (tc_isfinite(sum) && error != 0.0f && (bits & 1u) == 0) bits += (error > 0.0f) == (sum > 0.0f) ? 1u : ~0u;
+  return (bfloat)as_type<float>(bits);
+}
+#endif
 TC_FN float tc_ldexp(float x, int power) { return metal::ldexp(x, power); }
 TC_FN float tc_floor_mod(float a, float b) { return a - metal::floor(a / b) * b; }
 // Of a power that is at most 1: no overflow.

@@ -3,17 +3,35 @@
 #pragma once
 #include <metal_simdgroup_matrix>
 
-// d += a * b, by all lanes of a simdgroup. Factor: the type in which the elements are multiplied; it holds them exactly.
-template <typename Factor, typename A, typename B>
-TC_FN void tc_multiply_add(thread float* d, const thread A* a, const thread B* b) {
+// d += a * b, by all lanes of a simdgroup: M x N x K products of 8 x 8 x 8. Factor: the type in which the elements are
+// multiplied; it holds them exactly. The elements of a lane: d[i][j][e]; a[e][p][i]; b[p][j][e], or b[j][e][p] where
+// Transposed.
+template <typename Factor, bool Transposed, int M, int N, int K, typename A, typename B>
+TC_FN void tc_products(thread float* d, const thread A* a, const thread B* b) {
   metal::simdgroup_matrix<Factor, 8, 8> left, right;
   metal::simdgroup_matrix<float, 8, 8> sum;
-  for (ushort e = 0; e < 2; ++e) {
-    left.thread_elements()[e] = (Factor)(float)a[e];
-    right.thread_elements()[e] = (Factor)(float)b[e];
-    sum.thread_elements()[e] = d[e];
+#pragma unroll
+  for (int p = 0; p < K; ++p) {
+#pragma unroll
+    for (int product = 0; product < M * N; ++product) {
+      const int i = product / N, j = product % N;
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        left.thread_elements()[e] = (Factor)(float)a[(e * K + p) * M + i];
+        right.thread_elements()[e] = (Factor)(float)b[Transposed ? (j * 2 + e) * K + p : (p * N + j) * 2 + e];
+        sum.thread_elements()[e] = d[product * 2 + e];
+      }
+      metal::simdgroup_multiply_accumulate(sum, left, right, sum);
+      d[product * 2] = sum.thread_elements()[0];
+      d[product * 2 + 1] = sum.thread_elements()[1];
+    }
   }
-  metal::simdgroup_multiply_accumulate(sum, left, right, sum);
-  d[0] = sum.thread_elements()[0];
-  d[1] = sum.thread_elements()[1];
+}
+template <typename Factor, int M = 1, int N = 1, int K = 1, typename A, typename B>
+TC_FN void tc_multiply_add(thread float* d, const thread A* a, const thread B* b) {
+  tc_products<Factor, false, M, N, K>(d, a, b);
+}
+template <typename Factor, int M = 1, int N = 1, int K = 1, typename A, typename B>
+TC_FN void tc_multiply_add_transposed(thread float* d, const thread A* a, const thread B* b) {
+  tc_products<Factor, true, M, N, K>(d, a, b);
 }

@@ -7,15 +7,35 @@ struct tc_aliased {
   typedef T __attribute__((may_alias)) type;
 };
 
-// Bytes that are moved at once. As they are of type uchar, the compiler takes them to be part of elements of any type.
+// Bytes that are moved at once: a vector, which a compiler does not take apart into the elements that are used later on,
+// as it does with structures and integers. Like structures of uchar, vectors may be part of elements of any type.
 template <int Bytes>
-struct alignas(Bytes) tc_bytes {
-  uchar at[Bytes];
+struct tc_vector;
+template <>
+struct tc_vector<1> {
+  typedef uchar type;
+};
+template <>
+struct tc_vector<2> {
+  typedef uchar2 type;
+};
+template <>
+struct tc_vector<4> {
+  typedef uchar4 type;
+};
+template <>
+struct tc_vector<8> {
+  typedef uint2 type;
+};
+template <>
+struct tc_vector<16> {
+  typedef uint4 type;
 };
 #define TC_MOVE(NAME, TO, FROM)                                       \
   template <int Bytes>                                                \
   TC_FN void NAME(TO void* to, const FROM void* from) {               \
-    *(TO tc_bytes<Bytes>*)to = *(const FROM tc_bytes<Bytes>*)from;    \
+    typedef typename tc_vector<Bytes>::type bytes;                    \
+    *(TO bytes*)to = *(const FROM bytes*)from;                        \
   }
 // Metal has no hints for caches.
 #define TC_MOVES(TO, FROM)                \

@@ -21,12 +21,12 @@ def add(threads: int = 256) -> Any:
     return add_kernel
 
 
-def reverse(size: int) -> Any:
-    """Y = X from the last element to the first, by way of LDS, which takes ``4 * size`` bytes."""
+def reverse(size: int, threads: int = 256) -> Any:
+    """Y = X from the last element to the first, by way of shared memory, which takes ``4 * size`` bytes."""
 
     @T.prim_func
     def reverse_kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((size,), "float32")):
-        with T.Kernel(1, threads=256):
+        with T.Kernel(1, threads=threads):
             tile = T.alloc_shared((size,), "float32")
             T.copy(X, tile)
             for i in T.Parallel(size):
@@ -35,12 +35,12 @@ def reverse(size: int) -> Any:
     return reverse_kernel
 
 
-def softmax(rows: int, columns: int) -> Any:
-    """Y[i, :] = softmax(X[i, :]): reductions over lanes and waves."""
+def softmax(rows: int, columns: int, threads: int = 256) -> Any:
+    """Y[i, :] = softmax(X[i, :]): reductions over all lanes of a block."""
 
     @T.prim_func
     def softmax_kernel(X: T.Tensor((rows, columns), "float32"), Y: T.Tensor((rows, columns), "float32")):
-        with T.Kernel(rows, threads=256) as row:
+        with T.Kernel(rows, threads=threads) as row:
             values = T.alloc_fragment((1, columns), "float32")
             largest = T.alloc_fragment((1,), "float32")
             total = T.alloc_fragment((1,), "float32")
@@ -156,7 +156,7 @@ def attention(
             for tile in T.Pipelined(T.ceildiv(length, block_N), num_stages=1):
                 T.copy(K[b, h, tile * block_N, 0], K_shared)
                 T.clear(scores)
-                T.gemm(Q_shared, K_shared, scores, transpose_B=True)
+                T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
                 T.copy(largest, largest_before)
                 T.reduce_max(scores, largest, dim=1, clear=False)
                 for i in T.Parallel(block_M):
@@ -170,7 +170,7 @@ def attention(
                 for i, j in T.Parallel(block_M, dim):
                     out[i, j] *= rescale[i]
                 T.copy(V[b, h, tile * block_N, 0], V_shared)
-                T.gemm(weights, V_shared, out)
+                T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
             for i, j in T.Parallel(block_M, dim):
                 out[i, j] /= total[i]
             T.copy(out, Out[b, h, bx * block_M, 0])

@@ -7,16 +7,22 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tile_hip.first_run import processes
+from tilecore.testing.first_run import processes
 
+_TOLD = 30  # seconds between two lines of progress
 QUICK_CASES = "test_copies or test_gemm or test_reductions or test_order_of_launches or test_diagnostics"
 
 
-def kit(folder: Path, target: str, execution_backend: str, quick: bool, jobs: int, seconds: float) -> dict[str, Any]:
+def kit(
+    folder: Path, target: str, execution_backend: str, quick: bool, jobs: int, seconds: float,
+    told: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:  # fmt: skip
     """The record of the conformance kit."""
     missing = [name for name in ("pytest", "hypothesis") if importlib.util.find_spec(name) is None]
     if missing:
@@ -27,7 +33,7 @@ def kit(folder: Path, target: str, execution_backend: str, quick: bool, jobs: in
     level = "2" if execution_backend == "sim" else "3"
     words = ["conform", "--target", target, "--execution-backend", execution_backend, "--level", level]
     words += ["--out", str(path), *(["-k", QUICK_CASES] if quick else []), *(["-j", str(jobs)] if jobs > 1 else [])]
-    why, output = command(words, seconds)
+    why, output = command(words, seconds, told)
     if not path.is_file():
         return {"outcome": "failed", "why": why or "there is no report", "output": output}
     (report,) = json.loads(path.read_text())
@@ -44,32 +50,54 @@ def kit(folder: Path, target: str, execution_backend: str, quick: bool, jobs: in
     }  # fmt: skip
 
 
-def fuzz(folder: Path, target: str, execution_backend: str, quick: bool, jobs: int, seconds: float) -> dict[str, Any]:
+def fuzz(
+    folder: Path, target: str, execution_backend: str, quick: bool, jobs: int, seconds: float,
+    told: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:  # fmt: skip
     """The record of random kernels that are compared with the interpreter."""
     path = folder / "fuzz.json"
     words = ["fuzz", "--target", target, "--execution-backend", execution_backend, "--jobs", str(jobs)]
     count = 4 if execution_backend == "sim" else 50 if quick else 1000
     words += ["--count", str(count), "--json", str(path), "--out", str(folder / "found")]
-    why, output = command(words, seconds)
+    why, output = command(words, seconds, told)
     tally = json.loads(path.read_text()) if path.is_file() else {}
     sources = {found.name: found.read_text() for found in sorted((folder / "found").glob("*.py"))[:20]}
     outcome = "failed" if why else "ok"
     return {"outcome": outcome, "why": why, "tally": tally, "findings": sources, "output": output if why else ""}
 
 
-def command(words: list[str], seconds: float) -> tuple[str, str]:
-    """(how ``tilecore WORDS`` failed, "" if it did not; the end of its output). It is interrupted after ``seconds``."""
-    with tempfile.TemporaryFile() as out:
+def command(words: list[str], seconds: float, told: Callable[[str], None] = lambda line: None) -> tuple[str, str]:
+    """(how ``tilecore WORDS`` failed, "" if it did not; the end of its output). It is interrupted after ``seconds``.
+    told: is called with a line on the progress now and then."""
+    with tempfile.NamedTemporaryFile() as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "tilecore", *words], stdout=out, stderr=out, start_new_session=True
         )
-        why = ""
+        is_late = False
         try:
-            code = process.wait(seconds)
-            why = processes.ended(code, seconds) if code else ""
-        except subprocess.TimeoutExpired:
-            why = f"it took longer than {seconds:.0f} seconds and was ended"
+            is_late = not _waited(process, seconds, lambda: _last_line(Path(out.name)), told)
         finally:
-            processes.stop(process, gently=20 if why else 0)
-        out.seek(0)
-        return why, out.read().decode(errors="replace").strip()[-3000:]
+            processes.stop(process, gently=20 if is_late else 0)
+        text = Path(out.name).read_bytes().decode(errors="replace").strip()[-3000:]
+    if is_late:
+        return f"it took longer than {seconds:.0f} seconds and was ended", text
+    return processes.ended(process, seconds) if process.returncode else "", text
+
+
+def _waited(
+    process: subprocess.Popen[bytes], seconds: float, line: Callable[[], str], told: Callable[[str], None]
+) -> bool:
+    """Whether the process ended within ``seconds``."""
+    start = time.monotonic()
+    while (left := start + seconds - time.monotonic()) > 0:
+        try:
+            process.wait(min(left, _TOLD))
+            return True
+        except subprocess.TimeoutExpired:
+            told(f"{time.monotonic() - start:.0f} s: {line()}")
+    return False
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_bytes()[-2000:].decode(errors="replace").split("\n")
+    return next((line.strip()[-100:] for line in reversed(lines) if line.strip()), "no output yet")

@@ -1,4 +1,4 @@
-"""Runs work in processes of its own, as a fault of a GPU's memory ends the process, and a kernel may never end."""
+"""Runs work in processes of its own, as a fault of a device's memory ends the process, and a kernel may never end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-WORKER = (sys.executable, "-m", "tile_hip.first_run.worker")
 _POLL = 0.2  # seconds
+_END = 30  # seconds that an ended process may take to go away
 _START = 180  # seconds that a process may take until its first check: torch and the compiler are imported
 
 
+def worker(place: str) -> tuple[str, ...]:
+    """The command of the worker of the first run at ``place`` (plan.py), without its further arguments."""
+    return sys.executable, "-m", "tilecore.testing.first_run.worker", place
+
+
 def results(
-    kind: str, options: list[str], seconds: float, told: Callable[[str], None], program: Sequence[str] = WORKER
+    program: Sequence[str], kind: str, options: list[str], seconds: float, told: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """The records of a worker's checks or benchmarks (worker.py). What ends the process, or takes longer than
     ``seconds``, is a record with the outcome "failed", and another process does the rest. told: is called with the name
-    of each when it starts. program: the worker's command, without its arguments."""
+    of each when it starts. program: the command of the worker, without its arguments."""
     done, is_over = 0, False
-    with tempfile.TemporaryDirectory(prefix="tile-hip-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         while not is_over:
             lines, errors = Path(folder, f"{done}.jsonl"), Path(folder, f"{done}.txt")
             records = _Reader(lines)
@@ -44,7 +49,7 @@ def results(
                 return
             name = records.started or f"{kind}: start"
             text = errors.read_bytes().decode(errors="replace").strip()[-2000:]
-            yield {"name": name, "outcome": "failed", "why": ended(process.returncode, seconds), "output": text}
+            yield {"name": name, "outcome": "failed", "why": ended(process, seconds), "output": text}
             if not records.started:  # the process cannot even start its work
                 return
             done += 1
@@ -95,13 +100,17 @@ def stop(process: subprocess.Popen[bytes], gently: float = 0) -> None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(gently)
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # the system may wait for the device for ever
+        process.wait(_END)
 
 
-def ended(code: int, seconds: float) -> str:
+def ended(process: subprocess.Popen[bytes], seconds: float) -> str:
     """How a process ended, in words."""
+    code = process.returncode
+    if code is None:
+        return f"it took longer than {seconds:.0f} seconds, and the system cannot end it: a device may hang"
     if code == -signal.SIGKILL:
         return f"it took longer than {seconds:.0f} seconds and was ended"
     if code < 0:
-        return f"its process was ended by {signal.Signals(-code).name}, as a fault of the GPU's memory does"
+        return f"its process was ended by {signal.Signals(-code).name}, as a fault of the device's memory does"
     return f"its process ended with code {code}"

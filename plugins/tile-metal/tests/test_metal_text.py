@@ -1,0 +1,79 @@
+"""The emitted text: real MSL with one buffer for each parameter, which becomes C++ of the host line by line."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from tile_metal import header
+from tile_metal.simulated_text import host_source
+
+import tilecore
+import tilecore.language as T
+
+
+@T.prim_func
+def scaled(X: T.Tensor((100,), "float16"), Y: T.Tensor((100,), "float16"), factor: T.float32, shift: T.int64):
+    with T.Kernel(1, threads=32):
+        tile = T.alloc_shared((128,), "float16")
+        for i in T.Parallel(100):
+            tile[i] = X[i]
+        for i in T.Parallel(100):
+            Y[i] = T.cast(tile[99 - i], "float32") * factor + T.cast(shift + 5000000000, "float32")
+
+
+@pytest.fixture(scope="module")
+def source() -> str:
+    return tilecore.compile(scaled, target="metal", execution_backend="sim").get_kernel_source()
+
+
+def test_the_head_of_a_kernel(source):
+    head = next(line for line in source.splitlines() if "[[kernel" in line)
+    # a bound of at most one simdgroup makes Apple's compiler drop barriers
+    assert head.startswith("[[kernel, max_total_threads_per_threadgroup(64)]] void scaled_kernel(")
+    assert [int(slot) for slot in re.findall(r"\[\[buffer\((\d+)\)\]\]", head)] == [0, 1, 2, 3]
+    assert "device const half* X [[buffer(0)]]" in head
+    assert "constant float& factor [[buffer(2)]]" in head
+    assert "constant long& shift [[buffer(3)]]" in head
+    assert "alignas(16) threadgroup uchar shared[256];" in source
+    assert "5000000000ul" in source
+
+
+def test_lines_of_the_host_are_those_of_the_source(source):
+    host = host_source(source)
+    assert host.count("\n") == source.count("\n")
+    assert "[[" not in host
+    assert "5000000000ull" in host
+    assert 'extern "C" void scaled_kernel(device const half* X, device half* Y, float factor, ' in host
+
+
+def test_strings_and_comments_stay_as_they_are():
+    text = 'int x = 7l;  // 7l of a long\ntc_print("7l long char %d\\"7l", (long)x);\n'
+    expected = 'int x = 7ll;  // 7l of a long\ntc_print("7l long char %d\\"7l", (long long)x);\n'
+    assert host_source(text) == expected
+
+
+def test_the_kernel_computes():
+    x = np.linspace(-3, 3, 100).astype(np.float16)
+    y = np.empty_like(x)
+    tilecore.compile(scaled, target="metal", execution_backend="sim")(x, y, 2.0, -5000000000 + 7)
+    np.testing.assert_array_equal(y, (x[::-1].astype(np.float32) * 2 + 7).astype(np.float16))
+
+
+def test_a_program_has_the_parts_of_the_header_that_it_uses(source):
+    program = header.whole_program(source)
+    assert '#include "' not in program
+    assert "#include <metal_stdlib>" in program
+    assert "tc_atomic_cas" not in program
+    assert "TC_SMALL_FLOAT(tc_fp8_e4m3," not in program
+    used = header.whole_program(source + "\n// tc_fp8_e4m3 in a comment\ntc_atomic_add(&x, 1); tc_fp8_e4m3_from(1.0f);")
+    assert "tc_atomic_cas" in used
+    assert "TC_SMALL_FLOAT(tc_fp8_e4m3," in used
+    fast = header.whole_program(source, fast_math=True)
+    assert fast.startswith("#define TC_FAST_MATH\n")
+
+
+def test_every_part_is_a_file_of_the_header():
+    assert set(header._OPTIONAL) <= set(header.all_parts())
+    assert all(header._text(part) for part in header.all_parts())
