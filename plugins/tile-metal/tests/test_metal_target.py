@@ -46,6 +46,23 @@ def test_of_a_chip_with_a_longer_name():
     assert parse("Apple M3 Max").name == parse("m3 ultra").name == "apple9"
 
 
+@pytest.mark.parametrize(
+    ("family", "msl", "expected"),
+    [(9, "4.0", ("apple9", "4.0")), (None, "3.2", ("apple7", "3.2"))],  # a virtual Mac does not say its family
+)
+def test_auto_is_what_the_mac_has(monkeypatch, family, msl, expected):
+    from tile_metal import target as metal_target
+    from tile_metal.runtime.machine import Machine
+
+    mac = Machine("Apple M3 Max", family, (26, 1), msl)
+    monkeypatch.setattr(metal_target, "machine", lambda: mac)
+    target = metal_target.resolve(manager.resolve("cpu")[1])
+    assert (target.get("family"), target.get("msl")) == expected
+    assert "Apple M3 Max" in metal_target.detect().detail
+    explicit = metal_target.resolve(manager.resolve("metal -family=apple8 -msl=3.1")[1])
+    assert (explicit.get("family"), explicit.get("msl")) == ("apple8", "3.1")
+
+
 def test_unknown_names_are_errors():
     with pytest.raises(TargetError) as failure:
         manager.resolve("metal -family=apple6")

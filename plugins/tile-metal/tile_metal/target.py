@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_metal import families
 from tile_metal.options import OPTIONS
+from tile_metal.runtime.machine import machine, problem
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.target import Target
@@ -20,12 +21,16 @@ _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", 
 def resolve(target: Target) -> Target:
     """The target with its family and its version of MSL.
 
-    ``auto`` is what the Mac at hand has; elsewhere apple7 and MSL 3.2, which run on every Mac with Apple silicon and
-    macOS 15. Raises TargetError for names that do not exist.
+    ``auto`` is what the Mac at hand has, apple7 where its GPU does not say (virtual Macs); elsewhere apple7 and MSL 3.2,
+    which run on every Mac with Apple silicon and macOS 15. Raises TargetError for names that do not exist.
     """
     family, msl = target.get("family", "auto"), target.get("msl", "auto")
-    family = families.DEFAULT if family == "auto" else family
-    msl = families.DEFAULT_MSL if msl == "auto" else msl
+    if "auto" in (family, msl):
+        mac = machine()
+        if family == "auto":
+            family = mac.family if mac is not None and mac.family is not None else families.DEFAULT
+        if msl == "auto":
+            msl = mac.msl if mac is not None else families.DEFAULT_MSL
     return target.with_attributes(family=families.parse(family).name, msl=families.parse_msl(msl))
 
 
@@ -41,7 +46,11 @@ def msl_of(target: Target) -> int:
 
 def detect() -> Presence:
     """Whether this machine has an Apple GPU, with its name or the reason."""
-    return Presence(False, "there is no Apple GPU; kernels can still be compiled to source")
+    mac = machine()
+    if mac is None:
+        return Presence(False, f"{problem()}; kernels can still be compiled to source")
+    name = f"apple{mac.family}" if mac.family is not None else "a virtual GPU"
+    return Presence(True, f"{mac.gpu} ({name}), macOS {mac.macos[0]}.{mac.macos[1]}, MSL {mac.msl}")
 
 
 def capabilities(target: Target) -> Capabilities:
