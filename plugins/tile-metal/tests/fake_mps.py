@@ -155,7 +155,7 @@ def torch_with_mps(patch: pytest.MonkeyPatch) -> Iterator[FakeMps]:
     patch.setattr(torch, "mps", fake)
     patch.setattr(torch.backends.mps, "is_built", lambda: True)
     patch.setattr(torch.backends.mps, "is_available", lambda: True)
-    for name in ("empty", "zeros", "empty_strided"):
+    for name in ("empty", "zeros", "ones", "randint", "empty_strided"):
         patch.setattr(torch, name, _on_mps(getattr(torch, name)))
     patch.setattr(torch.Tensor, "to", _moved(torch.Tensor.to))
     MpsTensor.handles = {}
