@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,7 +79,8 @@ def test_what_kernels_print_and_assert(torch_mps, capfd):
     header that writes it is tested by test_metal_messages.py."""
     kernel = loaded(artifact("talking_kernel"))
     x = mps(torch.full((64,), 5, dtype=torch.int32))
-    kernel(x)
+    with torch.inference_mode():
+        kernel(x)
     assert capfd.readouterr().out == "the first, 100%: 5\n" * 2
     (call,) = torch_mps.calls
     buffer = call[1][1]
@@ -170,6 +172,9 @@ def test_workspaces_and_timers(torch_mps):
     adapter = TorchAdapter()
     assert type(adapter.empty((2, 3), "float16")) is MpsTensor
     assert adapter.torch_device() == "mps"
+    assert adapter.current_stream(0) == 0
+    torch_mps.current_stream = lambda: SimpleNamespace(stream_id=3)
+    assert adapter.current_stream(0) == 3
     timer = adapter.timer()
     timer.start()
     timer.stop()

@@ -53,6 +53,11 @@ class TorchAdapter(KernelAdapter):
         launch = TorchLaunch(artifact, import_torch())
         return LoadedKernel(launch, owner=launch, takes_tensors=True)
 
+    def current_stream(self, device_index: int) -> int:
+        """The number of torch's current stream, by which workspaces are kept apart; 0 in a torch that has one stream."""
+        current = getattr(import_torch().mps, "current_stream", None)
+        return 0 if current is None else int(current().stream_id)
+
     def synchronize(self, device_index: int = 0) -> None:
         """Waits for torch's stream. Raises LaunchError with torch's message where a kernel failed."""
         try:
