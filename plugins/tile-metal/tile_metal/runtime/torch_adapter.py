@@ -54,7 +54,7 @@ class TorchAdapter(KernelAdapter):
         return LoadedKernel(launch, owner=launch, takes_tensors=True)
 
     def current_stream(self, device_index: int) -> int:
-        """The number of torch's current stream, by which workspaces are kept apart; 0 in a torch that has one stream."""
+        """The number of torch's current stream, which keeps workspaces apart; 0 in a torch with one stream."""
         current = getattr(import_torch().mps, "current_stream", None)
         return 0 if current is None else int(current().stream_id)
 
