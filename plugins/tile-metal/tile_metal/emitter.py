@@ -10,8 +10,8 @@ from typing import Any
 
 from tile_metal import families
 from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
-from tilecore.codegen.calls import memory_order
 from tilecore.codegen import choices
+from tilecore.codegen.calls import memory_order
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.literals import as_single
 from tilecore.codegen.memory_uses import MemoryUses
@@ -126,8 +126,8 @@ class MetalEmitter(SourceEmitter):
     # -- values --------------------------------------------------------------------------------------------------
 
     def floating(self, value: float, dtype: str) -> Text:
-        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are decimal:
-        no source that Apple's compiler is known to take has hexadecimal ones, and C++ has them from C++17 on."""
+        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are
+        decimal: C++ has hexadecimal ones from C++17 on, and Metal is C++14 before MSL 4.0."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
             rounded = self._rounded(value, dtype)
             return self.dialect.forms.narrow(self.type_of(dtype), super().floating(rounded, "float32"))
