@@ -1,5 +1,5 @@
-"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp); the header's
-device form as a library of this machine."""
+"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp); the
+header's device form as a library of this machine."""
 
 from __future__ import annotations
 
