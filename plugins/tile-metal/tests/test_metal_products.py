@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import compiler
 import ml_dtypes
 import numpy as np
 import pytest
+from tile_metal import header
 from tile_metal.simulated import INCLUDE
 from tile_metal.simulated_text import host_source
 
@@ -208,3 +210,23 @@ def test_wrong_lanes_are_found():
         results.append(c)
     np.testing.assert_array_equal(results[0], a)
     assert (results[1] != a).any()
+
+
+# -- as Metal Shading Language ----------------------------------------------------------------------------------------
+
+PROGRAMS = {
+    "3.0": HALVES,
+    "3.1": ("bfloat16", "bfloat16"),
+    "3.2": ("float8_e4m3fn", "int8"),
+    "4.0": ("float32", "uint8"),
+}
+
+
+@pytest.mark.parametrize("msl", PROGRAMS)
+def test_clang_takes_the_program(msl):
+    func = product((64, 64, 64), (32, 32, 32), PROGRAMS[msl], (True, True))
+    kernel = tilecore.compile(func, target=f"metal -family=apple9 -msl={msl}", execution_backend="sim")
+    assert products_of(kernel)
+    program, version = header.whole_program(kernel.get_kernel_source()), int(msl.replace(".", "")) * 10
+    assert compiler.errors_as_cpp(program, version) == []
+    assert compiler.errors_as_opencl(program, version) == []
