@@ -189,7 +189,7 @@ def _torch_values(torch: Any, shape: tuple[int, ...], param: TensorParam, kind: 
         whole = [_torch_values(torch, shape, _unpacked(param), kind, device) for _ in range(2)]
         low, high = (_half_byte(values, facts).to(torch.int32) & 15 for values in whole)
         return (low | (high << 4)).to(torch.uint8).view(getattr(torch, str(facts.torch)))
-    wide = torch.float64 if facts.bits == 64 else torch.float32
+    wide = torch.float64 if param.dtype == "float64" else torch.float32  # some devices have no float64
     if kind is TensorSupplyType.Zero:
         return torch.zeros(shape, dtype=wide, device=device)
     if kind is TensorSupplyType.One:

@@ -26,7 +26,7 @@ from tilecore.runtime.arguments import bind, by_position, makes_arrays
 from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
 from tilecore.artifact.dim_program import compile_dim
-from tilecore.tensors.dlpack import HOST, HOST_KINDS
+from tilecore.tensors.dlpack import HANDLE_KINDS, HOST, HOST_KINDS
 from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.launcher_py import GIL_KEPT as _GIL_KEPT
 from tilecore.runtime.launcher_py import overrides_streams
@@ -83,6 +83,7 @@ cdef class Launcher:
     cdef bint tensor_streams
     cdef bint makes_arrays
     cdef bint takes_tensors
+    cdef bint has_handles  # for addresses
     cdef launch_function launch
     cdef device_function launch_on  # one of the two, where the launch is native
     cdef void *state
@@ -97,6 +98,7 @@ cdef class Launcher:
         self.tensor_streams = self.has_streams and adapter.tensor_streams
         self.makes_arrays = makes_arrays(adapter, device_type)
         self.takes_tensors = loaded.takes_tensors
+        self.has_handles = device_type in HANDLE_KINDS
         self.launch, self.launch_on, self.state = NULL, NULL, NULL
         if not callable(loaded.launch):
             if loaded.on_device:
@@ -165,7 +167,7 @@ cdef class Launcher:
             results = []
             if self.make_outputs(call, symbols, device_index, results) != TC_OK:
                 return self.ask(<tuple>args)
-        if self.check(args, call, symbols, device_index) != TC_OK:
+        if self.check(args, call, symbols, device_index, results) != TC_OK:
             return self.ask(<tuple>args)
         if tc_fill_grids(self.records.entries, self.records.n_entries, symbols, call.grids, &work, &blocks) != TC_OK:
             return self.ask(<tuple>args)
@@ -296,7 +298,7 @@ cdef class Launcher:
                 return TC_ASK
         return TC_OK
 
-    cdef int check(self, PyObject *args, Call *call, int64_t *symbols, int32_t device_index) except -1:
+    cdef int check(self, PyObject *args, Call *call, int64_t *symbols, int32_t device_index, list results) except -1:
         cdef int32_t i
         cdef tc_tensor *tensor
         cdef tc_span *span
@@ -306,7 +308,18 @@ cdef class Launcher:
                 return TC_ASK
             if self.device_type != HOST_TYPE and tensor.device.index != device_index:
                 return TC_ASK
-        return tc_check_overlap(self.records.tensors, call.spans, self.records.n_tensors)
+        if tc_check_overlap(self.records.tensors, call.spans, self.records.n_tensors) == TC_OK:
+            return TC_OK
+        return self.check_buffers(args, results) if self.has_handles else TC_ASK
+
+    cdef int check_buffers(self, PyObject *args, list results) except -1:
+        """TC_OK where every tensor has a buffer of its own: the handles of two may be closer than their sizes."""
+        buffers = set()
+        for tensor in self.tensors_of(args, results, ()):
+            if not is_torch(<PyObject *>Py_TYPE(tensor)):
+                return TC_ASK
+            buffers.add(tensor.untyped_storage().data_ptr())
+        return TC_OK if len(buffers) == self.records.n_tensors else TC_ASK
 
     cdef int note_writes(self, PyObject *args) except -1:
         """Tell torch which of its tensors the kernel wrote."""

@@ -1,4 +1,5 @@
-"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp)."""
+"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp); the header's
+device form as a library of this machine."""
 
 from __future__ import annotations
 
@@ -96,6 +97,15 @@ def fake_metal(fake_metal_library: FakeMetal, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(machine, "_control", lambda name, number=False: "15.3.1")
     yield fake_metal_library
     _forget()
+
+
+@pytest.fixture(scope="session")
+def host_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """host_functions.cpp with the header's device form in front."""
+    import compiler
+
+    source = (HERE / "host_functions.cpp").read_text()
+    return ctypes.CDLL(os.fspath(compiler.host_library(tmp_path_factory.mktemp("functions"), source)))
 
 
 def _forget() -> None:

@@ -1,6 +1,6 @@
 """A torch with the device "mps", without a Mac: tensors that say that they are there, and torch.mps.compile_shader.
 
-The rules for arguments are torch's (aten/src/ATen/native/mps/MetalShaderLibrary.h); programs run on the simulated device.
+The rules for arguments are torch's (ATen/native/mps/MetalShaderLibrary.h). Programs run on the simulated device.
 
 Kept are: ints in 8 bytes, floats in 4, unless a cast says otherwise; no casts to uint16 or uint32; threads, not
 threadgroups; limits of threads and of buffers; errors as exceptions of several types. Tensors of the host are refused.
@@ -155,15 +155,32 @@ def torch_with_mps(patch: pytest.MonkeyPatch) -> Iterator[FakeMps]:
     patch.setattr(torch, "mps", fake)
     patch.setattr(torch.backends.mps, "is_built", lambda: True)
     patch.setattr(torch.backends.mps, "is_available", lambda: True)
-    for name in ("empty", "zeros"):
+    for name in ("empty", "zeros", "ones", "randint", "empty_strided"):
         patch.setattr(torch, name, _on_mps(getattr(torch, name)))
+    patch.setattr(torch.Tensor, "to", _moved(torch.Tensor.to))
     MpsTensor.handles = {}
     yield fake
+
+
+def _moved(function: Any) -> Any:
+    def to(self: Any, *args: Any, **keywords: Any) -> Any:
+        device = str(keywords.get("device", args[0] if args else ""))
+        if device.startswith("mps"):
+            return self if isinstance(self, MpsTensor) else mps(self)
+        if device == "cpu" and isinstance(self, MpsTensor):
+            return self.cpu()
+        return function(self, *args, **keywords)
+
+    return to
 
 
 def _on_mps(function: Any) -> Any:
     def allocate(*args: Any, device: Any = None, **keywords: Any) -> Any:
         if str(device).startswith("mps"):
+            if keywords.get("dtype") == torch.float64:
+                raise TypeError(
+                    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"
+                )
             return function(*args, **keywords).as_subclass(MpsTensor)
         return function(*args, device=device, **keywords)
 

@@ -10,7 +10,7 @@
 typedef unsigned uint;
 typedef _Float16 half;
 typedef float bfloat;
-struct ulong2 { ulong2(unsigned long, unsigned long) {} };
+struct ulong2 { explicit ulong2(unsigned long) {} };
 namespace metal {
 inline std::barrier<> meeting(64);
 inline thread_local unsigned lane_here;
@@ -37,7 +37,7 @@ template <typename T, int rows, int columns> struct simdgroup_matrix {
   T* thread_elements() { return own; }
 };
 template <typename T>
-void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const T* p, int stride, ulong2 = {0, 0}, bool transposed = false) {
+void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const T* p, int stride, ulong2 = ulong2(0), bool transposed = false) {
   for (int r = 0; r < 8; ++r)
     for (int c = 0; c < 8; ++c) m.values[r][c] = transposed ? p[c * stride + r] : p[r * stride + c];
   m.split();

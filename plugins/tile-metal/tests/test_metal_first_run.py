@@ -22,6 +22,8 @@ from tilecore.testing.first_run import command_line
 from tilecore.testing.first_run.benchmarks import measure
 
 torch = pytest.importorskip("torch")
+from fake_mps import mps  # noqa: E402 - it needs torch
+
 SIMULATED = MetalMachine("metal -family=apple7", "sim")
 
 
@@ -200,8 +202,32 @@ def test_the_check_launches_its_program(monkeypatch, program):
     assert core_checks.run(SIMULATED, lane_layout.lane_layout) == ("ok", "")
     (artifact,) = loaded
     assert artifact.source == artifact.binary.decode()
-    assert f"void {artifact.entries[0].symbol}(\n    const device float* numbers [[buffer(0)]]" in artifact.source
+    assert f"void {artifact.entries[0].symbol}(const device float* numbers [[buffer(0)]]" in artifact.source
     assert artifact.entries[0].threads == (64, 1, 1)
+
+
+# -- checks with a stand-in for torch's device -------------------------------------------------------------------------
+
+
+class WithStandIn(MetalMachine):
+    """torch's device "mps" is the stand-in's, whose kernels run on the simulated device."""
+
+    torch = torch
+
+    def random(self, *shape, dtype="float32", index=0):
+        return mps(torch.rand(shape) * 2 - 1).to(getattr(torch, dtype))
+
+    def zeros(self, *shape, dtype="float32", index=0):
+        return mps(torch.zeros(shape, dtype=getattr(torch, dtype)))
+
+    def synchronize(self):
+        self.adapter.synchronize()
+
+
+def test_checks_on_the_stand_in(torch_mps):
+    machine = WithStandIn("metal", "torch")
+    for check in (checks.tensors_of_the_host, checks.views, core_checks.prints, core_checks.assertions):
+        assert core_checks.run(machine, check) == ("ok", ""), check.__name__
 
 
 # -- checks and benchmarks ---------------------------------------------------------------------------------------------

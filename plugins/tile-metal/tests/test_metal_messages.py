@@ -62,6 +62,16 @@ def test_prints_of_several_threads_and_more_than_fit(kernels, capsys):
     assert f"tile-metal: {read.dropped} more prints of kernel found no room" in capsys.readouterr().err
 
 
+def test_the_program_is_msl():
+    """As far as clang can tell."""
+    from compiler import VERSIONS, errors_as_cpp, errors_as_opencl
+    from metal_kernels import artifact
+
+    program = artifact("talking_kernel").binary.decode()
+    assert [errors_as_cpp(program, version) for version in VERSIONS] == [[]] * len(VERSIONS)
+    assert errors_as_opencl(program, 320) == []
+
+
 def test_failed_assertions(kernels):
     entry, read = written(kernels.asserts)
     with pytest.raises(LaunchError) as caught:

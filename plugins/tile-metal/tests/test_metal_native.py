@@ -18,6 +18,7 @@ from tilecore.errors import ArgumentError, LaunchError, LimitError, ToolchainErr
 from tilecore.runtime import launcher
 from tilecore.simulate.arguments import Tensor
 from tilecore.target import Target
+from tilecore.tensors import dlpack
 
 METAL = 8
 _EXECUTOR = ctypes.CFUNCTYPE(
@@ -96,6 +97,28 @@ def test_arrays_of_the_host(load, fake_metal):
     names = ("Library", "Pipeline", "Function", "MTLCompileOptions", "CommandBuffer", "Encoder", "NSString", "NSError")
     assert {name: fake_metal.live(name) for name in names} == dict.fromkeys(names, 0)
     assert [fake_metal.live(name) for name in ("Device", "Queue")] == [1, 1]
+
+
+def test_tensors_of_another_library_on_the_gpu(load):
+    """Their addresses are handles of a kind that is not known."""
+
+    class Array:
+        def __dlpack_device__(self):
+            return 8, 0
+
+        def __dlpack__(self, **_options):
+            self.shape = (ctypes.c_int64 * 2)(4, 40)
+            device, kind = dlpack.Device(8, 0), dlpack.ElementType(2, 16, 1)
+            tensor = dlpack.Tensor(
+                0x1000, device, 2, kind, ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64)), None, 0
+            )
+            self.managed = dlpack.Managed(tensor, None, None)
+            new = ctypes.pythonapi.PyCapsule_New
+            new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+            return new(ctypes.addressof(self.managed), b"dltensor", None)
+
+    with pytest.raises(ArgumentError, match="A is in memory of a GPU that another library has"):
+        load(artifact("scale_kernel"))(Array(), np.zeros((4, 40), np.float16), 1.0, 1)
 
 
 def test_memory_around_an_array_is_not_written(load):
@@ -251,9 +274,10 @@ def test_what_metal_refuses(load, fake_metal):
 def test_what_would_end_the_process_is_refused_before(load):
     kernel = load(artifact("scale_kernel"))
     pipeline, gpu = kernel.loaded.owner._pipelines[0], device.default_device()
+    value = device.Bound(data=b"1")
     for wrong in (
-        {"block": (1024, 2, 1)}, {"block": (0, 1, 1)}, {"grid": (0, 1, 1)}, {"arguments": [device.Bound(data=b"1")] * 32,
-         }, {"arguments": [device.Bound()]}, {"arguments": [device.Bound(data=bytes(4097))]},
+        {"block": (1024, 2, 1)}, {"block": (0, 1, 1)}, {"grid": (0, 1, 1)}, {"arguments": [value] * 32},
+        {"arguments": [device.Bound()]}, {"arguments": [device.Bound(data=bytes(4097))]},
     ):  # fmt: skip
         fields = {"pipeline": pipeline, "arguments": [], "grid": (1, 1, 1), "block": (1, 1, 1), **wrong}
         with pytest.raises(device.Refused):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 from fake_mps import MpsTensor, mps  # noqa: E402
 from metal_kernels import artifact  # noqa: E402
-from tile_metal.runtime import machine  # noqa: E402
+from tile_metal.runtime import machine, torch_module  # noqa: E402
 from tile_metal.runtime.torch_adapter import TorchAdapter  # noqa: E402
 
 from tilecore.artifact.records import ScalarParam, TensorParam, Workspace  # noqa: E402
@@ -78,7 +79,8 @@ def test_what_kernels_print_and_assert(torch_mps, capfd):
     header that writes it is tested by test_metal_messages.py."""
     kernel = loaded(artifact("talking_kernel"))
     x = mps(torch.full((64,), 5, dtype=torch.int32))
-    kernel(x)
+    with torch.inference_mode():
+        kernel(x)
     assert capfd.readouterr().out == "the first, 100%: 5\n" * 2
     (call,) = torch_mps.calls
     buffer = call[1][1]
@@ -170,6 +172,9 @@ def test_workspaces_and_timers(torch_mps):
     adapter = TorchAdapter()
     assert type(adapter.empty((2, 3), "float16")) is MpsTensor
     assert adapter.torch_device() == "mps"
+    assert adapter.current_stream(0) == 0
+    torch_mps.current_stream = lambda: SimpleNamespace(stream_id=3)
+    assert adapter.current_stream(0) == 3
     timer = adapter.timer()
     timer.start()
     timer.stop()
@@ -197,8 +202,21 @@ def test_presence(torch_mps, mac):
     assert "built without MPS" in reason()
     mac.setattr(torch, "mps", object())
     assert "has no torch.mps.compile_shader: install torch 2.7 or newer" in reason()
-    mac.setitem(sys.modules, "torch", None)
-    assert "torch cannot be imported" in reason() or "torch is not installed" in reason()
+    with mac.context() as patch:
+        patch.setitem(sys.modules, "torch", None)
+        assert "torch cannot be imported" in torch_module.torch_problem()
+        versions = {"2.6.0": False, "2.7.1": True, "2.15.0a0+git": True}
+        for version, enough in versions.items():
+            patch.setattr(torch_module.importlib.metadata, "version", lambda name, version=version: version)
+            assert adapter.available(TARGET).present == enough
+            assert f"torch {version}" in adapter.available(TARGET).detail
+        assert torch_module.torch_in_use() is None
+
+        def missing(name):
+            raise torch_module.importlib.metadata.PackageNotFoundError
+
+        patch.setattr(torch_module.importlib.metadata, "version", missing)
+        assert "torch is not installed: install torch 2.7" in reason()
     mac.setattr(machine, "_machine", lambda: machine.Machine("Apple M1", 7, (13, 6), "3.0"))
     machine.machine.cache_clear()
     assert "MSL 3.2 needs macOS 15" in reason()

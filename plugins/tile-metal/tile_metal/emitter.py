@@ -11,7 +11,9 @@ from typing import Any
 from tile_metal import families
 from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
 from tilecore.codegen.calls import memory_order
+from tilecore.codegen import choices
 from tilecore.codegen.dialect import Dialect, KernelHead
+from tilecore.codegen.literals import as_single
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names
 from tilecore.codegen.refusal import refuse
@@ -83,8 +85,11 @@ class MetalEmitter(SourceEmitter):
     def parameter_type(self, parameter: Parameter) -> str:
         if not parameter.is_buffer:
             return f"constant {self.type_of(parameter.dtype)}&"
-        coherent = "coherent(device) " * (self.is_coherent and not parameter.read_only)
-        return coherent + super().parameter_type(parameter)
+        return self._coherent(parameter.scope, parameter.read_only) + super().parameter_type(parameter)
+
+    def _coherent(self, scope: str, read_only: bool) -> str:
+        """What stands in front of pointers to memory that other threadgroups read while the kernel runs."""
+        return "coherent(device) " * (self.is_coherent and scope in ("", "global") and not read_only)
 
     def kernel_head(self, head: KernelHead) -> str:
         """``[[kernel, max_total_threads_per_threadgroup(128)]] void name(...)``, each parameter with its buffer."""
@@ -121,11 +126,35 @@ class MetalEmitter(SourceEmitter):
     # -- values --------------------------------------------------------------------------------------------------
 
     def floating(self, value: float, dtype: str) -> Text:
-        """Halves and bfloats are cast from a float32, which holds each of them exactly."""
+        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are decimal:
+        no source that Apple's compiler is known to take has hexadecimal ones, and C++ has them from C++17 on."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
             rounded = self._rounded(value, dtype)
             return self.dialect.forms.narrow(self.type_of(dtype), super().floating(rounded, "float32"))
-        return super().floating(value, dtype)
+        text = super().floating(value, dtype)
+        if dtype in ("float32", "tfloat32") and "0x" in text.text:
+            digits = f"{as_single(value):.9g}".replace("e+", "e")
+            return Text(digits + ("f" if "." in digits or "e" in digits else ".0f"), text.level)
+        return text
+
+    def widened(self, value: Text) -> Text:
+        """A cast, which takes a value out of memory in which it is: but for memory of a coherent space, for which
+        structures have no cast."""
+        return self.function("tc_single", value) if self.is_coherent else super().widened(value)
+
+    def select_value(self, node: Any) -> Text:
+        return self._chosen(node.condition, node.true_value, node.false_value)
+
+    def if_then_else_value(self, node: Call) -> Text:
+        return self._chosen(*node.args)
+
+    def _chosen(self, condition: Any, then: Any, otherwise: Any) -> Text:
+        """Of the floats of at most 8 bits, which are structures, `?:` takes two values of one address space."""
+        facts = FACTS.get(dtype_of(then))
+        if facts is None or facts.kind != "float" or facts.bits > 8:
+            return choices.chosen(self, condition, then, otherwise)
+        values = (self.function("tc_value", self.value(value)) for value in (then, otherwise))
+        return self.choice(self.value(condition), *values)
 
     @staticmethod
     def _rounded(value: float, dtype: str) -> float:
@@ -146,6 +175,7 @@ class MetalEmitter(SourceEmitter):
         memory has one type."""
         kind = self.type_of(memory.dtype)
         pointer = self.dialect.pointer(f"tc_aliased<{kind}>::type", source.scope, read_only)
+        pointer = self._coherent(source.scope, read_only) + pointer
         return f"{pointer} {memory.name} = ({pointer}){source.name};"
 
     # -- operations across threads ---------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tile_metal.codegen import HEADER
@@ -28,8 +29,12 @@ _OPTIONAL = {
 def whole_program(source: str, fast_math: bool = False) -> str:
     """``source`` with the parts of the header that it needs in place of the line that includes it."""
     lines = "#define TC_FAST_MATH\n" if fast_math else ""
-    parts = "".join(_text(part) for part in needed_parts(source))
-    return source.replace(f'#include "{HEADER}"\n', f"{lines}{parts}\n", 1)
+    return source.replace(f'#include "{HEADER}"\n', f"{lines}{joined(needed_parts(source))}\n", 1)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The texts of files of the header, one after another."""
+    return "".join(map(_text, parts))
 
 
 def needed_parts(source: str) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tile_metal import header, simulated
+from tile_metal.figures import remarks
 from tile_metal.options import FAST_MATH
 from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.target import Target
@@ -41,4 +42,10 @@ def find() -> Sequence[Found]:
     ]
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version)
+TOOLCHAIN = Toolchain(
+    find=find,
+    build=build,
+    version=version,
+    describe=remarks.describe,
+    remarks=remarks.remarks,
+)

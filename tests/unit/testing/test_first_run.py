@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tilecore.testing.first_run import commands, examples, processes, report
+from tilecore.errors import ArgumentError
+from tilecore.testing.first_run import command_line, commands, examples, processes, report
 from tilecore.testing.first_run.benchmarks import Benchmark, Peer, measure
 from tilecore.testing.first_run.machine import Machine, batch_milliseconds
+from tilecore.testing.first_run.plan import first_run_at
 
 torch = pytest.importorskip("torch")
 
@@ -228,3 +233,50 @@ def test_examples_of_the_checkout():
     assert folder is not None
     assert all(examples.words_of(file)[0] != "--target" for file in folder.glob("*.py"))
     assert examples.words_of(folder / "softmax.py") == ["--rows", "4096", "--columns", "1000"]
+
+
+# -- the whole command -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    here = os.fspath(Path(__file__).parent)
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    return importlib.import_module("first_run_of_two_backends").FIRST_RUN
+
+
+def test_a_run_with_two_execution_backends(plan, tmp_path, capfd, monkeypatch):
+    def kit(folder, target, backend, *options):
+        raise OSError(f"no room for {backend}")
+
+    monkeypatch.setattr(commands, "kit", kit)
+    out = tmp_path / "report.json"
+    assert command_line.main(plan, ["--out", str(out)]) == 1
+    written = json.loads(out.read_text())
+    assert written["summary"][0] == "none with good and bad"
+    assert list(written["steps"]) == ["checks, good", "checks, bad", "kit, good", "kit, bad"]
+    good, bad = written["steps"]["checks, good"], written["steps"]["checks, bad"]
+    assert [record["outcome"] for record in good["records"]] == ["ok", "ok", "skipped"]
+    assert [record["outcome"] for record in bad["records"]] == ["ok", "failed", "skipped"]
+    assert (good["outcome"], bad["outcome"]) == ("ok", "failed")
+    assert "ended by SIGABRT" in bad["records"][1]["why"]
+    assert written["steps"]["kit, bad"]["why"] == "OSError: no room for bad"
+    text = capfd.readouterr().out
+    assert "[2/4] checks, bad" in text
+    assert "crashes on bad ..." in text
+    assert f"the report to send in, attached to an issue of tilecore: {out}" in text
+
+
+def test_a_device_that_cannot_be_used(plan, tmp_path, capfd):
+    out = str(tmp_path / "report.json")
+    assert command_line.main(plan, ["--target", "off", "--out", out]) == 2
+    assert "no GPU can be used: it is switched off" in capfd.readouterr().out
+
+
+def test_plans_that_are_wrong(plan):
+    with pytest.raises(ArgumentError, match="a step that is unknown"):
+        replace(plan, steps={"measure": ""})
+    assert first_run_at(plan.place) is plan
+    with pytest.raises(ArgumentError, match="is no first run"):
+        first_run_at("first_run_of_two_backends:is_right")

@@ -38,6 +38,7 @@ class KernelAnalysis:
                 "threadgroup_bytes": self.estimate.threadgroup_bytes,
                 "registers_of_arrays": self.estimate.registers,
                 "threads_by_registers": self.estimate.threads_by_registers(),
+                "matrix_products": self.estimate.products,
             },
             "main_loop" if self.has_loop else "no_loop": self.loop.as_data(),
             "model": self.time.as_data(),

@@ -2,9 +2,9 @@
 
 Apple's compiler runs on macOS alone, and nobody reads its machine code here. clang's optimiser is the next best:
 Apple's compiler is built on the same one. Metal's functions are declared only (``stand_in/``), so each call of one
-stays one call. The target is NVPTX: the virtual instructions of a GPU whose simdgroups have 32 lanes, too, with registers without
-limit, and addresses that are a register and a constant, as Apple's are. The passes for GPUs have then moved what does
-not change out of the loops and have shared the arithmetic of addresses.
+stays one call. The target is NVPTX: the virtual instructions of a GPU whose simdgroups have 32 lanes, too, with
+registers without limit, and addresses that are a register and a constant, as Apple's are. The passes for GPUs have then
+moved what does not change out of the loops and have shared the arithmetic of addresses.
 
 What differs from Apple's machine code is not known: how it schedules, which registers it spills, and which arithmetic
 its loads and stores do by themselves (they can add a scaled register; here that is an instruction of its own).

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from tile_metal.figures.chips import MOST_THREADS, REGISTER_BYTES, rates_of
 
@@ -16,6 +17,7 @@ _THREADS_STEP = 64
 _KERNEL = re.compile(r"^\[\[kernel[^\n]*\bvoid (\w+)\([^\n]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _SHARED = re.compile(r"\bthreadgroup uchar \w+\[(\d+)\];")
 _ARRAY = re.compile(r"\s*(?:alignas\(\d+\) )?([a-z]\w*) \w+\[(\d+)\];")
+_PRODUCTS = re.compile(r"\btc_multiply_add(?:_transposed)?<\w+((?:, \d+)*)>")
 _LOOP = re.compile(r"\s*for \(.*?(?:< (\d+))?; [^;]*\) \{")
 _BYTES = {"bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "bfloat": 2, "long": 8, "ulong": 8}
 
@@ -67,7 +69,7 @@ def _estimate(body: str) -> Estimate:
         if array is not None:
             scopes[-1].size += _BYTES.get(array[1], 1 if array[1].startswith("tc_") else 4) * int(array[2])
             largest = max(largest, sum(scope.size for scope in scopes))
-        counts[-1] += scopes[-1].times * code.count("tc_multiply_add<")
+        counts[-1] += scopes[-1].times * _products(code)
         if code.lstrip().startswith("}") and opened:
             scopes.pop()
             if opened.pop():
@@ -76,7 +78,7 @@ def _estimate(body: str) -> Estimate:
             loop = _LOOP.fullmatch(code)
             unrolled = loop is not None and is_unrolled and loop[1] is not None
             is_loop = loop is not None and not unrolled
-            times = int(loop[1]) if loop is not None and unrolled else 1
+            times = int(loop[1]) if loop is not None and unrolled and loop[1] else 1
             scopes.append(_Scope(0, 1 if is_loop else scopes[-1].times * times))
             opened.append(is_loop)
             if is_loop:
@@ -84,3 +86,8 @@ def _estimate(body: str) -> Estimate:
         is_unrolled = code.strip() == "#pragma unroll"
     shared = _SHARED.search(body)
     return Estimate(int(shared[1]) if shared else 0, -(-largest // 2), max(products, counts[0]))
+
+
+def _products(code: str) -> int:
+    """The products of a line: a call makes one, or so many along M, N and K as its template says."""
+    return sum(prod(int(size) for size in re.findall(r"\d+", sizes)) for sizes in _PRODUCTS.findall(code))

@@ -30,7 +30,7 @@ void make_matrices(const device float* numbers, threadgroup T* tile, threadgroup
   simdgroup_load(matrix, tile, 8);
   write_elements(matrix, place, lane);
   simdgroup_matrix<T, 8, 8> transposed;
-  simdgroup_load(transposed, tile, 8, ulong2(0, 0), true);
+  simdgroup_load(transposed, tile, 8, ulong2(0), true);
   write_elements(transposed, place + FORM_SIZE, lane);
   const simdgroup_matrix<T, 8, 8> identity(T(1));
   simdgroup_matrix<float, 8, 8> product(0.0f);
@@ -46,16 +46,18 @@ void make_matrices(const device float* numbers, threadgroup T* tile, threadgroup
   place[3 * FORM_SIZE + 2 * lane + 1] = float(own_store[2 * lane + 1]);
 }
 
-[[kernel, max_total_threads_per_threadgroup(64)]] void KERNEL(
-    const device float* numbers [[buffer(0)]], device float* elements [[buffer(1)]],
-    uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]], uint width [[threads_per_simdgroup]]) {
-  threadgroup float float_tile[64], float_stored[FORM_SIZE];
-  threadgroup half half_tile[64], half_stored[FORM_SIZE];
+[[kernel, max_total_threads_per_threadgroup(64)]] void KERNEL(const device float* numbers [[buffer(0)]], device float* elements [[buffer(1)]], uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]], uint width [[threads_per_simdgroup]]) {
+  threadgroup float float_tile[64];
+  threadgroup float float_stored[128];
+  threadgroup half half_tile[64];
+  threadgroup half half_stored[128];
+#if __METAL_VERSION__ >= 310
+  threadgroup bfloat bfloat_tile[64];
+  threadgroup bfloat bfloat_stored[128];
+#endif
   make_matrices(numbers, float_tile, float_stored, elements, lane, simdgroup, thread_index);
   make_matrices(numbers, half_tile, half_stored, elements + FORMS * FORM_SIZE, lane, simdgroup, thread_index);
 #if __METAL_VERSION__ >= 310
-  threadgroup bfloat bfloat_tile[64], bfloat_stored[FORM_SIZE];
   make_matrices(numbers, bfloat_tile, bfloat_stored, elements + 2 * FORMS * FORM_SIZE, lane, simdgroup, thread_index);
 #endif
   if (thread_index == 0) {

@@ -14,6 +14,7 @@ from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import ArgumentError, LaunchError
 from tilecore.runtime.slots import CallReader, EntryLaunch, TensorSlot
 
+HOST_KINDS = (1, 3, 11)  # DLPack's types of memory of the host
 _LATE = "TILECORE_SIMULATE=1 runs the kernel on the host and reports wrong accesses"
 
 
@@ -57,14 +58,14 @@ class MetalLaunch:
         """The argument for a tensor of torch's on "mps", whose storage is a buffer, or for one on the host."""
         if not slot.nbytes:
             return Bound(self._dummy().handle)
-        device = getattr(getattr(tensor, "device", None), "type", "cpu")
-        if device == "mps":
+        if _is_on_mps(tensor):
             return Bound(tensor.untyped_storage().data_ptr(), tensor.storage_offset() * tensor.element_size())
-        if device != "cpu":
+        if not hasattr(tensor, "__array_interface__") and tensor.__dlpack_device__()[0] not in HOST_KINDS:
             raise ArgumentError(
-                f"{self.artifact.name}(): {slot.name} is on the wrong device",
-                found=str(tensor.device),
+                f"{self.artifact.name}(): {slot.name} is in memory of a GPU that another library has",
+                found=f"a {type(tensor).__module__}.{type(tensor).__name__}",
                 expected='a torch tensor on "mps", or a tensor on the host',
+                hint=f"numpy.asarray({slot.name}), or its copy as a torch tensor",
             )
         return copies.bind(slot)
 
@@ -76,7 +77,7 @@ class MetalLaunch:
 
     def _wait_for_torch(self, tensors: Sequence[Any]) -> None:
         """torch has a queue of its own, whose kernels write the tensors: it must have ended before this one begins."""
-        if any(getattr(getattr(tensor, "device", None), "type", "") == "mps" for tensor in tensors):
+        if any(map(_is_on_mps, tensors)):
             from tile_metal.runtime.torch_module import LOCK, torch_in_use
 
             torch = torch_in_use()
@@ -117,3 +118,8 @@ class MetalLaunch:
         head = ctypes.string_at(buffer.address, head_size)
         memory = ctypes.string_at(buffer.address + head_size, 4 * messages.words_used(head))
         messages.report(self.artifact.name, entry, messages.read(entry, head, memory))
+
+
+def _is_on_mps(tensor: Any) -> bool:
+    """Whether it is torch's, on "mps"."""
+    return getattr(getattr(tensor, "device", None), "type", "") == "mps"

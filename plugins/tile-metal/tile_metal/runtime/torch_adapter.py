@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tile_metal.runtime import machine
 from tile_metal.runtime.checks import FORMAT, msl_problem
-from tile_metal.runtime.torch_module import LATE, LOCK, import_torch, torch_problem
+from tile_metal.runtime.torch_module import LATE, LOCK, import_torch, installed, torch_problem
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
@@ -27,17 +27,17 @@ class TorchAdapter(KernelAdapter):
     name = "torch"
 
     def available(self, target: Target) -> Presence:
-        """Quick, and imports torch only on a Mac that can run kernels, where nothing else is missing."""
+        """Does not import torch: the first kernel does, and finds out whether that torch has the device "mps"."""
         reason = machine.problem() or msl_problem(target)
         here = machine.machine()
         if reason or here is None:
             return Presence(False, reason)
         if here.macos[0] < OLDEST_MACOS:
             return Presence(False, f"torch compiles kernels from macOS {OLDEST_MACOS} on: update macOS")
-        reason = torch_problem()
+        version, reason = installed()
         if reason:
             return Presence(False, reason)
-        return Presence(True, f"{here.gpu}, macOS {here.macos[0]}.{here.macos[1]}, torch {import_torch().__version__}")
+        return Presence(True, f"{here.gpu}, macOS {here.macos[0]}.{here.macos[1]}, torch {version}")
 
     def binary_formats(self) -> Sequence[str]:
         return (FORMAT,)
@@ -52,6 +52,11 @@ class TorchAdapter(KernelAdapter):
             raise LaunchError(f"{artifact.name} cannot be loaded: {reason}")
         launch = TorchLaunch(artifact, import_torch())
         return LoadedKernel(launch, owner=launch, takes_tensors=True)
+
+    def current_stream(self, device_index: int) -> int:
+        """The number of torch's current stream, which keeps workspaces apart; 0 in a torch with one stream."""
+        current = getattr(import_torch().mps, "current_stream", None)
+        return 0 if current is None else int(current().stream_id)
 
     def synchronize(self, device_index: int = 0) -> None:
         """Waits for torch's stream. Raises LaunchError with torch's message where a kernel failed."""

@@ -39,9 +39,7 @@ class TorchLaunch:
         self._readers = readers(dtypes)
         casts = {self._first_scalar + i: cast_of(dtype) for i, dtype in enumerate(dtypes)}
         self._casts = {index: cast for index, cast in casts.items() if cast} or None
-        self._messages: Any = None
-        if any(map(messages.writes_messages, artifact.entries)):
-            self._messages = torch.zeros(messages.BUFFER_WORDS, dtype=torch.int32, device="mps")
+        self._buffer: Any = None
 
     def _kernel(self, entry: Entry) -> Any:
         try:
@@ -72,6 +70,14 @@ class TorchLaunch:
                     checks.check_grid(entry, (x, y, z))
                     self._start(kernel, entry, (x, y, z), arguments)
         return 0
+
+    @property
+    def _messages(self) -> Any:
+        """The message buffer. An ordinary tensor in every mode of torch, as launches in other modes write it."""
+        if self._buffer is None:
+            with self._torch.inference_mode(False):
+                self._buffer = self._torch.zeros(messages.BUFFER_WORDS, dtype=self._torch.int32, device="mps")
+        return self._buffer
 
     def _start(self, kernel: Any, entry: Entry, grid: tuple[int, int, int], arguments: Sequence[Any]) -> None:
         """torch counts the threads of the grid, not its threadgroups."""

@@ -39,11 +39,11 @@ struct tc_word_of<4> {
   typedef uint type;
 };
 
-#define TC_ATOMICS(SPACE)                                                                                          \
+#define TC_ATOMICS(SPACE, OBJECT)                                                                                  \
   /* the word around an element of at most 4 bytes, and the place of its lowest bit in it */                       \
   template <typename T>                                                                                            \
-  TC_FN SPACE metal::atomic_uint* tc_word_around(SPACE T* p) {                                                     \
-    return (SPACE metal::atomic_uint*)((SPACE uchar*)p - ((ulong)p & 3ul));                                        \
+  TC_FN OBJECT metal::atomic_uint* tc_word_around(SPACE T* p) {                                                    \
+    return (OBJECT metal::atomic_uint*)((SPACE uchar*)p - ((ulong)p & 3ul));                                       \
   }                                                                                                                \
   template <typename T>                                                                                            \
   TC_FN uint tc_place_in_word(SPACE T* p) {                                                                        \
@@ -52,7 +52,7 @@ struct tc_word_of<4> {
   /* replaces the element if it has the bits `expected`; the bits that it had */                                   \
   template <typename T>                                                                                            \
   TC_FN uint tc_exchange_bits(SPACE T* p, uint expected, uint desired) {                                           \
-    SPACE metal::atomic_uint* word = tc_word_around(p);                                                            \
+    OBJECT metal::atomic_uint* word = tc_word_around(p);                                                           \
     const uint place = tc_place_in_word(p), mask = ~0u >> (32u - 8u * (uint)sizeof(T));                            \
     uint seen = metal::atomic_load_explicit(word, metal::memory_order_relaxed);                                    \
     while ((seen >> place & mask) == expected) {                                                                   \
@@ -68,8 +68,11 @@ struct tc_word_of<4> {
     const uint word = metal::atomic_load_explicit(tc_word_around(p), metal::memory_order_relaxed);                 \
     return word >> tc_place_in_word(p) & (~0u >> (32u - 8u * (uint)sizeof(T)));                                    \
   }
-TC_ATOMICS(device)
-TC_ATOMICS(threadgroup)
+TC_ATOMICS(device, device)
+TC_ATOMICS(threadgroup, threadgroup)
+#ifdef TC_COHERENT
+TC_ATOMICS(TC_COHERENT, device)
+#endif
 #undef TC_ATOMICS
 
 template <typename T>
@@ -115,19 +118,19 @@ TC_FN bool tc_larger(bool a, bool b) { return a || b; }
       seen = before;                                                          \
     }                                                                         \
   }
-#define TC_INSTRUCTION(SPACE, NAME, T, METAL)                                 \
+#define TC_INSTRUCTION(SPACE, OBJECT, NAME, T, METAL)                         \
   TC_FN T tc_plain_##NAME(SPACE T* p, T v) {                                  \
-    return metal::atomic_##METAL##_explicit((SPACE metal::atomic<T>*)p, v, metal::memory_order_relaxed); \
+    return metal::atomic_##METAL##_explicit((OBJECT metal::atomic<T>*)p, v, metal::memory_order_relaxed); \
   }
-#define TC_INSTRUCTIONS(SPACE, T)               \
-  TC_INSTRUCTION(SPACE, add, T, fetch_add)      \
-  TC_INSTRUCTION(SPACE, max, T, fetch_max)      \
-  TC_INSTRUCTION(SPACE, min, T, fetch_min)      \
-  TC_INSTRUCTION(SPACE, and, T, fetch_and)      \
-  TC_INSTRUCTION(SPACE, or, T, fetch_or)        \
-  TC_INSTRUCTION(SPACE, xor, T, fetch_xor)      \
-  TC_INSTRUCTION(SPACE, exchange, T, exchange)
-#define TC_OPERATIONS(SPACE)                    \
+#define TC_INSTRUCTIONS(SPACE, OBJECT, T)             \
+  TC_INSTRUCTION(SPACE, OBJECT, add, T, fetch_add)    \
+  TC_INSTRUCTION(SPACE, OBJECT, max, T, fetch_max)    \
+  TC_INSTRUCTION(SPACE, OBJECT, min, T, fetch_min)    \
+  TC_INSTRUCTION(SPACE, OBJECT, and, T, fetch_and)    \
+  TC_INSTRUCTION(SPACE, OBJECT, or, T, fetch_or)      \
+  TC_INSTRUCTION(SPACE, OBJECT, xor, T, fetch_xor)    \
+  TC_INSTRUCTION(SPACE, OBJECT, exchange, T, exchange)
+#define TC_OPERATIONS(SPACE, OBJECT)            \
   TC_UPDATE(SPACE, add, tc_added(old, v))       \
   TC_UPDATE(SPACE, max, tc_larger(old, v))      \
   TC_UPDATE(SPACE, min, tc_smaller(old, v))     \
@@ -135,11 +138,15 @@ TC_FN bool tc_larger(bool a, bool b) { return a || b; }
   TC_UPDATE(SPACE, or, (T)(old | v))            \
   TC_UPDATE(SPACE, xor, (T)(old ^ v))           \
   TC_UPDATE(SPACE, exchange, v)                 \
-  TC_INSTRUCTIONS(SPACE, int)                   \
-  TC_INSTRUCTIONS(SPACE, uint)
-TC_OPERATIONS(device)
-TC_OPERATIONS(threadgroup)
-TC_INSTRUCTION(device, add, float, fetch_add)
+  TC_INSTRUCTIONS(SPACE, OBJECT, int)           \
+  TC_INSTRUCTIONS(SPACE, OBJECT, uint)
+TC_OPERATIONS(device, device)
+TC_OPERATIONS(threadgroup, threadgroup)
+TC_INSTRUCTION(device, device, add, float, fetch_add)
+#ifdef TC_COHERENT
+TC_OPERATIONS(TC_COHERENT, device)
+TC_INSTRUCTION(TC_COHERENT, device, add, float, fetch_add)
+#endif
 #undef TC_OPERATIONS
 #undef TC_INSTRUCTIONS
 #undef TC_INSTRUCTION
@@ -192,17 +199,24 @@ TC_INSTRUCTION(device, add, float, fetch_add)
   }
 TC_ATOMICS(device)
 TC_ATOMICS(threadgroup)
+#ifdef TC_COHERENT
+TC_ATOMICS(TC_COHERENT)
+#endif
 #undef TC_ATOMICS
 #undef TC_ADD_SEVERAL
 #undef TC_ORDERED
 
 // Of 64 bits there is the smaller and the larger one alone, without the old value (Apple9 and later).
-#define TC_EXTREME(NAME)                                                                                     \
-  TC_FN void tc_atomic_ulong_##NAME(device ulong* p, ulong v, tc_order order = tc_relaxed) {                 \
+#define TC_EXTREME(SPACE, NAME)                                                                              \
+  TC_FN void tc_atomic_ulong_##NAME(SPACE ulong* p, ulong v, tc_order order = tc_relaxed) {                 \
     tc_fence_before(order);                                                                                  \
     metal::atomic_##NAME##_explicit((device metal::atomic_ulong*)p, v, metal::memory_order_relaxed);         \
     tc_fence_after(order);                                                                                   \
   }
-TC_EXTREME(max)
-TC_EXTREME(min)
+TC_EXTREME(device, max)
+TC_EXTREME(device, min)
+#ifdef TC_COHERENT
+TC_EXTREME(TC_COHERENT, max)
+TC_EXTREME(TC_COHERENT, min)
+#endif
 #undef TC_EXTREME

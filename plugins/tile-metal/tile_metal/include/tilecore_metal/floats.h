@@ -30,6 +30,8 @@ TC_FN float tc_to_odd(ulong size) {
 }
 TC_FN float tc_to_odd(long x) { return x < 0 ? -tc_to_odd(0ul - (ulong)x) : tc_to_odd((ulong)x); }
 
+template <typename T>
+struct tc_lane_value;  // threads.h
 #define TC_SMALL_FLOAT(NAME, TO_BITS, TO_VALUE)                                                \
   struct NAME {                                                                                \
     uchar bits;                                                                                \
@@ -50,6 +52,12 @@ TC_FN float tc_to_odd(long x) { return x < 0 ? -tc_to_odd(0ul - (ulong)x) : tc_t
   template <typename From>                                                                     \
   struct tc_bit_cast<NAME, From> {                                                             \
     static NAME of(From from) { return NAME{(uchar)from}; }                                    \
+  };                                                                                           \
+  template <>                                                                                  \
+  struct tc_lane_value<NAME> {                                                                 \
+    typedef uchar type;                                                                        \
+    static uchar to(NAME value) { return value.bits; }                                         \
+    static NAME from(uchar value) { return NAME{value}; }                                      \
   };                                                                                           \
   TC_NEIGHBOUR(NAME, uchar)                                                                    \
   TC_FN NAME tc_added(NAME a, NAME b) { return NAME##_from((float)a + (float)b); }             \

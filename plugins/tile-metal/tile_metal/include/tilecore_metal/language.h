@@ -8,3 +8,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 #define TC_FN inline
+// Device memory that other threadgroups see while the kernel runs: a space of its own, as Metal's compiler takes it.
+#if __METAL_VERSION__ >= 320
+#define TC_COHERENT coherent(device) device
+#endif

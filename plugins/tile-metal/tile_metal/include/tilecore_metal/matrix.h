@@ -20,8 +20,8 @@ TC_FN void tc_products(thread float* d, const thread A* a, const thread B* b) {
       const int i = product / N, j = product % N;
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        left.thread_elements()[e] = (Factor)(float)a[(e * K + p) * M + i];
-        right.thread_elements()[e] = (Factor)(float)b[Transposed ? (j * 2 + e) * K + p : (p * N + j) * 2 + e];
+        left.thread_elements()[e] = (Factor)tc_single(a[(e * K + p) * M + i]);
+        right.thread_elements()[e] = (Factor)tc_single(b[Transposed ? (j * 2 + e) * K + p : (p * N + j) * 2 + e]);
         sum.thread_elements()[e] = d[product * 2 + e];
       }
       metal::simdgroup_multiply_accumulate(sum, left, right, sum);

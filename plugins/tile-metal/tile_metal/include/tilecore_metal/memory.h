@@ -50,6 +50,13 @@ struct tc_vector<16> {
 TC_MOVES_TO(device)
 TC_MOVES_TO(threadgroup)
 TC_MOVES_TO(thread)
+#ifdef TC_COHERENT
+TC_MOVES_TO(TC_COHERENT)
+TC_MOVES(TC_COHERENT, TC_COHERENT)
+TC_MOVES(device, TC_COHERENT)
+TC_MOVES(threadgroup, TC_COHERENT)
+TC_MOVES(thread, TC_COHERENT)
+#endif
 #undef TC_MOVES_TO
 #undef TC_MOVES
 #undef TC_MOVE

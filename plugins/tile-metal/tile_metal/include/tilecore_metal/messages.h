@@ -18,7 +18,7 @@ TC_FN uint tc_message_load(device uint* word) {
 }
 TC_FN uint2 tc_message_bits(long value) { return as_type<uint2>(value); }
 TC_FN uint2 tc_message_bits(ulong value) { return as_type<uint2>(value); }
-TC_FN uint2 tc_message_bits(float value) { return uint2(as_type<uint>(value), 0u); }
+TC_FN uint2 tc_message_bits(float value) { return as_type<uint2>((ulong)as_type<uint>(value)); }
 
 // number: of the text, from 1.
 template <typename... T>
@@ -31,7 +31,7 @@ TC_FN void tc_print_values(device uint* messages, uint number, T... values) {
     return;
   }
   device uint* record = messages + TC_MESSAGE_HEAD + 2u * at;
-  const uint2 bits[] = {tc_message_bits(values)..., uint2(0u, 0u)};
+  const uint2 bits[] = {tc_message_bits(values)..., as_type<uint2>(0ul)};
   for (uint i = 0u; i < count; ++i) {
     record[2u * i + 2u] = bits[i].x;
     record[2u * i + 3u] = bits[i].y;

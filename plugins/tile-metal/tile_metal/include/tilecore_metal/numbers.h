@@ -21,6 +21,16 @@ TC_FN To tc_bits(From from) {
   return tc_bit_cast<To, From>::of(from);
 }
 
+// A narrow float as a float32, and a value out of memory of any address space: of structures, `?:` takes two of one space.
+template <typename T>
+TC_FN float tc_single(T x) {
+  return (float)x;
+}
+template <typename T>
+TC_FN T tc_value(T x) {
+  return x;
+}
+
 // What is divided by in place of b: by 0 the result means nothing.
 template <typename T>
 TC_FN T tc_divisor(T b) {
@@ -69,14 +79,15 @@ TC_FN bool tc_isinf(float x) { return (as_type<uint>(x) & 0x7fffffffu) == 0x7f80
 TC_FN bool tc_isfinite(float x) { return (as_type<uint>(x) & 0x7fffffffu) < 0x7f800000u; }
 
 // A float as an integer: towards zero, out of range the nearest limit, NaN 0. ABOVE: the first power of two that is too
-// large. Metal's own conversion has no meaning out of range.
+// large. Metal's own conversion has no meaning out of range, so what it gets is inside. There are selections alone and
+// no branches: lanes differ.
 template <typename T>
 T tc_truncate(float x);
 #define TC_TRUNCATE(T, LOW, HIGH, ABOVE)                         \
   template <>                                                    \
   TC_FN T tc_truncate<T>(float x) {                              \
-    if (!(x > (float)(LOW))) return tc_isnan(x) ? (T)0 : (T)(LOW); \
-    return x >= (ABOVE) ? (T)(HIGH) : (T)x;                      \
+    const float inside = x < (ABOVE) ? metal::fmax(x, (float)(LOW)) : 0.0f; \
+    return x >= (ABOVE) ? (T)(HIGH) : (T)inside;                 \
   }
 TC_TRUNCATE(char, -128, 127, 128.0f)
 TC_TRUNCATE(short, -32768, 32767, 32768.0f)

@@ -23,6 +23,14 @@ typedef tc_bfloat16 bfloat;
 TC_SMALL_FLOATS(TC_SMALL_FLOAT)
 #undef TC_SMALL_FLOAT
 template <class T>
+TC_FN float tc_single(T x) {
+  return (float)x;
+}
+template <class T>
+TC_FN T tc_value(T x) {
+  return x;
+}
+template <class T>
 struct tc_aliased {
   typedef T __attribute__((may_alias)) type;
 };
