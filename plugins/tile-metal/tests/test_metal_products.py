@@ -229,4 +229,5 @@ def test_clang_takes_the_program(msl):
     assert products_of(kernel)
     program, version = header.whole_program(kernel.get_kernel_source()), int(msl.replace(".", "")) * 10
     assert compiler.errors_as_cpp(program, version) == []
-    assert compiler.errors_as_opencl(program, version) == []
+    if "bfloat" not in PROGRAMS[msl][0]:  # of which C++ for OpenCL has no vectors
+        assert compiler.errors_as_opencl(program, version) == []
