@@ -132,6 +132,10 @@ class FakeMps:
 
 
 def _packed(value: Any, cast: str) -> bytes:
+    if isinstance(value, (list, tuple)):
+        data = b"".join(_packed(element, cast) for element in value)
+        assert len(data) <= 4096, "setBytes takes 4 KiB"
+        return data
     if cast == "bf16":
         return struct.pack("<f", value)[2:]
     if cast and cast not in _CASTS:
