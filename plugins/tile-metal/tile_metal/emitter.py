@@ -10,8 +10,8 @@ from typing import Any
 
 from tile_metal import families, packed_scalars
 from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
-from tilecore.codegen.calls import memory_order
 from tilecore.codegen import choices
+from tilecore.codegen.calls import memory_order
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.literals import as_single
 from tilecore.codegen.memory_uses import MemoryUses
