@@ -11,13 +11,14 @@ from tile_metal.codegen import HEADER
 from tile_metal.simulated import INCLUDE
 from tile_metal.simulated_text import host_source
 
-from tilecore.simulate.arguments import Tensor
+from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.library import compile_kernels
 
 _HEAD = re.compile(r"^\[\[kernel, max_total_threads_per_threadgroup\((\d+)\)\]\] void (\w+)\((.*)\) \{", re.MULTILINE)
 _PARAMETER = re.compile(r"(.*?)\s*(\w+) \[\[buffer\((\d+)\)\]\]")
 _ARENA = re.compile(r"^\s*alignas\(16\) threadgroup uchar \w+\[(\d+)\];", re.MULTILINE)
+_STRUCTURE = re.compile(r"^struct (\w+) \{ long words\[(\d+)\]; \};$", re.MULTILINE)
 _SIZES = {"bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "bfloat": 2, "long": 8, "ulong": 8}
 _ELEMENTS = {
     "float": "float32", "half": "float16", "bfloat": "bfloat16", "char": "int8", "uchar": "uint8", "short": "int16",
@@ -67,7 +68,7 @@ class HostProgram:
         ends = [*(head.start() for head in heads[1:]), len(source)]
         self.kernels = {
             head[2]: Kernel(
-                head[2], int(head[1]), _parameters(head[3]),
+                head[2], int(head[1]), _parameters(head[3], dict(_STRUCTURE.findall(source))),
                 sum(int(size) for size in _ARENA.findall(source[head.start() : end])),
             )
             for head, end in zip(heads, ends, strict=True)
@@ -86,12 +87,14 @@ class HostProgram:
         """arguments: one for each parameter; bytes for a scalar, of at least the size that the kernel reads."""
         kernel = self.kernels[symbol]
         assert len(arguments) == len(kernel.parameters), f"{symbol} gets {len(arguments)} arguments"
-        values: list[Tensor | int] = []
+        values: list[Tensor | Record | int] = []
         for parameter, value in zip(kernel.parameters, arguments, strict=True):
             if isinstance(value, bytes):
                 assert parameter.size, f"{parameter.name} is a buffer"
                 assert len(value) >= parameter.size, f"{symbol} reads {parameter.name} beyond its {len(value)} bytes"
-                values.append(int.from_bytes(value[: parameter.size], "little"))
+                words = [int.from_bytes(value[i : i + 8], "little", signed=True) for i in range(0, parameter.size, 8)]
+                one = int.from_bytes(value[: parameter.size], "little")
+                values.append(Record(tuple(words)) if len(words) > 1 else one)
             elif parameter.name != MESSAGES:
                 assert not parameter.size, f"{parameter.name} is a scalar"
                 values.append(value)
@@ -99,11 +102,13 @@ class HostProgram:
         self.device.run(self.library, symbol, grid, block, values, kernel.threadgroup_bytes)
 
 
-def _parameters(text: str) -> list[Parameter]:
+def _parameters(text: str, structures: dict[str, str]) -> list[Parameter]:
+    """structures: the number of words of each, by its name."""
     parameters = []
     for index, match in enumerate(_PARAMETER.finditer(text)):
         kind, name, number = match[1].lstrip(" ,"), match[2], int(match[3])
         assert number == index, "buffers are numbered in order"
         scalar = re.fullmatch(r"constant (\w+)&", kind)
-        parameters.append(Parameter(name, kind, _SIZES.get(scalar[1], 4) if scalar else 0))
+        words = int(structures.get(scalar[1], 0)) if scalar else 0
+        parameters.append(Parameter(name, kind, 8 * words or (_SIZES.get(scalar[1], 4) if scalar else 0)))
     return parameters

@@ -25,8 +25,12 @@ def test_operands_of_whole_tiles_come_from_device_memory(transposed):
     loop = kernel.get_kernel_source().partition("for (int k = 0")[2].partition("tc_multiply_add")[0]
     assert "barrier" not in loop
     assert "products read device memory" in str(kernel.explain())
-    assert is_staged(compiled(func, "apple8"))
+
+
+def test_older_families_and_the_option_stage_them():
+    func = product((64, 32, 32), (64, 32, 32))
     off = {"metal.disable_direct_operands": True}
+    assert is_staged(compiled(func, "apple8"))
     assert is_staged(tilecore.compile(func, target="metal -family=apple9", execution_backend="sim", pass_configs=off))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from tile_metal import families
+from tile_metal import families, packed_scalars
 from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
 from tilecore.codegen import choices
 from tilecore.codegen.calls import memory_order
@@ -24,7 +24,7 @@ from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc
-from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, BLOCK_VOTE, FENCE
+from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, BLOCK_VOTE, DEVICE_ASSERT, FENCE, PRINT
 from tilecore.ir.visit import collect
 
 # Apple's compiler drops barriers where it is told that a threadgroup has at most one simdgroup (MoltenVK issue 2711)
@@ -43,7 +43,8 @@ class MetalDialect(Dialect):
 class MetalEmitter(SourceEmitter):
     """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
     threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is
-    its last argument. ``formats``: the texts of its prints, in order."""
+    its last argument. ``formats``: the texts of its prints, in order. ``packed``: the scalars that are one structure, as
+    the kernel has more parameters than slots."""
 
     dialect: MetalDialect
 
@@ -51,25 +52,31 @@ class MetalEmitter(SourceEmitter):
         super().__init__(dialect, names, offsets, uses)
         self.has_votes = self.is_coherent = self._stands_alone = self.has_messages = False
         self.formats: list[str] = []
+        self.packed: list[Parameter] = []
 
     def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
         calls = collect(func.body, Call)
-        self.has_votes = any(op_name(call) == BLOCK_VOTE for call in calls)
+        names = {op_name(call) for call in calls}
+        self.has_votes, self.has_messages = BLOCK_VOTE in names, bool(names & {PRINT, DEVICE_ASSERT})
         self.is_coherent = any(_orders_device_memory(call) for call in calls)
         text, facts = super().kernel(func)
         self._check_limits(facts)
         if self.has_messages:  # what tile_metal/runtime/messages.py needs to know
             facts.attributes.update(messages=True, formats=self.formats)
+        if self.packed:
+            facts.attributes[packed_scalars.ATTRIBUTE] = True
         return text, facts
 
     def _check_limits(self, facts: EmittedKernel) -> None:
-        buffers = len(self.parameters) + self.has_messages
+        buffers = len(self.parameters) - len(self.packed) + bool(self.packed) + self.has_messages
         if buffers > MAX_BUFFERS:
             raise LimitError(
                 f"{self.symbol} has more parameters than a Metal kernel can have",
-                found=f"{buffers} tensors, workspaces, scalars and sizes" + ", one for messages" * self.has_messages,
+                found=f"{buffers} tensors and workspaces"
+                + ", one for scalars" * bool(self.packed)
+                + ", one for messages" * self.has_messages,
                 expected=f"at most {MAX_BUFFERS}: each takes a buffer slot",
-                hint="put scalars into a tensor, or split the kernel",
+                hint="put several tensors into one, or split the kernel",
             )
         shared = facts.shared_bytes + 4 * self.has_votes
         if shared > SHARED_BYTES:
@@ -94,13 +101,24 @@ class MetalEmitter(SourceEmitter):
     def kernel_head(self, head: KernelHead) -> str:
         """``[[kernel, max_total_threads_per_threadgroup(128)]] void name(...)``, each parameter with its buffer."""
         bound = max(prod(head.threads), LEAST_BOUND)
-        parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(head.parameters)]
+        types = list(head.parameters)
+        if self.packed:
+            types = types[: -len(self.packed)] + [(f"constant {packed_scalars.structure(self)}&", packed_scalars.NAME)]
+        parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(types)]
         if self.has_messages:
             parameters.append(f"device uint* {MESSAGES} [[buffer({len(parameters)})]]")
         parameters.append("uint3 tc_block [[threadgroup_position_in_grid]]")
         parameters.append("uint3 tc_thread [[thread_position_in_threadgroup]]")
         attributes = f"[[kernel, max_total_threads_per_threadgroup({bound})]]"
         return f"{attributes} void {head.symbol}({', '.join(parameters)})"
+
+    def take_parameters(self, func: PrimFunc) -> None:
+        super().take_parameters(func)
+        scalars = [parameter for parameter in self.parameters if not parameter.is_buffer]
+        if len(self.parameters) + self.has_messages > MAX_BUFFERS and len(scalars) > 1:
+            self.packed = scalars
+            packed_scalars.declare(self, scalars)
+            packed_scalars.emit_values(self, scalars)
 
     def emit_indices(self, func: PrimFunc, threads: tuple[int, int, int]) -> None:
         super().emit_indices(func, threads)
@@ -111,7 +129,6 @@ class MetalEmitter(SourceEmitter):
 
     def function(self, name: str, *arguments: Text | str) -> Text:
         if name in ("tc_print", "tc_assert"):
-            self.has_messages = True
             return super().function(name, MESSAGES, *arguments)
         return super().function(name, *arguments)
 

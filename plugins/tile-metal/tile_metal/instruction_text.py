@@ -30,6 +30,13 @@ def _multiply_add(emit: Statements, node: Any) -> None:
     emit.line(f"{name}<{emit.type_of(str(factor.value), node)}{products}>({places});")
 
 
+def _matmul2d(emit: Statements, node: Any) -> None:
+    factor, *transposed, d, a, b = node.value.args
+    flags = ", ".join("true" if constant(flag) else "false" for flag in transposed)
+    places = ", ".join(str(emit.place(register)) for register in (d, a, b))
+    emit.line(f"tc_matmul2d<{emit.type_of(str(factor.value), node)}, {flags}>({places});")
+
+
 def _scheduling_fence(emit: Statements, node: Any) -> None:
     emit.call_line(emit.function("tc_scheduling_fence"))
 
@@ -43,6 +50,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     WAIT_ASYNC: _no_wait,
     NAMED_BARRIER: _refuse_named_barrier,
     instructions.MULTIPLY_ADD: _multiply_add,
+    instructions.MATMUL2D: _matmul2d,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.SHARED_BARRIER: _shared_barrier,
 }

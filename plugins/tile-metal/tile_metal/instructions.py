@@ -13,6 +13,8 @@ from tilecore.ir.register_call import register_call
 
 # (factor, along M, along N, along K, B along K, d, a, b): tc_multiply_add of the header
 MULTIPLY_ADD = register_call("metal.multiply_add")
+# (factor, transposed A, transposed B, d, a, b): tc_matmul2d of the header
+MATMUL2D = register_call("metal.matmul2d")
 SCHEDULING_FENCE = register_call("metal.scheduling_fence")  # (): tc_scheduling_fence of the header
 # (): all threads of the threadgroup wait for one another, and see what the others wrote to threadgroup memory alone
 SHARED_BARRIER = register_call("metal.shared_barrier")
@@ -28,6 +30,16 @@ def multiply_add(
     """
     counts = [const(count, "int32") for count in (*products, int(b_along_k))]
     return Evaluate(Call(MULTIPLY_ADD, [StringImm(factor), *counts, d, a, b], ret_ty="void"), span=span)
+
+
+def matmul2d(factor: str, transposed: tuple[bool, bool], d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
+    """The simdgroup computes ``d += a * b`` of 16 x 32 x 16 (include/tilecore_metal/matmul2d.h).
+
+    factor: the element type in which a and b are multiplied. transposed: whether a and b are stored by columns. d, a,
+    b: the first register of each.
+    """
+    flags = [const(int(flag), "int32") for flag in transposed]
+    return Evaluate(Call(MATMUL2D, [StringImm(factor), *flags, d, a, b], ret_ty="void"), span=span)
 
 
 def scheduling_fence(span: Any = None) -> Stmt:

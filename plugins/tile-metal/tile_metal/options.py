@@ -12,4 +12,8 @@ DISABLE_DIRECT_OPERANDS = PassOption(
     "metal.disable_direct_operands",
     "products read their operands from threadgroup memory on apple9 and later, too",
 )
-OPTIONS = (FAST_MATH, DISABLE_DIRECT_OPERANDS)
+MATMUL2D = PassOption(
+    "metal.matmul2d",
+    "T.gemm by matmul2d, the matrix unit of apple10: for -family=apple10 -msl=4.0, macOS 26.2 or later",
+)
+OPTIONS = (FAST_MATH, DISABLE_DIRECT_OPERANDS, MATMUL2D)

@@ -1,4 +1,4 @@
-"""Implements T.gemm by simdgroup matrices of 8 x 8.
+"""Implements T.gemm by simdgroup matrices of 8 x 8, and by matmul2d where the configuration asks for it.
 
 Each simdgroup has a part of C in registers. A step multiplies 8 or 16 columns of A by as many rows of B. Lanes load
 their neighbouring elements of each operand by hand rather than by ``simdgroup_load``, which has no swizzled tiles, no
@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_metal import instructions
 from tile_metal.lowering import operand_loads
+from tile_metal.lowering.matmul2d import Matmul2dInstruction
 from tile_metal.lowering.matrix_config import matrix_config_of
 from tile_metal.lowering.matrix_instruction import SimdgroupInstruction
 from tile_metal.lowering.shared_layouts import arranged
@@ -75,17 +76,13 @@ class _SimdgroupGemm(MatrixGemm):
     """The products of a row of tiles run forwards and backwards in turn, so that each takes an operand of the one
     before."""
 
-    @property
-    def instruction(self) -> SimdgroupInstruction:
-        instruction = self.config.instruction
-        assert isinstance(instruction, SimdgroupInstruction)
-        return instruction
-
     def multiply_add(self, c: Expr, a: Expr, b: Expr) -> Stmt:
-        instruction = self.instruction
-        return instructions.multiply_add(
-            instruction.factor, instruction.products, instruction.b_along_k, c, a, b, self.call.span
-        )
+        instruction, span = self.config.instruction, self.call.span
+        if isinstance(instruction, Matmul2dInstruction):
+            transposed = instruction.transposed_a, instruction.transposed_b
+            return instructions.matmul2d(instruction.factor, transposed, c, a, b, span)
+        assert isinstance(instruction, SimdgroupInstruction)
+        return instructions.multiply_add(instruction.factor, instruction.products, instruction.b_along_k, c, a, b, span)
 
     def load_operand(self, operand: Operand, step: Expr) -> Stmt:
         """Loads neighbours along K of A, neighbours across K of an operand that is stored by rows of K."""

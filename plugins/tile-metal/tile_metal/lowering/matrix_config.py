@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tile_metal.lowering import matmul2d
+from tile_metal.lowering.matmul2d import Matmul2dInstruction
 from tile_metal.lowering.matrix_instruction import SIZE, SimdgroupInstruction, exact_depth, factor_of
 from tile_metal.target import family_of
 from tilecore.contract.passes import PassEnv
@@ -29,7 +31,11 @@ def matrix_config_of(call: TileCall, env: PassEnv, threads: int | None) -> Matri
     instruction = _instruction(kinds, sizes[2], family_of(env.target).has_native_bfloat)
     if isinstance(instruction, str):
         return instruction
-    configs = []
+    if matmul2d.is_asked_for(env):
+        transposed = bool(call.transpose_a), bool(call.transpose_b)
+        unit = Matmul2dInstruction(instruction.a, instruction.b, instruction.factor, *transposed)
+        return divided(sizes, unit, threads, int(call.policy))
+    configs: list[MatrixConfig] = []
     for form in _forms(call, instruction, sizes[2]):
         config = divided(sizes, form, threads, int(call.policy))
         if isinstance(config, str):

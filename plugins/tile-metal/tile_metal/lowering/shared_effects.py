@@ -8,5 +8,6 @@ from tilecore.lowering.race_check.effects import Barrier, describe_calls, nothin
 
 def describe() -> None:
     """Registers the effects. Products access registers only."""
-    describe_calls(dict.fromkeys((instructions.MULTIPLY_ADD, instructions.SCHEDULING_FENCE), nothing))
+    registers_only = (instructions.MULTIPLY_ADD, instructions.MATMUL2D, instructions.SCHEDULING_FENCE)
+    describe_calls(dict.fromkeys(registers_only, nothing))
     describe_calls({instructions.SHARED_BARRIER: lambda call, func: [Barrier()]})

@@ -90,10 +90,16 @@ def _layout(buffer: Var, form: Form) -> BufferLayout | None:
 
 @lru_cache(maxsize=256)
 def _best(rows: int, columns: int, dtype: str, fragment: FragmentLayout, along_k: bool) -> Form:
+    """The first form without conflicts, else the first with the fewest."""
     tile = tirx.decl_buffer([rows, columns], dtype, "tile", scope="shared", layout=None)
-    item = DType(dtype).bits // 8
-    counted = {form: passes(places(tile, _layout(tile, form)), item, fragment, along_k) for form in FORMS}
-    return min(counted, key=lambda form: counted[form])
+    best, fewest = Form(), None
+    for form in FORMS:
+        needed, least = passes(places(tile, _layout(tile, form)), DType(dtype).bits // 8, fragment, along_k)
+        if fewest is None or needed < fewest:
+            best, fewest = form, needed
+        if needed == least:
+            break
+    return best
 
 
 def places(buffer: Var, layout: BufferLayout | None) -> np.ndarray:
@@ -105,28 +111,27 @@ def places(buffer: Var, layout: BufferLayout | None) -> np.ndarray:
     return np.asarray(elements * DType(dtype_of(buffer)).bits // 8)
 
 
-def passes(bytes_of: np.ndarray, item: int, fragment: FragmentLayout, along_k: bool) -> int:
-    """How often the banks are read to load the parts of a tile that lie side by side in its first rows.
+def passes(bytes_of: np.ndarray, item: int, fragment: FragmentLayout, along_k: bool) -> tuple[int, int]:
+    """How often the banks are read to load the parts of a tile that lie side by side in its first rows; and how often
+    they would be without conflicts.
 
     bytes_of [rows, columns]: where each element lies. item: bytes of an element.
     """
     rows, columns = bytes_of.shape
     axis, run = run_of_lane(fragment, along_k)
-    total = 0
-    for first in range(0, columns, fragment.shape[axis]):
-        for register in range(0, fragment.registers, run):
-            at = np.array([fragment.indices(lane, register) for lane in range(LANES)])
-            row, column = at[:, 1 - axis] % rows, np.minimum(first + at[:, axis], columns - run)
-            total += _passes(bytes_of[row, column].tolist(), run * item)
-    return total
+    at_once = min(LANES, LINE // (run * item))  # lanes
+    needed = least = 0
+    for register in range(0, fragment.registers, run):
+        at = np.array([fragment.indices(lane, register) for lane in range(LANES)])
+        row = at[:, 1 - axis] % rows
+        for first in range(0, columns, fragment.shape[axis]):
+            begins = bytes_of[row, np.minimum(first + at[:, axis], columns - run)]
+            needed += sum(_passes(begins[lane : lane + at_once], run * item) for lane in range(0, LANES, at_once))
+            least += LANES // at_once
+    return needed, least
 
 
-def _passes(begins: list[int], size: int) -> int:
-    """How often the banks are read for one load of ``size`` bytes for each lane: by all lanes at once if they read at
-    most 4 bytes each, else by so many lanes at once as read all banks."""
-    at_once = LANES if size <= WORD else LANES * WORD // size
-    total = 0
-    for first in range(0, LANES, at_once):
-        words = {(begin + byte) // WORD for begin in begins[first : first + at_once] for byte in range(size)}
-        total += int(np.bincount([word % BANKS for word in words]).max())
-    return total
+def _passes(begins: np.ndarray, size: int) -> int:
+    """How often the banks are read for lanes that load ``size`` bytes each, together those of all banks at most."""
+    words = np.unique((begins[:, None] + np.arange(size)) // WORD)
+    return int(np.bincount(words % BANKS).max())

@@ -6,6 +6,7 @@ import re
 from math import prod
 
 from tile_metal import families
+from tile_metal.packed_scalars import ATTRIBUTE
 from tile_metal.runtime import machine
 from tile_metal.runtime.messages import writes_messages
 from tilecore.artifact.records import Artifact, Entry, ScalarParam
@@ -42,15 +43,16 @@ def check_program(artifact: Artifact) -> bytes:
             expected=f'one in format "{FORMAT}"',
             hint=f'compile it with execution_backend="torch" or "metal"; this was {artifact.adapter!r}',
         )
-    count = parameter_count(artifact)
+    scalars = len(scalar_dtypes(artifact))
+    count = parameter_count(artifact) - scalars
     for entry in artifact.entries:
-        buffers = count + writes_messages(entry)
+        buffers = count + (1 if entry.attributes.get(ATTRIBUTE) else scalars) + writes_messages(entry)
         if buffers > families.MAX_BUFFERS:
             raise LimitError(
                 f"{entry.symbol} has more parameters than a Metal kernel can have",
                 found=f"{buffers} tensors, workspaces, scalars and sizes",
                 expected=f"at most {families.MAX_BUFFERS}: each takes a buffer slot",
-                hint="put scalars into a tensor, or split the kernel",
+                hint="put several tensors into one, or split the kernel",
             )
         if prod(entry.threads) > families.MAX_THREADS:
             raise LimitError(

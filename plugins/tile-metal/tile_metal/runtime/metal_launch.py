@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from tile_metal.packed_scalars import ATTRIBUTE
 from tile_metal.runtime import checks, messages
 from tile_metal.runtime.clock import Clock
 from tile_metal.runtime.device import Bound, Buffer, Device, Dispatch, Refused
@@ -43,10 +44,12 @@ class MetalLaunch:
         copies = Copies(self._device)
         try:
             bound = [self._bound(slot, tensor, copies) for slot, tensor in zip(call.tensors, tensors, strict=True)]
-            bound += [Bound(data=scalar.data) for scalar in call.scalars]
+            scalars = [Bound(data=scalar.data) for scalar in call.scalars]
+            packed = [Bound(data=b"".join(scalar.data.ljust(8, b"\0") for scalar in call.scalars))]
             self._wait_for_torch(tensors)
             for launches in self._groups(call.launches):
-                self._run(launches, bound)
+                is_packed = bool(launches[0].entry.attributes.get(ATTRIBUTE))
+                self._run(launches, [*bound, *(packed if is_packed else scalars)])
         except Refused as error:
             found = "; ".join(f"{e.entry.symbol}: grid {e.grid}, threads {e.entry.threads}" for e in call.launches)
             raise LaunchError(f"{self.artifact.name} failed: {error}", found=found, hint=_LATE) from None

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from tile_metal.packed_scalars import ATTRIBUTE
 from tile_metal.runtime import checks, messages
 from tile_metal.runtime.scalars import cast_of, readers
 from tile_metal.runtime.torch_module import LATE, LOCK
@@ -61,14 +62,16 @@ class TorchLaunch:
                 )
         count = self._first_scalar + len(self._readers)
         words = (ctypes.c_int64 * count).from_address(slots)
-        arguments = [*tensors, *(read(words[self._first_scalar + i]) for i, read in enumerate(self._readers))]
+        scalars: list[Any] = [read(words[self._first_scalar + i]) for i, read in enumerate(self._readers)]
+        packed = [words[self._first_scalar : count]]  # torch makes an array of it, of 8 bytes each
         sizes = (ctypes.c_int64 * (4 * len(self._kernels))).from_address(grids)
         with LOCK:
             for number, (kernel, entry) in enumerate(zip(self._kernels, self.artifact.entries, strict=True)):
                 x, y, z = sizes[4 * number : 4 * number + 3]
                 if x and y and z:
                     checks.check_grid(entry, (x, y, z))
-                    self._start(kernel, entry, (x, y, z), arguments)
+                    further = packed if entry.attributes.get(ATTRIBUTE) else scalars
+                    self._start(kernel, entry, (x, y, z), [*tensors, *further])
         return 0
 
     @property
@@ -88,7 +91,8 @@ class TorchLaunch:
         try:
             if writes:
                 self._messages[: messages.HEAD_WORDS].zero_()
-            kernel(*arguments, *buffers, threads=threads, group_size=list(block), arg_casts=self._casts)
+            casts = None if entry.attributes.get(ATTRIBUTE) else self._casts
+            kernel(*arguments, *buffers, threads=threads, group_size=list(block), arg_casts=casts)
             if writes:
                 self._report(entry)
         except (RuntimeError, ValueError, TypeError) as error:

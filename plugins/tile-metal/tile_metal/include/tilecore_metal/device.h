@@ -12,3 +12,4 @@
 #include "tilecore_metal/atomics.h"
 #include "tilecore_metal/messages.h"
 #include "tilecore_metal/matrix.h"
+#include "tilecore_metal/matmul2d.h"

@@ -42,6 +42,7 @@ struct tc_aliased {
 #define tc_threadgroup_all(VOTES, PREDICATE) tc_block_vote_all(PREDICATE)
 #define tc_threadgroup_count(VOTES, PREDICATE) tc_block_vote_count(PREDICATE)
 #include "tilecore_metal/simulated_matrix.h"
+#include "tilecore_metal/simulated_matmul2d.h"
 
 // The simulator prints at once, and has the numbers of assertions.
 #undef tc_print
