@@ -17,10 +17,10 @@ TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
   auto sums = operation.template get_destination_cooperative_tensor<
       metal::remove_addrspace_t<decltype(left)>, metal::remove_addrspace_t<decltype(right)>, float>();
 #pragma unroll
-  for (ushort e = 0; e < 8; ++e) left[e] = (Factor)(float)a[e];
+  for (ushort e = 0; e < 8; ++e) left[e] = (Factor)tc_single(a[e]);
 #pragma unroll
   for (ushort e = 0; e < 16; ++e) {
-    right[e] = (Factor)(float)b[e];
+    right[e] = (Factor)tc_single(b[e]);
     sums[e] = d[e];
   }
   operation.run(left, right, sums);
