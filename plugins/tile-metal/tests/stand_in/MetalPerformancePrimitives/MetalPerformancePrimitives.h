@@ -15,7 +15,7 @@ namespace tensor_ops {
 struct matmul2d_descriptor {
   enum class mode { multiply, multiply_accumulate };
   constexpr matmul2d_descriptor(int m, int n, int k, bool left, bool right, bool relaxed, mode) :
-      number(m + 1024 * (n + 1024 * (k + 1024 * (left + 2 * right + 4 * relaxed)))) {}
+      number(m + 1024l * (n + 1024l * (k + 1024l * (left + 2 * right + 4 * relaxed)))) {}
   constexpr operator long() const { return number; }
   long number;
 };
