@@ -1,23 +1,19 @@
-"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp); the header's
-device form as a library of this machine."""
+"""A Mac that is none: torch with the device "mps" (fake_mps.py), and Metal by its messages (fake_metal.cpp); the
+header's device form as a library of this machine."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
-import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
+from fake_metal import FakeMetal, build, put_in_place  # noqa: E402
 
 
 @pytest.fixture
@@ -43,58 +39,17 @@ def torch_mps(mac: pytest.MonkeyPatch) -> Iterator[object]:
         yield fake
 
 
-class FakeMetal:
-    """The stand-in for Metal and its journal."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-        for name in ("fake_journal", "fake_encodings"):
-            getattr(self.library, name).restype = ctypes.c_char_p
-        for name in ("fake_buffer", "fake_contents"):
-            getattr(self.library, name).restype = ctypes.c_void_p
-        self.library.fake_contents.argtypes = self.library.fake_release.argtypes = (ctypes.c_void_p,)
-        self.library.fake_live.restype = ctypes.c_long
-
-    def journal(self) -> list[str]:
-        return self.library.fake_journal().decode().splitlines()
-
-    def wrong(self) -> list[str]:
-        """Lines of the journal about what a Mac would not forgive."""
-        return [line for line in self.journal() if not line.startswith("compile version")]
-
-    def fail(self, what: str, message: str = "") -> None:
-        self.library.fake_fail(what.encode(), message.encode())
-
-    def live(self, name: str) -> int:
-        gc.collect()
-        return self.library.fake_live(name.encode())
-
-
 @pytest.fixture(scope="session")
 def fake_metal_library(tmp_path_factory: pytest.TempPathFactory) -> FakeMetal:
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None or platform.machine() != "x86_64" or sys.platform != "linux":
-        pytest.skip("the stand-in for Metal is for Linux on x86-64 with a C++ compiler")
-    path = os.fspath(tmp_path_factory.mktemp("metal") / "libfakemetal.so")
-    command = [compiler, "-std=c++17", "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_metal.cpp"), "-o", path]
-    subprocess.run(command, check=True)
-    return FakeMetal(path)
+    return build(tmp_path_factory.mktemp("metal"))
 
 
 @pytest.fixture
 def fake_metal(fake_metal_library: FakeMetal, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMetal]:
     """A Mac on which the Objective-C runtime is the stand-in's."""
-    from tile_metal.runtime import machine, objc
 
     _forget()
-    fake_metal_library.library.fake_reset()
-    fake_metal_library.library.fake_new_system()
-    monkeypatch.setattr(objc, "RUNTIME", fake_metal_library.path)
-    monkeypatch.setattr(objc, "FRAMEWORKS", (fake_metal_library.path,))
-    monkeypatch.setattr(machine, "sys", SimpleNamespace(platform="darwin"))
-    monkeypatch.setattr(machine, "platform", SimpleNamespace(machine=lambda: "arm64", mac_ver=lambda: ("15.3",)))
-    monkeypatch.setattr(machine, "_control", lambda name, number=False: "15.3.1")
+    put_in_place(fake_metal_library, monkeypatch)
     yield fake_metal_library
     _forget()
 

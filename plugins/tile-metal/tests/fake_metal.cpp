@@ -26,8 +26,10 @@ struct Object {
   Class* isa;
   int references = 1;
   bool freed = false;
-  std::string text;
+  std::string text, source;
   std::vector<char> memory;
+  char* start = nullptr;  // of a buffer's bytes, its own or those of a tensor
+  size_t size = 0;
   std::vector<Object*> owned;
   std::map<std::string, long> numbers;
 };
@@ -39,7 +41,7 @@ struct Argument {
   unsigned long offset = 0;
   std::string data;
 };
-typedef int (*Executor)(const char* symbol, int count, char** addresses, long* sizes, unsigned long* grid,
+typedef int (*Executor)(const char* source, const char* symbol, int count, char** addresses, long* sizes, unsigned long* grid,
                         unsigned long* block);
 
 std::mutex lock;
@@ -85,7 +87,7 @@ void release(Object* object) {
   object->freed = true;
   live.erase(object);
   if (object->isa->name == "Encoder" && !object->numbers["ended"]) note("an encoder is freed before it is ended");
-  if (object->isa->name == "Buffer") memset(object->memory.data(), 0xDB, object->memory.size());
+  if (!object->memory.empty()) memset(object->start, 0xDB, object->size);
   for (Object* other : object->owned) release(other);
 }
 Object* string_of(const std::string& text) {
@@ -137,13 +139,13 @@ Object* m_library(Object*, const char*, Object* source, Object* options, Object*
 Object* m_function(Object* self, const char*, Object* name) {
   if (self->text.find(" " + name->text + "(") == std::string::npos) return nullptr;
   Object* function = make("Function");
-  function->text = name->text;
+  function->text = name->text, function->source = self->text;
   return function;
 }
 Object* m_pipeline(Object*, const char*, Object* function, Object** error) {
   if (fails_at("pipeline")) return *error = error_of(answer), nullptr;
   Object* pipeline = make("Pipeline");
-  pipeline->text = function->text;
+  pipeline->text = function->text, pipeline->source = function->source;
   pipeline->numbers["threads"] = fails_at("registers") ? 32 : 1024;
   pipeline->numbers["bytes"] = fails_at("threadgroup") ? 32784 : 0;
   return pipeline;
@@ -155,9 +157,10 @@ Object* m_buffer(Object*, const char*, unsigned long length, unsigned long optio
   if (fails_at("buffer")) return nullptr;
   Object* buffer = make("Buffer");
   buffer->memory.assign(length, (char)0xCD);
+  buffer->start = buffer->memory.data(), buffer->size = length;
   return buffer;
 }
-void* m_contents(Object* self, const char*) { return self->memory.data(); }
+void* m_contents(Object* self, const char*) { return self->start; }
 
 Object* m_commands(Object*, const char*) { return autoreleased(make("CommandBuffer")); }
 Object* m_encoder(Object* self, const char*) {
@@ -171,7 +174,7 @@ Object* m_encoder(Object* self, const char*) {
 }
 void m_set_pipeline(Object*, const char*, Object* pipeline) { pipeline_of_encoder = pipeline; }
 void m_set_buffer(Object*, const char*, Object* buffer, unsigned long offset, unsigned long index) {
-  if (index > 30 || !live.count(buffer) || buffer->isa->name != "Buffer" || offset >= buffer->memory.size())
+  if (index > 30 || !live.count(buffer) || buffer->isa->name != "Buffer" || offset >= buffer->size)
     return note("a wrong buffer, offset or index");
   arguments[index] = {buffer, offset, ""};
 }
@@ -201,12 +204,14 @@ void m_wait(Object* self, const char*) {
     for (Argument& argument : one.arguments) {
       if (!argument.buffer && argument.data.empty()) break;
       Object* buffer = argument.buffer;
-      addresses.push_back(buffer ? buffer->memory.data() + argument.offset : &argument.data[0]);
-      sizes.push_back(buffer ? (long)(buffer->memory.size() - argument.offset) : -(long)argument.data.size());
+      addresses.push_back(buffer ? buffer->start + argument.offset : &argument.data[0]);
+      sizes.push_back(buffer ? (long)(buffer->size - argument.offset) : -(long)argument.data.size());
     }
     unsigned long grid[] = {one.grid.width, one.grid.height, one.grid.depth};
     unsigned long block[] = {one.block.width, one.block.height, one.block.depth};
-    if (executor) executor(one.pipeline->text.c_str(), (int)sizes.size(), addresses.data(), sizes.data(), grid, block);
+    if (executor)
+      executor(one.pipeline->source.c_str(), one.pipeline->text.c_str(), (int)sizes.size(), addresses.data(), sizes.data(),
+               grid, block);
     self->numbers["ran"]++;
   }
   work.erase(self);
@@ -340,13 +345,12 @@ long fake_live(const char* name) {
   for (Object* object : live) count += object->isa->name == name;
   return count;
 }
-// A buffer as torch allocates one; the test owns it.
-Object* fake_buffer(unsigned long size) {
+// A buffer that has the memory of a tensor, as torch allocates one; the test owns it.
+Object* fake_buffer(char* start, unsigned long size) {
   Object* buffer = make("Buffer");
-  buffer->memory.assign(size, 0);
+  buffer->start = start, buffer->size = size;
   return buffer;
 }
-char* fake_contents(Object* buffer) { return buffer->memory.data(); }
 void fake_release(Object* object) { release(object); }
 const char* fake_encodings() {
   static std::string all;

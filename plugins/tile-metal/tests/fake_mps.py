@@ -9,7 +9,7 @@ threadgroups; limits of threads and of buffers; errors as exceptions of several 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from host_programs import HostProgram, Kernel
 from tilecore.simulate.arguments import Tensor
 
 _CASTS = {"fp16": "e", "int32": "i", "int16": "h", "int8": "b", "uint8": "B"}
-_handles: dict[int, int] = {}
+_handles: dict[tuple[int, int], int] = {}
 
 
 class _Storage:
@@ -37,14 +37,18 @@ class MpsTensor(torch.Tensor):
 
     device = property(lambda self: torch.device("mps", 0))
     is_cpu = property(lambda self: False)
-    handles: ClassVar[dict[int, int]] = {}  # storage -> handle, where a test has made buffers
+    # makes the handle of the buffer for a storage, of its address and size; None: a number
+    make_handle: ClassVar[Callable[[int, int], int] | None] = None
 
     def untyped_storage(self) -> Any:
         storage = super().untyped_storage()
         if not storage.nbytes():
             return _Storage(0)
-        place = storage.data_ptr()
-        return _Storage(self.handles.get(place) or _handles.setdefault(place, 0x600000 + 64 * len(_handles)))
+        place = storage.data_ptr(), storage.nbytes()
+        if place not in _handles:
+            make = type(self).make_handle
+            _handles[place] = 0x600000 + 64 * len(_handles) if make is None else make(*place)
+        return _Storage(_handles[place])
 
     def host_address(self) -> int:
         return super().data_ptr()
@@ -162,7 +166,8 @@ def torch_with_mps(patch: pytest.MonkeyPatch) -> Iterator[FakeMps]:
     for name in ("empty", "zeros", "ones", "randint", "empty_strided"):
         patch.setattr(torch, name, _on_mps(getattr(torch, name)))
     patch.setattr(torch.Tensor, "to", _moved(torch.Tensor.to))
-    MpsTensor.handles = {}
+    MpsTensor.make_handle = None
+    _handles.clear()
     yield fake
 
 

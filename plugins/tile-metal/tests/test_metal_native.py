@@ -9,58 +9,30 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from host_programs import HostProgram
 from metal_kernels import artifact
 from tile_metal.runtime import device, machine, objc
 from tile_metal.runtime.metal_adapter import MetalAdapter
 
 from tilecore.errors import ArgumentError, LaunchError, LimitError, ToolchainError, UnsupportedError
 from tilecore.runtime import launcher
-from tilecore.simulate.arguments import Tensor
 from tilecore.target import Target
 from tilecore.tensors import dlpack
 
 METAL = 8
-_EXECUTOR = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_long),
-    ctypes.POINTER(ctypes.c_ulong), ctypes.POINTER(ctypes.c_ulong),
-)  # fmt: skip
 
 
 @pytest.fixture
 def load(fake_metal):
     """``load(artifact)`` gives the launcher; kernels run on the simulated device."""
-    programs, kept, failures = {}, [], []
-
-    def execute(symbol, count, addresses, sizes, grid, block):
-        program = programs[symbol.decode()]
-        parameters = program.kernels[symbol.decode()].parameters
-        arguments = []
-        for i in range(count):
-            if sizes[i] < 0:
-                arguments.append(ctypes.string_at(addresses[i], -sizes[i]))
-                continue
-            item = np.dtype(parameters[i].element).itemsize
-            arguments.append(Tensor(parameters[i].name, addresses[i], parameters[i].element, (sizes[i] // item,)))
-        try:
-            program.run(symbol.decode(), arguments, grid[:3], block[:3])
-        except Exception as error:  # it cannot pass through C
-            failures.append(error)
-        return 0
 
     def loaded(compiled, adapter=None):
         adapter = adapter or MetalAdapter()
-        kernel = launcher.Launcher(compiled, adapter.load(compiled), adapter, METAL)
-        for entry in compiled.entries:
-            programs[entry.symbol] = HostProgram(compiled.binary.decode())
-        return kernel
+        return launcher.Launcher(compiled, adapter.load(compiled), adapter, METAL)
 
-    callback = _EXECUTOR(execute)
-    kept.append(callback)
-    fake_metal.library.fake_executor(callback)
+    fake_metal.runs_kernels()
+    fake_metal.failures.clear()
     yield loaded
-    fake_metal.library.fake_executor(None)
-    assert not failures
+    assert not fake_metal.failures
     assert not fake_metal.wrong()
 
 
@@ -163,16 +135,8 @@ def test_tensors_of_torch(load, fake_metal, monkeypatch):
         assert type(result) is torch.Tensor
         assert torch.equal(result, expected)
         assert mps.waits == 0
-        # tensors whose storages are buffers of Metal, in place of torch's allocator
-        buffers, tensors = [], []
-        for _ in range(2):
-            buffer = fake_metal.library.fake_buffer(30 * 40 * 2)
-            memory = (ctypes.c_char * 2400).from_address(fake_metal.library.fake_contents(buffer))
-            tensor = torch.frombuffer(memory, dtype=torch.float16).reshape(30, 40).as_subclass(MpsTensor)
-            MpsTensor.handles[torch.Tensor.untyped_storage(tensor).data_ptr()] = buffer
-            buffers.append(buffer)
-            tensors.append(tensor)
-        a, b = tensors
+        MpsTensor.make_handle = fake_metal.library.fake_buffer  # as torch's allocator does
+        a, b = (torch.zeros(30, 40, dtype=torch.float16, device="mps") for _ in range(2))
         a[5:26] = host.as_subclass(MpsTensor)
         in_place = load(artifact("scale_kernel"), adapter)
         in_place(a[5:26], b[1:22], 0.5, -3)
@@ -181,8 +145,8 @@ def test_tensors_of_torch(load, fake_metal, monkeypatch):
         assert fake_metal.live("Buffer") == 2, "nothing is copied"
         with pytest.raises(ArgumentError, match="share a part of their memory"):
             in_place(a[5:26], a[6:27], 0.5, -3)
-        for buffer in buffers:
-            fake_metal.library.fake_release(ctypes.c_void_p(buffer))
+        for tensor in (a, b):
+            fake_metal.library.fake_release(tensor.untyped_storage().data_ptr())
 
 
 def test_strided_and_backward_arrays(load):

@@ -7,9 +7,11 @@ import hashlib
 import sys
 from collections.abc import Sequence
 
-from tile_metal import header, simulated
+from tile_metal import header, rules, simulated
 from tile_metal.figures import remarks
 from tile_metal.options import FAST_MATH
+from tile_metal.target import msl_of
+from tilecore import settings
 from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 
@@ -17,7 +19,9 @@ FORMAT = "msl"
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """The whole program as UTF-8 text, in format "msl"."""
+    """The whole program as UTF-8 text, in format "msl". TILECORE_CHECK=1 holds the emitted source to the rules of MSL."""
+    if settings.check():
+        rules.check(request.source, msl_of(request.target), request.name)
     if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact
         return b"", simulated.FORMAT
     return header.whole_program(request.source, fast_math=FAST_MATH.value_in(request.config)).encode(), FORMAT

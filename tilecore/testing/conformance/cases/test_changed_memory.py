@@ -223,7 +223,13 @@ def test_a_product_that_is_read_through_a_view_once_it_is_stored(target):
 
 def test_a_function_of_the_users_own_writes(target):
     """What was read before the call is what was there before it, though it is used after it."""
-    source = "TC_FN void add_to(int* p, int n) { *p += n; }"
+    source = """
+#ifdef TC_SPACES
+template <typename Pointer> TC_FN void add_to(Pointer p, int n) { *p += n; }
+#else
+TC_FN void add_to(int* p, int n) { *p += n; }
+#endif
+"""
 
     @T.prim_func
     def kernel(N: T.Tensor((4,), "int32"), Y: T.Tensor((64,), "int32")):

@@ -159,9 +159,17 @@ def test_convolution_by_im2col(target):
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
 
 
+# TC_SPACES: the type of a pointer says in which memory it points
 FUNCTIONS = """
+#ifdef TC_SPACES
+template <typename From, typename To>
+TC_FN void twice(From from, To to, int n) { for (int i = 0; i < n; ++i) to[i] = 2.0f * from[i]; }
+template <typename From>
+TC_FN float third(From from) { return from[2]; }
+#else
 TC_FN void twice(const float* from, float* to, int n) { for (int i = 0; i < n; ++i) to[i] = 2.0f * from[i]; }
 TC_FN float third(const float* from) { return from[2]; }
+#endif
 """
 
 

@@ -8,6 +8,8 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 #define TC_FN inline
+// Pointers have address spaces: a function of the user's own takes the type of a pointer as a parameter of a template.
+#define TC_SPACES
 // Device memory that other threadgroups see while the kernel runs: a space of its own, as Metal's compiler takes it.
 #if __METAL_VERSION__ >= 320
 #define TC_COHERENT coherent(device) device

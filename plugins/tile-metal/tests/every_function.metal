@@ -1,0 +1,136 @@
+#include "tilecore_metal.h"
+
+// Calls every function of the header's device form, with each type and in each address space that it is for.
+#define OF_FLOAT(NAME) x[0] = tc_##NAME(x[1]);
+#define OF_FLOATS(NAME) x[0] = tc_##NAME(x[1], x[2]);
+[[kernel, max_total_threads_per_threadgroup(64)]] void mathematics(device float* x [[buffer(0)]], constant int& n [[buffer(1)]], constant float& f [[buffer(2)]], constant bool& b [[buffer(3)]], constant long& l [[buffer(4)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
+  const int tx = tc_thread.x + tc_block.x;
+  OF_FLOAT(exp) OF_FLOAT(exp2) OF_FLOAT(exp10) OF_FLOAT(log) OF_FLOAT(log2) OF_FLOAT(log10) OF_FLOAT(sin) OF_FLOAT(cos)
+  OF_FLOAT(tan) OF_FLOAT(asin) OF_FLOAT(acos) OF_FLOAT(atan) OF_FLOAT(sinh) OF_FLOAT(cosh) OF_FLOAT(tanh)
+  OF_FLOAT(asinh) OF_FLOAT(acosh) OF_FLOAT(atanh) OF_FLOAT(sqrt) OF_FLOAT(rsqrt) OF_FLOAT(floor) OF_FLOAT(ceil)
+  OF_FLOAT(trunc) OF_FLOAT(nearbyint) OF_FLOAT(sigmoid) OF_FLOAT(log1p) OF_FLOAT(erf) OF_FLOAT(abs) OF_FLOAT(rounded)
+  OF_FLOAT(single) OF_FLOAT(value)
+  OF_FLOATS(pow) OF_FLOATS(atan2) OF_FLOATS(fmod) OF_FLOATS(copysign) OF_FLOATS(hypot) OF_FLOATS(nextafter)
+  OF_FLOATS(floor_mod) OF_FLOATS(min) OF_FLOATS(max) OF_FLOATS(quotient) OF_FLOATS(rounded_add) OF_FLOATS(rounded_sub)
+  OF_FLOATS(rounded_mul)
+  x[tx] = tc_fma(x[1], f, tc_ldexp(x[2], n));
+  x[3] = tc_isnan(x[1]) || tc_isinf(x[2]) || tc_isfinite(x[3]) || b ? 1.0f : tc_round_tf32(x[4]);
+  x[4] = (float)tc_truncate<char>(f) + (float)tc_truncate<short>(f) + (float)tc_truncate<int>(f) + (float)tc_truncate<long>(f);
+  x[5] = (float)tc_truncate<uchar>(f) + (float)tc_truncate<ushort>(f) + (float)tc_truncate<uint>(f) + (float)tc_truncate<ulong>(f);
+  const int i = tc_div(n, tx) + tc_mod(n, tx) + tc_floor_div(n, tx) + tc_floor_mod(n, tx) + tc_abs(n) + tc_min(n, tx) + tc_max(n, tx);
+  const long j = tc_div(l, 2l) + tc_mod(l, 2l) + tc_floor_div(l, 2l) + tc_floor_mod(l, 2l) + tc_abs(l) + tc_min(l, 2l) + tc_max(l, 2l);
+  const uint u = tc_min((uint)n, 3u) + tc_max((uint)n, 3u) + (uint)tc_popcount((uint)n) + (uint)tc_clz((uint)n) + tc_divisor(3u);
+  const ulong v = tc_min((ulong)n, 3ul) + tc_max((ulong)n, 3ul) + (ulong)tc_popcount((ulong)n) + (ulong)tc_clz((ulong)n);
+  x[6] = (float)i + (float)j + (float)u + (float)v + tc_bits<float>(u) + (float)tc_bits<long>(v) + (float)tc_bits<uchar>(b);
+  tc_assume(n > 0);
+}
+
+#define LANES(T, VALUE)                                       \
+  {                                                           \
+    T value = VALUE;                                          \
+    value = tc_shuffle_idx(value, lane);                      \
+    value = tc_shuffle_idx(value, lane, 8);                   \
+    value = tc_shuffle_xor(value, 3);                         \
+    value = tc_shuffle_up(value, 1, 16);                      \
+    value = tc_shuffle_down(value, 1);                        \
+    local[0] = tc_single(value);                              \
+  }
+[[kernel, max_total_threads_per_threadgroup(128)]] void threads(device float* x [[buffer(0)]], device const uint* y [[buffer(1)]], device uint* tc_messages [[buffer(2)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
+  const int lane = tc_thread.x % 32;
+  threadgroup metal::atomic_uint tc_votes;
+  alignas(16) threadgroup uchar shared[4096];
+  threadgroup float* tile = (threadgroup float*)(shared + 0);
+  threadgroup const uint* words = (threadgroup const uint*)(shared + 1024);
+  thread float local[4] = {0.0f, 1.0f, 2.0f, 3.0f};
+  device tc_aliased<int>::type* view = (device tc_aliased<int>::type*)x;
+  LANES(char, (char)y[0]) LANES(uchar, (uchar)y[0]) LANES(short, (short)y[0]) LANES(ushort, (ushort)y[0])
+  LANES(int, (int)y[0]) LANES(uint, y[0]) LANES(long, (long)y[0]) LANES(ulong, (ulong)y[0]) LANES(bool, y[0] != 0u)
+  LANES(half, (half)x[0]) LANES(float, x[0]) LANES(tc_fp8_e4m3, tc_fp8_e4m3_from(x[0]))
+#if __METAL_VERSION__ >= 310
+  LANES(bfloat, (bfloat)x[0])
+#endif
+  tc_barrier();
+  tc_shared_barrier();
+  tc_warp_barrier();
+  if (tc_vote_any(lane > 3) && tc_vote_all(lane > 3)) x[0] = (float)tc_vote_ballot(lane > 3);
+  if (tc_threadgroup_any(&tc_votes, lane > 3) && tc_threadgroup_all(&tc_votes, lane > 3))
+    x[0] = (float)tc_threadgroup_count(&tc_votes, lane > 3);
+  tc_move<16>(tile, x + 4);
+  tc_move<16>(local, tile + 4);
+  tc_move<8>(x + 2, local);
+  tc_move<4>(x, y);
+  tc_move<2>(tile, words);
+  tc_move<1>(tile, words);
+  tc_load_streaming<8>(local, x);
+  tc_load_evict_first<8>(local, x);
+  tc_load_evict_last<8>(local, x);
+  tc_store_streaming<8>(x, local);
+  tc_store_evict_first<8>(x, local);
+  tc_store_evict_last<8>(x, local);
+  view[0] += 1;
+  tc_multiply_add<float>(local, local, local);
+  half factors[8] = {};
+  float sums[8] = {};
+  tc_multiply_add<half, 1, 2, 2>(sums, factors, factors);
+  tc_multiply_add_transposed<half, 1, 2, 2>(sums, factors, factors);
+  tc_print(tc_messages, 1u, "x %g", (float)lane, (long)lane, (ulong)lane);
+  tc_print(tc_messages, 2u, "y");
+  tc_assert(tc_messages, lane < 32, 1u, "lane");
+}
+
+#define NUMBERS(T, P, V)                                              \
+  {                                                                   \
+    T old = tc_atomic_add(P, V);                                      \
+    old = tc_atomic_max(P, old);                                      \
+    old = tc_atomic_min(P, old);                                      \
+    old = tc_atomic_exchange(P, old);                                 \
+    old = tc_atomic_cas(P, old, V);                                   \
+    tc_atomic_store(P, tc_atomic_load(P));                            \
+    const T several[4] = {V, V, V, V};                                \
+    tc_atomic_add_x2(P, several);                                     \
+    tc_atomic_add_x4(P, several);                                     \
+  }
+#define BITS(T, P, V) tc_atomic_and(P, V), tc_atomic_or(P, V), tc_atomic_xor(P, V);
+#define INTEGERS(SPACE, T) NUMBERS(T, (SPACE T*)p, (T)1) BITS(T, (SPACE T*)p, (T)1)
+#define SMALL(SPACE, T) NUMBERS(T, (SPACE T*)p, T##_from(1.0f))
+#define COMMON(SPACE)                                                                                             \
+  INTEGERS(SPACE, char) INTEGERS(SPACE, uchar) INTEGERS(SPACE, short) INTEGERS(SPACE, ushort)                     \
+  INTEGERS(SPACE, int) INTEGERS(SPACE, uint) INTEGERS(SPACE, bool)                                                \
+  NUMBERS(float, (SPACE float*)p, 1.0f) NUMBERS(half, (SPACE half*)p, (half)1.0f)                                 \
+  SMALL(SPACE, tc_fp8_e4m3) SMALL(SPACE, tc_fp8_e5m2) SMALL(SPACE, tc_fp8_e4m3fnuz) SMALL(SPACE, tc_fp8_e5m2fnuz)
+#if __METAL_VERSION__ >= 310
+#define ALL(SPACE) COMMON(SPACE) NUMBERS(bfloat, (SPACE bfloat*)p, (bfloat)1.0f)
+#else
+#define ALL(SPACE) COMMON(SPACE)
+#endif
+TC_FN void of_device(device uchar* p) { ALL(device) }
+TC_FN void of_threadgroup(threadgroup uchar* p) { ALL(threadgroup) }
+[[kernel, max_total_threads_per_threadgroup(64)]] void atomics(device uchar* x [[buffer(0)]], device ulong* y [[buffer(1)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
+  alignas(16) threadgroup uchar shared[64];
+  of_device(x);
+  of_threadgroup(shared);
+  tc_atomic_ulong_max(y, 3ul);
+  tc_atomic_ulong_min(&y[1], 3ul);
+}
+#if __METAL_VERSION__ >= 320
+TC_FN void of_coherent(coherent(device) device uchar* p) { ALL(coherent(device) device) }
+[[kernel, max_total_threads_per_threadgroup(64)]] void orders(coherent(device) device float* __restrict x [[buffer(0)]], coherent(device) device ulong* y [[buffer(1)]], device const float* z [[buffer(2)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
+  alignas(16) threadgroup uchar shared[64];
+  of_coherent((coherent(device) device uchar*)x);
+  tc_atomic_add(x + 1, 1.0f, tc_acq_rel);
+  tc_atomic_store(&x[1], tc_atomic_load(&x[2], tc_acquire), tc_release);
+  tc_atomic_ulong_max(y, 3ul, tc_seq_cst);
+  tc_fence_block();
+  tc_fence_device();
+  float local[4];
+  coherent(device) device tc_aliased<int>::type* view = (coherent(device) device tc_aliased<int>::type*)x;
+  view[0] = 3;
+  tc_move<16>(local, x);
+  tc_move<16>(shared, x);
+  tc_move<16>(x, local);
+  tc_move<16>(x, shared);
+  tc_move<16>(x, z);
+  tc_move<16>(x + 4, x);
+  x[0] = x[1] + tc_single(x[2]);
+}
+#endif

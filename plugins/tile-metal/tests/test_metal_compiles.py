@@ -1,0 +1,150 @@
+"""clang takes the header and emitted kernels by the rules of MSL, and does not take what an emitter of CUDA would write.
+
+clang reads whole programs with the stand-in for Metal's header (compiler.py). What that shows and what not is in
+docs/notes/metal.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import compiler
+import pytest
+from tile_metal import header, rules
+
+from tests.replay.replay import KERNELS, emitted
+
+HERE = Path(__file__).parent
+# cases of the conformance kit, chosen by the features of their kernels
+CASES = """
+    test_every_kind_on_elements-float16 test_every_kind_on_elements-uint8 test_every_kind_on_elements-bool
+    test_the_last_block_sees_what_all_have_written test_neighbours_are_added_by_one_instruction test_one_wins
+    test_narrow_floats_keep_their_bits_when_only_moved test_casts_written_in_other_ways test_arithmetic
+    test_those_that_come_print test_powers_absolute_values_and_rounding test_functions_with_pointers
+    test_16_bit_reducers_that_every_thread_has_a_copy_of-bfloat16-min
+    test_element_types_and_transposes-float8_e4m3fn-float8_e5m2 test_element_types_and_transposes-int8
+    test_matrix_times_vector_by_a_sum_over_threads test_decoding_in_splits test_from_floats
+""".split()
+
+
+def clean(program: str, version: int, structures: bool = False) -> None:
+    """Asserts that clang takes a program. structures: whether device memory has any."""
+    assert compiler.errors_as_opencl(program, version) == []
+    if not structures:
+        assert compiler.errors_as_cpp(program, version) == []
+
+
+@pytest.mark.parametrize("version", compiler.VERSIONS)
+def test_every_function_of_the_header(version):
+    source = (HERE / "every_function.metal").read_text()
+    narrow = (HERE / "every_narrow_float.metal").read_text()
+    clean(header.whole_program(source), version)
+    clean(header.whole_program(narrow), version, structures=True)
+    names = set(re.findall(r"\btc_[a-z]\w*", source + narrow))
+    names |= {f"tc_{name}" for name in re.findall(r"OF_FLOATS?\((\w+)\)", source)}
+    functions = re.compile(r"^\s*TC_FN [\w:<>*& ]+?(tc_(?:threadgroup_|vote_|shuffle_|fence_)?\w+)\(", re.MULTILINE)
+    public = {
+        name
+        for part in header.all_parts()
+        for name in functions.findall((header.INCLUDE / part).read_text() if (header.INCLUDE / part).exists() else "")
+    }
+    inner = {"tc_half_value", "tc_lane", "tc_to_odd", "tc_added", "tc_smaller", "tc_larger", "tc_products"}
+    inner |= {"tc_of_word", "tc_to_word", "tc_word_around", "tc_place_in_word", "tc_exchange_bits", "tc_load_bits"}
+    inner |= {name for name in public if name.startswith(("tc_message_", "tc_fence_before", "tc_fence_after", "tc_plain_"))}
+    assert public - inner - names <= {"tc_print_values", "tc_assertion_failed"}, "a function that no kernel here calls"
+
+
+def test_the_parts_of_the_header_keep_the_rules_of_text():
+    for part in header.all_parts():
+        text = header.joined([part])
+        found = [problem for problem in rules.problems(text, 400) if "address space" not in problem.text]
+        assert not found, part
+
+
+def joined(sources: list[str]) -> dict[tuple[str, ...], str]:
+    """Emitted sources with the parts of the header that they need, in one program for each choice of parts."""
+    groups = defaultdict(list)
+    for number, source in enumerate(dict.fromkeys(sources)):
+        kernels = source.replace('#include "tilecore_metal.h"\n', "")
+        kernels = re.sub(r"(\[\[kernel.*?\]\] void )(\w+)\(", rf"\g<1>\g<2>_{number}(", kernels)
+        groups[tuple(header.needed_parts(source))].append(kernels)
+    return {parts: header.joined(list(parts)) + "\n".join(kernels) for parts, kernels in groups.items()}
+
+
+def has_structures(program: str) -> bool:
+    return re.search(r"\btc_fp[48]_\w+[*&]", program.partition("[[kernel")[2]) is not None
+
+
+@pytest.mark.parametrize("msl, version", [("3.0", 300), ("3.1", 310), ("3.2", 320), ("4.0", 400)])
+def test_examples(msl, version):
+    sources = [emitted(kernel, f"metal -msl={msl}") for kernel in KERNELS]
+    texts = [text for text, suffix in sources if suffix == "metal"]
+    assert len(texts) >= len(KERNELS) - (version < 310)
+    for text in texts:
+        assert rules.problems(text, version) == []
+    for program in joined(texts).values():
+        clean(program, version, has_structures(program))
+
+
+def test_kernels_of_the_conformance_kit(tmp_path):
+    """With their threads, atomics, narrow floats, products and prints."""
+    chosen = " or ".join(f"({case.replace('-', ' and ')})" for case in CASES)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "kit_sources", "--pyargs"]
+    command += ["tilecore.testing.conformance", "--conform-target", "metal", "--conform-level", "1", "-k", chosen]
+    paths = os.pathsep.join([os.fspath(HERE), *sys.path])
+    environment = {**os.environ, "MSL_SOURCES": os.fspath(tmp_path), "PYTHONPATH": paths, "TILECORE_SIMULATE": "0"}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stdout[-3000:]
+    sources = [path.read_text() for path in sorted(tmp_path.glob("*.metal"))]
+    assert len(sources) >= 25
+    for program in joined(sources).values():
+        clean(program, 320, has_structures(program))
+
+
+# -- what is no MSL ------------------------------------------------------------------------------------------------------
+
+HEAD = (
+    '#include "tilecore_metal.h"\n'
+    "[[kernel, max_total_threads_per_threadgroup(64)]] void k(device float* x [[buffer(0)]], "
+    "constant int& n [[buffer(1)]], device half* h [[buffer(2)]], device const float* r [[buffer(3)]], "
+    "uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {\n"
+    "  alignas(16) threadgroup uchar shared[512];\n"
+    "  threadgroup float* tile = (threadgroup float*)(shared + 0);\n"
+    "  alignas(16) float own[4] = {0.0f, 0.0f, 0.0f, 0.0f};\n"
+)
+WRONG = {
+    "a threadgroup pointer in a plain one": "float* p = tile; p[0] = x[n];",
+    "a threadgroup pointer cast to device": "device float* p = (device float*)tile; p[0] = x[n];",
+    "a device pointer cast to a plain one": "own[0] = *(float*)(x + 4 * n);",
+    "a device pointer in a threadgroup one": "threadgroup float* p = x; p[0] = 1.0f;",
+    "a write to constant memory": "n = 1;",
+    "a write to memory that is read": "r[0] = 1.0f;",
+    "a float as a bfloat": "bfloat b = x[0]; x[1] = (float)b;",
+    "a half and a bfloat": "bfloat b = (bfloat)x[0]; x[0] = (float)(b * h[0]);",
+    "an atomic of 64 bits": "metal::atomic_fetch_add_explicit((device metal::atomic<ulong>*)x, 1ul, metal::memory_order_relaxed);",
+    "a threadgroup atomic of float": "metal::atomic_fetch_add_explicit((threadgroup metal::atomic<float>*)tile, 1.0f, "
+    "metal::memory_order_relaxed);",
+    "a shuffle of a long": "x[0] = (float)metal::simd_shuffle((long)n, (ushort)3);",
+    "a shuffle with a mask": "x[0] = __shfl_xor_sync(0xffffffffu, x[0], 1);",
+    "a ballot as a number": "x[0] = (float)(uint)metal::simd_ballot(n > 3);",
+    "bits of another size": "x[0] = as_type<float>((ushort)3);",
+    "a matrix of 16 x 16": "metal::simdgroup_matrix<float, 16, 16> m; (void)m;",
+    "a move in coherent memory as in plain memory": "coherent(device) device float* p = x; p[0] = 1.0f;",
+    "an exact function of half": "h[0] = metal::precise::exp2<half>(h[0]);",
+    "a function of CUDA": "__syncthreads();",
+}  # fmt: skip
+
+
+def test_what_a_kernel_must_not_say():
+    program = header.whole_program(HEAD + "  own[0] = tile[0];\n}\ntc_multiply_add<float>(").replace("tc_multiply_add<float>(", "")
+    clean(program, 320)
+    start = program.index("  own[0] = tile[0];")
+    for what, line in WRONG.items():
+        text = program[:start] + f"  {line}\n}}\n"
+        by_rules = rules.problems(HEAD + f"  {line}\n}}\n", 320)
+        assert by_rules or compiler.errors_as_opencl(text, 320) or compiler.errors_as_cpp(text, 320), what
