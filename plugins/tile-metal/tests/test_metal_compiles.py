@@ -55,9 +55,7 @@ def test_every_function_of_the_header(version):
     }
     inner = {"tc_half_value", "tc_lane", "tc_to_odd", "tc_added", "tc_smaller", "tc_larger", "tc_products"}
     inner |= {"tc_of_word", "tc_to_word", "tc_word_around", "tc_place_in_word", "tc_exchange_bits", "tc_load_bits"}
-    inner |= {
-        name for name in public if name.startswith(("tc_message_", "tc_fence_before", "tc_fence_after", "tc_plain_"))
-    }
+    inner |= {name for name in public if name.startswith(("tc_message_", "tc_fence_before", "tc_fence_after", "tc_plain_"))}
     assert public - inner - names <= {"tc_print_values", "tc_assertion_failed"}, "a function that no kernel here calls"
 
 
@@ -143,9 +141,7 @@ WRONG = {
 
 
 def test_what_a_kernel_must_not_say():
-    program = header.whole_program(HEAD + "  own[0] = tile[0];\n}\ntc_multiply_add<float>(").replace(
-        "tc_multiply_add<float>(", ""
-    )
+    program = header.whole_program(HEAD + "  own[0] = tile[0];\n}\ntc_multiply_add<float>(").replace("tc_multiply_add<float>(", "")
     clean(program, 320)
     start = program.index("  own[0] = tile[0];")
     for what, line in WRONG.items():

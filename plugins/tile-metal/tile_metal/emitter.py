@@ -155,7 +155,7 @@ class MetalEmitter(SourceEmitter):
         no source that Apple's compiler is known to take has hexadecimal ones, and C++ has them from C++17 on."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
             rounded = self._rounded(value, dtype)
-            return self.dialect.forms.narrow(self.type_of(dtype), super().floating(rounded, "float32"))
+            return self.dialect.forms.narrow(self.type_of(dtype), self.floating(rounded, "float32"))
         text = super().floating(value, dtype)
         if dtype in ("float32", "tfloat32") and "0x" in text.text:
             digits = f"{as_single(value):.9g}".replace("e+", "e")

@@ -34,9 +34,7 @@ def check(source: str, msl: int, name: str) -> None:
     lines = source.splitlines()
     raise ToolchainError(
         f"{name}: the emitted source is not Metal Shading Language {msl // 100}.{msl // 10 % 10}",
-        found="; ".join(
-            f"line {problem.line}, {problem.text}: {lines[problem.line - 1].strip()}" for problem in found[:5]
-        ),
+        found="; ".join(f"line {problem.line}, {problem.text}: {lines[problem.line - 1].strip()}" for problem in found[:5]),
         hint="a function of your own names the address space of its pointers, or takes their type as a parameter of a "
         "template; otherwise please report it",
     )
