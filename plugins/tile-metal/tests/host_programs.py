@@ -60,7 +60,7 @@ class HostProgram:
     """A program of one or several kernels. Raises what the host's compiler or the simulated device finds wrong."""
 
     def __init__(self, program: str) -> None:
-        source = program.replace("#define TC_FAST_MATH\n", "", 1)
+        source = re.sub(r"^#define TC_(FAST_MATH|USES_COHERENT)\n", "", program, flags=re.MULTILINE)
         for part in header.all_parts():
             source = source.replace(header._text(part), "", 1)
         assert len(source) < len(program), "the header is inlined"

@@ -72,13 +72,15 @@ def test_the_parts_of_the_header_keep_the_rules_of_text():
 
 
 def joined(sources: list[str]) -> dict[tuple[str, ...], str]:
-    """Emitted sources with the parts of the header that they need, in one program for each choice of parts."""
+    """Emitted sources with the parts of the header that they need, in one program for each choice of parts and of
+    memory, coherent or not."""
     groups = defaultdict(list)
     for number, source in enumerate(dict.fromkeys(sources)):
         kernels = source.replace('#include "tilecore_metal.h"\n', "")
         kernels = re.sub(r"(\[\[kernel.*?\]\] void )(\w+)\(", rf"\g<1>\g<2>_{number}(", kernels)
-        groups[tuple(header.needed_parts(source))].append(kernels)
-    return {parts: header.joined(list(parts)) + "\n".join(kernels) for parts, kernels in groups.items()}
+        first_lines = header.whole_program(source).partition("//")[0]  # definitions
+        groups[(first_lines, *header.needed_parts(source))].append(kernels)
+    return {parts: parts[0] + header.joined(list(parts[1:])) + "\n".join(kernels) for parts, kernels in groups.items()}
 
 
 def has_structures(program: str) -> bool:

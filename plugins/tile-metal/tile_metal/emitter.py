@@ -41,10 +41,12 @@ class MetalDialect(Dialect):
 
 
 class MetalEmitter(SourceEmitter):
-    """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
-    threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is
-    its last argument. ``formats``: the texts of its prints, in order. ``packed``: the scalars that are one structure, as
-    the kernel has more parameters than slots."""
+    """Emits one kernel.
+
+    has_votes: whether it counts votes in threadgroup memory. is_coherent: whether other threadgroups see what it writes
+    while it runs. has_messages: whether it prints or asserts, into a buffer that is its last argument. formats: the
+    texts of its prints, in order. packed: the scalars that are one structure, as the kernel has more parameters than
+    slots."""
 
     dialect: MetalDialect
 
@@ -111,7 +113,8 @@ class MetalEmitter(SourceEmitter):
         bound = max(prod(head.threads), LEAST_BOUND)
         types = list(head.parameters)
         if self.packed:
-            types = types[: -len(self.packed)] + [(f"constant {packed_scalars.structure(self)}&", packed_scalars.NAME)]
+            structure = (f"constant {packed_scalars.structure(self)}&", packed_scalars.NAME)
+            types = [*types[: -len(self.packed)], structure]
         parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(types)]
         if self.has_messages:
             parameters.append(f"device uint* {MESSAGES} [[buffer({len(parameters)})]]")

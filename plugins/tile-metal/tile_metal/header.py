@@ -30,6 +30,8 @@ _OPTIONAL = {
 def whole_program(source: str, fast_math: bool = False) -> str:
     """``source`` with the parts of the header that it needs in place of the line that includes it."""
     lines = "#define TC_FAST_MATH\n" if fast_math else ""
+    if "coherent(device)" in source:
+        lines += "#define TC_USES_COHERENT\n"
     return source.replace(f'#include "{HEADER}"\n', f"{lines}{joined(needed_parts(source))}\n", 1)
 
 

@@ -10,7 +10,8 @@
 #define TC_FN inline
 // Pointers have address spaces: a function of the user's own takes the type of a pointer as a parameter of a template.
 #define TC_SPACES
-// Device memory that other threadgroups see while the kernel runs: a space of its own, as Metal's compiler takes it.
-#if __METAL_VERSION__ >= 320
+// Device memory that other threadgroups see while the kernel runs: a space of its own, as Metal's compiler takes it. Only
+// programs that have such memory get functions for it, so that no other one depends on that.
+#ifdef TC_USES_COHERENT
 #define TC_COHERENT coherent(device) device
 #endif
