@@ -20,7 +20,7 @@ _TYPES = {
 RESERVED = frozenset(
     "kernel vertex fragment mesh object device constant thread threadgroup threadgroup_imageblock ray_data object_data "
     "visible stitchable intersection sampler texture depth access metal simd quad coherent tc_block tc_thread tc_votes "
-    "tc_messages size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint ulong".split()
+    "tc_messages as_type size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint ulong".split()
 )
 
 
