@@ -22,7 +22,7 @@ _OPTIONAL = {
     "tilecore_metal/floats.h": _SMALL_FLOATS,
     "tilecore_metal/atomics.h": r"\btc_atomic_",
     "tilecore_metal/messages.h": r"\btc_(print|assert)\(",
-    "tilecore_metal/matrix.h": r"\btc_(multiply_add|scheduling_fence)",
+    "tilecore_metal/matrix.h": r"\btc_(multiply_add|matmul2d|scheduling_fence)",
     "tilecore_metal/matmul2d.h": r"\btc_matmul2d<",
 }
 

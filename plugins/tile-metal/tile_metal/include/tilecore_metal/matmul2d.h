@@ -3,8 +3,8 @@
 #pragma once
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 
-// d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied; it holds
-// them exactly. TransposedA, TransposedB: the elements of a lane are those of the operand as it is stored, by columns.
+// d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied.
+// TransposedA, TransposedB: the elements of a lane are those of the operand as it is stored, by columns.
 // Factors of 16 bits are multiplied exactly in any mode; float is not to be rounded to fewer bits.
 template <typename Factor, bool TransposedA, bool TransposedB, typename A, typename B>
 TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
@@ -17,10 +17,10 @@ TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
   auto sums = operation.template get_destination_cooperative_tensor<
       metal::remove_addrspace_t<decltype(left)>, metal::remove_addrspace_t<decltype(right)>, float>();
 #pragma unroll
-  for (ushort e = 0; e < 8; ++e) left[e] = (Factor)tc_single(a[e]);
+  for (ushort e = 0; e < 8; ++e) left[e] = tc_factor<Factor, A>::of(a[e]);
 #pragma unroll
   for (ushort e = 0; e < 16; ++e) {
-    right[e] = (Factor)tc_single(b[e]);
+    right[e] = tc_factor<Factor, B>::of(b[e]);
     sums[e] = d[e];
   }
   operation.run(left, right, sums);
