@@ -74,6 +74,11 @@
   float sums[8] = {};
   tc_multiply_add<half, 1, 2, 2>(sums, factors, factors);
   tc_multiply_add_transposed<half, 1, 2, 2>(sums, factors, factors);
+#if __METAL_VERSION__ >= 310
+  bfloat wide[8] = {};
+  tc_multiply_add<bfloat, 1, 2, 2>(sums, wide, wide);
+  tc_multiply_add<float, 1, 2, 2>(sums, wide, factors);
+#endif
   tc_print(tc_messages, 1u, "x %g", (float)lane, (long)lane, (ulong)lane);
   tc_print(tc_messages, 2u, "y");
   tc_assert(tc_messages, lane < 32, 1u, "lane");

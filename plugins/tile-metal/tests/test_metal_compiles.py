@@ -44,7 +44,7 @@ def clean(program: str, version: int, structures: bool = False) -> None:
 def test_every_function_of_the_header(version):
     source = (HERE / "every_function.metal").read_text()
     narrow = (HERE / "every_narrow_float.metal").read_text()
-    clean(header.whole_program(source), version)
+    clean(header.whole_program(source, fast_math=version == 310), version)
     clean(header.whole_program(narrow), version, structures=True)
     product = (HERE / "every_product.metal").read_text()
     if version >= 400:  # C++ for OpenCL makes no constant of a structure
@@ -101,6 +101,7 @@ def test_examples():
                 clean(program, version, has_structures(program))
 
 
+@pytest.mark.rotated
 def test_kernels_of_the_conformance_kit(tmp_path):
     """With their threads, atomics, narrow floats, products and prints."""
     chosen = " or ".join(f"({case.replace('-', ' and ')})" for case in CASES)
