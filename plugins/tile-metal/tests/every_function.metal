@@ -33,6 +33,9 @@
     value = tc_shuffle_xor(value, 3);                         \
     value = tc_shuffle_up(value, 1, 16);                      \
     value = tc_shuffle_down(value, 1);                        \
+    value = tc_shuffle_idx_of_part(value, 1, 8, lane);        \
+    value = tc_shuffle_up_of_part(value, 1, 8, lane);         \
+    value = tc_shuffle_down_of_part(value, 1, 8, lane);       \
     local[0] = tc_single(value);                              \
   }
 [[kernel, max_total_threads_per_threadgroup(128)]] void threads(device float* x [[buffer(0)]], device const uint* y [[buffer(1)]], device uint* tc_messages [[buffer(2)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {

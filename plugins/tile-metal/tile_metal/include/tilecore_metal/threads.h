@@ -28,32 +28,47 @@ TC_LANE_VALUE(bfloat, ushort, as_type<ushort>(value), as_type<bfloat>(value))
 #endif
 #undef TC_LANE_VALUE
 
-TC_FN ushort tc_lane() { return (ushort)metal::simd_prefix_exclusive_sum(1u); }
-
-// width: lanes of a group, a power of two up to 32; without such a lane in the group the own value.
+// The value of another lane of the simdgroup; without such a lane the own value (6.9.2 of the specification: lanes at the
+// edge of simd_shuffle_up and simd_shuffle_down keep theirs).
+#define TC_SHUFFLE(NAME, CALL, FORM)                                                \
+  template <typename T>                                                             \
+  TC_FN T tc_shuffle_##NAME(T value, int lane) {                                    \
+    typedef tc_lane_value<T> form;                                                  \
+    return form::from(metal::CALL(form::to(value), (ushort)(FORM)));                \
+  }
+TC_SHUFFLE(idx, simd_shuffle, lane & 31)
+TC_SHUFFLE(xor, simd_shuffle_xor, lane)
+TC_SHUFFLE(up, simd_shuffle_up, lane)
+TC_SHUFFLE(down, simd_shuffle_down, lane)
+#undef TC_SHUFFLE
 template <typename T>
-TC_FN T tc_shuffle_idx(T value, int lane, int width = 32) {
-  typedef tc_lane_value<T> form;
-  const int from = width == 32 ? lane & 31 : ((int)tc_lane() & -width) | (lane & (width - 1));
-  return form::from(metal::simd_shuffle(form::to(value), (ushort)from));
+TC_FN T tc_shuffle_xor(T value, int mask, int width) {
+  return mask < width ? tc_shuffle_xor(value, mask) : value;
+}
+// The same within parts of `width` lanes, a power of two. own: this thread's lane, a parameter of the kernel.
+template <typename T>
+TC_FN T tc_shuffle_idx_of_part(T value, int lane, int width, uint own) {
+  return tc_shuffle_idx(value, ((int)own & -width) | (lane & (width - 1)));
 }
 template <typename T>
-TC_FN T tc_shuffle_xor(T value, int mask, int width = 32) {
-  typedef tc_lane_value<T> form;
-  return mask < width ? form::from(metal::simd_shuffle_xor(form::to(value), (ushort)mask)) : value;
+TC_FN T tc_shuffle_up_of_part(T value, int distance, int width, uint own) {
+  return tc_shuffle_idx(value, ((int)own & (width - 1)) >= distance ? (int)own - distance : (int)own);
 }
 template <typename T>
-TC_FN T tc_shuffle_up(T value, int distance, int width = 32) {
-  typedef tc_lane_value<T> form;
-  const int own = (int)tc_lane();
-  return form::from(metal::simd_shuffle(form::to(value), (ushort)((own & (width - 1)) >= distance ? own - distance : own)));
+TC_FN T tc_shuffle_down_of_part(T value, int distance, int width, uint own) {
+  return tc_shuffle_idx(value, ((int)own & (width - 1)) + distance < width ? (int)own + distance : (int)own);
 }
-template <typename T>
-TC_FN T tc_shuffle_down(T value, int distance, int width = 32) {
-  typedef tc_lane_value<T> form;
-  const int own = (int)tc_lane();
-  return form::from(metal::simd_shuffle(form::to(value), (ushort)((own & (width - 1)) + distance < width ? own + distance : own)));
-}
+// For functions of the user's own, which have no such parameter: all lanes of the simdgroup must call them.
+TC_FN uint tc_own_lane() { return metal::simd_prefix_exclusive_sum(1u); }
+#define TC_SHUFFLE(NAME)                                                            \
+  template <typename T>                                                             \
+  TC_FN T tc_shuffle_##NAME(T value, int lane, int width) {                         \
+    return tc_shuffle_##NAME##_of_part(value, lane, width, tc_own_lane());          \
+  }
+TC_SHUFFLE(idx)
+TC_SHUFFLE(up)
+TC_SHUFFLE(down)
+#undef TC_SHUFFLE
 
 TC_FN bool tc_vote_any(bool p) { return metal::simd_any(p); }
 TC_FN bool tc_vote_all(bool p) { return metal::simd_all(p); }
