@@ -52,6 +52,7 @@
   tc_barrier();
   tc_shared_barrier();
   tc_warp_barrier();
+  tc_scheduling_fence();
   if (tc_vote_any(lane > 3) && tc_vote_all(lane > 3)) x[0] = (float)tc_vote_ballot(lane > 3);
   if (tc_threadgroup_any(&tc_votes, lane > 3) && tc_threadgroup_all(&tc_votes, lane > 3))
     x[0] = (float)tc_threadgroup_count(&tc_votes, lane > 3);

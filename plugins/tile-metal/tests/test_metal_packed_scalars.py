@@ -16,20 +16,20 @@ VALUES = (-(2**31), 2**40 + 2**20, -0.1, 255, 1.5, -2.5, True, -3, 2**53, 0.875)
 COUNT = 30  # of scalars
 
 
-def kernel_of(folder: Any, tensors: int) -> Any:
-    """A kernel of ``tensors`` tensors of one element and 30 scalars, which go into the first tensor."""
-    names = [f"s{i}" for i in range(COUNT)]
+def kernel_of(folder: Any, tensors: int, count: int = COUNT) -> Any:
+    """A kernel of ``tensors`` tensors of one element and ``count`` scalars, which go into the first tensor."""
+    names = [f"s{i}" for i in range(count)]
     outputs = [f"P{i}: T.Tensor((1,), 'float32')" for i in range(1, tensors)]
     scalars = [f"{name}: T.{TYPES[i % len(TYPES)]}" for i, name in enumerate(names)]
     lines = [
         "import tilecore.language as T",
         "@T.prim_func",
-        f"def many(O: T.Tensor(({COUNT},), 'float32'), {', '.join([*outputs, *scalars])}):",
+        f"def many(O: T.Tensor(({count},), 'float32'), {', '.join([*outputs, *scalars])}):",
         "    with T.Kernel(1, threads=64):",
         *(f"        O[{i}] = T.cast({name}, 'float32')" for i, name in enumerate(names)),
         *(f"        P{i}[0] = {i}" for i in range(1, tensors)),
     ]
-    path = folder / f"many_{tensors}.py"
+    path = folder / f"many_{tensors}_{count}.py"
     path.write_text("\n".join(lines) + "\n")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -73,4 +73,11 @@ def test_torch_gets_a_list_of_numbers(tmp_path, torch_mps):
 def test_more_tensors_than_slots_are_an_error(tmp_path):
     with pytest.raises(LimitError, match="more parameters than a Metal kernel can have") as failure:
         tilecore.compile(kernel_of(tmp_path, 31), target="metal", execution_backend="sim")
-    assert failure.value.found == "32 tensors and workspaces, one for scalars"
+    assert failure.value.found == "31 tensors and workspaces, one slot for scalars and sizes"
+
+
+def test_more_scalars_than_a_slot_has_room_for(tmp_path):
+    """Metal ends the process where setBytes gets more than 4 KiB."""
+    with pytest.raises(LimitError, match="more scalars than a Metal kernel can have") as failure:
+        tilecore.compile(kernel_of(tmp_path, 1, 513), target="metal", execution_backend="sim")
+    assert failure.value.found == "513 scalars and sizes"

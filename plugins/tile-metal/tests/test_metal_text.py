@@ -54,6 +54,34 @@ def test_strings_and_comments_stay_as_they_are():
     assert host_source(text) == expected
 
 
+def test_types_of_functions_of_the_user():
+    text = "unsigned char a = 0x7fl; signed char b = 5L; char c = 1ul; long d = 0xfful; unsigned long e = x7l;"
+    expected = (
+        "unsigned char a = 0x7fll; signed char b = 5ll; signed char c = 1ull; "
+        "long long d = 0xffull; unsigned long long e = x7l;"
+    )
+    assert host_source(text) == expected
+
+
+@T.prim_func
+def named_like_macros(FLT_MAX: T.Tensor((64,), "float32"), M_PI_F: T.Tensor((64,), "float32"), INT_MAX: T.int32):
+    with T.Kernel(1, threads=64):
+        CHAR_BIT = T.alloc_fragment((64,), "float32")
+        T.copy(FLT_MAX, CHAR_BIT)
+        for HUGE_VALF in T.Parallel(64):
+            M_PI_F[HUGE_VALF] = CHAR_BIT[HUGE_VALF] + T.cast(INT_MAX, "float32")
+
+
+def test_variables_have_no_names_of_macros():
+    """Metal's header defines them, and a declaration of such a name does not compile."""
+    kernel = tilecore.compile(named_like_macros, target="metal", execution_backend="sim")
+    x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    kernel(x, y, 3)
+    np.testing.assert_array_equal(y, x + 3)
+    macros = re.findall(r"\b(?:FLT_MAX|M_PI_F|INT_MAX|CHAR_BIT|HUGE_VALF)\b", kernel.get_kernel_source())
+    assert macros == []
+
+
 def test_the_kernel_computes():
     x = np.linspace(-3, 3, 100).astype(np.float16)
     y = np.empty_like(x)

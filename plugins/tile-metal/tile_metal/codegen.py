@@ -16,12 +16,6 @@ _TYPES = {
     "float16": "half", "bfloat16": "bfloat", "int8": "char", "uint8": "uchar", "int4": "char", "uint4": "uchar",
     "uint16": "ushort", "uint32": "uint", "int64": "long", "uint64": "ulong",
 }  # fmt: skip
-# the words of MSL that variables of a kernel must not have (Metal Shading Language Specification, 1.4.3 and 2)
-RESERVED = frozenset(
-    "kernel vertex fragment mesh object device constant thread threadgroup threadgroup_imageblock ray_data object_data "
-    "visible stitchable intersection sampler texture depth access metal simd quad coherent tc_block tc_thread tc_votes "
-    "tc_messages size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint ulong".split()
-)
 
 
 def register() -> None:
@@ -44,6 +38,7 @@ def dialect(target: Any) -> Dialect:
     """The dialect of C++ that Metal compiles. target: a resolved one, whose version of MSL and family it is for."""
     from tile_metal.emitter import MetalDialect
     from tile_metal.instruction_text import STATEMENTS
+    from tile_metal.reserved import RESERVED
     from tile_metal.target import family_of, msl_of
     from tilecore.codegen.dialect import C_TYPES
     from tilecore.codegen.forms import Forms

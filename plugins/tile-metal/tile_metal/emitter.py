@@ -68,15 +68,23 @@ class MetalEmitter(SourceEmitter):
         return text, facts
 
     def _check_limits(self, facts: EmittedKernel) -> None:
-        buffers = len(self.parameters) - len(self.packed) + bool(self.packed) + self.has_messages
-        if buffers > MAX_BUFFERS:
+        scalars = bool(self.packed) or sum(not parameter.is_buffer for parameter in self.parameters)
+        buffers = sum(parameter.is_buffer for parameter in self.parameters)
+        if buffers + scalars + self.has_messages > MAX_BUFFERS:
             raise LimitError(
                 f"{self.symbol} has more parameters than a Metal kernel can have",
                 found=f"{buffers} tensors and workspaces"
-                + ", one for scalars" * bool(self.packed)
+                + ", one slot for scalars and sizes" * bool(scalars)
                 + ", one for messages" * self.has_messages,
                 expected=f"at most {MAX_BUFFERS}: each takes a buffer slot",
                 hint="put several tensors into one, or split the kernel",
+            )
+        if len(self.packed) > packed_scalars.MOST:
+            raise LimitError(
+                f"{self.symbol} has more scalars than a Metal kernel can have",
+                found=f"{len(self.packed)} scalars and sizes",
+                expected=f"at most {packed_scalars.MOST}: they share one slot of 4 KiB",
+                hint="put them into a tensor",
             )
         shared = facts.shared_bytes + 4 * self.has_votes
         if shared > SHARED_BYTES:
@@ -143,11 +151,11 @@ class MetalEmitter(SourceEmitter):
     # -- values --------------------------------------------------------------------------------------------------
 
     def floating(self, value: float, dtype: str) -> Text:
-        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are decimal:
-        no source that Apple's compiler is known to take has hexadecimal ones, and C++ has them from C++17 on."""
+        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are
+        decimal: C++ has hexadecimal ones from C++17 on, and Metal is C++14 before MSL 4.0."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
             rounded = self._rounded(value, dtype)
-            return self.dialect.forms.narrow(self.type_of(dtype), super().floating(rounded, "float32"))
+            return self.dialect.forms.narrow(self.type_of(dtype), self.floating(rounded, "float32"))
         text = super().floating(value, dtype)
         if dtype in ("float32", "tfloat32") and "0x" in text.text:
             digits = f"{as_single(value):.9g}".replace("e+", "e")

@@ -1,7 +1,7 @@
 """Scalars and sizes as one structure, in kernels with more parameters than Metal has slots for buffers.
 
 Each is in a word of 8 bytes, in its low bytes, as in the slots of a launch. The structure takes one slot, and at most 4 KiB
-(setBytes), so a kernel may have 512 of them.
+(setBytes), so a kernel may have 512 of them: with more Metal ends the process.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilecore.codegen.syntax import Parameter
 
 NAME = "tc_scalars"  # of the parameter
+MOST = 512  # scalars of a kernel
 ATTRIBUTE = "packed_scalars"  # of the artifact's entry, for the launch
 _BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 

@@ -14,8 +14,9 @@ _MESSAGES = re.compile(r"(?:, )?device uint\* tc_messages \[\[buffer\(\d+\)\]\]"
 _SCALAR = re.compile(r"\bconstant (\w+)& (\w+)")
 _ARENA = re.compile(r"alignas\(16\) threadgroup uchar (\w+)\[\d+\];")
 _VOTES = re.compile(r"threadgroup metal::atomic_uint (\w+);")
-_LONG = re.compile(r"\b(\d+u?)l\b")
-_TYPES = re.compile(r"\b(char|long)\b")
+_LONG = re.compile(r"\b(0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?)[lL]\b")
+# a function of the user's own may have `unsigned char`, and constants in hexadecimal
+_TYPES = re.compile(r"\b((?<!signed )char|long)\b")
 _HOST_TYPES = {"char": "signed char", "long": "long long"}
 _TEXT = re.compile(r'("(?:[^"\\\n]|\\.)*"|//[^\n]*)')
 
