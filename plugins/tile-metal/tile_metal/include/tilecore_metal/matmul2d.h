@@ -1,6 +1,7 @@
 // Products by the matrix unit of apple10, which matmul2d of MSL 4 reaches (macOS 26.2 or later). A lane has the elements
 // that tile_metal/lowering/matmul2d.py says.
 #pragma once
+#if __METAL_VERSION__ >= 400
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 
 // d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied.
@@ -27,3 +28,4 @@ TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
 #pragma unroll
   for (ushort e = 0; e < 16; ++e) d[e] = sums[e];
 }
+#endif
