@@ -241,8 +241,9 @@ def test_no_torch_is_imported_where_there_is_no_mac():
 def test_products_by_matmul2d_need_a_macos_that_has_their_lanes(torch_mps, monkeypatch, macos, family, words):
     from tile_metal.runtime import checks, machine
 
-    monkeypatch.setattr(machine, "machine", lambda: machine.Machine("Apple M5", family, macos, "4.0"))
     program = artifact("scale_kernel")
+    monkeypatch.setattr(machine, "_machine", lambda: machine.Machine("Apple M5", family, macos, "4.0"))
+    machine.machine.cache_clear()
     binary = b"#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n" + program.binary
     if not words:
         assert checks.check_program(dataclasses.replace(program, binary=binary)) == binary

@@ -66,7 +66,7 @@ def check_program(artifact: Artifact) -> bytes:
 
 
 def _check_primitives(artifact: Artifact) -> None:
-    """Raises LaunchError for products by ``matmul2d`` on a macOS whose lanes have other elements, or on a virtual Mac."""
+    """Raises LaunchError for products by ``matmul2d`` on a macOS with other elements in the lanes, or a virtual Mac."""
     mac = machine.machine()
     if mac is None or b"<MetalPerformancePrimitives/" not in artifact.binary:
         return
