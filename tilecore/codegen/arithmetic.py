@@ -1,7 +1,8 @@
 """Arithmetic, comparisons and operations on bits, with the language's meaning in C's operators.
 
 Integers wrap: C's signed sums may not, so where a 32- or 64-bit sum could overflow it is computed without sign. Sums of
-8 and 16 bits are computed by C in ``int`` and brought back. A 4-bit integer stands in a byte.
+8 and 16 bits are computed by C in ``int`` and brought back; products of uint16, which are too large for it, without
+sign. A 4-bit integer stands in a byte.
 """
 
 from __future__ import annotations
@@ -85,6 +86,10 @@ def arithmetic(emit: Expressions, node: Any) -> Text:
         if emit.is_index or (type(node).__name__ != "LShift" and _cannot_overflow(emit, node)):
             return _plain(emit, node)
         return emit.cast(dtype, _without_sign(emit, node, dtype))
+    if dtype == "uint16" and type(node).__name__ == "Mul":
+        left, right = (emit.cast("uint32", emit.value(side)) for side in (node.a, node.b))
+        product = emit.typed_binary(*_SYMBOLS["Mul"], left, right, "uint32")
+        return wrapped(emit, product, dtype, "uint32")
     return wrapped(emit, _plain(emit, node), dtype)
 
 

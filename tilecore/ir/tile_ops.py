@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.attributes import CallAttr, KernelHint
-from tilecore.ir.build import as_operand, op_name
+from tilecore.ir.build import as_operand, dtype_of, op_name
 from tilecore.ir.nodes import Call, Evaluate, Span, Stmt, TensorRegion, Var
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_op_table import PREFIX, SYNC_THREADS, TILE_OPS, TileOp
@@ -64,10 +64,10 @@ class TileCall:
     span: Span | None
 
     def rebuilt(self, args: Sequence[Any] | None = None, hints: dict[str, Any] | None = None) -> Evaluate:
-        """The statement with other operands (all of them, in order) or hints."""
+        """The statement with other operands (all of them, in order) or hints, and the same type of the result."""
         operands = list(self.call.args if args is None else args)
         attrs = self.call.attrs if hints is None else hints
-        return Evaluate(Call(self.call.op, operands, attrs=attrs, ret_ty="void"), span=self.span)
+        return Evaluate(Call(self.call.op, operands, attrs=attrs, ret_ty=dtype_of(self.call) or "void"), span=self.span)
 
     @property
     def regions(self) -> list[TensorRegion]:

@@ -175,6 +175,26 @@ def test_strided_and_backward_arrays(load):
     np.testing.assert_array_equal(memory, expected)
 
 
+def test_arrays_with_other_elements_of_the_same_bytes(load):
+    """They share one buffer, which gets the elements of each."""
+    from tile_metal.runtime.device import default_device
+    from tile_metal.runtime.host_memory import Copies
+
+    from tilecore.runtime.slots import TensorSlot
+
+    memory = np.arange(9, dtype=np.int32)
+    copies = Copies(default_device())
+    bound = [
+        copies.bind(TensorSlot("A", memory.ctypes.data, "int32", (8 // step + 1,), (step,), access="r"))
+        for step in (8, 4, 2)
+    ]
+    assert len({part.handle for part in bound}) == 1
+    contents = objc.runtime().send(bound[0].handle, "contents")
+    np.testing.assert_array_equal(
+        np.ndarray(5, np.int32, (ctypes.c_char * 36).from_address(contents), 0, (8,)), memory[::2]
+    )
+
+
 def test_scalars_and_prints(load, capfd):
     out = np.zeros(16, np.float32)
     values = (-7, 250, -300, 65000, -(2**31), 2**32 - 256, -(2**40), 2**63, -1.5, 3.0, 0.1, True)

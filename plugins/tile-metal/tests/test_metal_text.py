@@ -82,6 +82,23 @@ def test_variables_have_no_names_of_macros():
     assert macros == []
 
 
+@T.prim_func
+def constants(X: T.Tensor((32,), "float16"), Y: T.Tensor((32,), "bfloat16"), Z: T.Tensor((32,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(32):
+            X[i] = T.float16(0.1)
+            Y[i] = T.bfloat16(0.1)
+            Z[i] = T.float32(0.1) + Z[i] / 3 * T.float32(2.0**-149)
+
+
+def test_constants_are_decimal():
+    """C++ has hexadecimal floats from C++17 on, and MSL is C++14 before 4.0."""
+    source = tilecore.compile(constants, target="metal -msl=3.1", execution_backend="sim").get_kernel_source()
+    assert "(half)0.0999755859f" in source
+    assert "(bfloat)0.100097656f" in source
+    assert re.findall(r"0x[0-9a-f.]*p", source) == []
+
+
 def test_the_kernel_computes():
     x = np.linspace(-3, 3, 100).astype(np.float16)
     y = np.empty_like(x)

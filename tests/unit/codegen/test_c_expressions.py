@@ -113,6 +113,15 @@ def integer_expressions(draw, dtype: str, depth: int = 4):
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", INTEGERS)
+def test_a_product_wraps(dtype):
+    """C multiplies elements of uint16 as `int`, which their products do not fit into: undefined behaviour in C."""
+    text = check(lambda a, b: a * b, dtype, dtype, dtype)
+    if dtype == "uint16":
+        assert "(unsigned short)((unsigned)A[tx] * (unsigned)B[tx])" in text, text
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", INTEGERS)
 @QUICK
 @given(data=st.data())
 def test_integer_expressions(dtype, data):

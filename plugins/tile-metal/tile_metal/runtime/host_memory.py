@@ -70,6 +70,7 @@ class Copies:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._buffers: dict[tuple[int, int], Buffer] = {}
+        self._filled: set[tuple[object, ...]] = set()
         self._written: list[tuple[TensorSlot, Buffer]] = []
 
     def bind(self, slot: TensorSlot) -> Bound:
@@ -83,6 +84,9 @@ class Copies:
         copy = self._buffers.get((low, high))
         if copy is None:
             copy = self._buffers[low, high] = self._device.buffer(high - low)
+        pattern = low, high, slot.shape, slot.strides, slot.item, slot.packed
+        if pattern not in self._filled:  # tensors of the same bytes may have other elements of them
+            self._filled.add(pattern)
             _elements(slot, copy.address + slot.bytes_before)[...] = _elements(slot, slot.address)
         if "w" in slot.access:
             self._written.append((slot, copy))

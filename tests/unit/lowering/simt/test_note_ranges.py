@@ -146,3 +146,14 @@ def test_a_barrier_of_more_threads_than_the_range_has():
         after_pass(kernel_of(body), PASS)
     assert "arrive_count=128 in the code of threads 0 to 63" in str(caught.value)
     assert "# here" in caught.value.location.excerpt()
+
+
+def test_an_operation_keeps_the_type_of_its_result():
+    @T.macro
+    def body(X, Y):
+        with code_of_threads(0, 64):
+            T.atomic_add(Y[0], X[0])
+
+    text = str(after_pass(kernel_of(body), PASS))
+    assert "atomic_element" in text
+    assert text.count('attrs={"threads": 64}, ret_ty="float32")') == 1

@@ -37,8 +37,9 @@ def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, 
 
 
 def memory_accesses(nest: Nest) -> list[Access]:
-    """The nest's accesses of global and shared memory."""
-    return [a for a in nest.accesses if is_global(a.buffer) or is_shared(a.buffer)]
+    """The nest's accesses of elements of global and shared memory; not those of a called function, to any element."""
+    accesses = (a for a in nest.accesses if len(a.indices) == len(a.buffer.shape))
+    return [a for a in accesses if is_global(a.buffer) or is_shared(a.buffer)]
 
 
 def _fastest(nest: Nest) -> int | None:

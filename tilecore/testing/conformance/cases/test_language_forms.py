@@ -177,7 +177,12 @@ def test_functions_with_pointers(target):
     """T.access_ptr and T.address_of, of global, shared and a thread's own memory; barriers stand around the calls."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 64), "float32"), Z: T.Tensor((4, 2), "float32")):
+    def kernel(
+        A: T.Tensor((4, 64), "float32"),
+        Y: T.Tensor((4, 64), "float32"),
+        Z: T.Tensor((4, 2), "float32"),
+        W: T.Tensor((4, 62), "float32"),
+    ):
         with T.Kernel(4, threads=64) as b:
             T.import_source(FUNCTIONS)
             s, t = T.alloc_shared((64,), "float32"), T.alloc_shared((64,), "float32")
@@ -190,16 +195,20 @@ def test_functions_with_pointers(target):
             if tx == 0:
                 Z[b, 0] = T.call_extern("float32", "third", T.access_ptr(A[b, 1:5], "r"))
                 Z[b, 1] = pair[0] + pair[1]
+            for i in T.Parallel(62):
+                W[b, i] = T.call_extern("float32", "third", T.access_ptr(A[b, i], "r"))
 
     if not has_feature(target, "source"):
         with pytest.raises(UnsupportedError):
             compiled(kernel, target)
         return
     a, y, z = sample("float32", (4, 64)), zeros("float32", (4, 64)), zeros("float32", (4, 2))
-    compiled(kernel, target)(a, y, z)
+    w = zeros("float32", (4, 62))
+    compiled(kernel, target)(a, y, z, w)
     np.testing.assert_array_equal(y, 2 * a[:, ::-1])
     np.testing.assert_array_equal(z[:, 0], a[:, 3])
     np.testing.assert_allclose(z[:, 1], 2 * (a[:, 4] + a[:, 5]), rtol=1e-6)
+    np.testing.assert_array_equal(w, a[:, 2:])
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
