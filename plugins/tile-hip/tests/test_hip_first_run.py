@@ -13,7 +13,7 @@ from tile_hip.first_run.machine import HipMachine
 from tile_hip.first_run.plan import FIRST_RUN
 
 from tilecore.errors import ArgumentError, LaunchError
-from tilecore.testing.first_run import checks, command_line, kernels, processes, report
+from tilecore.testing.first_run import checks, command_line, kernels, processes
 from tilecore.testing.first_run.benchmarks import measure
 
 torch = pytest.importorskip("torch")
