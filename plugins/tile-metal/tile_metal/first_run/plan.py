@@ -47,5 +47,5 @@ FIRST_RUN = FirstRun(
     machine=MetalMachine,
     checks=CHECKS,
     benchmarks=benchmarks,
-    install="pip install 'tile-metal[torch,test]'",
+    install="pip install 'tile-metal[torch,test]', or pip install torch pytest pytest-xdist hypothesis",
 )
