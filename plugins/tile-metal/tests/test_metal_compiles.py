@@ -50,6 +50,7 @@ def test_every_function_of_the_header(version):
     if version >= 400:  # C++ for OpenCL makes no constant of a structure
         assert compiler.errors_as_cpp(header.whole_program(product), version) == []
     names = set(re.findall(r"\btc_[a-z]\w*", source + narrow + product))
+    names |= {f"{name}_from" for name in names if re.match("tc_fp[48]", name)}
     definitions = [definition for definition in header.definitions() if definition.part.startswith("tilecore_metal/")]
     public = {name for definition in definitions for name in definition.provides if name.startswith("tc_")}
     inner = {

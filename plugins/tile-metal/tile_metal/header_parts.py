@@ -100,7 +100,8 @@ def _defined(piece: str) -> frozenset[str]:
 def _pieces(paragraph: str) -> tuple[str, list[str]]:
     """(the comment at the head of a paragraph, the texts of its definitions). A comment further down, and one that has
     a note for this module, belongs to the definition below it."""
-    comment, pieces, piece = "", [], ""
+    comment, piece = "", ""
+    pieces: list[str] = []
     for line in paragraph.splitlines(keepends=True):
         if line.startswith("//") and not pieces and not piece and not _is_note(line):
             comment += line
