@@ -50,14 +50,20 @@ def test_every_function_of_the_header(version):
     if version >= 400:  # C++ for OpenCL makes no constant of a structure
         assert compiler.errors_as_cpp(header.whole_program(product), version) == []
     names = set(re.findall(r"\btc_[a-z]\w*", source + narrow + product))
-    names |= {f"tc_{name}" for name in re.findall(r"OF_FLOATS?\((\w+)\)", source)}
-    functions = re.compile(r"^\s*TC_FN [\w:<>*& ]+?(tc_(?:threadgroup_|vote_|shuffle_|fence_)?\w+)\(", re.MULTILINE)
-    public = {
-        name
-        for part in header.all_parts()
-        for name in functions.findall((header.INCLUDE / part).read_text() if (header.INCLUDE / part).exists() else "")
+    names |= {f"{name}_from" for name in names if re.match("tc_fp[48]", name)}
+    definitions = [definition for definition in header.definitions() if definition.part.startswith("tilecore_metal/")]
+    public = {name for definition in definitions for name in definition.provides if name.startswith("tc_")}
+    inner = {
+        "tc_bit_cast",
+        "tc_vector",
+        "tc_lane_value",
+        "tc_factor",
+        "tc_word_of",
+        "tc_same",
+        "tc_order",
+        "tc_relaxed",
     }
-    inner = {"tc_half_value", "tc_own_lane", "tc_to_odd", "tc_added", "tc_smaller", "tc_larger", "tc_products"}
+    inner |= {"tc_half_value", "tc_own_lane", "tc_to_odd", "tc_added", "tc_smaller", "tc_larger", "tc_products"}
     inner |= {"tc_of_word", "tc_to_word", "tc_word_around", "tc_place_in_word", "tc_exchange_bits", "tc_load_bits"}
     inner |= {"tc_fence_before", "tc_fence_after", "tc_print_values", "tc_assertion_failed"}
     inner |= {name for name in public if name.startswith(("tc_message_", "tc_plain_"))}
@@ -65,26 +71,26 @@ def test_every_function_of_the_header(version):
 
 
 def test_the_parts_of_the_header_keep_the_rules_of_text():
-    for part in header.all_parts():
-        text = header.joined([part])
-        found = [problem for problem in rules.problems(text, 400) if "address space" not in problem.text]
-        assert not found, part
+    text = header.joined(header.definitions())
+    assert [problem for problem in rules.problems(text, 400) if "address space" not in problem.text] == []
 
 
-def joined(sources: list[str]) -> dict[tuple[str, ...], str]:
-    """Emitted sources with the parts of the header that they need, in one program for each choice of parts and of
-    memory, coherent or not."""
+def joined(sources: list[str]) -> dict[tuple[header.Definition, ...], str]:
+    """Emitted sources with the definitions of the header that they need, one program for those that need the same."""
     groups = defaultdict(list)
     for number, source in enumerate(dict.fromkeys(sources)):
         kernels = source.replace('#include "tilecore_metal.h"\n', "")
         kernels = re.sub(r"(\[\[kernel.*?\]\] void )(\w+)\(", rf"\g<1>\g<2>_{number}(", kernels)
-        first_lines = header.whole_program(source).partition("//")[0]  # definitions
-        groups[(first_lines, *header.needed_parts(source))].append(kernels)
-    return {parts: parts[0] + header.joined(list(parts[1:])) + "\n".join(kernels) for parts, kernels in groups.items()}
+        groups[tuple(header.needed_definitions(source))].append(kernels)
+    return {needed: header.joined(needed) + "\n".join(kernels) for needed, kernels in groups.items()}
 
 
 def has_structures(program: str) -> bool:
     return re.search(r"\btc_fp[48]_\w+[*&]", program.partition("[[kernel")[2]) is not None
+
+
+# the most lines of the header that stand in front of a kernel
+LINES = {"vector_add": 40, "softmax": 90, "gemm": 120, "attention": 150}
 
 
 def test_examples():
@@ -94,6 +100,9 @@ def test_examples():
         sources = [emitted(kernel, f"metal -msl={msl}") for kernel in kernels]
         texts = [text for text, suffix in sources if suffix == "metal"]
         assert len(texts) >= len(kernels) - 1  # one needs more threadgroup memory than there is
+        for kernel, (text, _) in zip(kernels, sources, strict=True):
+            program = header.whole_program(text)
+            assert program.partition(header.END)[0].count("\n") < LINES.get(kernel, 200), kernel
         for text in texts:
             assert rules.problems(text, versions[0]) == []
         for version in versions:

@@ -1,9 +1,9 @@
 // Products by the matrix unit of apple10, which matmul2d of MSL 4 reaches (macOS 26.2 or later). A lane has the elements
 // that tile_metal/lowering/matmul2d.py says.
 #pragma once
+
 #if __METAL_VERSION__ >= 400
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
-
 // d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied.
 // TransposedA, TransposedB: the elements of a lane are those of the operand as it is stored, by columns.
 // Factors of 16 bits are multiplied exactly in any mode; float is not to be rounded to fewer bits.

@@ -1,7 +1,8 @@
 // Products of a simdgroup: each lane has two neighbouring elements of a row of every matrix of 8 x 8. Row
 // lane / 16 * 4 + lane / 2 % 4, columns lane / 8 % 2 * 4 + lane % 2 * 2 and the next.
 #pragma once
-#include <metal_simdgroup_matrix>
+
+#include <metal_simdgroup_matrix>  // provides: simdgroup_matrix
 
 // Keeps the compiler from moving loads across; it orders no memory.
 TC_FN void tc_scheduling_fence() { metal::simdgroup_barrier(metal::mem_flags::mem_none); }
