@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import pytest
+from tile_metal.runtime import machine
+
 import tilecore
 import tilecore.language as T
 
@@ -51,5 +54,10 @@ def talking_kernel(X: T.Tensor((64,), "int32")):
 
 @functools.cache
 def artifact(name: str, **options: Any) -> Any:
-    """The artifact of one of the kernels for the execution backend torch."""
-    return tilecore.compile(globals()[name], target="metal", execution_backend="torch", **options).artifact
+    """The artifact of one of the kernels for the execution backend torch. It is compiled as on a machine without Metal,
+    where compiling loads nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "machine", lambda: None)
+        patch.setattr(machine, "problem", lambda: "no Metal")
+        target = "metal -family=apple9 -msl=3.2"
+        return tilecore.compile(globals()[name], target=target, execution_backend="torch", **options).artifact
