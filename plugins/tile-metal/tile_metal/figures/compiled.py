@@ -88,4 +88,4 @@ def for_clang(program: str) -> str:
     """The program as C++ has it: heads of kernels; arrays of threadgroup memory, which are static; functions of the
     8-bit floats for one address space, as C++ has none for several."""
     program = _ARRAY.sub(r"\1static threadgroup ", _HEAD.sub('extern "C" void ', program))
-    return _COHERENT.sub("", _METHODS.sub("", program)).replace("#define TC_USES_COHERENT\n", "")
+    return _COHERENT.sub("", _METHODS.sub("", program))
