@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 from typing import Any
 
 import tilecore
@@ -52,4 +54,6 @@ def talking_kernel(X: T.Tensor((64,), "int32")):
 @functools.cache
 def artifact(name: str, **options: Any) -> Any:
     """The artifact of one of the kernels for the execution backend torch."""
+    with contextlib.suppress(ImportError):  # only a torch that is imported says that it has no device "mps"
+        importlib.import_module("torch")
     return tilecore.compile(globals()[name], target="metal", execution_backend="torch", **options).artifact
