@@ -32,6 +32,7 @@ def _verify() -> tuple[dict[str, Any], int]:
 def _clear() -> tuple[dict[str, Any], int]:
     removed = cache.clear()
     counts = {"removed": removed.entries, "results": removed.results, "libraries": removed.libraries}
+    counts["binaries"] = removed.binaries
     return {"path": cache.path(), **counts}, 0
 
 
@@ -42,7 +43,7 @@ def _path() -> tuple[dict[str, Any], int]:
 def _print_stats(facts: dict[str, Any]) -> None:
     print(f"{facts['path'] or 'no directory'}{'' if facts['enabled'] else ' (turned off by TILECORE_DISABLE_CACHE)'}")
     counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
-    counts += f", {facts['libraries']} libraries of simulators"
+    counts += f", {facts['libraries']} libraries of simulators{_binaries(facts)}"
     print(f"{counts}, {size(facts['bytes'])} of {size(facts['limit'])}")
     if facts["quarantined"]:
         print(f"{facts['quarantined']} damaged entries set aside")
@@ -54,13 +55,19 @@ def _print_verify(facts: dict[str, Any]) -> None:
     for path in facts["damaged"]:
         note("damaged", f"{path} (set aside)")
     counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
-    counts += f" and {facts['libraries']} libraries of simulators"
+    counts += f" and {facts['libraries']} libraries of simulators{_binaries(facts)}"
     print(f"{counts} read, {len(facts['damaged'])} damaged")
 
 
 def _print_clear(facts: dict[str, Any]) -> None:
     counts = f"{facts['removed']} kernels, {facts['results']} results of the autotuner"
-    print(f"removed {counts} and {facts['libraries']} libraries of simulators from {facts['path']}")
+    counts += f" and {facts['libraries']} libraries of simulators{_binaries(facts)}"
+    print(f"removed {counts} from {facts['path']}")
+
+
+def _binaries(facts: dict[str, Any]) -> str:
+    """A phrase of the files with what the systems of devices compiled, which only some targets have."""
+    return f", {facts['binaries']} files of compiled programs of devices" if facts["binaries"] else ""
 
 
 def _print_path(facts: dict[str, Any]) -> None:

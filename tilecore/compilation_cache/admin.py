@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilecore import settings
+from tilecore.compilation_cache.binaries import is_whole_binary
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note
 from tilecore.compilation_cache.eviction import stored
@@ -23,8 +24,8 @@ class CacheStats:
     """The state of the cache directory. Sizes in bytes, rounded up to pages.
 
     entries: kernels. links: ways to them from sources. results: what the autotuner found. libraries: simulators, and
-    kernels that were built for them. problem: why the directory
-    cannot be used, or None. enabled: False when a setting turned the cache off.
+    kernels that were built for them. binaries: files with what the systems of devices compiled. problem: why the
+    directory cannot be used, or None. enabled: False when a setting turned the cache off.
     """
 
     path: str | None
@@ -37,6 +38,7 @@ class CacheStats:
     limit: int
     quarantined: int
     libraries: int = 0
+    binaries: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,18 @@ class CacheCheck:
     damaged: tuple[str, ...]
     dangling: int
     libraries: int = 0
+    binaries: int = 0
 
 
 @dataclass(frozen=True)
 class CacheCleared:
-    """What :func:`clear` removed: kernels, results of the autotuner, and libraries of simulators."""
+    """What :func:`clear` removed: kernels, results of the autotuner, libraries of simulators, and files with what the
+    systems of devices compiled."""
 
     entries: int
     results: int
     libraries: int = 0
+    binaries: int = 0
 
 
 def path() -> str | None:
@@ -88,6 +93,7 @@ def stats() -> CacheStats:
         limit=limit,
         quarantined=quarantined,
         libraries=len(built),
+        binaries=len(stored(layout.binaries)),
     )
 
 
@@ -104,7 +110,7 @@ def clear() -> CacheCleared:
     remove(layout.growth)
     remove_unfinished(layout.root)
     built = sum(remove(file.path) for file in libraries(layout.root))
-    return CacheCleared(removed[layout.entries], removed[layout.results], built)
+    return CacheCleared(removed[layout.entries], removed[layout.results], built, removed[layout.binaries])
 
 
 def verify() -> CacheCheck:
@@ -128,7 +134,12 @@ def verify() -> CacheCheck:
         if not is_whole(file.path, os.path.basename(file.path)):
             set_aside(file.path, layout.quarantine)
             damaged.append(file.path)
-    return CacheCheck(len(entries), len(links), len(results), tuple(damaged), dangling, len(built))
+    binaries = stored(layout.binaries)
+    for file in binaries:
+        if not is_whole_binary(file.path):
+            set_aside(file.path, layout.quarantine)
+            damaged.append(file.path)
+    return CacheCheck(len(entries), len(links), len(results), tuple(damaged), dangling, len(built), len(binaries))
 
 
 def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) -> bool:

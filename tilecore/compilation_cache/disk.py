@@ -6,15 +6,18 @@ warning says why. What is read has been checked against its digests and its key 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from typing import TYPE_CHECKING, Literal
 
+from tilecore import debug
 from tilecore.compilation_cache import eviction
+from tilecore.compilation_cache.binaries import binary_path, binary_paths, is_whole_binary
 from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
 from tilecore.compilation_cache.layout import Layout, check_key, is_key, is_other, read_file
 from tilecore.compilation_cache.publish import publish, remove_abandoned
-from tilecore.compilation_cache.quarantine import quarantine, set_aside
+from tilecore.compilation_cache.quarantine import quarantine, remove, set_aside
 from tilecore.compilation_cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
 
@@ -99,6 +102,50 @@ class DiskCache:
         layout = self._open()
         return layout is not None and self._write_note(layout, layout.note(store, key), key, text)
 
+    def binary(self, key: str) -> str | None:
+        """The path of the file that :meth:`keep_binary` stored under ``key``, or None. Damaged ones are set aside, and
+        nothing is said: they cost what they spared."""
+        check_key(key)
+        layout = self._open()
+        for path in [] if layout is None else binary_paths(layout, key):
+            if is_whole_binary(path):
+                with contextlib.suppress(OSError):  # evicted meanwhile: whoever opens it finds out
+                    eviction.note_use(path, os.stat(path).st_mtime)
+                return path
+            self._set_binary_aside(path)
+        return None
+
+    def keep_binary(self, key: str, data: bytes) -> bool:
+        """Store what the system of a device compiled, as a file that it opens by itself, in place of earlier ones of
+        ``key``, which covers the device and its system, too. True when it is on disk; a failure is told to those who
+        look (TILECORE_DEBUG), as nothing but time is lost."""
+        check_key(key)
+        layout = self._open()
+        if layout is None:
+            return False
+        path = binary_path(layout, key, data)
+        try:
+            self._publish(layout, path, data, durable=False)
+        except OSError as error:
+            debug.say(debug.BACKEND, f"{path} is not written: {error.strerror or error}")
+            return False
+        for other in binary_paths(layout, key):
+            if other != path:
+                remove(other)
+        return True
+
+    def discard_binary(self, key: str) -> None:
+        """Set the files of ``key`` aside: they are whole, and the system of the device makes nothing of them."""
+        check_key(key)
+        layout = self._open()
+        for path in [] if layout is None else binary_paths(layout, key):
+            self._set_binary_aside(path)
+
+    def _set_binary_aside(self, path: str) -> None:
+        if self._layout is not None:
+            set_aside(path, self._layout.quarantine)
+            debug.say(debug.BACKEND, f"{path} was set aside: it is damaged, or of no use to the system of its device")
+
     def _open(self) -> Layout | None:
         """The directory's layout, made and checked once; None (after one warning) when it cannot be used."""
         if self._usable is None:
@@ -171,17 +218,7 @@ class DiskCache:
 
     def _write(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> bool:
         try:
-            if not self._cleaned:
-                self._cleaned = True
-                remove_abandoned(layout.staging)
-            try:
-                publish(data, layout.staging, path, durable=durable)
-            except FileNotFoundError:  # the cache was deleted under our feet
-                layout.prepare()
-                publish(data, layout.staging, path, durable=durable)
-            if eviction.is_due(eviction.note_growth(layout, len(data)), self.limit):
-                eviction.evict(layout, self.limit)
-                remove_abandoned(layout.staging)
+            self._publish(layout, path, data, durable=durable)
             return True
         except OSError as error:
             self._warn_once(
@@ -190,6 +227,20 @@ class DiskCache:
                 f"{_advice(error)}, or set TILECORE_CACHE_DIR to another directory",
             )
             return False
+
+    def _publish(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> None:
+        """Write a file and keep the cache under its limit. Raises OSError."""
+        if not self._cleaned:
+            self._cleaned = True
+            remove_abandoned(layout.staging)
+        try:
+            publish(data, layout.staging, path, durable=durable)
+        except FileNotFoundError:  # the cache was deleted under our feet
+            layout.prepare()
+            publish(data, layout.staging, path, durable=durable)
+        if eviction.is_due(eviction.note_growth(layout, len(data)), self.limit):
+            eviction.evict(layout, self.limit)
+            remove_abandoned(layout.staging)
 
     def _warn_reading(self, layout: Layout, error: OSError) -> None:
         self._warn_once("read", f"the kernel cache in {layout.root} cannot be read: {_reason(error)}")

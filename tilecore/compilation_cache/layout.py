@@ -5,6 +5,7 @@
     <cache>/v1/definitions/ab/...    what is known of a function's definition, a note each
     <cache>/v1/results/ab/...        what the autotuner found, a note each
     <cache>/v1/plugins/ab/...        what installed plugins say of themselves, a note each
+    <cache>/v1/binaries/ab/...       what a device's own system compiled, see binaries
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
@@ -38,6 +39,7 @@ class Layout:
         self.definitions = os.path.join(self.base, "definitions")
         self.results = os.path.join(self.base, "results")
         self.plugins = os.path.join(self.base, "plugins")
+        self.binaries = os.path.join(self.base, "binaries")
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
@@ -55,7 +57,7 @@ class Layout:
     @property
     def stores(self) -> tuple[str, ...]:
         """The directories that are counted and evicted from."""
-        return self.entries, self.links, self.definitions, self.results, self.plugins
+        return self.entries, self.links, self.definitions, self.results, self.plugins, self.binaries
 
     def prepare(self) -> None:
         """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""

@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
-from fake_metal import FakeMetal, build, put_in_place  # noqa: E402
+from fake_metal import FakeMetal, build, forget, put_in_place  # noqa: E402
 
 
 @pytest.fixture
@@ -21,10 +21,10 @@ def mac(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A MacBook with an M3 Max and macOS 15.3, as far as runtime/machine.py can tell."""
     from tile_metal.runtime import machine
 
-    _forget()
+    forget()
     monkeypatch.setattr(machine, "_machine", lambda: machine.Machine("Apple M3 Max", 9, (15, 3), "3.2"))
     yield monkeypatch
-    _forget()
+    forget()
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def fake_metal_library(tmp_path_factory: pytest.TempPathFactory) -> FakeMetal:
 def fake_metal(fake_metal_library: FakeMetal, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMetal]:
     """A Mac on which the Objective-C runtime is the stand-in's."""
 
-    _forget()
+    forget()
     put_in_place(fake_metal_library, monkeypatch)
     yield fake_metal_library
-    _forget()
+    forget()
 
 
 @pytest.fixture(scope="session")
@@ -61,13 +61,3 @@ def host_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
     source = (HERE / "host_functions.cpp").read_text()
     return ctypes.CDLL(os.fspath(compiler.host_library(tmp_path_factory.mktemp("functions"), source)))
-
-
-def _forget() -> None:
-    """What is cached about the machine."""
-    from tile_metal.runtime import device, machine, objc
-
-    for function in (machine.machine, machine.problem, device.default_device, objc.runtime):
-        function.cache_clear()
-    if hasattr(machine._machine, "cache_clear"):
-        machine._machine.cache_clear()

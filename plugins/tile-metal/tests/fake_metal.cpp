@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -31,6 +32,7 @@ struct Object {
   char* start = nullptr;  // of a buffer's bytes, its own or those of a tensor
   size_t size = 0;
   std::vector<Object*> owned;
+  std::map<std::string, Object*> properties;
   std::map<std::string, long> numbers;
 };
 struct Size {
@@ -50,7 +52,8 @@ std::map<Object*, Class*> metaclasses;  // class objects
 std::set<Object*> live;
 thread_local std::vector<std::vector<Object*>> pools;
 std::set<std::string> selectors;
-std::string journal, fails, answer;
+std::string journal, fails, answer, gpu;
+std::map<std::string, long> counts;
 Executor executor = nullptr;
 long family = 9, old_system = 0;
 // of the encoder that is open
@@ -89,6 +92,8 @@ void release(Object* object) {
   if (object->isa->name == "Encoder" && !object->numbers["ended"]) note("an encoder is freed before it is ended");
   if (!object->memory.empty()) memset(object->start, 0xDB, object->size);
   for (Object* other : object->owned) release(other);
+  for (auto& property : object->properties)
+    if (property.second) release(property.second);
 }
 Object* string_of(const std::string& text) {
   Object* object = autoreleased(make("NSString"));
@@ -142,13 +147,111 @@ Object* m_function(Object* self, const char*, Object* name) {
   function->text = name->text, function->source = self->text;
   return function;
 }
-Object* m_pipeline(Object*, const char*, Object* function, Object** error) {
-  if (fails_at("pipeline")) return *error = error_of(answer), nullptr;
+bool is(Object* object, const char* name) { return live.count(object) && object->isa->name == name; }
+Object* pipeline_of(Object* function) {
   Object* pipeline = make("Pipeline");
   pipeline->text = function->text, pipeline->source = function->source;
   pipeline->numbers["threads"] = fails_at("registers") ? 32 : 1024;
   pipeline->numbers["bytes"] = fails_at("threadgroup") ? 32784 : 0;
   return pipeline;
+}
+Object* m_pipeline(Object*, const char*, Object* function, Object** error) {
+  if (!is(function, "Function")) return note("a pipeline of no function"), nullptr;
+  if (fails_at("pipeline")) return *error = error_of(answer), nullptr;
+  counts["compiled"]++;
+  return pipeline_of(function);
+}
+
+// -- binary archives: a file's first line is of the device, each further one the digest of a kernel and its program -------
+std::string line_of(Object* function) {
+  return std::to_string(std::hash<std::string>()(function->source + '\0' + function->text)) + "\n";
+}
+void set(Object* self, const char* name, Object* value) {  // as a property that retains, or copies what cannot change
+  if (value) value->references++;
+  Object*& property = self->properties[name];
+  if (property) release(property);
+  property = value;
+}
+Object* m_url(Object*, const char*, Object* path) {
+  if (!is(path, "NSString")) return note("a URL of no string"), nullptr;
+  Object* url = autoreleased(make("NSURL"));
+  url->text = path->text;
+  return url;
+}
+Object* m_array(Object*, const char*, Object* element) {
+  if (!live.count(element)) return note("an array of no object"), nullptr;
+  Object* array = autoreleased(make("NSArray"));
+  element->references++;
+  array->owned.push_back(element);
+  return array;
+}
+Object* m_archive_descriptor(Object*, const char*) { return make("MTLBinaryArchiveDescriptor"); }
+Object* m_pipeline_descriptor(Object*, const char*) { return make("MTLComputePipelineDescriptor"); }
+void m_set_url(Object* self, const char*, Object* url) {
+  if (url && !is(url, "NSURL")) return note("setUrl: takes an NSURL");
+  set(self, "url", url);
+}
+void m_set_function(Object* self, const char*, Object* function) {
+  if (!is(function, "Function")) return note("setComputeFunction: takes a function");
+  set(self, "function", function);
+}
+void m_set_archives(Object* self, const char*, Object* archives) {
+  if (!is(archives, "NSArray")) return note("setBinaryArchives: takes an array");
+  for (Object* archive : archives->owned)
+    if (!is(archive, "Archive")) note("setBinaryArchives: takes an array of archives");
+  set(self, "archives", archives);
+}
+Object* m_open_archive(Object* self, const char*, Object* descriptor, Object** error) {
+  if (!is(descriptor, "MTLBinaryArchiveDescriptor")) return note("an archive of no descriptor"), nullptr;
+  Object* url = descriptor->properties["url"];
+  if (fails_at(url ? "open" : "new archive")) return *error = error_of(answer), nullptr;
+  Object* archive = make("Archive");
+  if (!url) return archive;
+  FILE* file = fopen(url->text.c_str(), "rb");
+  std::string data;
+  if (file) {
+    for (int c; (c = fgetc(file)) != EOF;) data += (char)c;
+    fclose(file);
+  }
+  std::string head = "archive of " + self->text + "\n";
+  if (data.compare(0, head.size(), head)) {
+    release(archive);
+    return *error = error_of("invalid file"), nullptr;
+  }
+  archive->text = data.substr(head.size());
+  counts["opened"]++;
+  return archive;
+}
+bool m_add(Object* self, const char*, Object* descriptor, Object** error) {
+  if (!is(descriptor, "MTLComputePipelineDescriptor") || !descriptor->properties["function"])
+    return note("an archive takes the descriptor of a pipeline with a function"), false;
+  if (fails_at("add")) return *error = error_of(answer), false;
+  std::string line = line_of(descriptor->properties["function"]);
+  if (self->text.find(line) == std::string::npos) self->text += line, counts["compiled"]++;
+  return true;
+}
+bool m_serialize(Object* self, const char*, Object* url, Object** error) {
+  if (!is(url, "NSURL")) return note("an archive is written to a URL"), false;
+  if (fails_at("serialize")) return *error = error_of(answer), false;
+  FILE* file = fopen(url->text.c_str(), "wbx");
+  if (!file) return *error = error_of("the file cannot be written"), false;
+  std::string data = "archive of " + gpu + "\n" + self->text;
+  fwrite(data.data(), 1, data.size(), file);
+  fclose(file);
+  return true;
+}
+Object* m_described_pipeline(Object*, const char*, Object* descriptor, unsigned long options, Object** reflection,
+                             Object** error) {
+  if (!is(descriptor, "MTLComputePipelineDescriptor") || !descriptor->properties["function"])
+    return note("a pipeline of a descriptor without a function"), nullptr;
+  if (options || reflection) note("options or reflection that nobody reads");
+  if (fails_at("described pipeline")) return *error = error_of(answer), nullptr;
+  Object *function = descriptor->properties["function"], *archives = descriptor->properties["archives"];
+  bool found = false;
+  if (archives)
+    for (Object* archive : archives->owned) found |= archive->text.find(line_of(function)) != std::string::npos;
+  counts[found ? "from an archive" : "compiled"]++;
+  return pipeline_of(function);
 }
 unsigned long m_threads(Object* self, const char*) { return self->numbers["threads"]; }
 unsigned long m_bytes(Object* self, const char*) { return self->numbers["bytes"]; }
@@ -227,7 +330,8 @@ void define(const char* name, const char* selector, const char* encoding, Imp fu
 }
 void define_all() {
   for (const char* name : {"NSString", "NSError", "NSArray", "MTLCompileOptions", "Device", "Queue", "Library", "Function",
-                           "Pipeline", "Buffer", "CommandBuffer", "Encoder"}) {
+                           "Pipeline", "Buffer", "CommandBuffer", "Encoder", "NSURL", "Archive",
+                           "MTLBinaryArchiveDescriptor", "MTLComputePipelineDescriptor"}) {
     define(name, "release", "v@:", (Imp)m_release);
     define(name, "retain", "@@:", (Imp)m_retain);
     define(name, "respondsToSelector:", "B@::", (Imp)m_responds);
@@ -247,6 +351,18 @@ void define_all() {
   define("Device", "newCommandQueue", "@@:", (Imp)m_queue);
   define("Device", "newLibraryWithSource:options:error:", "@@:@@^@", (Imp)m_library);
   define("Device", "newComputePipelineStateWithFunction:error:", "@@:@^@", (Imp)m_pipeline);
+  define("class NSURL", "fileURLWithPath:", "@@:@", (Imp)m_url);
+  define("class NSArray", "arrayWithObject:", "@@:@", (Imp)m_array);
+  define("class MTLBinaryArchiveDescriptor", "new", "@@:", (Imp)m_archive_descriptor);
+  define("class MTLComputePipelineDescriptor", "new", "@@:", (Imp)m_pipeline_descriptor);
+  define("MTLBinaryArchiveDescriptor", "setUrl:", "v@:@", (Imp)m_set_url);
+  define("MTLComputePipelineDescriptor", "setComputeFunction:", "v@:@", (Imp)m_set_function);
+  define("MTLComputePipelineDescriptor", "setBinaryArchives:", "v@:@", (Imp)m_set_archives);
+  define("Device", "newBinaryArchiveWithDescriptor:error:", "@@:@^@", (Imp)m_open_archive);
+  define("Device", "newComputePipelineStateWithDescriptor:options:reflection:error:", "@@:@Q^@^@",
+         (Imp)m_described_pipeline);
+  define("Archive", "addComputePipelineFunctionsWithDescriptor:error:", "B@:@^@", (Imp)m_add);
+  define("Archive", "serializeToURL:error:", "B@:@^@", (Imp)m_serialize);
   define("Device", "newBufferWithLength:options:", "@@:QQ", (Imp)m_buffer);
   define("Library", "newFunctionWithName:", "@@:@", (Imp)m_function);
   define("Pipeline", "maxTotalThreadsPerThreadgroup", "Q@:", (Imp)m_threads);
@@ -317,7 +433,7 @@ Object* MTLCreateSystemDefaultDevice() {
   if (classes.empty()) define_all();
   if (fails == "device" || fails == "devices") return nullptr;
   Object* device = make("Device");
-  device->text = "Apple M3 Max";
+  device->text = gpu;
   return device;
 }
 Object* MTLCopyAllDevices() {
@@ -330,8 +446,10 @@ Object* MTLCopyAllDevices() {
 }
 // -- what tests ask ---------------------------------------------------------------------------------------------------
 const char* fake_journal() { return journal.c_str(); }
-void fake_reset() { journal.clear(), fails.clear(), family = 9, old_system = 0, executor = nullptr; }
+long fake_count(const char* what) { return counts[what]; }
+void fake_reset() { journal.clear(), fails.clear(), counts.clear(), gpu = "Apple M3 Max", family = 9, old_system = 0, executor = nullptr; }
 void fake_fail(const char* what, const char* message) { fails = what, answer = message; }
+void fake_gpu(const char* name) { gpu = name; }
 void fake_family(long number) { family = number; }
 void fake_old_system() {
   old_system = 1;

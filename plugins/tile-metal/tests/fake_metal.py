@@ -40,7 +40,7 @@ class FakeMetal:
         self.failures: list[Exception] = []
         self._programs: dict[bytes, HostProgram] = {}
         self._execute = _EXECUTOR(self._run)
-        self.library.fake_live.restype = ctypes.c_long
+        self.library.fake_live.restype = self.library.fake_count.restype = ctypes.c_long
 
     def journal(self) -> list[str]:
         return self.library.fake_journal().decode().splitlines()
@@ -51,6 +51,10 @@ class FakeMetal:
 
     def fail(self, what: str, message: str = "") -> None:
         self.library.fake_fail(what.encode(), message.encode())
+
+    def count(self, what: str) -> int:
+        """How many pipelines were "compiled" or came "from an archive", how many archives were "opened"."""
+        return self.library.fake_count(what.encode())
 
     def live(self, name: str) -> int:
         gc.collect()
@@ -89,8 +93,11 @@ def build(folder: Path) -> FakeMetal:
     return FakeMetal(path)
 
 
-def put_in_place(fake: FakeMetal, patch: pytest.MonkeyPatch) -> None:
-    """Makes this machine a Mac with macOS 15.3 on which the Objective-C runtime is the stand-in's."""
+def put_in_place(fake: FakeMetal, patch: pytest.MonkeyPatch, build: str = "") -> None:
+    """Makes this machine a Mac with macOS 15.3 on which the Objective-C runtime is the stand-in's.
+
+    build: of macOS, such as "24D70"; without one, pipelines are not kept on disk.
+    """
     from tile_metal.runtime import machine, objc
 
     fake.library.fake_reset()
@@ -99,4 +106,14 @@ def put_in_place(fake: FakeMetal, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(objc, "FRAMEWORKS", (fake.path,))
     patch.setattr(machine, "sys", SimpleNamespace(platform="darwin"))
     patch.setattr(machine, "platform", SimpleNamespace(machine=lambda: "arm64", mac_ver=lambda: ("15.3",)))
-    patch.setattr(machine, "_control", lambda name, number=False: "15.3.1")
+    patch.setattr(machine, "_control", lambda name, number=False: build if name == "kern.osversion" else "15.3.1")
+
+
+def forget() -> None:
+    """Forgets what is cached about the machine, as a new process has not asked."""
+    from tile_metal.runtime import device, machine, objc
+
+    for function in (machine.machine, machine.problem, machine.build, device.default_device, objc.runtime):
+        function.cache_clear()
+    if hasattr(machine._machine, "cache_clear"):
+        machine._machine.cache_clear()

@@ -19,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     patch = pytest.MonkeyPatch()
     fake = fake_metal.build(Path(tempfile.mkdtemp(prefix="tilecore-")))
-    fake_metal.put_in_place(fake, patch)
+    fake_metal.put_in_place(fake, patch, build="24D70")
     fake.runs_kernels()
     torch_with_mps(patch).__enter__()
     MpsTensor.make_handle = fake.library.fake_buffer

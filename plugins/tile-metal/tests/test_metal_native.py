@@ -313,7 +313,7 @@ def test_the_machine(fake_metal, monkeypatch):
 def test_an_older_macos(load, fake_metal, monkeypatch):
     """Before macOS 15 there is one switch for fast mathematics, and the target's version of MSL is what counts."""
     fake_metal.library.fake_old_system()
-    monkeypatch.setattr(machine, "_control", lambda name, number=False: "13.5")
+    monkeypatch.setattr(machine, "_control", lambda name, number=False: "" if name == "kern.osversion" else "13.5")
     compiled = dataclasses.replace(artifact("scale_kernel"), target="metal -family=apple7 -msl=3.0")
     load(compiled)
     assert fake_metal.journal() == ["compile version 30000 safe 1 precise 0"]

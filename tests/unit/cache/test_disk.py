@@ -80,7 +80,7 @@ def test_nothing_is_left_in_staging_and_only_the_owner_can_read(cache):
         assert stat.S_IMODE(os.stat(where).st_mode) == 0o700, where
         for name in files:
             assert stat.S_IMODE(os.stat(os.path.join(where, name)).st_mode) == 0o600, name
-        empty = ("staging", "quarantine", "definitions", "results", "plugins")
+        empty = ("staging", "quarantine", "definitions", "results", "plugins", "binaries")
         assert folders or files or os.path.basename(where) in empty
 
 

@@ -8,10 +8,14 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tile_metal import families
 from tile_metal.runtime import objc
 from tile_metal.runtime.objc import Owned, Runtime
+
+if TYPE_CHECKING:
+    from tile_metal.runtime.archive import Archive
 
 _SHARED = 0  # MTLResourceStorageModeShared: memory of host and GPU
 _SAFE, _PRECISE = 0, 1  # MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
@@ -71,28 +75,40 @@ class Library:
         self._device = device
         self._owner = owner
         self._pipelines: dict[str, Pipeline] = {}
+        self._lock = threading.Lock()
 
-    def pipeline(self, symbol: str) -> Pipeline:
-        """The kernel of that name."""
-        compiled = self._pipelines.get(symbol)
-        if compiled is None:
-            compiled = self._pipelines[symbol] = self._compiled(symbol)
-        return compiled
+    def pipelines(self, symbols: Sequence[str], archive: Archive | None = None) -> list[Pipeline]:
+        """The kernels of those names, compiled once in the process. archive: the program's, where one is in use."""
+        with self._lock, self._device.runtime.pool():
+            missing = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._pipelines]
+            if missing and archive is not None:
+                archive.open()
+            try:
+                for symbol in missing:
+                    self._pipelines[symbol] = self._compiled(symbol, archive)
+                if missing and archive is not None:
+                    archive.keep()
+            finally:
+                if archive is not None:
+                    archive.close()
+            return [self._pipelines[symbol] for symbol in symbols]
 
-    def _compiled(self, symbol: str) -> Pipeline:
+    def _compiled(self, symbol: str, archive: Archive | None) -> Pipeline:
         runtime = self._device.runtime
         error = ctypes.c_void_p()
-        with runtime.pool():
-            function = runtime.send(self._owner.handle, "newFunctionWithName:", runtime.string(symbol))
-            if not function:
-                raise Refused(f"the program has no kernel {symbol}")
-            kept = runtime.owned(function)
-            made = runtime.send(
-                self._device.handle, "newComputePipelineStateWithFunction:error:", kept.handle, ctypes.byref(error)
+        handle = runtime.send(self._owner.handle, "newFunctionWithName:", runtime.string(symbol))
+        if not handle:
+            raise Refused(f"the program has no kernel {symbol}")
+        function = runtime.owned(handle)
+        pipeline = archive.pipeline(function.handle) if archive is not None else None
+        if pipeline is None:
+            handle = runtime.send(
+                self._device.handle, "newComputePipelineStateWithFunction:error:", function.handle, ctypes.byref(error)
             )
-            if not made:
+            if not handle:
                 raise Refused(runtime.words(error.value) or "Metal gave no reason")
-            return Pipeline(runtime, runtime.owned(made))
+            pipeline = runtime.owned(handle)
+        return Pipeline(runtime, pipeline)
 
 
 class Device:

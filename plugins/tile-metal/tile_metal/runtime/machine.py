@@ -70,6 +70,12 @@ def missing_msl(version: str, macos: tuple[int, int]) -> str:
 
 
 @functools.lru_cache(maxsize=1)
+def build() -> str:
+    """The build of macOS, such as "24D70", for whose driver kernels are compiled; "" where it is not known. Cached."""
+    return _control("kern.osversion")
+
+
+@functools.lru_cache(maxsize=1)
 def _machine() -> Machine:
     if sys.platform != "darwin":
         raise NoMachine(

@@ -44,8 +44,9 @@ class MetalAdapter(KernelAdapter):
         return (FORMAT,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Compiles the program. Raises ToolchainError with the compiler's message at the user's line, LimitError for
-        kernels that need more than the GPU has."""
+        """Compiles the program; its pipelines come from tilecore's cache where another process has left them there
+        (:mod:`tile_metal.runtime.archive`). Raises ToolchainError with the compiler's message at the user's line,
+        LimitError for kernels that need more than the GPU has."""
         from tile_metal.runtime.metal_launch import MetalLaunch
 
         launch = MetalLaunch(artifact, _device(artifact.name), self.clock)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_metal.packed_scalars import ATTRIBUTE
 from tile_metal.runtime import checks, messages
+from tile_metal.runtime.archive import archive_of
 from tile_metal.runtime.clock import Clock
 from tile_metal.runtime.device import Bound, Buffer, Device, Dispatch, Refused
 from tile_metal.runtime.host_memory import Copies
@@ -30,8 +31,10 @@ class MetalLaunch:
         self._read = CallReader(artifact, backward=True)
         self._no_elements: Buffer | None = None
         try:
-            self._library = device.library(program, checks.msl_of(artifact))
-            self._pipelines = [self._library.pipeline(entry.symbol) for entry in artifact.entries]
+            msl = checks.msl_of(artifact)
+            self._library = device.library(program, msl)
+            archive = archive_of(device, program, msl, artifact.versions.get(artifact.backend, ""))
+            self._pipelines = self._library.pipelines([entry.symbol for entry in artifact.entries], archive)
         except Refused as error:
             raise checks.refused_program(artifact, "Metal", str(error)) from None
         for entry, pipeline in zip(artifact.entries, self._pipelines, strict=True):
