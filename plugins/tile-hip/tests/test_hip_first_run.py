@@ -13,7 +13,7 @@ from tile_hip.first_run.machine import HipMachine
 from tile_hip.first_run.plan import FIRST_RUN
 
 from tilecore.errors import ArgumentError, LaunchError
-from tilecore.testing.first_run import checks, command_line, kernels, processes, report
+from tilecore.testing.first_run import checks, command_line, kernels, processes
 from tilecore.testing.first_run.benchmarks import measure
 
 torch = pytest.importorskip("torch")
@@ -81,8 +81,8 @@ def test_benchmarks_on_the_simulated_device():
     assert [record["unit"] for record in records] == ["TFLOP/s", "TB/s"]
     for record in records:
         theirs = record["peers"]["torch"]
-        assert theirs["ratio"] == theirs["milliseconds"] / record["tilecore"]["milliseconds"]
-        assert "times its speed" in report.described({**record, "outcome": "ok", "why": ""})[0]
+        assert theirs["milliseconds"] > 0
+        assert "ratio" not in theirs  # a simulated device has no speed
 
 
 # -- what needs a GPU, with a stand-in for torch.cuda ------------------------------------------------------------------

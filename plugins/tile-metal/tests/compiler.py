@@ -103,7 +103,8 @@ def _errors(program: str, version: int, options: Sequence[str]) -> list[str]:
 
 def host_library(folder: Path, *sources: str, fast_math: bool = False) -> Path:
     """A shared library of the header's device form and ``sources``, texts of C++ that stand behind it."""
-    text = ("#define TC_FAST_MATH\n" if fast_math else "") + header.joined(header.all_parts())
+    older = [definition for definition in header.definitions() if "matmul2d.h" not in definition.part]  # it needs MSL 4
+    text = ("#define TC_FAST_MATH\n" if fast_math else "") + header.joined(older)
     path, library = folder / "functions.cpp", folder / "functions.so"
     path.write_text(_as_cpp("\n".join([text, *sources])))
     options = ["-std=c++17", "-O0", "-fPIC", "-shared", "-pthread", "-D__METAL_VERSION__=320", "-DRUN_ON_HOST"]

@@ -1,18 +1,18 @@
 #include "tilecore_metal.h"
 
 // Calls every function of the header's device form, with each type and in each address space that it is for.
-#define OF_FLOAT(NAME) x[0] = tc_##NAME(x[1]);
-#define OF_FLOATS(NAME) x[0] = tc_##NAME(x[1], x[2]);
+#define OF_FLOAT(NAME) x[0] = NAME(x[1]);
+#define OF_FLOATS(NAME) x[0] = NAME(x[1], x[2]);
 [[kernel, max_total_threads_per_threadgroup(64)]] void mathematics(device float* x [[buffer(0)]], constant int& n [[buffer(1)]], constant float& f [[buffer(2)]], constant bool& b [[buffer(3)]], constant long& l [[buffer(4)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
   const int tx = tc_thread.x + tc_block.x;
-  OF_FLOAT(exp) OF_FLOAT(exp2) OF_FLOAT(exp10) OF_FLOAT(log) OF_FLOAT(log2) OF_FLOAT(log10) OF_FLOAT(sin) OF_FLOAT(cos)
-  OF_FLOAT(tan) OF_FLOAT(asin) OF_FLOAT(acos) OF_FLOAT(atan) OF_FLOAT(sinh) OF_FLOAT(cosh) OF_FLOAT(tanh)
-  OF_FLOAT(asinh) OF_FLOAT(acosh) OF_FLOAT(atanh) OF_FLOAT(sqrt) OF_FLOAT(rsqrt) OF_FLOAT(floor) OF_FLOAT(ceil)
-  OF_FLOAT(trunc) OF_FLOAT(nearbyint) OF_FLOAT(sigmoid) OF_FLOAT(log1p) OF_FLOAT(erf) OF_FLOAT(abs) OF_FLOAT(rounded)
-  OF_FLOAT(single) OF_FLOAT(value)
-  OF_FLOATS(pow) OF_FLOATS(atan2) OF_FLOATS(fmod) OF_FLOATS(copysign) OF_FLOATS(hypot) OF_FLOATS(nextafter)
-  OF_FLOATS(floor_mod) OF_FLOATS(min) OF_FLOATS(max) OF_FLOATS(quotient) OF_FLOATS(rounded_add) OF_FLOATS(rounded_sub)
-  OF_FLOATS(rounded_mul)
+  OF_FLOAT(tc_exp) OF_FLOAT(tc_exp2) OF_FLOAT(tc_exp10) OF_FLOAT(tc_log) OF_FLOAT(tc_log2) OF_FLOAT(tc_log10) OF_FLOAT(tc_sin) OF_FLOAT(tc_cos)
+  OF_FLOAT(tc_tan) OF_FLOAT(tc_asin) OF_FLOAT(tc_acos) OF_FLOAT(tc_atan) OF_FLOAT(tc_sinh) OF_FLOAT(tc_cosh) OF_FLOAT(tc_tanh)
+  OF_FLOAT(tc_asinh) OF_FLOAT(tc_acosh) OF_FLOAT(tc_atanh) OF_FLOAT(tc_sqrt) OF_FLOAT(tc_rsqrt) OF_FLOAT(tc_floor) OF_FLOAT(tc_ceil)
+  OF_FLOAT(tc_trunc) OF_FLOAT(tc_nearbyint) OF_FLOAT(tc_sigmoid) OF_FLOAT(tc_log1p) OF_FLOAT(tc_erf) OF_FLOAT(tc_abs) OF_FLOAT(tc_rounded)
+  OF_FLOAT(tc_single) OF_FLOAT(tc_value)
+  OF_FLOATS(tc_pow) OF_FLOATS(tc_atan2) OF_FLOATS(tc_fmod) OF_FLOATS(tc_copysign) OF_FLOATS(tc_hypot) OF_FLOATS(tc_nextafter)
+  OF_FLOATS(tc_floor_mod) OF_FLOATS(tc_min) OF_FLOATS(tc_max) OF_FLOATS(tc_quotient) OF_FLOATS(tc_rounded_add) OF_FLOATS(tc_rounded_sub)
+  OF_FLOATS(tc_rounded_mul)
   x[tx] = tc_fma(x[1], f, tc_ldexp(x[2], n));
   x[3] = tc_isnan(x[1]) || tc_isinf(x[2]) || tc_isfinite(x[3]) || b ? 1.0f : tc_round_tf32(x[4]);
   x[4] = (float)tc_truncate<char>(f) + (float)tc_truncate<short>(f) + (float)tc_truncate<int>(f) + (float)tc_truncate<long>(f);
@@ -33,6 +33,9 @@
     value = tc_shuffle_xor(value, 3);                         \
     value = tc_shuffle_up(value, 1, 16);                      \
     value = tc_shuffle_down(value, 1);                        \
+    value = tc_shuffle_idx_of_part(value, 1, 8, lane);        \
+    value = tc_shuffle_up_of_part(value, 1, 8, lane);         \
+    value = tc_shuffle_down_of_part(value, 1, 8, lane);       \
     local[0] = tc_single(value);                              \
   }
 [[kernel, max_total_threads_per_threadgroup(128)]] void threads(device float* x [[buffer(0)]], device const uint* y [[buffer(1)]], device uint* tc_messages [[buffer(2)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
@@ -52,6 +55,7 @@
   tc_barrier();
   tc_shared_barrier();
   tc_warp_barrier();
+  tc_scheduling_fence();
   if (tc_vote_any(lane > 3) && tc_vote_all(lane > 3)) x[0] = (float)tc_vote_ballot(lane > 3);
   if (tc_threadgroup_any(&tc_votes, lane > 3) && tc_threadgroup_all(&tc_votes, lane > 3))
     x[0] = (float)tc_threadgroup_count(&tc_votes, lane > 3);
@@ -73,6 +77,11 @@
   float sums[8] = {};
   tc_multiply_add<half, 1, 2, 2>(sums, factors, factors);
   tc_multiply_add_transposed<half, 1, 2, 2>(sums, factors, factors);
+#if __METAL_VERSION__ >= 310
+  bfloat wide[8] = {};
+  tc_multiply_add<bfloat, 1, 2, 2>(sums, wide, wide);
+  tc_multiply_add<float, 1, 2, 2>(sums, wide, factors);
+#endif
   tc_print(tc_messages, 1u, "x %g", (float)lane, (long)lane, (ulong)lane);
   tc_print(tc_messages, 2u, "y");
   tc_assert(tc_messages, lane < 32, 1u, "lane");

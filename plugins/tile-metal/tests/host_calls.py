@@ -45,8 +45,8 @@ def small_floats(low: float, high: float, count: int = 200_000) -> Array:
 
 
 def units_off(values: Array, exact: Array) -> Array:
-    """How far ``values`` of float32 are from exact values, in units of the last place of the exact ones; 0 where both are
-    the same infinity or NaN. Numbers below the normal ones count as those that a GPU makes 0."""
+    """How far ``values`` of float32 are from exact values, in units of the last place of the exact ones; 0 where both
+    are the same infinity or NaN. Numbers below the normal ones count as those that a GPU makes 0."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(np.float32)
         unit = np.spacing(np.maximum(np.abs(rounded), np.float32(1.2e-38))).astype(np.float64)

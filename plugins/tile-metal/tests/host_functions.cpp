@@ -70,12 +70,17 @@ struct Shuffle {
   void* to;
   int lane, width;
 };
+#define OF_PART_idx tc_shuffle_idx_of_part
+#define OF_PART_up tc_shuffle_up_of_part
+#define OF_PART_down tc_shuffle_down_of_part
+#define OF_PART_xor(VALUE, LANE, WIDTH, OWN) tc_shuffle_xor(VALUE, LANE, WIDTH)
 #define SHUFFLE(KIND, NAME, T)                                                                                          \
   extern "C" void shuffle_##KIND##_##NAME(const T* from, T* to, int lane, int width) {                                  \
     Shuffle all = {from, to, lane, width};                                                                              \
     run_threads(32, [](uint i, void* data) {                                                                            \
       const Shuffle& all = *(const Shuffle*)data;                                                                       \
-      ((T*)all.to)[i] = tc_shuffle_##KIND(((const T*)all.from)[i], all.lane, all.width);                                \
+      const T value = ((const T*)all.from)[i];                                                                          \
+      ((T*)all.to)[i] = all.width == 32 ? tc_shuffle_##KIND(value, all.lane) : OF_PART_##KIND(value, all.lane, all.width, i); \
     }, &all);                                                                                                           \
   }
 #define SHUFFLES(NAME, T) SHUFFLE(idx, NAME, T) SHUFFLE(xor, NAME, T) SHUFFLE(up, NAME, T) SHUFFLE(down, NAME, T)

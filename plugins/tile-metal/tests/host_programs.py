@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from math import prod
 
-from tile_metal import families, header
+from tile_metal import families, header, header_parts
 from tile_metal.codegen import HEADER
 from tile_metal.simulated import INCLUDE
 from tile_metal.simulated_text import host_source
@@ -60,10 +60,8 @@ class HostProgram:
     """A program of one or several kernels. Raises what the host's compiler or the simulated device finds wrong."""
 
     def __init__(self, program: str) -> None:
-        source = program.replace("#define TC_FAST_MATH\n", "", 1)
-        for part in header.all_parts():
-            source = source.replace(header._text(part), "", 1)
-        assert len(source) < len(program), "the header is inlined"
+        source = program.partition(header.END)[2]
+        assert source, "the header is inlined"
         heads = list(_HEAD.finditer(source))
         ends = [*(head.start() for head in heads[1:]), len(source)]
         self.kernels = {
@@ -73,7 +71,7 @@ class HostProgram:
             )
             for head, end in zip(heads, ends, strict=True)
         }  # fmt: skip
-        include = (INCLUDE, header._CORE)
+        include = (INCLUDE, header_parts.CORE)
         text = host_source(f'#include "{HEADER}"\n{source}')
         self.library = compile_kernels(text, list(self.kernels), include, ())
         self.device = SimulatedDevice(

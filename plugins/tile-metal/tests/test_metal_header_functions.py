@@ -1,5 +1,5 @@
-"""The functions of the header's device form, compiled for a host with a stand-in for Metal's library, against NumPy, math,
-fractions and ml_dtypes."""
+"""The functions of the header's device form, compiled for a host with a stand-in for Metal's library, against NumPy,
+math, fractions and ml_dtypes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from host_calls import each, numpy_type, some_floats, small_floats, units_off
+from host_calls import each, numpy_type, small_floats, some_floats, units_off
 
 from tilecore.dtypes import FACTS
 
@@ -19,7 +19,7 @@ NARROW = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", 
 # -- mathematics -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, low, high, exact, most", [
+@pytest.mark.parametrize(("name", "low", "high", "exact", "most"), [
     ("erf", -5, 5, np.vectorize(math.erf, otypes=[np.float64]), 2),
     ("log1p", -1, 3, np.log1p, 1.5),
     ("sigmoid", -80, 80, lambda x: 1 / (1 + np.exp(-x)), 3),
@@ -40,7 +40,7 @@ def test_signs_of_zeros(host_library):
         assert np.signbit(each(host_library, f"f_{name}", np.float32, zeros)).tolist() == [False, True], name
 
 
-@pytest.mark.parametrize("name, exact, most", [
+@pytest.mark.parametrize(("name", "exact", "most"), [
     ("hypot", np.hypot, 2), ("nextafter", None, 0), ("copysign", np.copysign, 0), ("quotient", np.divide, 0.5),
     ("rounded_add", np.add, 0.5), ("rounded_sub", np.subtract, 0.5), ("rounded_mul", np.multiply, 0.5),
     ("fmod", np.fmod, 0), ("atan2", np.arctan2, 1.5), ("min", np.fmin, 0), ("max", np.fmax, 0),
@@ -231,7 +231,9 @@ def test_the_next_value_of_16_bits(host_library, name):
     np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
 
 
-@pytest.mark.parametrize("name, places, least, most", [("float16", 10, -14, 65504), ("bfloat16", 7, -126, 3.39e38)])
+@pytest.mark.parametrize(
+    ("name", "places", "least", "most"), [("float16", 10, -14, 65504), ("bfloat16", 7, -126, 3.39e38)]
+)
 def test_a_product_and_a_sum_are_rounded_once(host_library, name, places, least, most):
     random = np.random.default_rng(4)
     a, b, c = random.integers(0, 1 << 16, (3, 6000), dtype=np.uint16)

@@ -1,5 +1,5 @@
-"""What the threads of a threadgroup do together by the header's device form, on threads of a host: shuffles, votes, atomics
-that race for the parts of a word, and moves between address spaces."""
+"""What the threads of a threadgroup do together by the header's device form, on threads of a host: shuffles, votes,
+atomics that race for the parts of a word, and moves between address spaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPACES = ("device", "threadgroup", "coherent")
 
 
 def lane_read(kind, lane, operand, width):
-    """The lane that a shuffle reads, as CUDA's and the language's ``T.shfl`` define it: the own one where there is none."""
+    """The lane that a shuffle reads, as ``T.shfl`` defines it: the own one where there is none."""
     first = lane // width * width
     target = {
         "idx": first + operand % width, "xor": lane ^ operand, "up": lane - operand, "down": lane + operand,

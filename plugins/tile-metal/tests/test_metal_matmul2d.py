@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import compiler
 import numpy as np
 import pytest
 from test_metal_attention import attention, expected
 from test_metal_products import check, product
-from tile_metal.header import needed_parts
+from tile_metal.header import needed_parts, whole_program
 from tile_metal.lowering.matmul2d import Matmul2dInstruction
 
 import tilecore
@@ -74,3 +75,10 @@ def test_targets_without_it_refuse(target):
     with pytest.raises(TargetError, match="which this target does not have") as error:
         compiled(product((32, 32, 32), (32, 32, 32)), target)
     assert "macOS 26.2" in str(error.value)
+
+
+def test_clang_takes_the_program():
+    program = whole_program(compiled(product((64, 64, 64), (32, 32, 32), transposed=(True, True))).get_kernel_source())
+    assert "tc_matmul2d<half, true, true>" in program
+    assert compiler.errors_as_cpp(program, 400) == []
+    assert compiler.errors_as_cpp(program, 320) != []

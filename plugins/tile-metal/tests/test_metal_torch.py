@@ -232,3 +232,23 @@ def test_no_torch_is_imported_where_there_is_no_mac():
     )
     if sys.platform != "darwin":
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("macos", "family", "words"),
+    [((26, 1), 10, "macOS 26.1: from 26.2 on"), ((26, 3), None, "fail to build"), ((26, 2), 10, "")],
+)
+def test_products_by_matmul2d_need_a_macos_that_has_their_lanes(torch_mps, monkeypatch, macos, family, words):
+    from tile_metal.runtime import checks, machine
+
+    program = artifact("scale_kernel")
+    monkeypatch.setattr(machine, "_machine", lambda: machine.Machine("Apple M5", family, macos, "4.0"))
+    machine.machine.cache_clear()
+    binary = b"#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n" + program.binary
+    if not words:
+        assert checks.check_program(dataclasses.replace(program, binary=binary)) == binary
+        return
+    with pytest.raises(LaunchError, match="does not run on this Mac") as failure:
+        checks.check_program(dataclasses.replace(program, binary=binary))
+    assert words in failure.value.found
+    assert "metal.matmul2d" in failure.value.hint

@@ -12,7 +12,9 @@ from tilecore.errors import ToolchainError
 GOOD = """#include "tilecore_metal.h"
 
 TC_FN float half_of(thread const float& value) { return 0.5f * value; }  // a double is "no type" here
-[[kernel, max_total_threads_per_threadgroup(128)]] void k(device const half* A [[buffer(0)]], device float* __restrict C [[buffer(1)]], constant int& n [[buffer(2)]], device long* L [[buffer(3)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
+[[kernel, max_total_threads_per_threadgroup(128)]] void k(device const half* A [[buffer(0)]],
+    device float* __restrict C [[buffer(1)]], constant int& n [[buffer(2)]], device long* L [[buffer(3)]],
+    uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
   const int tx = tc_thread.x;
   threadgroup metal::atomic_uint tc_votes;
   alignas(16) threadgroup uchar shared[512];
@@ -123,9 +125,10 @@ def calls_a_function(A: T.Tensor((64,), "int32")):
         T.call_extern("handle", "g", T.access_ptr(A, "w"))
 
 
-def test_the_check_of_a_compilation(monkeypatch):
+def test_the_check_of_a_compilation(monkeypatch, tmp_path):
     """It is asked for, and names the line and what to do."""
     monkeypatch.setenv("TILECORE_CHECK", "1")
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))  # what is in the cache is not compiled
     with pytest.raises(ToolchainError) as caught:
         tilecore.compile(calls_a_function, target="metal", execution_backend="sim")
     message = str(caught.value)

@@ -22,13 +22,14 @@ from tilecore.codegen.syntax import Memory, Parameter
 from tilecore.codegen.text import Text
 from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError
-from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc
 from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, BLOCK_VOTE, DEVICE_ASSERT, FENCE, PRINT
 from tilecore.ir.visit import collect
 
 # Apple's compiler drops barriers where it is told that a threadgroup has at most one simdgroup (MoltenVK issue 2711)
 LEAST_BOUND = 64
+LANE = "tc_lane"  # the parameter for the thread's number in its simdgroup
 MESSAGES = "tc_messages"  # the parameter for what the kernel prints and asserts
 
 
@@ -41,16 +42,18 @@ class MetalDialect(Dialect):
 
 
 class MetalEmitter(SourceEmitter):
-    """Emits one kernel. ``has_votes``: whether it counts votes in threadgroup memory. ``is_coherent``: whether other
-    threadgroups see what it writes while it runs. ``has_messages``: whether it prints or asserts, into a buffer that is
-    its last argument. ``formats``: the texts of its prints, in order. ``packed``: the scalars that are one structure, as
-    the kernel has more parameters than slots."""
+    """Emits one kernel.
+
+    has_lane: whether it needs its number in the simdgroup. has_votes: whether it counts votes in threadgroup memory.
+    is_coherent: whether other threadgroups see what it writes while it runs. has_messages: whether it prints or
+    asserts, into a buffer that is its last argument. formats: the texts of its prints, in order. packed: the scalars
+    that are one structure, as the kernel has more parameters than slots."""
 
     dialect: MetalDialect
 
     def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
         super().__init__(dialect, names, offsets, uses)
-        self.has_votes = self.is_coherent = self._stands_alone = self.has_messages = False
+        self.has_lane = self.has_votes = self.is_coherent = self._stands_alone = self.has_messages = False
         self.formats: list[str] = []
         self.packed: list[Parameter] = []
 
@@ -111,12 +114,15 @@ class MetalEmitter(SourceEmitter):
         bound = max(prod(head.threads), LEAST_BOUND)
         types = list(head.parameters)
         if self.packed:
-            types = types[: -len(self.packed)] + [(f"constant {packed_scalars.structure(self)}&", packed_scalars.NAME)]
+            structure = (f"constant {packed_scalars.structure(self)}&", packed_scalars.NAME)
+            types = [*types[: -len(self.packed)], structure]
         parameters = [f"{kind} {name} [[buffer({slot})]]" for slot, (kind, name) in enumerate(types)]
         if self.has_messages:
             parameters.append(f"device uint* {MESSAGES} [[buffer({len(parameters)})]]")
         parameters.append("uint3 tc_block [[threadgroup_position_in_grid]]")
         parameters.append("uint3 tc_thread [[thread_position_in_threadgroup]]")
+        if self.has_lane:
+            parameters.append(f"uint {LANE} [[thread_index_in_simdgroup]]")
         attributes = f"[[kernel, max_total_threads_per_threadgroup({bound})]]"
         return f"{attributes} void {head.symbol}({', '.join(parameters)})"
 
@@ -151,8 +157,8 @@ class MetalEmitter(SourceEmitter):
     # -- values --------------------------------------------------------------------------------------------------
 
     def floating(self, value: float, dtype: str) -> Text:
-        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are decimal:
-        no source that Apple's compiler is known to take has hexadecimal ones, and C++ has them from C++17 on."""
+        """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are
+        decimal: C++ has hexadecimal ones from C++17 on, and Metal is C++14 before MSL 4.0."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
             rounded = self._rounded(value, dtype)
             return self.dialect.forms.narrow(self.type_of(dtype), self.floating(rounded, "float32"))
@@ -204,6 +210,20 @@ class MetalEmitter(SourceEmitter):
         return f"{pointer} {memory.name} = ({pointer}){source.name};"
 
     # -- operations across threads ---------------------------------------------------------------------------------
+
+    def shuffle_value(self, node: Call) -> Text:
+        """A shuffle of the whole simdgroup is one of Metal's; one of a part needs the number of the lane."""
+        value, lane, kind, width = node.args
+        text, lanes = self.value(value), constant(width)
+        if FACTS[dtype_of(value)].bits < 32:  # C has made an int of it
+            text = self.cast(dtype_of(value), text)
+        arguments = [text, self.value(lane)]
+        if lanes == families.SIMD:
+            return self.function(f"tc_shuffle_{kind.value}", *arguments)
+        if str(kind.value) == "xor":
+            return self.function("tc_shuffle_xor", *arguments, self.value(width))
+        self.has_lane = True
+        return self.function(f"tc_shuffle_{kind.value}_of_part", *arguments, self.value(width), LANE)
 
     def block_vote_value(self, node: Call) -> Text:
         return self.function(f"tc_threadgroup_{node.args[1].value}", "&tc_votes", self.value(node.args[0]))

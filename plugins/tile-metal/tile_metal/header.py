@@ -1,61 +1,60 @@
-"""Joins emitted source with those parts of the header whose names it uses: macOS compiles one text."""
+"""Joins emitted source with those definitions of the header that it uses: macOS compiles one text."""
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from tile_metal.codegen import HEADER
-from tilecore import codegen
+from tile_metal.header_parts import INCLUDE, Definition, all_parts, definitions, text_of, words
 
-INCLUDE = Path(__file__).parent / "include"
-_CORE = Path(codegen.__file__).parent / "include"
-_INCLUDED = re.compile(r'^#include "(.*)"\n', re.MULTILINE)
-_COMMENT = re.compile(r"//[^\n]*")
-_SMALL_FLOATS = r"\btc_(fp[48]_|nextafter\(|round_tf32\()"
-# parts that few kernels need -> what their source has that do
-_OPTIONAL = {
-    "tilecore_metal/half_value.h": _SMALL_FLOATS,
-    "tilecore_float_conversions.h": _SMALL_FLOATS,
-    "tilecore_metal/floats.h": _SMALL_FLOATS,
-    "tilecore_metal/atomics.h": r"\btc_atomic_",
-    "tilecore_metal/messages.h": r"\btc_(print|assert)\(",
-    "tilecore_metal/matrix.h": r"\btc_(multiply_add|scheduling_fence)",
-    "tilecore_metal/matmul2d.h": r"\btc_matmul2d<",
-}
+END = "// -- end of the header --\n"
 
 
 def whole_program(source: str, fast_math: bool = False) -> str:
-    """``source`` with the parts of the header that it needs in place of the line that includes it."""
-    lines = "#define TC_FAST_MATH\n" if fast_math else ""
-    return source.replace(f'#include "{HEADER}"\n', f"{lines}{joined(needed_parts(source))}\n", 1)
+    """``source`` with the definitions of the header that it needs in place of the line that includes it."""
+    first = "#define TC_FAST_MATH\n" if fast_math else ""
+    text = f"{first}{joined(needed_definitions(source))}{END}\n"
+    return source.replace(f'#include "{HEADER}"\n', text, 1)
 
 
-def joined(parts: Sequence[str]) -> str:
-    """The texts of files of the header, one after another."""
-    return "".join(map(_text, parts))
+def joined(needed: Sequence[Definition]) -> str:
+    """The texts of definitions, one after another, each comment once above the first of those that it is for."""
+    comments = dict.fromkeys(comment for definition in needed for comment in definition.comments)
+    text = ""
+    for definition in needed:
+        for comment in definition.comments:
+            if comment in comments:
+                del comments[comment]
+                text += comment
+        text += definition.text
+    return text
+
+
+def needed_definitions(source: str) -> list[Definition]:
+    """The definitions of the header that ``source`` needs, in their order: those that provide a name which it, or one
+    of them, uses. Those without a name are for all programs."""
+    used = set(words(source))
+    needed: set[Definition] = set()
+    while True:
+        more = {definition for definition in definitions() if _serves(definition, used)} - needed
+        if not more:
+            return [definition for definition in definitions() if definition in needed]
+        needed |= more
+        used.update(*(definition.words for definition in more))
+
+
+def _serves(definition: Definition, used: set[str]) -> bool:
+    if definition.only_for and definition.only_for not in used:
+        return False
+    return not definition.provides or not definition.provides.isdisjoint(used)
 
 
 def needed_parts(source: str) -> list[str]:
-    """The files of the header that ``source`` needs, in their order."""
-    code = _COMMENT.sub("", source)
-    return [part for part in all_parts() if part not in _OPTIONAL or re.search(_OPTIONAL[part], code)]
-
-
-@functools.lru_cache(maxsize=1)
-def all_parts() -> list[str]:
-    """The files of the header, in the order in which they are included."""
-    return _INCLUDED.findall((INCLUDE / "tilecore_metal/device.h").read_text())
+    """The files of the header of which ``source`` needs a definition, in their order."""
+    needed = {definition.part for definition in needed_definitions(source)}
+    return [part for part in all_parts() if part in needed]
 
 
 def texts() -> list[str]:
     """The texts of all files of the header, for a digest."""
-    return [path.read_text() for path in sorted(INCLUDE.rglob("*.h"))] + [_text(part) for part in all_parts()]
-
-
-@functools.lru_cache(maxsize=64)
-def _text(part: str) -> str:
-    path = INCLUDE / part if (INCLUDE / part).exists() else _CORE / part
-    return path.read_text().replace("#pragma once\n", "")
+    return [path.read_text() for path in sorted(INCLUDE.rglob("*.h"))] + [text_of(part) for part in all_parts()]

@@ -1,7 +1,7 @@
 """Scalars and sizes as one structure, in kernels with more parameters than Metal has slots for buffers.
 
-Each is in a word of 8 bytes, in its low bytes, as in the slots of a launch. The structure takes one slot, and at most 4 KiB
-(setBytes), so a kernel may have 512 of them: with more Metal ends the process.
+Each is in the low bytes of a word of 8 bytes, as in the slots of a launch. The structure takes one slot, and at most
+4 KiB (setBytes), so a kernel may have 512 of them.
 """
 
 from __future__ import annotations

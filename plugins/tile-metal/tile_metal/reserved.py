@@ -6,7 +6,8 @@ from __future__ import annotations
 _WORDS = frozenset(
     "kernel vertex fragment mesh object device constant thread threadgroup threadgroup_imageblock ray_data object_data "
     "visible stitchable intersection sampler texture depth access metal simd quad coherent tc_block tc_thread tc_votes "
-    "tc_messages tc_scalars size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint ulong "
+    "tc_messages tc_scalars tc_lane size_t ptrdiff_t bool char short int long float half bfloat uchar ushort uint "
+    "ulong "
     "as_type".split()
 )
 

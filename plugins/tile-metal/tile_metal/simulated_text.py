@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _HEAD = re.compile(r"^\[\[kernel[^\]]*\]\] void (\w+)\((.*)\) \{", re.MULTILINE)
-_POSITION = re.compile(r",? ?uint3 \w+ \[\[\w+\]\]")
+_POSITION = re.compile(r",? ?uint3? \w+ \[\[\w+\]\]")
 _BUFFER = re.compile(r" \[\[buffer\(\d+\)\]\]")
 _MESSAGES = re.compile(r"(?:, )?device uint\* tc_messages \[\[buffer\(\d+\)\]\]")
 _SCALAR = re.compile(r"\bconstant (\w+)& (\w+)")

@@ -19,7 +19,7 @@ FORMAT = "msl"
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """The whole program as UTF-8 text, in format "msl". TILECORE_CHECK=1 holds the emitted source to the rules of MSL."""
+    """The whole program as UTF-8 text, in format "msl". TILECORE_CHECK=1 holds the source to the rules of MSL."""
     if settings.check():
         rules.check(request.source, msl_of(request.target), request.name)
     if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tilecore.errors import ArgumentError
-from tilecore.testing.first_run import command_line, commands, examples, processes, report
+from tilecore.testing.first_run import command_line, commands, examples, processes, report, requirements
 from tilecore.testing.first_run.benchmarks import Benchmark, Peer, measure
 from tilecore.testing.first_run.machine import Machine, batch_milliseconds
 from tilecore.testing.first_run.plan import first_run_at
@@ -179,6 +179,15 @@ def test_peers_that_are_faster_wrong_or_broken():
     ]
 
 
+def test_a_simulated_device_has_no_speed():
+    x = torch.ones(4)
+    ours, peers = {"small": lambda: None}, [Peer("torch", lambda: 2 * x)]
+    benchmark = Benchmark("b", "TB/s", 8e9, ours, (x, torch.zeros(4)), lambda: 2 * x, 1e-3, peers)
+    record = measure(DoublesByCopy("cpu", "sim"), benchmark)
+    assert "ratio" not in record["peers"]["torch"]
+    assert report.described(record) == ["b: the result is right; the simulated device tells no speed"]
+
+
 def test_time_by_the_clock_of_the_host():
     calls, synchronisations = [], []
 
@@ -272,6 +281,63 @@ def test_a_device_that_cannot_be_used(plan, tmp_path, capfd):
     out = str(tmp_path / "report.json")
     assert command_line.main(plan, ["--target", "off", "--out", out]) == 2
     assert "no GPU can be used: it is switched off" in capfd.readouterr().out
+
+
+def test_missing_packages(plan, tmp_path, capfd, monkeypatch):
+    """The run stops before its first step, with what is missing, why, and what to do."""
+    monkeypatch.setattr(requirements.importlib.util, "find_spec", lambda name: {"pytest": 1}.get(name))
+    steps = ("kit", "checks", "fuzz", "benchmarks")
+    assert requirements.missing(steps) == "torch (checks, benchmarks), hypothesis (kit)"
+    assert requirements.missing(("fuzz",)) == ""
+    out = tmp_path / "report.json"
+    assert command_line.main(plan, ["--out", str(out)]) == 2
+    assert capfd.readouterr().out.splitlines()[-1] == (
+        "nothing was run: these packages are missing (and the steps that need them): torch (checks), hypothesis (kit); "
+        "pip install 'tilecore[torch,test]'"
+    )
+    assert json.loads(out.read_text())["steps"] == {}
+
+
+def test_a_rehearsal(plan, tmp_path, capfd):
+    assert command_line.main(plan, ["--simulated", "--steps", "checks", "--out", str(tmp_path / "r.json")]) == 0
+    text = capfd.readouterr().out
+    assert "this was a rehearsal, whose report nobody needs" in text
+    assert "to send in" not in text
+
+
+CASE = """
+from hypothesis import given, strategies
+
+@given(strategies.integers())
+def test_numbers(number):
+    assert number < 1000
+"""
+
+
+def test_the_kit_counts_and_leaves_nothing(tmp_path, monkeypatch):
+    """The environment that the kit gets, with a case that fails, which hypothesis keeps."""
+    environments = []
+
+    def command(words, seconds, told, environment):
+        environments.append(environment)
+        return "", ""
+
+    monkeypatch.setattr(commands, "command", command)
+    step = tmp_path / "step"
+    commands.kit(step, "cpu", "native", True, 1, 300)
+    (tmp_path / "test_case.py").write_text(CASE)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_case.py"]
+    ended = subprocess.run(words, cwd=tmp_path, env=environments[0], capture_output=True)
+    assert commands.progress(ended.stdout.partition(b"===")[0].rstrip()) == "1 of 1 cases"
+    assert {path.name for path in tmp_path.iterdir()} <= {"step", "test_case.py", "__pycache__"}
+    assert (step / "hypothesis").is_dir()
+
+
+def test_progress():
+    output = b"collected\n..... [  72/1709]\n...s. [ 144/1709]\n..."
+    assert commands.progress(output) == "144 of 1709 cases"
+    assert commands.progress(b"seed 3\nseed 4 \n\n") == "seed 4"
+    assert commands.progress(b"") == "no output yet"
 
 
 def test_plans_that_are_wrong(plan):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilecore.testing.first_run import commands, examples, processes, report
+from tilecore.testing.first_run import commands, examples, processes, report, requirements
 from tilecore.testing.first_run.plan import SIMULATED, FirstRun
 
 _STEPS = "The steps, each of which runs whether or not the others pass:"
@@ -19,7 +19,10 @@ _REPORT = """
 The report is one JSON file; its "summary" is what is printed at the end. It is rewritten after every step. It names
 devices, versions and results, and no users, machines or home folders: please attach it to an issue of tilecore.
 """
-_CODES = "exit codes: 0 all steps passed, 1 a step failed, 2 there is no device that could be used"
+_CODES = (
+    "exit codes: 0 all steps passed, 1 a step failed, 2 nothing was run: there is no device that could be used, or a\n"
+    "package is missing"
+)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,10 @@ def main(plan: FirstRun, words: list[str] | None = None) -> int:
     if not options.is_simulated and problem:
         said(f"no GPU can be used: {problem}\nthe report has what was found: {options.out}")
         return 2
+    lacking = requirements.missing(options.steps)
+    if lacking:
+        said(f"nothing was run: these packages are missing (and the steps that need them): {lacking}; {plan.install}")
+        return 2
     steps = [(name, backend) for name in options.steps for backend in options.execution_backends]
     for number, (name, backend) in enumerate(steps, 1):
         title = name if len(options.execution_backends) == 1 else f"{name}, {backend}"
@@ -141,7 +148,11 @@ def main(plan: FirstRun, words: list[str] | None = None) -> int:
         report.write(options.out, record, heading)
         said(f"    {title}: {step['outcome']}" + (f" ({step['why']})" if step["why"] else ""))
     said("\n".join(["", *report.summary(record, heading), ""]))
-    said(f"{time.monotonic() - start:.0f} s; the report to send in, attached to an issue of tilecore: {options.out}")
+    seconds = f"{time.monotonic() - start:.0f} s"
+    if options.is_simulated:
+        said(f"{seconds}; this was a rehearsal, whose report nobody needs: {options.out}")
+    else:
+        said(f"{seconds}; the report to send in, attached to an issue of tilecore: {options.out}")
     return 1 if any(step["outcome"] == "failed" for step in record["steps"].values()) else 0
 
 

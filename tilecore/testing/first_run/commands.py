@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,16 +25,11 @@ def kit(
     told: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:  # fmt: skip
     """The record of the conformance kit."""
-    missing = [name for name in ("pytest", "hypothesis") if importlib.util.find_spec(name) is None]
-    if missing:
-        names = " and ".join(missing)
-        why = f"the kit needs {names}: pip install 'tilecore[test]', and run this again with --steps kit"
-        return {"outcome": "failed", "why": why}
     path = folder / "kit.json"
     level = "2" if execution_backend == "sim" else "3"
     words = ["conform", "--target", target, "--execution-backend", execution_backend, "--level", level]
     words += ["--out", str(path), *(["-k", QUICK_CASES] if quick else []), *(["-j", str(jobs)] if jobs > 1 else [])]
-    why, output = command(words, seconds, told)
+    why, output = command(words, seconds, told, _environment(folder))
     if not path.is_file():
         return {"outcome": "failed", "why": why or "there is no report", "output": output}
     (report,) = json.loads(path.read_text())
@@ -48,6 +44,12 @@ def kit(
         "outcome": "ok" if ok else "failed", "why": why, "counts": dict(counts), "level": report["reached"],
         "failed": failed, "skipped": report["skipped"],
     }  # fmt: skip
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The kit's environment: pytest counts its cases of all, and hypothesis leaves nothing in the current folder."""
+    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o console_output_style=count".strip()
+    return {"HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"), **os.environ, "PYTEST_ADDOPTS": options}
 
 
 def fuzz(
@@ -66,16 +68,19 @@ def fuzz(
     return {"outcome": outcome, "why": why, "tally": tally, "findings": sources, "output": output if why else ""}
 
 
-def command(words: list[str], seconds: float, told: Callable[[str], None] = lambda line: None) -> tuple[str, str]:
+def command(
+    words: list[str], seconds: float, told: Callable[[str], None] = lambda line: None,
+    environment: dict[str, str] | None = None,
+) -> tuple[str, str]:  # fmt: skip
     """(how ``tilecore WORDS`` failed, "" if it did not; the end of its output). It is interrupted after ``seconds``.
-    told: is called with a line on the progress now and then."""
+    told: is called with a line on the progress now and then. environment: this process's, unless another is named."""
     with tempfile.NamedTemporaryFile() as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tilecore", *words], stdout=out, stderr=out, start_new_session=True
+            [sys.executable, "-m", "tilecore", *words], stdout=out, stderr=out, start_new_session=True, env=environment
         )
         is_late = False
         try:
-            is_late = not _waited(process, seconds, lambda: _last_line(Path(out.name)), told)
+            is_late = not _waited(process, seconds, lambda: progress(Path(out.name).read_bytes()), told)
         finally:
             processes.stop(process, gently=20 if is_late else 0)
         text = Path(out.name).read_bytes().decode(errors="replace").strip()[-3000:]
@@ -98,6 +103,10 @@ def _waited(
     return False
 
 
-def _last_line(path: Path) -> str:
-    lines = path.read_bytes()[-2000:].decode(errors="replace").split("\n")
-    return next((line.strip()[-100:] for line in reversed(lines) if line.strip()), "no output yet")
+def progress(output: bytes) -> str:
+    """How far a command is: pytest's count of cases where it is in the output, else the last line."""
+    text = output[-2000:].decode(errors="replace")
+    counts = re.findall(r"\[ *(\d+)/(\d+)\]$", text, re.MULTILINE)
+    if counts:
+        return "{} of {} cases".format(*counts[-1])
+    return next((line.strip()[-100:] for line in reversed(text.split("\n")) if line.strip()), "no output yet")

@@ -34,7 +34,7 @@ class FirstRun:
     end of ``--help``. facts: of (target, execution backends): what the machine has. heading: the first lines of the
     summary, from the facts. problem: why no device can be used, from the facts; "" if one can. machine: of (target,
     execution backend). benchmarks: of (machine, whether it is a quick run): the name and the maker of each, the
-    important ones first."""
+    important ones first. install: what to do where a package that the steps need is missing."""
 
     place: str
     package: str
@@ -51,6 +51,7 @@ class FirstRun:
     machine: Callable[[str, str], Machine]
     checks: tuple[Check, ...]
     benchmarks: Callable[[Machine, bool], list[tuple[str, Callable[[], Benchmark]]]]
+    install: str = "pip install 'tilecore[torch,test]'"
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.steps if name not in STEPS]

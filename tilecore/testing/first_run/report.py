@@ -37,6 +37,8 @@ def described(record: dict[str, Any]) -> list[str]:
         head = f"{record['name']}: {record['outcome']}" + (f" ({record['why']})" if record["why"] else "")
         return [head, *(f"  {name}: {why}" for name, why in record.get("configurations", {}).items())]
     ours, unit = record["tilecore"], record["unit"]
+    if record.get("is_simulated"):
+        return [f"{record['name']}: the result is right; the simulated device tells no speed"]
     words = f"{record['name']}: {ours['speed']:.4g} {unit}"
     if "device_speed" in ours:
         words += f" ({ours['device_speed']:.4g} by the device's clock)"

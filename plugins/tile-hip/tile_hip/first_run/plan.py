@@ -61,4 +61,5 @@ FIRST_RUN = FirstRun(
     machine=HipMachine,
     checks=CHECKS,
     benchmarks=benchmarks,
+    install="pip install 'tilecore[test]', and torch for ROCm by the command of https://pytorch.org",
 )

@@ -34,7 +34,8 @@ _OPTIONS = (
 )
 _HEAD = re.compile(r"^\[\[kernel[^\]]*\]\] void (?=\w+\()", re.MULTILINE)
 _ARRAY = re.compile(r"^( +(?:alignas\(\d+\) )?)threadgroup (?=[\w:]+ \w+(?:\[\d+\])?;)", re.MULTILINE)
-_COHERENT = re.compile(r"\bcoherent\(device\) ")
+# memory that other threadgroups see: a space of its own in the header, and plain device memory here
+_COHERENT = re.compile(r"^#define TC_COHERENT .*\n|\bcoherent\(device\) ", re.MULTILINE)
 _METHODS = re.compile(r"^ *explicit operator float\(\) const (?:threadgroup|device|constant) .*\n", re.MULTILINE)
 
 

@@ -10,9 +10,10 @@ from tilecore.testing.first_run.plan import FirstRun
 
 DESCRIPTION = """\
 Checks on a Mac with Apple silicon what could not be checked without one, measures beside torch (MPSGraph) and MLX where
-they are installed, and writes a report to send in. It installs nothing. It needs torch (pip install torch); MLX is
-measured if it is installed (pip install mlx). Each step runs once for each execution backend: torch (torch.mps compiles
-and launches) and metal (tile-metal's own calls of Metal).
+they are installed, and writes a report to send in. It installs nothing. Its steps need torch, pytest and hypothesis:
+pip install 'tile-metal[torch,test]'; MLX is measured if it is installed (pip install mlx). The examples need a checkout
+of tilecore. Each step runs once for each execution backend: torch (torch.mps compiles and launches) and metal
+(tile-metal's own calls of Metal).
 """
 EXAMPLES = """\
 examples:
@@ -23,7 +24,7 @@ examples:
 """
 STEPS = {
     "checks": "the lanes of simdgroup matrices; launching: results, threadgroup memory, order, views, prints, errors",
-    "kit": "the conformance kit of tilecore on this GPU (needs pytest and hypothesis: pip install 'tilecore[test]')",
+    "kit": "the conformance kit of tilecore on this GPU",
     "examples": "each file of examples/, where tilecore is a checkout (git clone) or --examples names the folder",
     "benchmarks": "GEMM, attention, softmax, a launch; every result is compared with float64 on the CPU. Times: the\n"
     "              host's clock over batches of calls, and with the execution backend metal the GPU's own",
@@ -46,4 +47,5 @@ FIRST_RUN = FirstRun(
     machine=MetalMachine,
     checks=CHECKS,
     benchmarks=benchmarks,
+    install="pip install 'tile-metal[torch,test]', or pip install torch pytest pytest-xdist hypothesis",
 )

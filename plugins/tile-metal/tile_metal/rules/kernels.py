@@ -36,8 +36,8 @@ def buffers(code: Code, msl: int) -> Iterator[Problem]:
             yield Problem(line, f"buffers {slots}, which are not numbered from 0 without gaps")
         if len(slots) > MAX_BUFFERS:
             yield Problem(line, f"{len(slots)} buffers, of at most {MAX_BUFFERS}")
-        parameters = re.split(r",(?![^(\[]*[)\]])", head.partition("void ")[2].partition("(")[2])
-        for parameter in parameters:
+        parameters = head.partition("void ")[2].partition("(")[2].rstrip().removesuffix(")")
+        for parameter in re.split(r",(?![^(\[]*[)\]])", parameters):
             if re.search(r"[*&]", parameter) and "[[buffer(" not in parameter:
                 yield Problem(line, f"a parameter without a buffer: {parameter.strip()}")
             if "[[" not in parameter and parameter.strip(" )\n"):

@@ -48,7 +48,7 @@ class Code:
     def kernels(self) -> Iterator[tuple[int, str, str]]:
         """Of each kernel the line of its head, the head up to its brace, and its body."""
         starts = [match.start() for match in _KERNEL.finditer(self.text)]
-        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
+        for start, end in zip(starts, [*starts, len(self.text)][1:], strict=True):
             head, _, body = self.text[start:end].partition("{")
             yield self.line(start), head, body
 

@@ -15,6 +15,7 @@ from tilecore.errors import LaunchError, LimitError, ToolchainError
 from tilecore.target import Target
 
 FORMAT = "msl"
+MATMUL2D_MACOS = (26, 2)  # pytorch pull request 196881: the order of elements changed there
 MOST_THREADS = 2**32 - 1  # of a grid along an axis: positions in it are of type uint
 _ERROR = re.compile(r"program_source:(\d+):\d+: (?:fatal )?error: ([^\n]*)")
 
@@ -43,6 +44,7 @@ def check_program(artifact: Artifact) -> bytes:
             expected=f'one in format "{FORMAT}"',
             hint=f'compile it with execution_backend="torch" or "metal"; this was {artifact.adapter!r}',
         )
+    _check_primitives(artifact)
     scalars = len(scalar_dtypes(artifact))
     count = parameter_count(artifact) - scalars
     for entry in artifact.entries:
@@ -61,6 +63,25 @@ def check_program(artifact: Artifact) -> bytes:
                 hint="use fewer threads",
             )
     return artifact.binary
+
+
+def _check_primitives(artifact: Artifact) -> None:
+    """Raises LaunchError for products by ``matmul2d`` on a macOS with other elements in the lanes, or a virtual Mac."""
+    mac = machine.machine()
+    if mac is None or b"<MetalPerformancePrimitives/" not in artifact.binary:
+        return
+    if mac.macos < MATMUL2D_MACOS:
+        needed, found = ".".join(map(str, MATMUL2D_MACOS)), ".".join(map(str, mac.macos))
+        reason, advice = f"macOS {found}: from {needed} on lanes have the elements that it relies on", "update macOS"
+    elif mac.family is None:
+        reason, advice = f"{mac.gpu}, on which pipelines with matmul2d fail to build", "use a Mac of your own"
+    else:
+        return
+    raise LaunchError(
+        f"{artifact.name} multiplies by matmul2d, which does not run on this Mac",
+        found=reason,
+        hint=f'{advice}, or compile it without pass_configs={{"metal.matmul2d": True}}',
+    )
 
 
 def parameter_count(artifact: Artifact) -> int:

@@ -1,10 +1,11 @@
 // Products by the matrix unit of apple10, which matmul2d of MSL 4 reaches (macOS 26.2 or later). A lane has the elements
 // that tile_metal/lowering/matmul2d.py says.
 #pragma once
-#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 
-// d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied; it holds
-// them exactly. TransposedA, TransposedB: the elements of a lane are those of the operand as it is stored, by columns.
+#if __METAL_VERSION__ >= 400
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+// d += a * b, by all lanes of a simdgroup: 16 x 32 x 16. Factor: the type in which the elements are multiplied.
+// TransposedA, TransposedB: the elements of a lane are those of the operand as it is stored, by columns.
 // Factors of 16 bits are multiplied exactly in any mode; float is not to be rounded to fewer bits.
 template <typename Factor, bool TransposedA, bool TransposedB, typename A, typename B>
 TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
@@ -17,13 +18,14 @@ TC_FN void tc_matmul2d(thread float* d, const thread A* a, const thread B* b) {
   auto sums = operation.template get_destination_cooperative_tensor<
       metal::remove_addrspace_t<decltype(left)>, metal::remove_addrspace_t<decltype(right)>, float>();
 #pragma unroll
-  for (ushort e = 0; e < 8; ++e) left[e] = (Factor)(float)a[e];
+  for (ushort e = 0; e < 8; ++e) left[e] = tc_factor<Factor, A>::of(a[e]);
 #pragma unroll
   for (ushort e = 0; e < 16; ++e) {
-    right[e] = (Factor)(float)b[e];
+    right[e] = tc_factor<Factor, B>::of(b[e]);
     sums[e] = d[e];
   }
   operation.run(left, right, sums);
 #pragma unroll
   for (ushort e = 0; e < 16; ++e) d[e] = sums[e];
 }
+#endif

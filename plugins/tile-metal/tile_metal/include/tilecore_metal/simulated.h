@@ -36,6 +36,9 @@ struct tc_aliased {
 };
 
 #define tc_shared_barrier tc_barrier
+#define tc_shuffle_idx_of_part(VALUE, LANE, WIDTH, OWN) tc_shuffle_idx(VALUE, LANE, WIDTH)
+#define tc_shuffle_up_of_part(VALUE, LANE, WIDTH, OWN) tc_shuffle_up(VALUE, LANE, WIDTH)
+#define tc_shuffle_down_of_part(VALUE, LANE, WIDTH, OWN) tc_shuffle_down(VALUE, LANE, WIDTH)
 #define tc_atomic_ulong_max tc_atomic_max
 #define tc_atomic_ulong_min tc_atomic_min
 #define tc_threadgroup_any(VOTES, PREDICATE) tc_block_vote_any(PREDICATE)
