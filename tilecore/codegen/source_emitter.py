@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from tilecore.ir.nodes import Call, PrimFunc, Var, is_buffer_var
 from tilecore.ir.visit import collect, variables
 
 _EXTERN = ("call_extern", "call_pure_extern")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,13 @@ class SourceEmitter(CallValues, Statements):
 
 
 def reserved_names(func: PrimFunc, dialect: Dialect) -> frozenset[str]:
-    """The words of the dialect and what its tables name, the functions of the user's source that ``func`` calls, and
-    the parameters that its launcher adds: records of ``simt.launch`` name them as their "parameter"."""
+    """The words of the dialect and what its tables name, the functions of the user's source that ``func`` calls, the
+    macros of that source, and the parameters that its launcher adds: records of ``simt.launch`` name them as their
+    "parameter"."""
     texts = [*dialect.types.values(), *dialect.spaces.values(), *dialect.block_index, *dialect.thread_index]
     texts += [name for names in dialect.math.values() for name in names]
     texts += [str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _EXTERN]
+    texts += _MACRO.findall(str(func.attrs.get(FunctionAttr.PRELUDE) or ""))
     for records in json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}")).values():
         for record in records if isinstance(records, list) else ():
             texts += [str(record["parameter"])] if isinstance(record, dict) and "parameter" in record else []

@@ -17,7 +17,7 @@ WORDS = ("float", "kernel", "thread", "vec4", "main", "kernel_", "float_", "vec4
 OWN = replace(HOST, reserved=frozenset({"kernel", "kernel_", "thread", "thread_1", "vec4", "vec4_", "_", "__"}))
 
 
-def emitted(*names: str, symbol: str = "k"):
+def emitted(*names: str, symbol: str = "k", **attributes: str):
     """A kernel whose parameter, scalar, shared and local buffers, variable and loop have these names."""
     tensor, scalar, shared, local, bound, loop = (names * 6)[:6]
     x, n = buffer(tensor, 64), Var(scalar, "int32")
@@ -35,7 +35,7 @@ def emitted(*names: str, symbol: str = "k"):
             call,
         ]
     )
-    facts = {"simt_shared_bytes": 256, "simt_shared": {shared: 0}}
+    facts = {"simt_shared_bytes": 256, "simt_shared": {shared: 0}, **attributes}
     return emit_module(IRModule({symbol: kernel([x, n], body, threads=[64], **facts)}), OWN)
 
 
@@ -51,6 +51,13 @@ def test_no_kind_of_name_takes_a_reserved_word(word):
     assert len(declared) == 7, text
     assert len(set(declared)) == len(declared)
     assert not set(declared) & {*OWN.reserved, "float", "main", "helper", "tc_arena", "k"}
+
+
+def test_macros_of_the_users_source_are_no_names():
+    text = emitted("TILE", "n", "rows", "x", "y", "z", tile_prelude="#define TILE 4\n  # define rows(x) x\n").text
+    declared = re.findall(DECLARED, text)
+    assert len(declared) == 7, text
+    assert not set(declared) & {"TILE", "rows"}
 
 
 def test_different_names_that_become_one_stay_apart():
