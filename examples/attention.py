@@ -126,7 +126,12 @@ def reference(q, k, v, is_causal):
     return (scores.softmax(dim=-1) @ v).transpose(1, 2), scores.logsumexp(dim=-1)
 
 
-EXPLAIN = ["attention(1, 8, 8, 1024, 128)", "attention(1, 8, 2, 1024, 64, True)"]  # for `tilecore explain --targets`
+EXPLAIN = [
+    "attention(1, 8, 8, 1024, 128)"
+    " or attention(1, 8, 8, 1024, 128, block_M=64, block_N=32, stages=1, q_in_registers=False)",
+    "attention(1, 8, 2, 1024, 64, True)"
+    " or attention(1, 8, 2, 1024, 64, True, block_M=64, block_N=32, stages=1, q_in_registers=False)",
+]  # for `tilecore explain --targets`; behind "or" for devices with less shared memory
 
 
 def main(words=None):

@@ -118,7 +118,9 @@ def reference(q, k, v, q_starts, k_starts, is_causal):
     return torch.cat(parts)
 
 
-EXPLAIN = ["attention_varlen(3, 250, 4, 4, 64)"]  # for `tilecore explain --targets`
+EXPLAIN = [
+    "attention_varlen(3, 250, 4, 4, 64) or attention_varlen(3, 250, 4, 4, 64, block_M=32, block_N=32, stages=1)"
+]  # for `tilecore explain --targets`; behind "or" for devices with less shared memory
 
 
 def main(words=None):
@@ -138,9 +140,12 @@ def main(words=None):
 
     q_starts = [0, *itertools.accumulate(lengths)]
     k_starts = [0, *itertools.accumulate(n + more for n, more in zip(lengths, cached, strict=True))]
-    kernel = tilecore.jit(attention_varlen, target=options.target, out_idx=-1)(
-        len(lengths), max(lengths), heads, kv_heads, dim, is_causal=options.causal
-    )
+    compiled = tilecore.jit(attention_varlen, target=options.target, out_idx=-1)
+    sizes = len(lengths), max(lengths), heads, kv_heads, dim, options.causal
+    try:
+        kernel = compiled(*sizes)
+    except tilecore.errors.LimitError:  # the device has less shared memory, such as 32 KiB
+        kernel = compiled(*sizes, block_M=32, block_N=32, stages=1)
     device = kernel.adapter.torch_device()
     q = torch.randn(q_starts[-1], heads, dim, device=device, dtype=torch.float16)
     k, v = torch.randn(2, k_starts[-1], kv_heads, dim, device=device, dtype=torch.float16)

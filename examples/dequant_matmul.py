@@ -104,7 +104,9 @@ def dequant_matmul(
     return dequant_matmul_split_kernel
 
 
-EXPLAIN = ["dequant_matmul(64, 1024, 1024)"]  # for `tilecore explain --targets`
+EXPLAIN = [
+    "dequant_matmul(64, 1024, 1024) or dequant_matmul(64, 1024, 1024, block_M=32, stages=1)"
+]  # for `tilecore explain --targets`; behind "or" for devices with less shared memory
 
 
 def main(words=None):

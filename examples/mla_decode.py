@@ -110,7 +110,10 @@ def mla_decode(
     return mla_decode_kernel
 
 
-EXPLAIN = ["mla_decode(1, 16, 300)"]  # for `tilecore explain --targets`
+EXPLAIN = [
+    "mla_decode(1, 16, 300) or mla_decode(1, 16, 300, block_H=16, block_N=16, stages=1)"
+    " or mla_decode(1, 16, 300, block_H=8, block_N=16, stages=1)"
+]  # for `tilecore explain --targets`; behind "or" for devices with less shared memory
 
 
 def main(words=None):

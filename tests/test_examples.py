@@ -123,6 +123,24 @@ def test_examples_say_how_they_are_explained(path):
         assert kernel.make({}).attrs["global_symbol"]
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_an_example_does_with_less_memory_is_explained(path):
+    """A call that is made after a LimitError is an alternative in EXPLAIN, with the same tiles."""
+    tree = ast.parse(path.read_text())
+    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
+    tiles = [
+        {f"{word.arg}={ast.unparse(word.value)}" for word in call.keywords if isinstance(word.value, ast.Constant)}
+        for handler in handlers
+        for call in ast.walk(handler)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "compiled"
+    ]
+    explained = [text.split(" or ")[1:] for text in load(path.stem).EXPLAIN]
+    alternatives = [text for texts in explained for text in texts]
+    assert bool(handlers) == bool(alternatives)
+    for words in tiles:
+        assert any(all(f" {word}" in text for word in words) for text in alternatives), words
+
+
 def command_in(path: Path) -> list[str]:
     """The words of the command at the end of the example's docstring."""
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""

@@ -339,7 +339,8 @@ _COMMANDS = (
         "With --targets: compile every kernel of the file for several targets, without a device, and print a table\n"
         "and, by source line, refused and slow statements with the limit and the nearest legal change. Arguments of\n"
         "functions that return kernels come from --call, else from the file's list EXPLAIN of calls, else from\n"
-        "defaults. The exit code is 1 unless every target compiles every kernel.",
+        "defaults; of 'a(64) or a(32)' the second is for targets that refuse the first. The exit code is 1 unless\n"
+        "every target compiles every kernel.",
         "  tilecore explain examples/matmul.py:matmul --set M=256 --set N=256 --set K=256 --target cpu\n"
         "  tilecore explain kernels.py:gemm --layout C_local --svg c.svg\n"
         "  tilecore explain kernels.py --targets all\n"

@@ -53,6 +53,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
         emitted = emit(module, backend, target, adapter)
     with _timed(report, "build"):
         binary, binary_format = build(func, module, emitted, backend, target, adapter, options)
+    emitted.report(env)
     report.update(env.report)
     return assemble(func, module, env, backend, target, adapter, options, emitted, binary, binary_format, report)
 

@@ -11,7 +11,9 @@ from tilecore.plugins.checking import is_int, shown, wrong
 
 if TYPE_CHECKING:
     from tilecore.contract.origin import Origin
+    from tilecore.contract.passes import PassEnv
 
+FACTS = {"shared_bytes", "attributes", "symbol", "figures", "notes", "slow"}
 EXPECTED = 'the source text, or a dict of texts, "source", "entries" and, where it is not Codegen.emits, "format"'
 
 
@@ -27,6 +29,16 @@ class EmittedModule:
     def name_of(self, symbol: str) -> str:
         """What the source calls an entry."""
         return str(self.facts.get(symbol, {}).get("symbol", symbol))
+
+    def report(self, env: PassEnv) -> None:
+        """Add what the facts say about the kernels to the report of a compilation: figures, notes and slow parts."""
+        for symbol, fact in self.facts.items():
+            name = self.name_of(symbol)
+            if fact.get("figures"):
+                env.note("figures", {"kernel": name, "figures": fact["figures"]})
+            for topic in ("notes", "slow"):
+                for text in fact.get(topic, ()):
+                    env.note("notes", {"text": f"{name}: {text}", **({"slow": True} if topic == "slow" else {})})
 
 
 def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> EmittedModule:
@@ -49,7 +61,8 @@ def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collecti
             backend, f"{message}: its entries are no JSON", f"{error}: {shown(str(entries))}", EXPECTED
         ) from None
     expected = (
-        f'{{symbol: {{"shared_bytes": int, "attributes": {{...}}, "symbol": str}}}} for {", ".join(sorted(symbols))}'
+        '{symbol: {"shared_bytes": int, "attributes": {...}, "symbol": str, "figures": {str: int}, "notes": [str], '
+        f'"slow": [str]}}}} for {", ".join(sorted(symbols))}'
     )
     if not isinstance(facts, dict) or not set(facts) <= set(symbols) or not all(map(_is_fact, facts.values())):
         raise wrong(backend, f"{message}: its entries are wrong", shown(facts), expected)
@@ -57,8 +70,17 @@ def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collecti
 
 
 def _is_fact(fact: Any) -> bool:
-    if not isinstance(fact, dict) or not set(fact) <= {"shared_bytes", "attributes", "symbol"}:
+    if not isinstance(fact, dict) or not set(fact) <= FACTS:
         return False
-    shared = fact.get("shared_bytes", 0)
-    is_named = isinstance(fact.get("symbol", ""), str)
-    return is_int(shared) and shared >= 0 and isinstance(fact.get("attributes", {}), dict) and is_named
+    shared, figures = fact.get("shared_bytes", 0), fact.get("figures", {})
+    return (
+        (is_int(shared) and shared >= 0)
+        and isinstance(fact.get("attributes", {}), dict)
+        and isinstance(fact.get("symbol", ""), str)
+        and (isinstance(figures, dict) and all(map(is_int, figures.values())))
+        and all(_are_texts(fact.get(topic, [])) for topic in ("notes", "slow"))
+    )
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

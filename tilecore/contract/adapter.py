@@ -127,7 +127,7 @@ class KernelAdapter(ABC):
             raise LaunchError(
                 f"execution backend {self.name!r} has its tensors on {device!r}, and torch makes none there",
                 found=problem,
-                hint="pass the outputs instead of out_idx; or install the torch that knows the device",
+                hint="install the torch that knows the device; tensors that the call passes, outputs too, are not made",
             ) from error
 
     def torch_device(self, device_index: int = 0) -> str:

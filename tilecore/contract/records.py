@@ -141,7 +141,9 @@ class Codegen:
     function: name of the TVM global function (``target.build.tilecore_<kind>``): called with the lowered IRModule and
     the target's canonical text, it returns the source text of the whole module; or a dict of two texts, "source" and
     "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}, "symbol": ...}}`` for the artifact's entries;
-    "symbol" is the entry's name in the source where it is another.
+    "symbol" is the entry's name in the source where it is another. For ``kernel.explain()``, whatever the execution
+    backend, an entry may have "figures": {name: int}, such as estimates of registers; "notes" and "slow": sentences on
+    the kernel, of which the "slow" ones make ``tilecore explain --targets`` call the kernel slow.
     register: registers that function; called once, before its first use (it may import TVM).
     emits: format of the source: "ll", "c", ... ; the extension of dumped files. A dict may have a third text,
     "format", for source of another one.

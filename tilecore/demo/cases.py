@@ -15,8 +15,10 @@ from tilecore.demo import kernels
 class Case:
     """One kernel at one size.
 
-    kernel: the ``@tilecore.jit`` factory; values: its arguments. inputs: (shape, kind) of each input, where kind is
-    "normal" (float32), "positive" (float32 in (0.005, 0.015), like quantisation scales) or "bytes" (uint8).
+    kernel: the ``@tilecore.jit`` factory; values: its arguments. smaller_tiles: more of them, for devices on which the
+    tiles by default exceed a limit, such as that of shared memory: 24 KiB are enough for these.
+    inputs: (shape, kind) of each input, where kind is "normal" (float32), "positive" (float32 in (0.005, 0.015), like
+    quantisation scales) or "bytes" (uint8).
     output: shape of the float32 result. reference: a function of the reference modules; options: its keywords.
     tolerance: largest accepted error, relative to the largest magnitude of the reference.
     """
@@ -29,6 +31,7 @@ class Case:
     reference: str
     options: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-5
+    smaller_tiles: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> str:
@@ -86,8 +89,11 @@ def _flash_attention(batch: int, heads: int, seq_len: int, dim: int, is_causal: 
 def _dequant_matmul(M: int, N: int, K: int, group: int = 32) -> Case:
     inputs = (((M, K), "normal"), ((K, N // 2), "bytes"), ((K // group, N), "positive"))
     values = {"M": M, "N": N, "K": K}
-    return Case("int4_matmul", kernels.dequant_matmul, values, inputs, (M, N), "dequant_matmul")
+    tiles = {"block_K": 32}
+    return Case("int4_matmul", kernels.dequant_matmul, values, inputs, (M, N), "dequant_matmul", smaller_tiles=tiles)
 
 
 def _column_sum(M: int, N: int) -> Case:
-    return Case("column_sum", kernels.column_sum, {"M": M, "N": N}, (((M, N), "normal"),), (N,), "column_sum")
+    inputs = (((M, N), "normal"),)
+    tiles = {"block_M": 32, "block_N": 128}
+    return Case("column_sum", kernels.column_sum, {"M": M, "N": N}, inputs, (N,), "column_sum", smaller_tiles=tiles)

@@ -13,7 +13,7 @@ import numpy as np
 import tilecore
 from tilecore.demo.arrays import Arrays
 from tilecore.demo.cases import Case, cases
-from tilecore.errors import TilecoreError
+from tilecore.errors import LimitError, TilecoreError
 from tilecore.profiler import do_bench
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class Result:
 class Demo:
     """The demo on one target: iterate over it to get a Result a case.
 
-    target: "auto", a name with attributes, or a tilecore.Target. Raises TargetError, PluginError.
+    target: "auto", a name with attributes, or a tilecore.Target. is_slow: whether kernels run on a simulator or in the
+    interpreter; their sizes are small then. Raises TargetError, PluginError.
     """
 
     def __init__(self, target: Any = None, quick: bool = False, torch: bool | None = None) -> None:
@@ -56,10 +57,11 @@ class Demo:
         request = make_request(target=target)
         self.target = request.target
         self.device = request.backend.target.detect().detail
-        self.adapter = request.backend.adapters[request.adapter]
-        self.quick = quick or self.adapter.largest_run() is not None
+        adapter = request.backend.adapters.get(request.adapter)  # None: the interpreter, which runs on the host
+        self.is_slow = adapter is None or adapter.largest_run() is not None
+        self.quick = quick or self.is_slow
         self.cases = cases(self.quick)
-        self.arrays = Arrays(self.adapter.torch_device(), torch)
+        self.arrays = Arrays("cpu" if adapter is None else adapter.torch_device(), torch)
 
     def load_compiler(self) -> float | None:
         """Import TVM where it is sure to be needed (an empty cache); returns milliseconds, or None if it was not.
@@ -92,11 +94,21 @@ class Demo:
             result.error = f"{type(error).__name__}: {error}"
         return result
 
+    def compile(self, case: Case) -> JITKernel:
+        """The kernel of a case; with its smaller tiles where those by default exceed a limit of the device."""
+        compiled = tilecore.jit(case.kernel.func, target=self.target)
+        try:
+            return compiled(**case.values)
+        except LimitError:
+            if not case.smaller_tiles:
+                raise
+            return compiled(**case.values, **case.smaller_tiles)
+
     def _run(self, case: Case, result: Result, phase: Phase) -> None:
         phase("compiling")
         loaded = "tvm" in sys.modules
         start = time.perf_counter()
-        kernel = tilecore.jit(case.kernel.func, target=self.target)(**case.values)
+        kernel = self.compile(case)
         result.compile_ms = (time.perf_counter() - start) * 1e3
         result.from_cache = kernel.from_cache
         result.includes_loading = not loaded and "tvm" in sys.modules
@@ -113,7 +125,7 @@ class Demo:
 
     def _median_ms(self, call: Callable[[], Any], kernel: JITKernel) -> float:
         """Median over about 0.2 s on the kernel's device, its data where the call before left it."""
-        few = 3 if self.adapter.largest_run() is not None else None
+        few = 3 if self.is_slow else None
         times = do_bench(call, 20, 200, fast_flush=False, return_mode="median", kernel=kernel, max_calls=few)
         assert isinstance(times, float)
         return times

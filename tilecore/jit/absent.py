@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class AbsentKernel(JITKernel):
-    """A kernel whose device is on another machine. Calling it raises LaunchError, which says what is missing."""
+    """A kernel whose device is on another machine. To call or to profile it raises LaunchError, which says what is
+    missing."""
 
     def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
         return LoadedKernel(self._no_launch)
@@ -24,6 +25,9 @@ class AbsentKernel(JITKernel):
         """Do nothing: the device is known to be absent."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._no_launch()
+
+    def get_profiler(self, tensor_supply_type: Any = None) -> Any:
         return self._no_launch()
 
     def _no_launch(self, *args: Any) -> int:

@@ -14,7 +14,8 @@ Row = Mapping[str, Any]
 class Explanation:
     """A report on one kernel: ``str()`` gives text, ``data`` plain data.
 
-    describe, remarks: those of the backend's Toolchain, for facts about the binary.
+    describe, remarks: those of the backend's Toolchain, for facts about the binary. ``functions``: numbers by kernel
+    and name, of the code generator and of the binary.
     """
 
     def __init__(
@@ -25,7 +26,12 @@ class Explanation:
     ) -> None:
         self.artifact = artifact
         self.remarks = list(remarks(artifact)) if remarks is not None and artifact.binary else []
-        self.functions = dict(describe(artifact.binary)) if describe is not None and artifact.binary else {}
+        self.functions: dict[str, Mapping[str, int]] = {
+            row["kernel"]: row["figures"] for row in artifact.report.get("figures", ())
+        }
+        if describe is not None and artifact.binary:
+            for name, figures in describe(artifact.binary).items():
+                self.functions[name] = {**self.functions.get(name, {}), **figures}
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -149,7 +155,7 @@ class Explanation:
     def _notes(self) -> list[str]:
         lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
         lines += [f"  blocks form no clusters: {row['declined']}" for row in self._rows("block_pairs")]
-        lines += [f"  {row['text']}" for row in self._rows("notes")]
+        lines += [f"  {'slow: ' if row.get('slow') else ''}{row['text']}" for row in self._rows("notes")]
         lines += [f"  {remark}" for remark in self.remarks]
         return _titled("notes:", dict.fromkeys(lines))
 

@@ -1,4 +1,5 @@
-"""Reads calls as users write them: ``"matmul(1024, 1024, dtype='float16')"``."""
+"""Reads calls as users write them: ``"matmul(1024, 1024, dtype='float16')"``, with alternatives
+``"matmul(1024, 1024) or matmul(1024, 1024, block_K=16)"``."""
 
 from __future__ import annotations
 
@@ -20,13 +21,22 @@ class Call:
     text: str
 
 
-def parse_call(text: str, names: Mapping[str, Any]) -> Call:
-    """The call with its arguments evaluated; they may use ``names`` and ``T``. Raises ArgumentError for other text."""
+def parse_calls(text: str, names: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The call, and those behind ``or``, which are for targets that refuse the ones before.
+
+    Arguments are evaluated; they may use ``names`` and ``T``. Raises ArgumentError for other text.
+    """
     expected = 'a call with all arguments that have no default, such as "matmul(1024, 1024, 1024)"'
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise ArgumentError(f"the call cannot be read: {error.msg}", found=text, expected=expected) from None
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
+        return tuple(_call(alternative, names, text, expected) for alternative in tree.values)
+    return (_call(tree, names, text, expected),)
+
+
+def _call(tree: ast.expr, names: Mapping[str, Any], text: str, expected: str) -> Call:
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise ArgumentError("--call takes the call of one function by its name", found=text, expected=expected)
     if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(k.arg is None for k in tree.keywords):

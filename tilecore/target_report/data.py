@@ -51,6 +51,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "refusals": [_error(error) for error in verdict.refusals],
         "remarks": [asdict(remark) for remark in verdict.remarks],
         "changes": list(verdict.changes),
+        "call": verdict.call,
+        "reason": verdict.reason,
     }
 
 

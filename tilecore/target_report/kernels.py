@@ -1,14 +1,15 @@
 """Finds the kernels of a file and the arguments to build each with.
 
 A function that returns a kernel needs arguments: those of ``--call``, else those of the file's list ``EXPLAIN``, which
-holds calls as text, else its defaults. A function whose arguments are not all known is left out, with a reason.
+holds calls as text, else its defaults. A call may have alternatives, for targets that refuse it. A function whose
+arguments are not all known is left out, with a reason.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -21,7 +22,7 @@ from tilecore.jit.eager import declarations, is_eager
 from tilecore.jit.impl import JITImpl
 from tilecore.language.annotations import TensorType
 from tilecore.signatures import signature_of
-from tilecore.target_report.calls import Call, parse_call
+from tilecore.target_report.calls import Call, parse_calls
 from tilecore.target_report.factories import is_factory
 
 HOOK = "EXPLAIN"  # the name of a file's own list of calls
@@ -33,12 +34,14 @@ class Kernel:
 
     label: the kernel as a call. make: builds its tile IR, with some arguments changed. settings: those of its
     ``tilecore.jit``. choices: the arguments with defaults that may be changed (positive integers and element types).
+    alternatives: the kernels to compile where a target refuses this one, the first that it compiles.
     """
 
     label: str
     make: Callable[[Mapping[str, Any]], Any]
     settings: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
+    alternatives: tuple[Kernel, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ def kernels_of(module: ModuleType, name: str | None, calls: Sequence[str]) -> li
     """
     values = {key: kernel for key, value in vars(module).items() if (kernel := _kernel_in(value, module)) is not None}
     calls_by_name = _calls(module, calls, values)
+    called = {key: [_with_alternatives(values, several) for several in texts] for key, texts in calls_by_name.items()}
     if name is not None:
         if name not in values:
             raise ArgumentError(
@@ -68,8 +72,8 @@ def kernels_of(module: ModuleType, name: str | None, calls: Sequence[str]) -> li
     kernels: list[Kernel | LeftOut] = []
     wrapped = {_plain(value) for value in values.values() if isinstance(value, JITImpl)}
     for key, value in values.items():
-        if key in calls_by_name:
-            kernels += [_called(value, call) for call in calls_by_name[key]]
+        if key in called:
+            kernels += called[key]
         elif not (isinstance(value, FunctionType) and value in wrapped):
             kernels.append(_by_defaults(key, value))
     return kernels
@@ -93,9 +97,12 @@ def _plain(value: Any) -> FunctionType:
     return inner.function if isinstance(inner, PrimFunc) else inner
 
 
-def _calls(module: ModuleType, calls: Sequence[str], kernels: Mapping[str, Any]) -> dict[str, list[Call]]:
-    """Calls by the name that they call. Calls of the user replace those of the file's EXPLAIN."""
-    calls_by_name: dict[str, list[Call]] = {}
+def _calls(module: ModuleType, calls: Sequence[str], kernels: Mapping[str, Any]) -> dict[str, list[tuple[Call, ...]]]:
+    """Calls, each with its alternatives, by the name that they call.
+
+    Calls of the user replace those of the file's EXPLAIN.
+    """
+    calls_by_name: dict[str, list[tuple[Call, ...]]] = {}
     file_calls = getattr(module, HOOK, ())
     if isinstance(file_calls, str) or not all(isinstance(text, str) for text in file_calls):
         raise ArgumentError(
@@ -104,16 +111,28 @@ def _calls(module: ModuleType, calls: Sequence[str], kernels: Mapping[str, Any])
             expected='["name(1024, 1024)", ...]',
         )
     for texts in (calls, file_calls):
-        parsed: dict[str, list[Call]] = {}
+        parsed: dict[str, list[tuple[Call, ...]]] = {}
         for text in texts:
-            call = parse_call(text, vars(module))
-            if call.name not in kernels:
-                raise ArgumentError(
-                    f"{module.__file__} has no kernel {call.name!r}", found=text, expected=", ".join(kernels)
-                )
-            parsed.setdefault(call.name, []).append(call)
+            alternatives = parse_calls(text, vars(module))
+            for call in alternatives:
+                if call.name not in kernels:
+                    raise ArgumentError(
+                        f"{module.__file__} has no kernel {call.name!r}", found=text, expected=", ".join(kernels)
+                    )
+            parsed.setdefault(alternatives[0].name, []).append(alternatives)
         calls_by_name = {**parsed, **calls_by_name}
     return calls_by_name
+
+
+def _with_alternatives(values: Mapping[str, Any], calls: Sequence[Call]) -> Kernel | LeftOut:
+    """The kernel of the first call; the others are its alternatives. Left out where one of the calls does not fit."""
+    kernels = []
+    for call in calls:
+        kernel = _called(values[call.name], call)
+        if isinstance(kernel, LeftOut):
+            return kernel
+        kernels.append(kernel)
+    return replace(kernels[0], alternatives=tuple(kernels[1:]))
 
 
 def _by_defaults(name: str, value: Any) -> Kernel | LeftOut:

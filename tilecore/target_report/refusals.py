@@ -75,7 +75,7 @@ def _compile(
     """The error that ended the compilation. The report of a kernel without refusals goes to the outcome."""
     try:
         module, env = lower(func, backend, target, options, continued)
-        emit(module, backend, target)
+        emit(module, backend, target).report(env)
     except TilecoreError as error:
         return error
     if not continued and not outcome.refusals:

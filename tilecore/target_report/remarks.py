@@ -139,9 +139,9 @@ def _blocks(row: Row, places: _Places) -> Iterator[Remark]:
 
 
 def _note(row: Row, places: _Places) -> Iterator[Remark]:
-    text = str(row["text"])
+    text, slow = str(row["text"]), bool(row.get("slow"))
     line = _LINE.match(text)
-    yield Remark(int(line[1]), text[line.end() :]) if line else Remark(places.kernel, text)
+    yield Remark(int(line[1]), text[line.end() :], slow) if line else Remark(places.kernel, text, slow)
 
 
 _TOPICS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions
@@ -40,7 +41,7 @@ def report_on_targets(
         report.files[kernel.label] = file
         for target in targets:
             on_progress(kernel.label, target.text)
-            report.verdicts.append(_verdict(kernel, func, target))
+            report.verdicts.append(_first_that_compiles(kernel, func, target))
     return report
 
 
@@ -54,7 +55,23 @@ def _build_tile_ir(kernel: Kernel) -> tuple[Any, LeftOut | None]:
         return None, LeftOut(kernel.label, f"building it raised {describe(error)}", "try other arguments: --call")
 
 
-def _verdict(kernel: Kernel, func: Any, target: ReportTarget) -> Verdict:
+def _first_that_compiles(kernel: Kernel, func: Any, target: ReportTarget) -> Verdict:
+    """The verdict on a kernel; where the target refuses it, that on the first alternative that the target compiles."""
+    verdict = _verdict(kernel, func, target, tries_changes=not kernel.alternatives)
+    if verdict.state != REFUSED or not kernel.alternatives:
+        return verdict
+    for alternative in kernel.alternatives:
+        alternative_func, left_out = _build_tile_ir(alternative)
+        if left_out is None:
+            other = _verdict(alternative, alternative_func, target, tries_changes=False)
+            if other.compiles:
+                reason = verdict.refusals[0].message
+                return replace(other, kernel=kernel.label, call=alternative.label, reason=reason)
+    return _verdict(kernel, func, target, tries_changes=True)
+
+
+def _verdict(kernel: Kernel, func: Any, target: ReportTarget, tries_changes: bool) -> Verdict:
+    """The verdict on a kernel. tries_changes: whether to search for arguments with which a refused one compiles."""
     if target.backend is None or target.target is None:
         errors = () if target.error is None else (target.error,)
         return Verdict(kernel.label, target.text, BROKEN, errors, whole=False)
@@ -74,5 +91,5 @@ def _verdict(kernel: Kernel, func: Any, target: ReportTarget) -> Verdict:
     def attempt(changes: dict[str, Any]) -> Outcome:
         return compile_whole(kernel.make(changes), backend, resolved, options, first_only=True)
 
-    changes = changes_of(kernel, capabilities, attempt)
+    changes = changes_of(kernel, capabilities, attempt) if tries_changes else []
     return Verdict(kernel.label, target.text, REFUSED, tuple(outcome.refusals), outcome.whole, changes=tuple(changes))

@@ -18,15 +18,20 @@ def print_report(report: TargetReport, console: Console) -> None:
     console.print(_verdicts(report))
     for kernel in report.files:
         lines = lines_of(report, kernel)
-        if not lines:
+        verdicts = [verdict for verdict in report.verdicts if verdict.kernel == kernel]
+        if not lines and not any(verdict.call for verdict in verdicts):
             continue
         file = report.files[kernel]
         console.print(Text.assemble("\n", (kernel, "bold"), f"  {file}"), soft_wrap=True)
+        for verdict in verdicts:
+            if verdict.call:
+                console.print(
+                    Text(f"{verdict.target}: compiles {verdict.call} instead: {verdict.reason}"), soft_wrap=True
+                )
         for line in lines:
             _print_line(line, file, report, console)
-        for verdict in report.verdicts:
-            if verdict.kernel == kernel:
-                _print_changes(verdict, console)
+        for verdict in verdicts:
+            _print_changes(verdict, console)
     for left_out in report.left_out:
         console.print(Text(f"\n{left_out.label} was not compiled: {left_out.reason}", "yellow"))
         if left_out.hint:
@@ -49,7 +54,8 @@ def _verdicts(report: TargetReport) -> Table:
 def _cell(verdict: Verdict) -> Text:
     count = len(verdict.refusals) or sum(remark.slow for remark in verdict.remarks)
     number = f" ({count}{'' if verdict.whole else ' or more'})" if count else ""
-    return Text(f"{verdict.state}{number}", _STYLES.get(verdict.state, "red"))
+    alternative = ", other call" if verdict.call else ""
+    return Text(f"{verdict.state}{number}{alternative}", _STYLES.get(verdict.state, "red"))
 
 
 def _print_line(line: Line, file: str, report: TargetReport, console: Console) -> None:

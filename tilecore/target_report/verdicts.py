@@ -20,7 +20,8 @@ class Verdict:
 
     state: ok; slow (the kernel compiles, and a remark says what could be faster); refused; failed (an error of the
     compiler or of a package, not of the kernel); broken (the package cannot be used). whole: whether the whole kernel
-    was checked. changes: values of arguments with which the kernel compiles.
+    was checked. changes: values of arguments with which the kernel compiles. call: the alternative call whose kernel
+    the target compiles, as it refuses the first for ``reason``; both "" where the verdict is on the first.
     """
 
     kernel: str
@@ -30,6 +31,8 @@ class Verdict:
     whole: bool = True
     remarks: tuple[Remark, ...] = ()
     changes: tuple[str, ...] = ()
+    call: str = ""
+    reason: str = ""
 
     @property
     def compiles(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from tilecore.dtypes import FACTS
 from tilecore.tensors import dlpack, torch_state
 
+MOST_OF_A_REASON = 200  # characters of another library's message that an error repeats
 UNKNOWN = (255, 0, 0)  # an element type without a DLPack code, such as numpy's strings
 
 
@@ -140,13 +141,13 @@ def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Any:
 
 
 def device_problem(device: str) -> str:
-    """Why torch makes no tensors on that device, in its words; "" where it does."""
+    """Why torch makes no tensors on that device, in its words: a sentence; "" where it does."""
     try:
         import torch
 
         torch.empty((), device=device)
     except Exception as error:  # torch has no type of its own for it
-        return str(error).strip().partition("\n")[0] or type(error).__name__
+        return _first_line(error).partition(". ")[0][:MOST_OF_A_REASON]
     return ""
 
 

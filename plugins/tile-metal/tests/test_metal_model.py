@@ -172,10 +172,12 @@ def test_estimates_of_a_text():
     assert estimate.threads_by_registers() == 208 * 1024 // 160 // 64 * 64
     assert estimate.threadgroups_by_memory("apple7") == 60 // 8
     assert estimate.threadgroups_by_memory("apple9") is None, "how much a core has is not published"
-    assert remarks.describe(SOURCE.encode()) == {
-        "k": {"16-bit_registers_of_arrays_by_estimate": 80, "matrix_products_in_the_main_loop": 40}
-    }
-    assert remarks.describe(b"\xff\x00") == {}
+    facts = remarks.facts_of(SOURCE, "apple7", {"k": 128})["k"]
+    assert facts["figures"] == {"16-bit_registers_of_arrays_by_estimate": 80, "matrix_products_in_the_main_loop": 40}
+    assert facts["slow"] == []
+    registers, memory = facts["notes"]
+    assert "80 registers of 16 bits or more, with which a core runs at most 1280 threads, 10 threadgroups" in registers
+    assert "8192 bytes of threadgroup memory: fits 7 times" in memory
 
 
 @pytest.mark.parametrize(("registers", "threads"), [(104, 1024), (256, 384)])
@@ -189,7 +191,7 @@ def test_the_threads_of_a_core_are_those_that_were_measured(registers, threads):
 
 def test_too_many_registers_and_missing_clang(monkeypatch):
     text = SOURCE.replace("sums[32]", "sums[200]")
-    (line,) = remarks._sentences(estimates(text)["k"], "apple9", 128)
+    (line,) = remarks.facts_of(text, "apple9", {"k": 128})["k"]["slow"]
     assert "an estimate: the arrays of a thread take 416 registers of 16 bits or more, and it has at most 256" in line
     compiled.clang.cache_clear()
     monkeypatch.setattr(compiled.shutil, "which", lambda name: None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Codegen
 
 if TYPE_CHECKING:
-    from tilecore.codegen.dialect import Dialect
+    from tile_metal.emitter import MetalDialect
+    from tilecore.codegen.c_source import Emitted
 
 FUNCTION = "target.build.tilecore_metal"
 HEADER = "tilecore_metal.h"
@@ -27,14 +29,28 @@ def register() -> None:
 def build(module: Any, target: str) -> dict[str, str]:
     """The module's source, and the description of its kernels as JSON."""
     from tile_metal.emitter import MetalEmitter
+    from tile_metal.figures import remarks
     from tilecore.codegen.c_source import emit_module
     from tilecore.target import Target
 
-    emitted = emit_module(module, dialect(Target.parse(target)), MetalEmitter)
-    return {"source": emitted.text, "entries": json.dumps(emitted.facts())}
+    language = dialect(Target.parse(target))
+    emitted = emit_module(module, language, MetalEmitter)
+    facts = emitted.facts()
+    figures = remarks.facts_of(emitted.text, language.family.name, _threads_by_name(module, emitted))
+    for symbol, entry in facts.items():
+        entry.update(figures.get(emitted.names.get(symbol, symbol), {}))
+    return {"source": emitted.text, "entries": json.dumps(facts)}
 
 
-def dialect(target: Any) -> Dialect:
+def _threads_by_name(module: Any, emitted: Emitted) -> dict[str, int]:
+    """The threads of a threadgroup of each kernel, by its name in the source."""
+    from tilecore.ir.attributes import FunctionAttr
+
+    shapes = {str(var.name_hint): func.attrs[FunctionAttr.THREADS] for var, func in module.functions.items()}
+    return {emitted.names.get(symbol, symbol): prod(map(int, shape)) for symbol, shape in shapes.items()}
+
+
+def dialect(target: Any) -> MetalDialect:
     """The dialect of C++ that Metal compiles. target: a resolved one, whose version of MSL and family it is for."""
     from tile_metal.emitter import MetalDialect
     from tile_metal.instruction_text import STATEMENTS

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 
 from tile_metal import header, rules, simulated
-from tile_metal.figures import remarks
 from tile_metal.options import FAST_MATH
 from tile_metal.target import msl_of
 from tilecore import settings
@@ -50,6 +49,4 @@ TOOLCHAIN = Toolchain(
     find=find,
     build=build,
     version=version,
-    describe=remarks.describe,
-    remarks=remarks.remarks,
 )

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 from argparse import Namespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tilecore.demo.arrays import Arrays
 from tilecore.demo.cases import Case, cases
 from tilecore.demo.run import Demo, Result
 from tilecore.demo.table import result_table
-from tilecore.errors import TargetError
+from tilecore.errors import LimitError, TargetError
 
 pytestmark = pytest.mark.usefixtures("module_cache")
 
@@ -113,6 +114,28 @@ def test_a_result_that_is_not_the_references_is_wrong(monkeypatch, change, ok):
     result = Demo("cpu", quick=True, torch=False).run(QUICK["softmax"])
     assert result.error is None
     assert result.ok is ok
+
+
+def test_smaller_tiles_where_the_first_exceed_a_limit():
+    right = QUICK["column_sum"]
+
+    def on_a_small_device(M, N, block_M=64, **tiles):
+        if block_M > 32:
+            raise LimitError("too much shared memory")
+        return right.kernel.func(M, N, block_M=block_M, **tiles)
+
+    demo = Demo("cpu", quick=True, torch=False)
+    case = dataclasses.replace(right, kernel=SimpleNamespace(func=on_a_small_device))
+    assert (demo.run(case).ok, demo.run(case).error) == (True, None)
+    assert "too much shared memory" in demo.run(dataclasses.replace(case, smaller_tiles={})).error
+
+
+def test_a_target_in_the_interpreter(monkeypatch):
+    monkeypatch.setenv("TILECORE_INTERPRET", "1")
+    demo = Demo("cpu", torch=False)
+    assert demo.quick
+    result = demo.run(QUICK["column_sum"])
+    assert (result.ok, result.error) == (True, None)
 
 
 def test_a_kernel_that_fails_stops_no_other(monkeypatch, capsys):

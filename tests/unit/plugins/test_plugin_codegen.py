@@ -61,6 +61,14 @@ GENERATORS = {
         saying(entries=json.dumps({"twice_kernel": {"attributes": []}})),
         "returned a wrong value: its entries are wrong",
     ),
+    "figures in words": (
+        saying(entries=json.dumps({"twice_kernel": {"figures": {"registers": "12"}}})),
+        "returned a wrong value: its entries are wrong",
+    ),
+    "one note for a list": (
+        saying(entries=json.dumps({"twice_kernel": {"notes": "a note"}})),
+        "returned a wrong value: its entries are wrong",
+    ),
     "a fact of a newer core": (
         saying(entries=json.dumps({"twice_kernel": {"queue": 1}})),
         "returned a wrong value: its entries are wrong",
@@ -82,6 +90,16 @@ def test_a_broken_code_generator(fresh_caches, case):
     assert cached_entries(fresh_caches) == entries, "nothing of it is kept, and nothing of others is lost"
     works(tilecore.compile(twice, target="cpu"))
     works(compiled(twice))  # the same package, mended
+
+
+def test_what_the_code_generator_says_of_a_kernel():
+    fact = {"figures": {"registers_by_estimate": 300}, "notes": ["16 lanes"], "slow": ["it has 256 registers"]}
+    explanation = compiled(twice, build=saying(entries=json.dumps({"twice_kernel": fact}))).explain()
+    assert explanation.functions["twice_kernel"]["registers_by_estimate"] == 300
+    lines = str(explanation).splitlines()
+    assert any("300 registers by estimate" in line for line in lines)
+    assert "  twice_kernel: 16 lanes" in lines
+    assert "  slow: twice_kernel: it has 256 registers" in lines
 
 
 def test_a_refusal_of_the_code_generator_passes():

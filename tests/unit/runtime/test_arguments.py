@@ -326,6 +326,13 @@ def test_device(kind):
     assert not recorder.calls
 
 
+def test_torchs_reason_is_a_sentence():
+    reason = device_problem("mps")  # torch without it lists all that it knows
+    assert len(reason) <= 200
+    assert ". " not in reason
+    assert device_problem("cpu") == ""
+
+
 def test_devices_of_two_kinds_with_one_name():
     """Two builds of torch use one name for the devices of two makers."""
     view = TensorView(0, (4,), (1,), (2, 32, 1), (2, 0), "torch", SimpleNamespace(device="cuda:0"), None)

@@ -57,6 +57,22 @@ def test_the_same_as_data(explain):
         assert line["said"]
 
 
+def test_an_alternative_for_targets_that_refuse_the_first_call(explain):
+    calls = "matmul() or matmul(block_M=64, num_stages=5) or matmul(num_stages=1)"
+    code, out, _ = explain(f"{SAMPLE}:matmul", "--targets", "cpu;tiny", "--call", calls)
+    assert code == 0
+    _, row, *rows = out.splitlines()
+    assert row.split() == ["matmul()", "ok", "slow", "(1),", "other", "call"]
+    assert "tiny: compiles matmul(num_stages=1) instead: the kernel needs 26112 bytes of shared memory" in rows
+    code, out, _ = explain(f"{SAMPLE}:matmul", "--targets", "cpu;tiny", "--call", calls, "--json")
+    on_cpu, on_tiny = json.loads(out)["verdicts"]
+    assert (on_cpu["call"], on_tiny["call"]) == ("", "matmul(num_stages=1)")
+    calls = calls.rpartition(" or ")[0]
+    code, out, _ = explain(f"{SAMPLE}:matmul", "--targets", "tiny", "--call", calls)
+    assert code == 1
+    assert "tiny: compiles with any one of" in out
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

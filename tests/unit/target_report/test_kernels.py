@@ -35,6 +35,18 @@ def test_calls_give_arguments(sample, call):
     assert kernel.choices == {"by": 3 if "3" in call else 2}
 
 
+def test_alternatives(sample):
+    (kernel,) = kernels_of(sample, "matmul", ["matmul(M=64) or matmul(M=32) or without_sizes(16)"])
+    assert (kernel.label, labels(kernel.alternatives)) == ("matmul(M=64)", ["matmul(M=32)", "without_sizes(16)"])
+    assert [int(size) for size in kernel.alternatives[1].make({}).params[0].shape] == [16]
+    (left_out,) = kernels_of(sample, "matmul", ["matmul(M=64) or matmul(L=32)"])
+    assert isinstance(left_out, LeftOut)
+    with pytest.raises(ArgumentError, match="has no kernel 'nothing'"):
+        kernels_of(sample, "matmul", ["matmul(M=64) or nothing(3)"])
+    with pytest.raises(ArgumentError, match="takes the call of one function"):
+        kernels_of(sample, "matmul", ["matmul(M=64) and matmul(M=32)"])
+
+
 def test_a_kernel_may_be_called_often(sample):
     calls = ["matmul(M=32)", "matmul(M=64, dtype='float32')"]
     assert labels(kernels_of(sample, "matmul", calls)) == calls

@@ -5,47 +5,37 @@ It needs no compiler. The registers that Apple's compiler assigns, and what it s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from tile_metal.figures.chips import ENOUGH_SIMDGROUPS, LANES, rates_of
 from tile_metal.figures.estimates import MOST_REGISTERS, Estimate, estimates
-from tile_metal.target import family_of
-from tilecore.target import Target
-
-if TYPE_CHECKING:
-    from tilecore.artifact.records import Artifact
 
 
-def describe(binary: bytes) -> dict[str, dict[str, int]]:
-    """The figures of each kernel of a program by their names; empty where ``binary`` is no text."""
-    try:
-        program = binary.decode()
-    except UnicodeDecodeError:
-        return {}
-    return {name: _named(estimate) for name, estimate in estimates(program).items()}
+def facts_of(source: str, family: str, threads: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """The figures, notes and slow parts of each kernel of a source, as ``Codegen.function`` returns them.
+
+    threads: of a threadgroup, by kernel.
+    """
+    by_text = estimates(source)
+    return {name: _facts(by_text[name], family, count) for name, count in threads.items() if name in by_text}
 
 
-def _named(estimate: Estimate) -> dict[str, int]:
+def _facts(estimate: Estimate, family: str, threads: int) -> dict[str, Any]:
+    registers = _registers(estimate, threads)
+    spills = estimate.registers > MOST_REGISTERS
+    return {
+        "figures": _figures(estimate),
+        "notes": [*([] if spills else [registers]), *_memory(estimate, family)],
+        "slow": [registers] if spills else [],
+    }
+
+
+def _figures(estimate: Estimate) -> dict[str, int]:
     figures = {"16-bit_registers_of_arrays_by_estimate": estimate.registers}
     if estimate.products:
         figures["matrix_products_in_the_main_loop"] = estimate.products
     return figures
-
-
-def remarks(artifact: Artifact) -> list[str]:
-    """Sentences on each kernel of an artifact."""
-    family = family_of(Target.parse(artifact.target)).name
-    by_text = estimates(artifact.source)
-    lines = []
-    for entry in artifact.entries:
-        x, y, z = entry.threads
-        if entry.symbol in by_text:
-            lines += [f"{entry.symbol}: {line}" for line in _sentences(by_text[entry.symbol], family, x * y * z)]
-    return lines
-
-
-def _sentences(estimate: Estimate, family: str, threads: int) -> list[str]:
-    return [_registers(estimate, threads), *_memory(estimate, family)]
 
 
 def _registers(estimate: Estimate, threads: int) -> str:
@@ -54,8 +44,7 @@ def _registers(estimate: Estimate, threads: int) -> str:
     if count > MOST_REGISTERS:
         return (
             f"an estimate: the arrays of a thread take {count} registers of 16 bits or more, and it has at most "
-            f"{MOST_REGISTERS}: the rest is in memory, and slow; smaller tiles, or more threads for a tile, keep all "
-            "in registers"
+            f"{MOST_REGISTERS}: the rest is in memory; smaller tiles, or more threads for a tile, keep all in registers"
         )
     on_core = estimate.threads_by_registers()
     groups = max(1, on_core // threads)
