@@ -169,6 +169,7 @@ def assemble(
         versions=versions_for_key(backend.package, backend.version, backend.module, backend.registration),
         report=report,
         index_bits=env.capabilities.index_bits,
+        index_hint=env.capabilities.index_hint,
     )
 
 

@@ -101,7 +101,7 @@ class Artifact:
     loads ("object", "shared", "cubin", ... or "" when the source itself is loaded).
     out_idx: indices of the parameters that the call allocates and returns. versions: of everything that made it.
     report: what ``kernel.explain()`` prints, as plain data. index_bits: 32 where the code cannot reach past 2**31 bytes
-    of a tensor, which the launch then checks.
+    of a tensor, which the launch then checks. index_hint: what users can do about larger tensors.
     """
 
     name: str
@@ -120,6 +120,7 @@ class Artifact:
     versions: Mapping[str, str] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     index_bits: int = 64
+    index_hint: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Everything but ``source`` and ``binary``, as JSON data; ``Artifact.from_json`` takes it back."""
@@ -138,6 +139,7 @@ class Artifact:
             "versions": dict(self.versions),
             "report": dict(self.report),
             "index_bits": self.index_bits,
+            "index_hint": self.index_hint,
         }
 
     @staticmethod
@@ -159,6 +161,7 @@ class Artifact:
             versions=facts["versions"],
             report=facts["report"],
             index_bits=facts["index_bits"],
+            index_hint=facts.get("index_hint", ""),
         )
 
 

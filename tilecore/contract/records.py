@@ -36,8 +36,10 @@ class Capabilities:
     these is empty, kernels are not checked for it. max_threads: of a block (0: not checked). warp: the number of
     threads of a warp, a power of 2 (1: there are no warps).
     shared_bytes: on-chip memory of one block (0: no limit). features: free words, such as "atomics".
-    index_bits: 64, or 32 for a device without 64-bit integers: then offsets of elements are computed in int32, a tensor
-    has less than 2**31 bytes and elements, and no type that ``dtypes`` lacks appears in the code.
+    index_bits: 64, or 32 for a device without 64-bit integers, or with slow ones: then offsets of elements are computed
+    in int32, a tensor has less than 2**31 bytes and elements, and no type that ``dtypes`` lacks appears in the code.
+    With int64 among ``dtypes``, tensors whose size is known when the kernel is compiled may be larger.
+    index_hint: what users can do about a larger tensor, for the error; "": split it.
     atomic_orders: memory orders of atomic operations that the target has (empty: nothing is compared).
     atomic_dtypes: element types of atomic operations (empty: nothing is compared); where a target has only some
     operations on a type, each of them by its name: "T.atomic_max of uint64".
@@ -53,6 +55,7 @@ class Capabilities:
     index_bits: int = 64
     atomic_orders: frozenset[str] = frozenset()
     atomic_dtypes: frozenset[str] = frozenset()
+    index_hint: str = ""
 
 
 @dataclass(frozen=True)

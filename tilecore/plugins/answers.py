@@ -30,6 +30,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "shared_bytes": COUNT,
         "features": NAMES,
         "index_bits": Rule("32 or 64", lambda value: is_int(value) and value in (32, 64)),
+        "index_hint": WORDS,
         "atomic_orders": Rule(
             f"a frozenset of {', '.join(MEMORY_ORDERS)}",
             lambda value: NAMES.holds(value) and value <= set(MEMORY_ORDERS),

@@ -18,7 +18,7 @@ from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
-from tilecore.runtime.index_limits import LARGEST, extent_of
+from tilecore.runtime.index_limits import LARGEST, extent_of, has_sizes_of_call
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
 from tilecore.tensors.dlpack import HOST, HOST_KINDS
@@ -202,7 +202,7 @@ class Binder:
     def _check_indices(self) -> None:
         """No index of a tensor or a workspace has more than 32 bits."""
         memories: list[TensorParam | Workspace] = [*map(self.plan.tensor, self.plan.tensors), *self.plan.workspaces]
-        for memory in memories:
+        for memory in filter(has_sizes_of_call, memories):
             extent = evaluate(extent_of(memory), self.symbols)
             if extent > LARGEST:
                 raise size_errors.index_range(self.plan, memory, extent, self.symbols)

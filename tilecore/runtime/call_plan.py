@@ -55,6 +55,7 @@ class CallPlan:
     device_type: int
     sizes: tuple[Dim, ...] = ()
     index_bits: int = 64
+    index_hint: str = ""
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
@@ -110,6 +111,7 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
         device_type,
         sizes,
         artifact.index_bits,
+        artifact.index_hint,
     )
     _check_names(plan)
     return plan

@@ -1,8 +1,8 @@
 """Checks tensor sizes on devices with 32-bit indices: the limit is 2**31 bytes, or elements where several share a byte.
 
-Sizes that are numbers are checked when the kernel is compiled, those of the call here. A plan's grids become negative
-where a tensor is too large, so that the built launcher leaves the call to :func:`~tilecore.runtime.arguments.bind`,
-which raises the error.
+Tensors whose sizes are numbers are checked when the kernel is compiled, those with sizes of the call here. A plan's
+grids become negative where a tensor is too large, so that the built launcher leaves the call to
+:func:`~tilecore.runtime.arguments.bind`, which raises the error.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilecore.artifact.records import Entry, TensorParam, Workspace
 
 LARGEST = 2**31 - 1
+SPLIT = "split the tensor, and call the kernel for each part"  # what users can do on every target
 
 
 def extent_of(memory: TensorParam | Workspace) -> Dim:
@@ -35,11 +36,17 @@ def extent_of(memory: TensorParam | Workspace) -> Dim:
     return DimExpr(("*", elements, bytes_each))
 
 
+def has_sizes_of_call(memory: TensorParam | Workspace) -> bool:
+    """Does the call give a size or a stride of the tensor?"""
+    strides = getattr(memory, "strides", None) or ()
+    return any(isinstance(dim, DimExpr) for dim in (*memory.shape, *strides))
+
+
 def guarded(entries: Sequence[Entry], memories: Sequence[TensorParam | Workspace]) -> tuple[Entry, ...]:
     """The entries with grids that are negative where one of ``memories`` is too large."""
     fits: Any = 1
     for memory in memories:
-        if any(isinstance(dim, DimExpr) for dim in (*memory.shape, *(getattr(memory, "strides", None) or ()))):
+        if has_sizes_of_call(memory):
             fits = ("and", fits, ("<=", _tree(extent_of(memory)), LARGEST))
     if fits == 1:
         return tuple(entries)

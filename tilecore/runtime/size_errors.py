@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tilecore.errors import ArgumentError
-from tilecore.runtime.index_limits import LARGEST
+from tilecore.runtime.index_limits import LARGEST, SPLIT
 from tilecore.runtime.size_text import (
     bindings_text,
     expression_text,
@@ -126,10 +126,10 @@ def index_range(
 ) -> ArgumentError:
     strides = getattr(memory, "strides", None) or ()
     return ArgumentError(
-        f"{plan.name}(): {memory.name} is larger than the device's 32-bit indices reach",
+        f"{plan.name}(): {memory.name} is larger than the kernel's 32-bit indices reach",
         found=f"{extent} bytes" + where_text(bindings_text(plan, (*memory.shape, *strides), symbols)),
         expected=f"at most {LARGEST} bytes",
-        hint="split the tensor, and call the kernel for each part",
+        hint=plan.index_hint or SPLIT,
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import LimitError, TargetError, UnsupportedError
+from tilecore.errors import ArgumentError, LimitError, TargetError, UnsupportedError
 from tilecore.plugins import manager
 
 
@@ -160,3 +160,41 @@ def test_limits_are_named_with_the_line_and_a_way_out(kernel, target, error, wor
         compiled(kernel, target)
     assert failure.value.location is not None
     assert all(word in str(failure.value) for word in words)
+
+
+rows, stride = T.dynamic("rows, stride")
+
+
+@T.prim_func
+def last_row(A: T.StridedTensor((rows, 4), (stride, 1), "float32"), B: T.Tensor((4,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(4):
+            B[i] = A[rows - 1, i]
+
+
+@T.prim_func
+def far_in_a_large_tensor(A: T.Tensor((1 << 15, 1 << 17), "uint8"), B: T.Tensor((4,), "uint8")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(4):
+            B[i] = A[(1 << 15) - 1, i]
+
+
+def test_offsets_have_32_bits_where_tensors_are_small():
+    """Integers of 64 bits are slow: a sum takes 4 times as long, a product 16 times (philipturner/metal-benchmarks)."""
+    import numpy as np
+
+    kernel = compiled(last_row)
+    assert "long" not in kernel.get_kernel_source()
+    a, b = np.arange(24, dtype=np.float32).reshape(3, 8), np.zeros(4, np.float32)
+    kernel(a[:, :4], b)
+    np.testing.assert_array_equal(b, a[2, :4])
+    far = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3, 4), (1 << 31, 4))
+    with pytest.raises(ArgumentError, match="A is larger than the kernel's 32-bit indices reach") as failure:
+        kernel(far, b)
+    assert "stride = 536870912" in failure.value.found
+    assert 'target="metal -index=64"' in failure.value.hint
+    wide = compiled(last_row, "metal -index=64").get_kernel_source()
+    assert "(long)stride" in wide
+    assert "4294836224l" in compiled(far_in_a_large_tensor).get_kernel_source()
+    with pytest.raises(TargetError, match="index"):
+        manager.resolve("metal -index=16")

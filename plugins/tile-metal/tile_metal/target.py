@@ -66,6 +66,8 @@ def capabilities(target: Target) -> Capabilities:
         warp=families.SIMD,
         shared_bytes=families.SHARED_BYTES,
         features=_FEATURES,
+        index_bits=int(target.get("index", 32)),
+        index_hint='compile it with 64-bit indices, which are slower: target="metal -index=64"',
         # others are relaxed ones with fences around, which MSL has from 3.2 on
         atomic_orders=frozenset() if msl >= 320 else frozenset({"relaxed"}),
         atomic_dtypes=dtypes - {"int64", "uint64"} | extremes,
@@ -84,6 +86,11 @@ SPEC = TargetSpec(
         ),
         "msl": AttributeSpec(
             "the version of the Metal Shading Language: 3.0, 3.1, 3.2 or 4.0; auto: the newest that macOS has", "auto"
+        ),
+        "index": AttributeSpec(
+            "the bits of offsets in tensors whose sizes the call gives: 32 (tensors below 2^31 bytes) or 64",
+            32,
+            (32, 64),
         ),
     },
     aliases={"mps": {}, "apple": {}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.records import Capabilities
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import cast, const, constant
@@ -31,7 +32,7 @@ MAX_INT32 = 2**31 - 1
 
 
 def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    flat = _Flatten(env.capabilities.index_bits)
+    flat = _Flatten(env.capabilities)
     params = [flat.buffer(p) if is_buffer_var(p) else p for p in func.params]
     body = structural_mutate(
         func.body,
@@ -49,8 +50,10 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Flatten:
-    def __init__(self, index_bits: int = 64) -> None:
-        self.index_dtype = f"int{index_bits}"  # of offsets in tensors that may have more than 2**31 - 1 elements
+    def __init__(self, capabilities: Capabilities) -> None:
+        self.index_dtype = f"int{capabilities.index_bits}"  # of offsets in tensors whose size the call gives
+        has_wide = capabilities.index_bits == 64 or "int64" in capabilities.dtypes
+        self.large_dtype = "int64" if has_wide else "int32"  # in tensors that are known to be large
         self.flat_buffers: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
@@ -66,11 +69,13 @@ class _Flatten:
     def offset(self, buffer: Var, indices: list[Expr]) -> Expr:
         """The linear offset of an element.
 
-        It is an int32 for on-chip and for small global buffers. For other global buffers it has ``index_dtype``.
+        It is an int32 for on-chip and for small global buffers. For other global buffers it has ``index_dtype``, or
+        ``large_dtype`` if their size is known.
         """
         strides = strides_of(buffer, self.index_dtype)
-        wide = is_global(buffer) and not _small(buffer)
-        dtype = self.index_dtype if wide else "int32"
+        last = _last_offset(buffer)
+        wide = is_global(buffer) and (last is None or last > MAX_INT32)
+        dtype = (self.index_dtype if last is None else self.large_dtype) if wide else "int32"
         total: Any = const(0, dtype)
         for index, stride in zip(indices, strides, strict=True):
             if wide:
@@ -125,12 +130,12 @@ def _elements(buffer: Var, dtype: str) -> Expr:
     return IntImm("int32", count) if count is not None and count <= MAX_INT32 else total
 
 
-def _small(buffer: Var) -> bool:
-    """Do all offsets fit in int32?"""
+def _last_offset(buffer: Var) -> int | None:
+    """The offset of the last element; None if it depends on sizes of the call."""
     sizes, strides = [constant(s) for s in buffer.shape], [constant(s) for s in strides_of(buffer)]
     if any(s is None for s in [*sizes, *strides]):
-        return False
-    return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)) <= MAX_INT32  # type: ignore[operator, arg-type, misc]
+        return None
+    return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True))  # type: ignore[operator, arg-type, misc]
 
 
 FLATTEN_BUFFERS = Pass("flatten_buffers", flatten_buffers)

@@ -1,5 +1,5 @@
-"""Checks kernels for targets without 64-bit integers: tensors must be small enough for 32-bit indices, and the lowered
-code must have no wider integers.
+"""Checks kernels for targets with 32-bit indices: tensors must be small enough for them, and the lowered code must have
+no wider integers that the target lacks.
 
 ``Capabilities.index_bits`` is 32 for such a target. The launch checks the sizes that are known only at the call
 (``tilecore/runtime/index_limits.py``).
@@ -30,13 +30,15 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.visit import children, collect
+from tilecore.runtime.index_limits import LARGEST, SPLIT
 
-LARGEST = 2**31 - 1  # bytes of a tensor; elements if several elements share a byte
 WIDE = ("int64", "uint64")
 
 
 def refuse_large_tensors(func: PrimFunc, env: PassEnv) -> None:
-    """Refuses global buffers of constant size that are too large for 32-bit indices."""
+    """Refuses global buffers of constant size that are too large for 32-bit indices, where there are no wider ones."""
+    if "int64" in env.capabilities.dtypes:
+        return
     parameters = [(p, partial(place_of_parameter, func.span, str(p.name))) for p in func.params if is_buffer_var(p)]
     inside = [(n.buffer, partial(location_of_span, n.span)) for n in collect(func.body, AllocBuffer, DeclBuffer)]
     for buffer, where in (*parameters, *inside):
@@ -51,7 +53,7 @@ def _too_large(buffer: Var, extent: int, where: Location | None, env: PassEnv) -
         location=where,
         found=f"{extent} bytes",
         expected=f"at most {LARGEST} bytes",
-        hint="split the tensor, and call the kernel for each part",
+        hint=env.capabilities.index_hint or SPLIT,
     )
 
 

@@ -174,12 +174,32 @@ def test_tensors_of_the_call():
     with restricted(index_bits=32):
         kernel = tilecore.compile(scaled, target="null")
         kernel(fits, last)
-        with pytest.raises(ArgumentError, match=r"A is larger than the device's 32-bit indices reach") as raised:
+        with pytest.raises(ArgumentError, match=r"A is larger than the kernel's 32-bit indices reach") as raised:
             kernel(reaches_far, last)
         assert "row = 536870912 from A.stride[0]" in raised.value.found
         assert raised.value.expected == f"at most {2**31 - 1} bytes"
     with restricted():
         tilecore.compile(scaled, target="null -variant=1")(reaches_far, last)  # the null backend launches nothing
+
+
+@T.prim_func
+def far(A: T.Tensor((1 << 15, 1 << 17), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32) as b:
+        B[b] = A[(1 << 15) - 1, b]
+
+
+def test_wide_offsets_where_a_tensor_is_known_to_be_large():
+    with restricted(index_bits=32, dtypes=NARROW | {"int64"}):
+        assert "int64" in types(thread_ir(far))
+
+
+def test_the_target_says_what_to_do():
+    with restricted(index_bits=32, index_hint="use the other index"):
+        kernel = tilecore.compile(scaled, target="null -variant=2")
+        far = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3, 1), (1 << 31, 4))
+        with pytest.raises(ArgumentError) as raised:
+            kernel(far, np.zeros(8, np.float32))
+    assert raised.value.hint == "use the other index"
 
 
 def test_other_numbers_of_bits_are_no_capability():
