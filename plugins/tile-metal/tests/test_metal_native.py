@@ -275,6 +275,9 @@ def test_the_machine(fake_metal, monkeypatch):
     adapter = MetalAdapter()
     assert adapter.available(Target.parse("metal -msl=3.2")).present
     assert "needs macOS 26" in adapter.available(Target.parse("metal -msl=4.0")).detail
+    later = adapter.available(Target.parse("metal -family=apple10"))
+    assert not later.present
+    assert "and not apple10: use target" in later.detail
     assert not fake_metal.wrong()
 
     def again():

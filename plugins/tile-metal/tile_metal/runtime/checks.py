@@ -25,13 +25,15 @@ def msl_of(artifact: Artifact) -> str:
     return families.parse_msl(Target.parse(artifact.target).get("msl", families.DEFAULT_MSL))
 
 
-def msl_problem(target: Target) -> str:
-    """Why this Mac does not compile programs for a target, with what to do; "" where it does, or has no Metal."""
-    found = machine.machine()
-    version = str(target.get("msl", "auto"))
-    if found is None or version == "auto":
+def target_problem(target: Target) -> str:
+    """Why this Mac does not run programs for a target, with what to do; "" where it does, or has no Metal."""
+    mac = machine.machine()
+    if mac is None:
         return ""
-    return machine.missing_msl(families.parse_msl(version), found.macos)
+    family, version = str(target.get("family", "auto")), str(target.get("msl", "auto"))
+    if mac.family is not None and family != "auto" and families.parse(family).number > mac.family:
+        return f'{mac.gpu} is of family apple{mac.family}, and not {family}: use target="metal"'
+    return machine.missing_msl(families.parse_msl(version), mac.macos) if version != "auto" else ""
 
 
 def check_program(artifact: Artifact) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_metal.runtime import machine
-from tile_metal.runtime.checks import FORMAT, msl_problem
+from tile_metal.runtime.checks import FORMAT, target_problem
 from tile_metal.runtime.clock import Clock, GpuTimer
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
@@ -34,7 +34,7 @@ class MetalAdapter(KernelAdapter):
         self.clock = Clock()
 
     def available(self, target: Target) -> Presence:
-        reason = machine.problem() or msl_problem(target)
+        reason = machine.problem() or target_problem(target)
         here = machine.machine()
         if reason or here is None:
             return Presence(False, reason)

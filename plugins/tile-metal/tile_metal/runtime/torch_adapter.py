@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_metal.runtime import machine
-from tile_metal.runtime.checks import FORMAT, msl_problem
+from tile_metal.runtime.checks import FORMAT, target_problem
 from tile_metal.runtime.torch_module import LATE, LOCK, import_torch, installed, torch_problem
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
@@ -28,7 +28,7 @@ class TorchAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         """Does not import torch: the first kernel does, and finds out whether that torch has the device "mps"."""
-        reason = machine.problem() or msl_problem(target)
+        reason = machine.problem() or target_problem(target)
         here = machine.machine()
         if reason or here is None:
             return Presence(False, reason)
