@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from tilecore.contract.records import Codegen
 
 if TYPE_CHECKING:
     from tile_metal.emitter import MetalDialect
-    from tilecore.codegen.c_source import Emitted
 
 FUNCTION = "target.build.tilecore_metal"
 HEADER = "tilecore_metal.h"
@@ -36,18 +36,18 @@ def build(module: Any, target: str) -> dict[str, str]:
     language = dialect(Target.parse(target))
     emitted = emit_module(module, language, MetalEmitter)
     facts = emitted.facts()
-    figures = remarks.facts_of(emitted.text, language.family.name, _threads_by_name(module, emitted))
+    figures = remarks.facts_of(emitted.text, language.family.name, _threads_by_name(module, emitted.names))
     for symbol, entry in facts.items():
         entry.update(figures.get(emitted.names.get(symbol, symbol), {}))
     return {"source": emitted.text, "entries": json.dumps(facts)}
 
 
-def _threads_by_name(module: Any, emitted: Emitted) -> dict[str, int]:
-    """The threads of a threadgroup of each kernel, by its name in the source."""
+def _threads_by_name(module: Any, names: Mapping[str, str]) -> dict[str, int]:
+    """The threads of a threadgroup of each kernel, by its name in the source. names: by symbol, where they differ."""
     from tilecore.ir.attributes import FunctionAttr
 
     shapes = {str(var.name_hint): func.attrs[FunctionAttr.THREADS] for var, func in module.functions.items()}
-    return {emitted.names.get(symbol, symbol): prod(map(int, shape)) for symbol, shape in shapes.items()}
+    return {names.get(symbol, symbol): prod(map(int, shape)) for symbol, shape in shapes.items()}
 
 
 def dialect(target: Any) -> MetalDialect:
