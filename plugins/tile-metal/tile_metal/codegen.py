@@ -37,7 +37,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 def dialect(target: Any) -> Dialect:
     """The dialect of C++ that Metal compiles. target: a resolved one, whose version of MSL and family it is for."""
     from tile_metal.emitter import MetalDialect
-    from tile_metal.instruction_text import STATEMENTS
+    from tile_metal.instruction_text import STATEMENTS, VALUES
     from tile_metal.reserved import RESERVED
     from tile_metal.target import family_of, msl_of
     from tilecore.codegen.dialect import C_TYPES
@@ -67,6 +67,7 @@ def dialect(target: Any) -> Dialect:
         thread_index=("tc_thread.x", "tc_thread.y", "tc_thread.z"),
         types=types,
         statements=STATEMENTS,
+        values=VALUES,
         restrict="__restrict",
         reserved=RESERVED,
         forms=forms,

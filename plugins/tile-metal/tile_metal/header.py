@@ -20,6 +20,7 @@ _OPTIONAL = {
     "tilecore_metal/half_value.h": _SMALL_FLOATS,
     "tilecore_float_conversions.h": _SMALL_FLOATS,
     "tilecore_metal/floats.h": _SMALL_FLOATS,
+    "tilecore_metal/reductions.h": r"\btc_lanes_",
     "tilecore_metal/atomics.h": r"\btc_atomic_",
     "tilecore_metal/messages.h": r"\btc_(print|assert)\(",
     "tilecore_metal/matrix.h": r"\btc_(multiply_add|matmul2d|scheduling_fence)",

@@ -8,6 +8,7 @@
 #include "tilecore_float_conversions.h"
 #include "tilecore_metal/floats.h"
 #include "tilecore_metal/threads.h"
+#include "tilecore_metal/reductions.h"
 #include "tilecore_metal/memory.h"
 #include "tilecore_metal/atomics.h"
 #include "tilecore_metal/messages.h"
