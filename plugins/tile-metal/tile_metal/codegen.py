@@ -64,7 +64,9 @@ def dialect(target: Any) -> Dialect:
         include=HEADER,
         arena=lambda size: f"alignas(16) threadgroup uchar shared[{size}];  // {size} bytes",
         block_index=("tc_block.x", "tc_block.y", "tc_block.z"),
-        thread_index=("tc_thread.x", "tc_thread.y", "tc_thread.z"),
+        # A block has at most 1024 threads. By the cast the compiler knows that an index is small and not negative, and
+        # makes shifts of divisions by powers of two.
+        thread_index=("(ushort)tc_thread.x", "(ushort)tc_thread.y", "(ushort)tc_thread.z"),
         types=types,
         statements=STATEMENTS,
         values=VALUES,
