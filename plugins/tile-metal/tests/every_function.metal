@@ -38,6 +38,11 @@
     value = tc_shuffle_down_of_part(value, 1, 8, lane);       \
     local[0] = tc_single(value);                              \
   }
+#define REDUCED(T, VALUE)                                                                              \
+  local[1] += (float)tc_lanes_sum((T)(VALUE)) + (float)tc_lanes_product((T)(VALUE));                   \
+  local[1] += (float)tc_lanes_min((T)(VALUE)) + (float)tc_lanes_max((T)(VALUE));
+#define REDUCED_BITS(T, VALUE)                                                                         \
+  local[1] += (float)tc_lanes_and((T)(VALUE)) + (float)tc_lanes_or((T)(VALUE)) + (float)tc_lanes_xor((T)(VALUE));
 [[kernel, max_total_threads_per_threadgroup(128)]] void threads(device float* x [[buffer(0)]], device const uint* y [[buffer(1)]], device uint* tc_messages [[buffer(2)]], uint3 tc_block [[threadgroup_position_in_grid]], uint3 tc_thread [[thread_position_in_threadgroup]]) {
   const int lane = tc_thread.x % 32;
   threadgroup metal::atomic_uint tc_votes;
@@ -51,6 +56,13 @@
   LANES(half, (half)x[0]) LANES(float, x[0]) LANES(tc_fp8_e4m3, tc_fp8_e4m3_from(x[0]))
 #if __METAL_VERSION__ >= 310
   LANES(bfloat, (bfloat)x[0])
+#endif
+  REDUCED(char, y[0]) REDUCED(uchar, y[0]) REDUCED(short, y[0]) REDUCED(ushort, y[0]) REDUCED(int, y[0]) REDUCED(uint, y[0])
+  REDUCED(half, x[0]) REDUCED(float, x[0])
+  REDUCED_BITS(char, y[0]) REDUCED_BITS(uchar, y[0]) REDUCED_BITS(short, y[0]) REDUCED_BITS(ushort, y[0])
+  REDUCED_BITS(int, y[0]) REDUCED_BITS(uint, y[0]) REDUCED_BITS(bool, y[0] != 0u)
+#if __METAL_VERSION__ >= 310
+  REDUCED(bfloat, x[0])
 #endif
   tc_barrier();
   tc_shared_barrier();

@@ -88,6 +88,24 @@ SHUFFLES(int8, char) SHUFFLES(uint16, ushort) SHUFFLES(int32, int) SHUFFLES(int6
 SHUFFLES(bool, bool) SHUFFLES(float16, half) SHUFFLES(bfloat16, bfloat) SHUFFLES(float32, float)
 SHUFFLES(float8_e4m3fn, tc_fp8_e4m3)
 
+struct Reduction {
+  const void* from;
+  void* to;
+};
+#define REDUCTION(KIND, NAME, T)                                                                                        \
+  extern "C" void lanes_##KIND##_##NAME(const T* from, T* to) {                                                         \
+    Reduction all = {from, to};                                                                                         \
+    run_threads(32, [](uint i, void* data) {                                                                            \
+      const Reduction& all = *(const Reduction*)data;                                                                   \
+      ((T*)all.to)[i] = tc_lanes_##KIND(((const T*)all.from)[i]);                                                       \
+    }, &all);                                                                                                           \
+  }
+#define OF_NUMBERS(NAME, T) REDUCTION(sum, NAME, T) REDUCTION(product, NAME, T) REDUCTION(min, NAME, T) REDUCTION(max, NAME, T)
+#define OF_BITS(NAME, T) REDUCTION(and, NAME, T) REDUCTION(or, NAME, T) REDUCTION(xor, NAME, T)
+OF_NUMBERS(int8, char) OF_NUMBERS(uint8, uchar) OF_NUMBERS(int16, short) OF_NUMBERS(uint32, uint) OF_NUMBERS(float32, float)
+OF_NUMBERS(float16, half) OF_NUMBERS(bfloat16, bfloat)
+OF_BITS(int8, char) OF_BITS(uint16, ushort) OF_BITS(int32, int) OF_BITS(bool, bool)
+
 // to: of each thread any, all, ballot of the simdgroup; any, all, count of the threadgroup
 struct Votes {
   const bool* votes;

@@ -57,6 +57,7 @@ def test_every_function_of_the_header(version):
         "tc_bit_cast",
         "tc_vector",
         "tc_lane_value",
+        "tc_reduced",
         "tc_factor",
         "tc_word_of",
         "tc_same",

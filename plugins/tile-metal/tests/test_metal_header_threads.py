@@ -43,6 +43,31 @@ def test_shuffles(host_library, name):
             np.testing.assert_array_equal(result, expected, f"{function} {operand} of {width}")
 
 
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint32", "float32", "float16", "bfloat16"])
+def test_reductions_of_numbers(host_library, name):
+    """Integers wrap, as numpy's do. Of floats the sums and products are exact here."""
+    kind, random = numpy_type(name), np.random.default_rng(9)
+    if name.startswith(("int", "uint")):
+        values = random.integers(0, 1 << 32, 32, dtype=np.uint64).astype(kind)
+    else:
+        values = random.choice(np.float32([-2, -1, 1, 2, 0.5, -0.5]), 32).astype(kind)
+    for function, ufunc in {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}.items():
+        result = np.zeros_like(values)
+        getattr(host_library, f"lanes_{function}_{name}")(pointer(values), pointer(result))
+        np.testing.assert_array_equal(result, np.full(32, ufunc.reduce(values, dtype=kind)), function)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint16", "int32", "bool"])
+def test_reductions_of_bits(host_library, name):
+    bits = np.random.default_rng(10).integers(0, 1 << 32, 32, dtype=np.uint64)
+    drawn = bits % 3 == 0 if name == "bool" else bits.astype(name)
+    for values in (drawn, drawn | drawn.dtype.type(1)):
+        for function, ufunc in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}.items():
+            result = np.zeros_like(values)
+            getattr(host_library, f"lanes_{function}_{name}")(pointer(values), pointer(result))
+            np.testing.assert_array_equal(result, np.full(32, ufunc.reduce(values)), function)
+
+
 @pytest.mark.parametrize("which", ["none", "all", "one", "some", "all but one"])
 def test_votes(host_library, which):
     threads = np.arange(96)

@@ -53,7 +53,7 @@ def _threads_by_name(module: Any, names: Mapping[str, str]) -> dict[str, int]:
 def dialect(target: Any) -> MetalDialect:
     """The dialect of C++ that Metal compiles. target: a resolved one, whose version of MSL and family it is for."""
     from tile_metal.emitter import MetalDialect
-    from tile_metal.instruction_text import STATEMENTS
+    from tile_metal.instruction_text import STATEMENTS, VALUES
     from tile_metal.reserved import RESERVED
     from tile_metal.target import family_of, msl_of
     from tilecore.codegen.dialect import C_TYPES
@@ -80,9 +80,12 @@ def dialect(target: Any) -> MetalDialect:
         include=HEADER,
         arena=lambda size: f"alignas(16) threadgroup uchar shared[{size}];  // {size} bytes",
         block_index=("tc_block.x", "tc_block.y", "tc_block.z"),
-        thread_index=("tc_thread.x", "tc_thread.y", "tc_thread.z"),
+        # A block has at most 1024 threads. By the cast the compiler knows that an index is small and not negative, and
+        # makes shifts of divisions by powers of two.
+        thread_index=("(ushort)tc_thread.x", "(ushort)tc_thread.y", "(ushort)tc_thread.z"),
         types=types,
         statements=STATEMENTS,
+        values=VALUES,
         restrict="__restrict",
         reserved=RESERVED,
         forms=forms,

@@ -1,4 +1,4 @@
-"""The MSL text of calls of thread IR that stand alone and have no function of the header's usual name."""
+"""The MSL text of the calls ``metal.*`` of thread IR, and of calls that have no function of the header's usual name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_metal import instructions
+from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.statements import Statements
-from tilecore.ir.build import constant
+from tilecore.codegen.text import Text
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, WAIT_ASYNC
 
 
@@ -45,6 +48,15 @@ def _shared_barrier(emit: Statements, node: Any) -> None:
     emit.call_line(emit.function("tc_shared_barrier"))
 
 
+def _reduce_lanes(emit: Expressions, node: Any) -> Text:
+    function, value = node.args
+    text = emit.value(value)
+    if FACTS[dtype_of(value)].bits < 32:  # C has made an int of it
+        text = emit.cast(dtype_of(value), text)
+    return emit.function(f"tc_lanes_{function.value}", text)
+
+
+VALUES: dict[str, Callable[[Expressions, Any], Text]] = {instructions.REDUCE_LANES: _reduce_lanes}
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     COMMIT_ASYNC: _no_wait,
     WAIT_ASYNC: _no_wait,

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const
-from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.build import const, dtype_of
+from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
 from tilecore.ir.register_call import register_call
 
 # (factor, along M, along N, along K, B along K, d, a, b): tc_multiply_add of the header
 MULTIPLY_ADD = register_call("metal.multiply_add")
 # (factor, transposed A, transposed B, d, a, b): tc_matmul2d of the header
 MATMUL2D = register_call("metal.matmul2d")
+# (function, value): the values of all lanes of the simdgroup, reduced; tc_lanes_<function> of the header
+REDUCE_LANES = register_call("metal.reduce_lanes")
 SCHEDULING_FENCE = register_call("metal.scheduling_fence")  # (): tc_scheduling_fence of the header
 # (): all threads of the threadgroup wait for one another, and see what the others wrote to threadgroup memory alone
 SHARED_BARRIER = register_call("metal.shared_barrier")
@@ -40,6 +42,14 @@ def matmul2d(factor: str, transposed: tuple[bool, bool], d: Any, a: Any, b: Any,
     """
     flags = [const(int(flag), "int32") for flag in transposed]
     return Evaluate(Call(MATMUL2D, [StringImm(factor), *flags, d, a, b], ret_ty="void"), span=span)
+
+
+def reduce_lanes(function: str, value: Expr) -> Expr:
+    """The value of each lane of the simdgroup, reduced to one that all lanes get (include/tilecore_metal/reductions.h).
+
+    function: sum, product, min, max, and, or, xor.
+    """
+    return Call(REDUCE_LANES, [StringImm(function), value], ret_ty=dtype_of(value))
 
 
 def scheduling_fence(span: Any = None) -> Stmt:

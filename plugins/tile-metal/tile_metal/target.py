@@ -66,7 +66,7 @@ def capabilities(target: Target) -> Capabilities:
         warp=families.SIMD,
         shared_bytes=families.SHARED_BYTES,
         features=_FEATURES,
-        index_bits=int(target.get("index", 32)),
+        index_bits=64 if target.get("index") == 64 else 32,
         index_hint='compile it with 64-bit indices, which are slower: target="metal -index=64"',
         # others are relaxed ones with fences around, which MSL has from 3.2 on
         atomic_orders=frozenset() if msl >= 320 else frozenset({"relaxed"}),

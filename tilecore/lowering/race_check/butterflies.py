@@ -34,11 +34,16 @@ from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.overwrites import Overwrite
 
+WARP_REDUCTIONS: set[str] = set()  # backends' calls that reduce their last argument over 32 lanes, for all of them
+WITHIN_WARP = (1, 2, 4, 8, 16)
 COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
 def uniform_cells(body: Stmt, threads: int) -> set[Var]:
-    """The cells whose last write is by a butterfly reduction over ``threads`` neighbouring threads, a whole block."""
+    """The cells whose last write is by a butterfly reduction over ``threads`` neighbouring threads, a whole block.
+
+    A backend's call that reduces over a warp stands for all steps within it.
+    """
     all_distances = {1 << bit for bit in range((threads - 1).bit_length())}
     exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
     steps: dict[Var, list[int]] = {}
@@ -51,12 +56,14 @@ def uniform_cells(body: Stmt, threads: int) -> set[Var]:
             loads[node.source] += 1
             continue
         cell, distance = node.buffer, _distance(node, exchanged)
-        if distance is not None:
+        in_warp = _reduces_over_warp(node)
+        if distance is not None or in_warp:
             distances = steps.setdefault(cell, [])
-            if loads[cell] != loads_of_steps[cell] + 1:  # those of earlier steps, and the one of this step's exchange
+            exchanges = 0 if in_warp else 1
+            if loads[cell] != loads_of_steps[cell] + exchanges:  # those of earlier steps, and of this step's exchange
                 rejected.add(cell)
-            loads_of_steps[cell] += 1 + sum(_is_cell(load, cell) for load in collect(node.value, TensorLoad))
-            distances.append(distance)
+            loads_of_steps[cell] += exchanges + sum(_is_cell(load, cell) for load in collect(node.value, TensorLoad))
+            distances += WITHIN_WARP if distance is None else (distance,)
         elif cell in initialized:
             rejected.add(cell)  # written twice: its value may depend on the path
         else:
@@ -75,6 +82,11 @@ def uniform_overwrites(overwrites: Mapping[Var, Overwrite], repetition: Callable
         if cell in uniform_cells(body, repetition(overwrite.store.value)):
             uniform.add(cell)
     return uniform
+
+
+def _reduces_over_warp(store: BufferStore) -> bool:
+    """Is the store ``cell = reduction(cell)`` by a backend's call?"""
+    return op_name(store.value) in WARP_REDUCTIONS and _is_cell(store.value.args[-1], store.buffer)
 
 
 def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:

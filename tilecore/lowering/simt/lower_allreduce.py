@@ -2,11 +2,13 @@
 
 The members of a group are ``stride`` threads apart. First the members in one warp reduce by a butterfly of shuffles:
 after log2 steps each of them has the result. Then each warp stores its result in shared memory, and every thread
-reduces the results of the warps.
+reduces the results of the warps. A backend whose hardware reduces over all lanes of a warp gives a function that puts
+its own call in place of a butterfly: it replaces the pass by one that calls :func:`lower_allreduce` with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
@@ -43,6 +45,12 @@ from tilecore.lowering.analysis.uniformity import Division, Uniformity
 from tilecore.lowering.simt.lower_shuffles import WARP
 from tilecore.lowering.simt.state import UniformBuffers
 
+OfWarp = Callable[[str, Expr], "Expr | None"]  # of (kind of ir/reductions.py, value): the call, or None for a butterfly
+
+
+def _by_butterfly(kind: str, value: Expr) -> Expr | None:
+    return None
+
 
 def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
     """``simt.shuffle``: the value of another thread of the warp, in parts of ``width`` lanes.
@@ -52,7 +60,7 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
     return thread_call(SHUFFLE, [value, lane, kind, width], dtype=dtype_of(value))
 
 
-def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def lower_allreduce(func: PrimFunc, env: PassEnv, of_warp: OfWarp = _by_butterfly) -> PrimFunc:
     warp = env.capabilities.warp
     uniform = env.state(UniformBuffers).buffers
 
@@ -84,7 +92,7 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
             rewritten = mutator.default_mutate(node)
             if not any(op_name(c) == ALLREDUCE for c in collect(rewritten, Call)):
                 return rewritten
-            reductions = _Reductions(groups[-1], warp, uniform)
+            reductions = _Reductions(groups[-1], warp, uniform, of_warp)
             result = reductions.statement(rewritten)
             if reductions.uses_shared_memory and any(divergence.of(ranges[-1]) for divergence in divergences):
                 raise _divergent_reduction(node, warp)
@@ -111,8 +119,8 @@ def _divergent_reduction(node: Stmt, warp: int) -> UnsupportedError:
 class _Reductions:
     """Lowers the reductions in one statement. before: the statements that compute their results."""
 
-    def __init__(self, threads: Threads, warp: int, uniform: set[Var]) -> None:
-        self.threads, self.warp, self.uniform = threads, warp, uniform
+    def __init__(self, threads: Threads, warp: int, uniform: set[Var], of_warp: OfWarp) -> None:
+        self.threads, self.warp, self.uniform, self.of_warp = threads, warp, uniform, of_warp
         self.thread_index = threads.linear_index()
         self.before: list[Stmt] = []
         self.uses_shared_memory = False
@@ -160,6 +168,10 @@ class _Reductions:
     def _butterfly(self, cell: Var, kind: str, members: int, stride: int) -> None:
         """Reduces ``members`` threads of one warp, a power of two, that are ``stride`` apart, in log2 exchanges."""
         zero, step = const(0, "int32"), members // 2
+        reduced = self.of_warp(kind, load(cell, [zero])) if members == self.warp else None
+        if reduced is not None:
+            self.before.append(store(cell, reduced, [zero]))
+            return
         width = self._width(members * stride)
         while step:
             other = Var("other", dtype_of(cell))

@@ -11,11 +11,13 @@ def lowering() -> Lowering:
     from tile_metal.lowering.matrix import MATRIX
     from tile_metal.lowering.narrow_barriers import NARROW_BARRIERS
     from tile_metal.lowering.overlap_copies import OVERLAP_COPIES
+    from tile_metal.lowering.reduce_lanes import REDUCE_SIMDGROUPS
     from tile_metal.lowering.shared_effects import describe
 
     describe()
     edits = (
         PassEdit("replace", "pipeline_loops", OVERLAP_COPIES),
+        PassEdit("replace", "lower_allreduce", REDUCE_SIMDGROUPS),
         PassEdit("insert", "describe_hints", NARROW_BARRIERS),
     )
     return Lowering(family="simt", implementations=(MATRIX,), edits=edits)

@@ -6,8 +6,10 @@ import pytest
 
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
+from tilecore.ir.build import const
+from tilecore.lowering.simt.lower_allreduce import lower_allreduce
 
-from ..one_pass import after_pass, before_and_after
+from ..one_pass import after_pass, around_pass, before_and_after, text
 
 PASS = "lower_allreduce"
 
@@ -49,6 +51,16 @@ def test_a_group_of_several_warps_meets_in_shared_memory():
     after = after_pass(summing(2048, 512), PASS)
     assert "joined_of_warps = T.alloc_shared((16,)" in after  # one element for each warp
     assert "% 32 == 0:" in after  # the first thread of a warp stores its result
+
+
+def test_a_backend_has_a_call_of_its_own_for_a_warp():
+    def of_warp(kind, value):
+        return value + const(1, "float32") if kind == "sum" else None
+
+    before, _, env = around_pass(summing(128, 128), PASS)
+    after = text(lower_allreduce(before, env, of_warp))
+    assert "joined[0] + T.float32(1" in after
+    assert "shuffle" not in after
 
 
 def test_code_without_reductions_across_threads_stays():

@@ -111,6 +111,28 @@ def counted(X, Y, Z, N, tile, thread):
 
 
 @T.macro
+def counted_before(X, Y, Z, N, tile, thread):
+    """Another thread may see the new count after the barrier."""
+    T.atomic_add(N[0], 1)
+    Y[thread] = exchanged(X[thread], tile, thread)
+
+
+@T.macro
+def counted_in_order(X, Y, Z, N, tile, thread):
+    Y[thread] = exchanged(X[thread], tile, thread)
+    T.atomic_add(N[0], 1, memory_order="release")
+
+
+@T.macro
+def counted_in_shared_memory(X, Y, Z, N, tile, thread):
+    tile[thread] = 0
+    T.sync_threads()
+    T.atomic_add(tile[thread % 4], X[thread])
+    T.sync_threads()
+    Y[thread] = T.cast(tile[thread % 4], "int32")
+
+
+@T.macro
 def awaited(X, Y, Z, N, tile, thread):
     total = T.alloc_local((1,), "int32")
     total[0] = T.atomic_load(N[0])
@@ -128,10 +150,13 @@ def awaited(X, Y, Z, N, tile, thread):
         (in_place, ["shared", "all"]),
         (in_place_in_a_loop, ["all"] * 3),
         (one_tensor_for_two, ["shared", "shared", "shared", "all"]),
-        (counted, ["all", "all"]),
+        (counted, ["shared", "all"]),
+        (counted_before, ["all", "all"]),
+        (counted_in_order, ["all", "all"]),
+        (counted_in_shared_memory, ["shared", "shared"]),
         (awaited, ["all", "all"]),
     ],
-    ids=range(9),
+    ids=range(12),
 )
 def test_which_barriers_order_shared_memory_alone(body, expected):
     assert barriers(kernel_of(body)) == expected

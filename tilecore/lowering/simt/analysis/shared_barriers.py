@@ -4,10 +4,11 @@ A barrier of thread IR orders accesses of shared and of global memory. It needs 
 
 - the kernel has written no global memory before: then no thread reads or writes what another one wrote; and
 - no global memory is written after it, before another barrier: then the last barrier before a write waits for the loads
-  of what it overwrites. That does not matter for kernels that read no tensor that they write, under any name.
+  of what it overwrites. That matters only where the kernel has read before, from a tensor that it may write under any
+  name.
 
-Kernels that take part in an order between blocks (atomic operations, fences) or call code that tilecore does not see
-keep their barriers.
+An atomic operation of relaxed order counts as a write. Kernels that take part in an order between blocks (other atomic
+operations, fences) or call code that tilecore does not see keep their barriers.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.thread_calls import ADDRESS, ATOMIC_ADD, ATOMIC_ELEMENT, BARRIER, FENCE
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, loads
-from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
+from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
 
-_ORDERING = frozenset({ATOMIC_ADD, ATOMIC_ELEMENT, FENCE, ADDRESS, "call_extern", "call_pure_extern", "address_of"})
+_ORDERING = frozenset({FENCE, ADDRESS, "call_extern", "call_pure_extern", "address_of"})
 
 
 def with_shared_barriers(
@@ -55,12 +56,15 @@ def with_shared_barriers(
     if func.attrs.get(FunctionAttr.PRELUDE) or any(_is_unknown(call, reading) for call in collect(func.body, Call)):
         return func
     barriers = _Barriers(func)
-    barriers.find_written_before(func.body, False)
-    if _may_overwrite_what_it_reads(func, original):
+    of_global = barriers.with_one_before(func.body, barriers.writes_global)
+    overwritten = _may_be_overwritten(func, original)
+    if overwritten:
         barriers.find_written_after(func.body, False)
+        read = barriers.with_one_before(func.body, lambda node: barriers.reads_one_of(overwritten, node))
+        of_global |= read & barriers.before_writes
 
     def replace(node: Evaluate) -> Stmt:
-        return barrier(node.span) if _is_barrier(node) and node not in barriers.of_global else node
+        return barrier(node.span) if _is_barrier(node) and node not in of_global else node
 
     return func.with_body(structural_map(func.body, (Evaluate, replace)))
 
@@ -73,52 +77,63 @@ def _is_unknown(call: Call, reading: Collection[str]) -> bool:
     """May the call order accesses, or access global memory in a way that is not seen? A backend's own call may, if it
     takes elements of global memory."""
     name = op_name(call)
+    if name in (ATOMIC_ADD, ATOMIC_ELEMENT):
+        return str(call.args[3].value) != "relaxed"
     is_of_backend = "." in name and not name.startswith(("simt.", "tile.")) and name not in reading
     return name in _ORDERING or (is_of_backend and any(is_global(load.source) for a in call.args for load in loads(a)))
 
 
-def _may_overwrite_what_it_reads(func: PrimFunc, original: PrimFunc) -> bool:
-    """Does the kernel read a tensor that it writes, or one that a call may pass for two parameters?
+def _may_be_overwritten(func: PrimFunc, original: PrimFunc) -> set[str]:
+    """The tensors that the kernel reads and writes, and those that it reads and a call may pass for one that it writes.
 
     Parameters of one type and shape may be one tensor. Those of other shapes may be, too, if each element is read by
     the thread that writes it, before it does (analysis/may_alias.py): barriers do not matter to them.
     """
     access = {str(name): str(kind) for name, kind in (func.attrs.get(FunctionAttr.ACCESS) or {}).items()}
-    if "rw" in access.values() or func.attrs.get(FunctionAttr.NO_RESTRICT):
-        return True
+    if func.attrs.get(FunctionAttr.NO_RESTRICT):
+        return set(access)
     tensors = [p for p in original.params if is_buffer_var(p)]
     read, written = ([p for p in tensors if access.get(str(p.name)) == kind] for kind in ("r", "w"))
-    return any(
-        dtype_of(a) == dtype_of(b) and structural_equal(list(a.shape), list(b.shape)) for a in read for b in written
-    )
+    passed_twice = {
+        str(a.name)
+        for a in read
+        for b in written
+        if dtype_of(a) == dtype_of(b) and structural_equal(list(a.shape), list(b.shape))
+    }
+    return passed_twice | {name for name, kind in access.items() if kind == "rw"}
 
 
 class _Barriers:
-    """The barriers of a kernel. of_global: those that must order global memory, too."""
+    """The barriers of a kernel. before_writes: those after which global memory may be written before the next one."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.roots: dict[Var, Var] = dict(memory_roots(func.body))
-        self.of_global: set[Stmt] = set()
+        self.before_writes: set[Stmt] = set()
 
-    def find_written_before(self, node: Stmt, written: bool) -> bool:
-        """Notes the barriers in ``node`` before which global memory is written. Returns whether it is after ``node``.
+    def with_one_before(self, body: Stmt, is_one: Callable[[Any], bool]) -> set[Stmt]:
+        """The barriers before which code runs of which ``is_one`` is true."""
+        barriers: set[Stmt] = set()
 
-        written: whether it is before ``node``.
-        """
-        if isinstance(node, SeqStmt):
-            for part in node.seq:
-                written = self.find_written_before(part, written)
-            return written
-        if isinstance(node, AttrStmt):
-            return self.find_written_before(node.body, written)
-        if isinstance(node, (For, While)):
-            return self.find_written_before(node.body, written or self._writes_global(node))
-        if isinstance(node, IfThenElse):
-            sides = [side for side in (node.then_case, node.else_case) if side is not None]
-            return any([written, *(self.find_written_before(side, written) for side in sides)])
-        if _is_barrier(node) and written:
-            self.of_global.add(node)
-        return written or self._writes_global(node)
+        def follow(node: Stmt, seen: bool) -> bool:
+            """Notes the barriers in ``node``. seen: whether there is one before. Returns whether there is one after."""
+            if isinstance(node, SeqStmt):
+                for part in node.seq:
+                    seen = follow(part, seen)
+                return seen
+            if isinstance(node, AttrStmt):
+                return follow(node.body, seen)
+            if isinstance(node, (For, While)):
+                return follow(node.body, seen or is_one(node))
+            if isinstance(node, IfThenElse):
+                sides = [side for side in (node.then_case, node.else_case) if side is not None]
+                before = seen or is_one(node.condition)
+                return any([before, *(follow(side, before) for side in sides)])
+            if _is_barrier(node) and seen:
+                barriers.add(node)
+            return seen or is_one(node)
+
+        follow(body, False)
+        return barriers
 
     def find_written_after(self, node: Stmt, written: bool) -> bool:
         """Notes the barriers in ``node`` after which global memory may be written before the next barrier.
@@ -144,10 +159,17 @@ class _Barriers:
             return True  # whatever follows there
         if _is_barrier(node):
             if written:
-                self.of_global.add(node)
+                self.before_writes.add(node)
             return False
-        return written or self._writes_global(node)
+        return written or self.writes_global(node)
 
-    def _writes_global(self, node: Stmt) -> bool:
-        accesses = (access for access in accesses_of(node) if access.writes)
-        return any(is_global(self.roots.get(access.buffer, access.buffer)) for access in accesses)
+    def writes_global(self, node: Any) -> bool:
+        return any(is_global(self._root(access)) for access in accesses_of(node) if access.writes)
+
+    def reads_one_of(self, names: Collection[str], node: Any) -> bool:
+        """Does the code read global memory of one of these names? An atomic operation reads what it changes."""
+        roots = (self._root(access) for access in accesses_of(node) if access.atomic or not access.writes)
+        return any(is_global(root) and str(root.name) in names for root in roots)
+
+    def _root(self, access: Access) -> Var:
+        return self.roots.get(access.buffer, access.buffer)

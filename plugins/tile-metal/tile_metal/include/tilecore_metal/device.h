@@ -26,6 +26,7 @@
 #include "tilecore_metal/fences.h"
 #include "tilecore_metal/lane_values.h"
 #include "tilecore_metal/shuffles.h"
+#include "tilecore_metal/reductions.h"
 #include "tilecore_metal/votes.h"
 #include "tilecore_metal/moves.h"
 #include "tilecore_metal/atomic_words.h"

@@ -44,6 +44,7 @@ struct tc_aliased {
 #define tc_threadgroup_any(VOTES, PREDICATE) tc_block_vote_any(PREDICATE)
 #define tc_threadgroup_all(VOTES, PREDICATE) tc_block_vote_all(PREDICATE)
 #define tc_threadgroup_count(VOTES, PREDICATE) tc_block_vote_count(PREDICATE)
+#include "tilecore_metal/simulated_reductions.h"
 #include "tilecore_metal/simulated_matrix.h"
 #include "tilecore_metal/simulated_matmul2d.h"
 
