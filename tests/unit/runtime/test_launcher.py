@@ -209,7 +209,7 @@ def test_a_device_that_torch_does_not_know(kind):
     with pytest.raises(LaunchError, match="execution backend 'kit' has its tensors on 'nowhere:0'") as caught:
         launcher()
     assert "nowhere" in caught.value.found
-    assert "pass the outputs" in caught.value.hint
+    assert "install the torch that knows the device" in caught.value.hint
     assert not recorder.calls
 
 
