@@ -240,4 +240,6 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-LOWER_ALLREDUCE = Pass("lower_allreduce", lower_allreduce, leaves=(UniformBuffers,))
+LOWER_ALLREDUCE = Pass(
+    "lower_allreduce", lower_allreduce, leaves=(UniformBuffers,)
+)  # exchanges between the lanes of a warp
