@@ -64,8 +64,6 @@ class Bounds:
             return self.is_place(node.a) and self.is_place(node.b)
         if isinstance(node, tirx.Cast):
             return dtype_of(node) in ("int32", "int64") and self.is_place(node.value)
-        if isinstance(node, tirx.Select):
-            return self.is_place(node.true_value) and self.is_place(node.false_value)
         return False
 
     def never_negative(self, node: Any) -> bool:

@@ -101,8 +101,6 @@ class _Prefetch:
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         end = node.min + node.extent
         following = simplified(tirx.min(k + const(1, dtype), end - const(1, dtype)))
-        if constant(node.extent) is None:  # the same, but it is seen not to be negative
-            following = tirx.Select(simplified(k + const(1, dtype) < end), k + const(1, dtype), k)
         loads = [self._load(copy, registers, following) for copy, registers in self.copies]
         stores = [_store(copy, registers) for copy, registers in self.copies]
         body = seq([*loads, *self.direct, *self.rest, *stores])

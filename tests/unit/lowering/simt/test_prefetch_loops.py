@@ -73,32 +73,6 @@ def test_loops_without_iterations():
         np.testing.assert_array_equal(y, values[: 16 * n].reshape(n, 16).sum(0) if n else np.zeros(16))
 
 
-def test_the_next_tile_does_not_begin_before_the_tensor():
-    """Its guards say so where the number of iterations is known at run time only."""
-    size = T.dynamic("size")
-
-    @T.prim_func
-    def kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((16,), "float32")):
-        with T.Kernel(1, threads=32):
-            x = T.alloc_shared((16,), "float32")
-            total = T.alloc_fragment((16,), "float32")
-            T.clear(total)
-            for i in T.Pipelined(T.ceildiv(size, 16), num_stages=2):
-                T.copy(X[i * 16], x)
-                for j in T.Parallel(16):
-                    total[j] += x[j]
-            T.copy(total, Y)
-
-    after, _ = lowered(kernel, "guard_bounds")
-    text = str(after)
-    assert "< size" in text
-    assert "0 <= " not in text
-    assert ">= 0" not in text
-    values = np.arange(40, dtype=np.float32)
-    *_, totals = same_results(kernel, values, np.zeros(16, np.float32))
-    np.testing.assert_array_equal(totals, np.pad(values, (0, 8)).reshape(3, 16).sum(0))
-
-
 def test_tiles_too_large_for_registers_are_copied_in_order(monkeypatch):
     monkeypatch.setattr(prefetching, "MOST_BYTES", 32)  # 64 threads: a (2 KiB) fits, b (3 KiB) does not any more
     after, env = lowered(product(2), "prefetch_loops")
