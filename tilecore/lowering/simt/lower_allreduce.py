@@ -61,6 +61,11 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
 
 
 def lower_allreduce(func: PrimFunc, env: PassEnv, of_warp: OfWarp = _by_butterfly) -> PrimFunc:
+    """Every reduction over threads as exchanges between the lanes of a warp, and then between warps by shared memory.
+
+    of_warp: makes the value of a whole warp from (kind, value of a lane), or returns None where the backend has no
+    instruction for it; by default exchanges with lanes whose numbers differ in one bit.
+    """
     warp = env.capabilities.warp
     uniform = env.state(UniformBuffers).buffers
 
@@ -240,6 +245,4 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-LOWER_ALLREDUCE = Pass(
-    "lower_allreduce", lower_allreduce, leaves=(UniformBuffers,)
-)  # exchanges between the lanes of a warp
+LOWER_ALLREDUCE = Pass("lower_allreduce", lower_allreduce, leaves=(UniformBuffers,))  # exchanges between lanes
