@@ -156,6 +156,7 @@ LIBRARY = (
             ("lowering.simt.matrix.instruction", "MatrixInstruction"),
             ("lowering.simt.matrix.config", "*"),
             ("lowering.simt.matrix.gemm", "MatrixGemm"),
+            ("lowering.simt.matrix.implementation", "matrix_implementation"),
             ("lowering.simt.matrix.operands", "Operand"),
             ("lowering.simt.matrix.word_loads", "loads value_of"),
             ("lowering.simt.matrix.swizzle", "PIECE swizzled"),

@@ -198,9 +198,6 @@ class MetalEmitter(SourceEmitter):
         with np.errstate(over="ignore"):
             return float(kind.decode(np.asarray(kind.encode(kind.const(value)))))
 
-    def bits_as(self, dtype: str, value: Text) -> Text:
-        return self.typed_function("tc_bits", dtype, value)
-
     def view(self, memory: Memory, source: Memory, read_only: bool) -> str:
         """Another element type of memory: of the same thread's accesses, so the compiler must not take for granted that
         memory has one type."""

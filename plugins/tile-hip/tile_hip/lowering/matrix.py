@@ -10,25 +10,18 @@ from tile_hip.lowering.matrix_config import matrix_config_of
 from tile_hip.lowering.matrix_instructions import WaveInstruction
 from tile_hip.lowering.swizzle import swizzled
 from tile_hip.target import architecture_of
-from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
-from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import Expr, For, ForKind, Stmt, Var
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix import word_loads
-from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
+from tilecore.lowering.simt.matrix.config import MatrixConfig
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
+from tilecore.lowering.simt.matrix.implementation import matrix_implementation
 from tilecore.lowering.simt.matrix.operands import Operand
-from tilecore.lowering.simt.state import ThreadCount, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
-
-
-def matches(call: TileCall, env: PassEnv) -> str | None:
-    config = matrix_config_of(call, env, threads_of_call(call, env))
-    return config if isinstance(config, str) else reason_against_memory(call)
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -40,18 +33,6 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
             if layout is not None:
                 layouts_by_buffer[region.source] = layout
     return layouts_by_buffer
-
-
-def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    config = matrix_config_of(call, env, threads)
-    assert isinstance(config, MatrixConfig)
-    return fragment_layouts(call, config, threads)
-
-
-def lower(call: TileCall, env: ThreadEnv) -> Stmt:
-    config = matrix_config_of(call, env, env.binding.threads)
-    assert isinstance(config, MatrixConfig)
-    return _WaveGemm(call, env, config).run()
 
 
 REGISTERS_FOR_PRODUCTS = 176  # the others of 256 are for addresses and for tiles that are prefetched
@@ -105,14 +86,4 @@ def _has_room(config: MatrixConfig) -> bool:
     return sums + 2 * each * bits // 32 <= REGISTERS_FOR_PRODUCTS
 
 
-MATRIX = TileOpImpl(
-    "gemm",
-    "matrix",
-    lower,
-    matches,
-    priority=20,
-    late=True,
-    layouts=layouts,
-    fragments=fragments,
-    needs=(ThreadCount, BufferLayouts),
-)
+MATRIX = matrix_implementation("matrix", matrix_config_of, _WaveGemm, layouts)

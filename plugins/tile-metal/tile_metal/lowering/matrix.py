@@ -15,32 +15,16 @@ from tile_metal.lowering.matmul2d import Matmul2dInstruction
 from tile_metal.lowering.matrix_config import matrix_config_of
 from tile_metal.lowering.matrix_instruction import SimdgroupInstruction
 from tile_metal.lowering.shared_layouts import arranged
-from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
-from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import const, load, loop, seq
 from tilecore.ir.nodes import Bind, Expr, For, ForKind, Stmt, Var, tirx
-from tilecore.ir.scopes import is_fragment, is_global, is_shared
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts
+from tilecore.lowering.simt.matrix.config import MatrixConfig
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
+from tilecore.lowering.simt.matrix.implementation import matrix_implementation
 from tilecore.lowering.simt.matrix.operands import Operand
-from tilecore.lowering.simt.state import ThreadCount, threads_of_call
-from tilecore.lowering.simt.thread_env import ThreadEnv
-
-
-def matches(call: TileCall, env: PassEnv) -> str | None:
-    config = matrix_config_of(call, env, threads_of_call(call, env))
-    return config if isinstance(config, str) else _reason_against_memory(call)
-
-
-def _reason_against_memory(call: TileCall) -> str | None:
-    """Why lanes cannot load the operands or add to C: memory that is neither global, nor shared, nor a fragment."""
-    for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        is_operand_in_global = is_global(region.source) and name != "C"
-        if not (is_operand_in_global or is_shared(region.source) or is_fragment(region.source)):
-            return f"{name} is in {region.source.scope()} memory"
-    return None
+from tilecore.lowering.simt.state import threads_of_call
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -58,18 +42,6 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
             if layout is not None:
                 layouts_by_buffer[region.source] = layout
     return layouts_by_buffer
-
-
-def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    config = matrix_config_of(call, env, threads)
-    assert isinstance(config, MatrixConfig)
-    return fragment_layouts(call, config, threads)
-
-
-def lower(call: TileCall, env: ThreadEnv) -> Stmt:
-    config = matrix_config_of(call, env, env.binding.threads)
-    assert isinstance(config, MatrixConfig)
-    return _SimdgroupGemm(call, env, config).run()
 
 
 class _SimdgroupGemm(MatrixGemm):
@@ -118,14 +90,4 @@ class _SimdgroupGemm(MatrixGemm):
         return loop(const(self.config.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
 
 
-MATRIX = TileOpImpl(
-    "gemm",
-    "matrix",
-    lower,
-    matches,
-    priority=20,
-    late=True,
-    layouts=layouts,
-    fragments=fragments,
-    needs=(ThreadCount, BufferLayouts),
-)
+MATRIX = matrix_implementation("matrix", matrix_config_of, _SimdgroupGemm, layouts, reads_global=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tilecore.contract.implementation import SHARED
 from tilecore.ir.build import constant
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
-from tilecore.ir.scopes import is_fragment, is_shared
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix.instruction import MatrixInstruction
 from tilecore.lowering.simt.matrix.warp_grid import warp_grid
@@ -114,10 +114,12 @@ def reads_a_from_registers(call: TileCall, config: MatrixConfig) -> bool:
     return is_whole_fragment(call.a) and not call.transpose_a and not config.k_overshoots
 
 
-def reason_against_memory(call: TileCall) -> str | None:
-    """Why warps cannot read the operands or add to C: memory that is neither shared nor a fragment."""
+def reason_against_memory(call: TileCall, *, reads_global: bool = False) -> str | None:
+    """Why warps cannot read the operands or add to C: memory that is neither shared nor a fragment. reads_global:
+    whether they can read operands from global memory."""
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        if not is_shared(region.source) and not is_fragment(region.source):
+        is_global_operand = reads_global and name != "C" and is_global(region.source)
+        if not (is_global_operand or is_shared(region.source) or is_fragment(region.source)):
             return f"{name} is in {region.source.scope()} memory"
     return None
 
