@@ -38,13 +38,18 @@ def floating(value: float, dtype: str, dialect: Dialect) -> Text:
 
 def from_bits(bits: int, dtype: str, dialect: Dialect) -> Text:
     """The value of a narrow float type with these bits, and in a comment the number."""
+    number = narrow_number(bits, dtype)
+    return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {number:g} */")
+
+
+def narrow_number(bits: int, dtype: str) -> float:
+    """The number that these bits are in a narrow float type."""
     import numpy as np
 
     from tilecore.element_values import value_type
 
     kind = value_type(dtype)
-    number = float(kind.decode(np.asarray(bits, f"uint{8 * kind.storage.itemsize}").view(kind.storage)))
-    return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {number:g} */")
+    return float(kind.decode(np.asarray(bits, f"uint{8 * kind.storage.itemsize}").view(kind.storage)))
 
 
 def quoted(message: str) -> str:

@@ -188,9 +188,8 @@ class Syntax:
     def print_statement(self, pieces: Sequence[str | tuple[str, Text]]) -> str:
         """The statement that prints a line. pieces: the line in order, its end included: text, or what :meth:`printed`
         returned for a number."""
-        parts = [piece.replace("%", "%%") if isinstance(piece, str) else piece[0] for piece in pieces]
-        numbers = [piece[1] for piece in pieces if not isinstance(piece, str)]
-        return self.call_statement(self.function("tc_print", self.quoted("".join(parts)), *numbers))
+        text, numbers = print_format(pieces)
+        return self.call_statement(self.function("tc_print", self.quoted(text), *numbers))
 
     # -- declarations, each one line ----------------------------------------------------------------------------
 
@@ -284,6 +283,12 @@ class Syntax:
     def module_head(self) -> str:
         """The first lines of a source; "" for none."""
         return f'#include "{self.dialect.include}"'
+
+
+def print_format(pieces: Sequence[str | tuple[str, Text]]) -> tuple[str, list[Text]]:
+    """(the text of a print as printf takes it, its numbers). pieces: as ``print_statement`` gets them."""
+    parts = [piece.replace("%", "%%") if isinstance(piece, str) else piece[0] for piece in pieces]
+    return "".join(parts), [piece[1] for piece in pieces if not isinstance(piece, str)]
 
 
 def alignment_beyond(dtype: str, bytes_needed: int) -> int:

@@ -45,7 +45,6 @@ LIBRARY = (
         (
             ("target", "Target"),
             ("dtypes", "FACTS dtype"),
-            ("element_values", "value_type"),
             ("errors", "*"),
             ("artifact.records", "*"),
             ("artifact.dims", "Dim evaluate dim_to_json dim_from_json"),
@@ -193,7 +192,7 @@ LIBRARY = (
             ("codegen.names", "Names"),
             ("codegen.places", "at user_line"),
             ("codegen.refusal", "refuse"),
-            ("codegen.syntax", "Memory Parameter Syntax"),
+            ("codegen.syntax", "Memory Parameter Syntax print_format"),
             ("codegen.header_names", "GROUPS HEADER_NAMES HeaderName entry_of"),
             (
                 "codegen.text",
@@ -203,7 +202,7 @@ LIBRARY = (
             ("codegen.arithmetic", "NARROW widened"),
             ("codegen.calls", "CallValues memory_order"),
             ("codegen.choices", "chosen"),
-            ("codegen.literals", "as_single"),
+            ("codegen.literals", "as_single narrow_bits narrow_number"),
             ("codegen.expressions", "Expressions Memory"),
             ("codegen.statements", "Statements"),
             ("codegen.memory_uses", "MemoryUses"),

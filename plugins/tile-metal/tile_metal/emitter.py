@@ -13,12 +13,12 @@ from tile_metal.families import MAX_BUFFERS, SHARED_BYTES, Family
 from tilecore.codegen import choices
 from tilecore.codegen.calls import memory_order
 from tilecore.codegen.dialect import Dialect, KernelHead
-from tilecore.codegen.literals import as_single
+from tilecore.codegen.literals import as_single, narrow_bits, narrow_number
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
-from tilecore.codegen.syntax import Memory, Parameter
+from tilecore.codegen.syntax import Memory, Parameter, print_format
 from tilecore.codegen.text import Text
 from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError
@@ -148,11 +148,10 @@ class MetalEmitter(SourceEmitter):
 
     def print_statement(self, pieces: Sequence[str | tuple[str, Text]]) -> str:
         """The text stands in the source for its reader; the host has it, and the number is of it."""
-        parts = [piece.replace("%", "%%") if isinstance(piece, str) else piece[0] for piece in pieces]
-        numbers = [piece[1] for piece in pieces if not isinstance(piece, str)]
-        self.formats.append("".join(parts))
+        text, numbers = print_format(pieces)
+        self.formats.append(text)
         number = str(len(self.formats))
-        return self.call_statement(self.function("tc_print", number, self.quoted(self.formats[-1]), *numbers))
+        return self.call_statement(self.function("tc_print", number, self.quoted(text), *numbers))
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -160,7 +159,7 @@ class MetalEmitter(SourceEmitter):
         """Halves and bfloats are cast from a float32, which holds each of them exactly. Constants of float32 are
         decimal: C++ has hexadecimal ones from C++17 on, and Metal is C++14 before MSL 4.0."""
         if dtype in ("float16", "bfloat16") and math.isfinite(value):
-            rounded = self._rounded(value, dtype)
+            rounded = narrow_number(narrow_bits(value, dtype), dtype)
             return self.dialect.forms.narrow(self.type_of(dtype), self.floating(rounded, "float32"))
         text = super().floating(value, dtype)
         if dtype in ("float32", "tfloat32") and "0x" in text.text:
@@ -186,17 +185,6 @@ class MetalEmitter(SourceEmitter):
             return choices.chosen(self, condition, then, otherwise)
         values = (self.function("tc_value", self.value(value)) for value in (then, otherwise))
         return self.choice(self.value(condition), *values)
-
-    @staticmethod
-    def _rounded(value: float, dtype: str) -> float:
-        """The number of a narrow type that is nearest to ``value``."""
-        import numpy as np
-
-        from tilecore.element_values import value_type
-
-        kind = value_type(dtype)
-        with np.errstate(over="ignore"):
-            return float(kind.decode(np.asarray(kind.encode(kind.const(value)))))
 
     def view(self, memory: Memory, source: Memory, read_only: bool) -> str:
         """Another element type of memory: of the same thread's accesses, so the compiler must not take for granted that

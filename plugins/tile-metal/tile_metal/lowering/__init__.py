@@ -8,10 +8,10 @@ from tilecore.contract.records import Lowering
 
 def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds or replaces."""
+    from tile_metal.lowering.lower_allreduce import REDUCE_SIMDGROUPS
     from tile_metal.lowering.matrix import MATRIX
     from tile_metal.lowering.narrow_barriers import NARROW_BARRIERS
     from tile_metal.lowering.overlap_copies import OVERLAP_COPIES
-    from tile_metal.lowering.reduce_lanes import REDUCE_SIMDGROUPS
     from tile_metal.lowering.shared_effects import describe
 
     describe()
