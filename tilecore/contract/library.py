@@ -168,7 +168,7 @@ LIBRARY = (
             ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),
             ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
             ("lowering.simt.analysis.dies", "Dies"),
-            ("lowering.simt.analysis.shared_barriers", "with_shared_barriers"),
+            ("lowering.simt.analysis.shared_barriers", "kernels_with_shared_barriers"),
             ("lowering.simt.rasterize_blocks", "rasterize_for"),
             (
                 "lowering.race_check.effects",

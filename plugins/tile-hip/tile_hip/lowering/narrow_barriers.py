@@ -13,7 +13,7 @@ from tile_hip.lowering.copy_directly import copies_to_lds
 from tile_hip.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import IRModule
-from tilecore.lowering.simt.analysis.shared_barriers import with_shared_barriers
+from tilecore.lowering.simt.analysis.shared_barriers import kernels_with_shared_barriers
 from tilecore.lowering.simt.state import TileFunction
 
 
@@ -21,11 +21,7 @@ def narrow_barriers(module: IRModule, env: PassEnv) -> IRModule:
     architecture = architecture_of(env.target)
     if architecture.is_cdna and not copies_to_lds(architecture.name):
         return module
-    original = env.state(TileFunction).function
-    kernels = ((str(var.name_hint), func) for var, func in module.functions.items())
-    return IRModule(
-        {name: with_shared_barriers(func, original, shared_barrier, {COPY_TO_LDS}) for name, func in kernels}
-    )
+    return kernels_with_shared_barriers(module, env.state(TileFunction).function, shared_barrier, {COPY_TO_LDS})
 
 
 NARROW_BARRIERS = Pass("narrow_barriers", narrow_barriers, needs=(TileFunction,))

@@ -142,6 +142,6 @@ def refused_program(artifact: Artifact, compiler: str, message: str) -> Toolchai
 
 
 def _hint(artifact: Artifact) -> str:
-    here = machine.machine()
-    missing = machine.missing_msl(msl_of(artifact), here.macos) if here is not None else ""
+    mac = machine.machine()
+    missing = machine.missing_msl(msl_of(artifact), mac.macos) if mac is not None else ""
     return missing or "TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error"

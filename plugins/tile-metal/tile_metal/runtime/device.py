@@ -158,11 +158,11 @@ class Device:
 
     def buffer(self, size: int) -> Buffer:
         """Memory of at least one byte, with undefined contents. Raises Refused where there is not enough."""
-        made = self.runtime.send(self.handle, "newBufferWithLength:options:", max(size, 1), _SHARED)
-        if not made:
+        handle = self.runtime.send(self.handle, "newBufferWithLength:options:", max(size, 1), _SHARED)
+        if not handle:
             raise Refused(f"Metal has no {size} bytes of memory left: delete tensors")
-        owner = self.runtime.owned(made)
-        return Buffer(made, self.runtime.send(made, "contents"), owner)
+        owner = self.runtime.owned(handle)
+        return Buffer(handle, self.runtime.send(handle, "contents"), owner)
 
     def run(self, dispatches: Sequence[Dispatch]) -> float:
         """Runs kernels one after the other and waits; the seconds that they took on the GPU. Raises Refused with the

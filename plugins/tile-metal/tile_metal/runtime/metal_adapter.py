@@ -35,10 +35,10 @@ class MetalAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         reason = machine.problem() or target_problem(target)
-        here = machine.machine()
-        if reason or here is None:
+        mac = machine.machine()
+        if reason or mac is None:
             return Presence(False, reason)
-        return Presence(True, f"{here.gpu}, macOS {here.macos[0]}.{here.macos[1]}")
+        return Presence(True, f"{mac.gpu}, macOS {mac.macos[0]}.{mac.macos[1]}")
 
     def binary_formats(self) -> Sequence[str]:
         return (FORMAT,)

@@ -29,15 +29,15 @@ class TorchAdapter(KernelAdapter):
     def available(self, target: Target) -> Presence:
         """Does not import torch: the first kernel does, and finds out whether that torch has the device "mps"."""
         reason = machine.problem() or target_problem(target)
-        here = machine.machine()
-        if reason or here is None:
+        mac = machine.machine()
+        if reason or mac is None:
             return Presence(False, reason)
-        if here.macos[0] < OLDEST_MACOS:
+        if mac.macos[0] < OLDEST_MACOS:
             return Presence(False, f"torch compiles kernels from macOS {OLDEST_MACOS} on: update macOS")
         version, reason = installed()
         if reason:
             return Presence(False, reason)
-        return Presence(True, f"{here.gpu}, macOS {here.macos[0]}.{here.macos[1]}, torch {version}")
+        return Presence(True, f"{mac.gpu}, macOS {mac.macos[0]}.{mac.macos[1]}, torch {version}")
 
     def binary_formats(self) -> Sequence[str]:
         return (FORMAT,)

@@ -26,6 +26,7 @@ from tilecore.ir.nodes import (
     Evaluate,
     For,
     IfThenElse,
+    IRModule,
     PrimFunc,
     Return,
     SeqStmt,
@@ -43,6 +44,14 @@ from tilecore.ir.visit import collect, loads
 from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
 
 _ORDERING = frozenset({FENCE, ADDRESS, "call_extern", "call_pure_extern", "address_of"})
+
+
+def kernels_with_shared_barriers(
+    module: IRModule, original: PrimFunc, barrier: Callable[[Any], Stmt], reading: Collection[str] = ()
+) -> IRModule:
+    """Every kernel of a module as :func:`with_shared_barriers` rewrites it."""
+    kernels = ((str(var.name_hint), func) for var, func in module.functions.items())
+    return IRModule({name: with_shared_barriers(func, original, barrier, reading) for name, func in kernels})
 
 
 def with_shared_barriers(
