@@ -306,7 +306,9 @@ def test_a_rehearsal(plan, tmp_path, capfd):
 
 
 CASE = """
-from hypothesis import given, strategies
+from hypothesis import given, settings, strategies
+
+settings.load_profile("default")  # that of CI keeps no examples
 
 @given(strategies.integers())
 def test_numbers(number):
@@ -330,7 +332,7 @@ def test_the_kit_counts_and_leaves_nothing(tmp_path, monkeypatch):
     ended = subprocess.run(words, cwd=tmp_path, env=environments[0], capture_output=True)
     assert commands.progress(ended.stdout.partition(b"===")[0].rstrip()) == "1 of 1 cases"
     assert {path.name for path in tmp_path.iterdir()} <= {"step", "test_case.py", "__pycache__"}
-    assert (step / "hypothesis").is_dir()
+    assert (step / "hypothesis" / "examples").is_dir()
 
 
 def test_progress():
