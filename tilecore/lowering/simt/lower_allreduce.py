@@ -61,7 +61,7 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
 
 
 def lower_allreduce(func: PrimFunc, env: PassEnv, of_warp: OfWarp = _by_butterfly) -> PrimFunc:
-    """Every reduction over threads as exchanges between the lanes of a warp, and then between warps by shared memory.
+    """Lowers reductions across threads: exchanges between the lanes of a warp, shared memory between warps.
 
     of_warp: makes the value of a whole warp from (kind, value of a lane), or returns None where the backend has no
     instruction for it; by default exchanges with lanes whose numbers differ in one bit.

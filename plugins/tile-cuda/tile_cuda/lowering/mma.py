@@ -14,25 +14,18 @@ from tile_cuda.lowering import matrix_loads
 from tile_cuda.lowering.mma_config import mma_config_of
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
-from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
-from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of
 from tilecore.ir.nodes import AttrStmt, Expr, IfThenElse, Stmt
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.matrix import word_loads
-from tilecore.lowering.simt.matrix.config import MatrixConfig, fragment_layouts, reason_against_memory
+from tilecore.lowering.simt.matrix.config import MatrixConfig
 from tilecore.lowering.simt.matrix.gemm import MatrixGemm
+from tilecore.lowering.simt.matrix.implementation import matrix_implementation
 from tilecore.lowering.simt.matrix.operands import Operand
-from tilecore.lowering.simt.state import ThreadCount, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
-
-
-def matches(call: TileCall, env: PassEnv) -> str | None:
-    config = mma_config_of(call, env, threads_of_call(call, env))
-    return config if isinstance(config, str) else reason_against_memory(call)
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -45,18 +38,6 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
         if layout is not None:
             layouts_by_buffer[region.source] = layout
     return layouts_by_buffer
-
-
-def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    config = mma_config_of(call, env, threads)
-    assert isinstance(config, MatrixConfig)
-    return fragment_layouts(call, config, threads)
-
-
-def lower(call: TileCall, env: ThreadEnv) -> Stmt:
-    config = mma_config_of(call, env, env.binding.threads)
-    assert isinstance(config, MatrixConfig)
-    return _MmaGemm(call, env, config).run()
 
 
 class _MmaGemm(MatrixGemm):
@@ -85,14 +66,4 @@ class _MmaGemm(MatrixGemm):
         return AttrStmt(const(0, "int32"), CudaStatementAttr.GEMM, const(1, "int32"), statements, span=self.call.span)
 
 
-MMA_SYNC = TileOpImpl(
-    "gemm",
-    "mma.sync",
-    lower,
-    matches,
-    priority=20,
-    late=True,
-    layouts=layouts,
-    fragments=fragments,
-    needs=(ThreadCount, BufferLayouts),
-)
+MMA_SYNC = matrix_implementation("mma.sync", mma_config_of, _MmaGemm, layouts)
