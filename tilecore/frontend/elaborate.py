@@ -28,6 +28,7 @@ from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import building, current
+from tilecore.tracing.vectors import lanes_as_axes
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -71,7 +72,7 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Po
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):
         buffer = tensor_var(builder.unique(name), annotation)
-        return buffer, BufferHandle(buffer)
+        return buffer, BufferHandle(buffer, annotation.lanes)
     if isinstance(annotation, DType):
         var = Var(builder.unique(name), ir_dtype(annotation))
         return var, var
@@ -120,7 +121,10 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    function = PrimFunc(params, settle(body, builder), span=span_at(place))
+    body = settle(body, builder)
+    if builder.lanes:
+        body = lanes_as_axes(body)
+    function = PrimFunc(params, body, span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":

@@ -153,7 +153,9 @@ class _Elaboration:
                     size.set_value(int(actual), where)
             elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
                 raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
-        return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled = TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled.lanes = declared.lanes
+        return settled
 
     def check(self) -> None:
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
@@ -182,6 +184,7 @@ class _Output(BufferHandle):
 
     def __init__(self, shape: list[Any], dtype: DType, builder: Builder) -> None:
         self._kind = TensorType(tuple(shape), dtype)
+        self.lanes = self._kind.lanes
         self._builder = builder
         self._buffer: Any = None
 
