@@ -26,7 +26,7 @@ from tilecore.language.slices import slice_text
 from tilecore.language.values import as_expr
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import current
-from tilecore.tracing.vectors import aligned_store, lane_of, vector_memory
+from tilecore.tracing.vectors import lane_of, over_vector, vector_memory
 
 
 class Bits(Arithmetic):
@@ -80,8 +80,8 @@ class _Place:
             self.indices[-1] = Analyzer().simplify(self.indices[-1] + self.lanes[1])
 
     def promise(self, subject: str, pred: Any) -> None:
-        """Promise, which the interpreter checks, that the place is aligned to the access. Raises LanguageError where it is
-        known not to be."""
+        """Promise, which the interpreter checks, that the place is aligned to the access. Raises LanguageError where it
+        is known not to be."""
         if self.lanes is None:
             return
         shape = list(self.buffer.shape)
@@ -144,7 +144,7 @@ def _load(name: str, bits: int, scope: str) -> Any:
             return Bits(builder.hold(value), place.kind, kind)
         memory = vector_memory(builder, f"{place.buffer.name}_bits", str(place.buffer.dtype), place.count)
         store = BufferStore(memory, value, [place.lanes[1]], span=builder.span)
-        builder.emit(aligned_store(builder, store, place.lanes))
+        builder.emit(over_vector(builder, store, place.lanes, aligned=True))
         return Bits(BufferLoad(memory, [place.lanes[1]]), place.kind, kind)
 
     def shared_load(src: Any) -> Bits:
@@ -183,7 +183,7 @@ def _store(name: str, bits: int, scope: str) -> Any:
     function.__name__ = function.__qualname__ = name
     masked = " Where ``pred`` does not hold, nothing is stored." if scope == "global" else ""
     function.__doc__ = (
-        f"Store a value of {bits} bits to {scope} memory, from an element (or the first one of a slice or a buffer) on. "
+        f"Stores a value of {bits} bits to {scope} memory, from an element, or the first of a slice or a buffer, on. "
         f"The address is a multiple of {bits // 8} bytes.{masked}"
     )
     return function
@@ -191,7 +191,7 @@ def _store(name: str, bits: int, scope: str) -> Any:
 
 def _emit(builder: Builder, place: _Place, elements: Expr) -> None:
     statement = BufferStore(place.buffer, elements, place.indices, span=builder.span)
-    builder.emit(statement if place.lanes is None else aligned_store(builder, statement, place.lanes))
+    builder.emit(statement if place.lanes is None else over_vector(builder, statement, place.lanes, aligned=True))
 
 
 ldg32, ldg64, ldg128, ldg256 = (_load(f"ldg{bits}", bits, "global") for bits in (32, 64, 128, 256))

@@ -84,10 +84,11 @@ def _evaluated(statement: Stmt) -> list[Any]:
     return [value for value in fields if isinstance(value, Expr)]
 
 
-def aligned_store(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> Stmt:
-    """The store of a vector, in which the accesses of memory outside of registers are aligned to the vector's bytes."""
+def over_vector(builder: Builder, statement: Stmt, lanes: tuple[int, Var], aligned: bool = False) -> Stmt:
+    """A statement of vectors as a loop over their lanes. aligned: the accesses of memory outside of registers are
+    aligned to the vector's bytes."""
     statement = _with_vectors(builder, statement, builder.frame, builder.writes)
-    return _loop(builder, statement, lanes, {LoopAttr.ALIGNED: 1})
+    return _loop(builder, statement, lanes, {LoopAttr.ALIGNED: 1} if aligned else None)
 
 
 def vector_memory(builder: Builder, name: str, dtype: str, lanes: int) -> Var:
@@ -97,9 +98,7 @@ def vector_memory(builder: Builder, name: str, dtype: str, lanes: int) -> Var:
     return memory
 
 
-def _loop(
-    builder: Builder, statement: BufferStore, lanes: tuple[int, Var], notes: dict[str, Any] | None = None
-) -> Stmt:
+def _loop(builder: Builder, statement: Stmt, lanes: tuple[int, Var], notes: dict[str, Any] | None = None) -> Stmt:
     count, lane = lanes
     return loop(
         IntImm("int32", count),
@@ -190,9 +189,17 @@ def at_lane(builder: Builder, value: Expr, index: Any) -> Expr:
     lanes = find_lanes(builder, value)
     if lanes is None:
         return value
+    return builder.hold(place_at_lane(builder, value, index))
+
+
+def place_at_lane(builder: Builder, value: Expr, index: Any) -> Expr:
+    """The lane ``index`` of a vector as an expression that is not evaluated yet: of a load, the place in memory."""
+    lanes = find_lanes(builder, value)
+    if lanes is None:
+        return value
     value = _with_vectors(builder, value, builder.frame, builder.writes)
     chosen = IntImm("int32", index) if isinstance(index, int) else index
-    return builder.hold(transform(value, Var, lambda var: chosen if var.same_as(lanes[1]) else var))
+    return transform(value, Var, lambda var: chosen if var.same_as(lanes[1]) else var)
 
 
 def in_memory(builder: Builder, name: str, elements: list[Expr]) -> Expr:
