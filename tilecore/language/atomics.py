@@ -201,8 +201,8 @@ def _vector_add(lanes: int) -> Any:
     op.__name__ = op.__qualname__ = f"atomic_addx{lanes}"
     op.__doc__ = (
         f"T.atomic_add of {lanes} neighbouring elements, each of which is updated atomically by itself; returns the "
-        f"vector of the previous values if asked. dst, value: the first element, {lanes} elements as a slice or a buffer, "
-        "or a vector, as A[T.Ramp(i, 1, n)] is."
+        f"vector of the previous values if asked. dst, value: the first element, {lanes} elements as a slice or a "
+        "buffer, or a vector, as A[T.Ramp(i, 1, n)] is."
     )
     return op
 

@@ -32,6 +32,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
+    from tile_cuda.lowering.pair_floats import PAIR_FLOATS
     from tile_cuda.lowering.schedule_mma import SCHEDULE_MMA
     from tile_cuda.lowering.shared_effects import describe
 
@@ -52,6 +53,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "before_outline", LOWER_WARP_ROLES),
         PassEdit("insert", "before_outline", KEEP_SIGNS),
         PassEdit("insert", "before_outline", BATCH_DIVISIONS),
+        PassEdit("insert", "before_outline", PAIR_FLOATS),
         PassEdit("insert", "describe_hints", SET_LAUNCH_BOUNDS),
         PassEdit("insert", "describe_hints", DESCRIBE_WGMMA),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
