@@ -133,6 +133,8 @@ FACTS: dict[str, Facts] = {  # the facts of each element type, by its name
     "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),
 }
 NARROW_FLOATS = tuple(name for name, facts in FACTS.items() if facts.is_narrow)  # float types of at most 16 bits
+# of tensors whose elements are pairs of 4 bits: dlpack.h's code, bits and lanes; torch's float4_e2m1fn_x2
+DLPACK_PAIRS = {"float4_e2m1fn": (17, 4, 2)}
 # of torch, which numpy lacks: the integers of the same size
 TORCH_BITS = {name: f"uint{facts.bits}" for name, facts in FACTS.items() if facts.in_ml_dtypes and facts.torch == name}
 

@@ -136,10 +136,13 @@ class _Elaboration:
         if len(declared.shape) != len(tensor_type.shape):
             axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
+        sizes = tensor_type.shape
+        if declared.dtype.bits < 8 and tensor_type.dtype in ("int8", "uint8"):
+            sizes = (*sizes[:-1], sizes[-1] * (8 // declared.dtype.bits))  # elements that share bytes
+        elif str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {tensor_type.dtype}", expected=str(declared.dtype))
         shape = list(declared.shape)
-        for axis, (size, actual) in enumerate(zip(declared.shape, tensor_type.shape, strict=True)):
+        for axis, (size, actual) in enumerate(zip(declared.shape, sizes, strict=True)):
             where = f"{name}.shape[{axis}]"
             if isinstance(size, ConstDim):
                 if is_prim_expr(actual):
