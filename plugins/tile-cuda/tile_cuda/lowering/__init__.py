@@ -18,7 +18,10 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
-    from tile_cuda.lowering.hopper.programmatic_dependent_launch import PROGRAMMATIC_DEPENDENT_LAUNCH
+    from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
+        DEPENDENT_LAUNCH,
+        PROGRAMMATIC_DEPENDENT_LAUNCH,
+    )
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
@@ -58,5 +61,5 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
     automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
-    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

@@ -18,6 +18,9 @@ from tilecore.ir.tile_ops import as_tile_call, hints_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import kernels_of
 
+# names of this target's language that need no feature of sm_90a
+ON_ALL_ARCHITECTURES = frozenset({"T.CUDASourceCodeKernel"})
+
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     """Collects the mbarriers. Raises UnsupportedError for explicit forms that the architecture does not have."""
@@ -26,7 +29,8 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not has_dialect_calls(func.body, KIND):
         return func
     if "wgmma" not in env.capabilities.features:
-        refuse_dialects(func.body, architecture_of(env.target).name, takes_ranges=True, expected="cuda -arch=sm_90a")
+        name = architecture_of(env.target).name
+        refuse_dialects(func.body, name, takes_ranges=True, expected="cuda -arch=sm_90a", allowed=ON_ALL_ARCHITECTURES)
     _refuse_stages(func.body)
     env.state(SharedRequests).all_alone = True
     for kernel in kernels_of(func.body):
