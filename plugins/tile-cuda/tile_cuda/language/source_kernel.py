@@ -44,6 +44,10 @@ template <class T> TC_FN T tc_source_argument(T value) { return value; }
 """
 
 
+class MissingSourceError(LanguageError, FileNotFoundError):
+    """The source file of a T.CUDASourceCodeKernel does not exist."""
+
+
 def CUDASourceCodeKernel(
     *blocks: Any,
     threads: int | Sequence[int] | None = None,
@@ -57,7 +61,7 @@ def CUDASourceCodeKernel(
     source_code_or_path: the source text, or the path of a file. The function gets all tensors of the enclosing kernel
     function, as pointers, and then its scalar parameters and T.dynamic sizes, each in the order of declaration. It has
     no dynamic shared memory. blocks, threads, cluster_dims, prelude: as of T.Kernel. Raises LanguageError where the
-    source has no such function, FileNotFoundError where there is no such file.
+    source has no such function, MissingSourceError where there is no such file.
     """
     builder = current(NAME)
     source = _source_text(source_code_or_path)
@@ -90,7 +94,9 @@ def _source_text(source_code_or_path: str | os.PathLike[str]) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     if os.sep in source or source.endswith(_FILE_ENDINGS):
-        raise FileNotFoundError(f"CUDA source file not found: {source}")
+        raise MissingSourceError(
+            f"the source file of {NAME} does not exist", found=source, expected="a text, or the path of a file"
+        ).at(current(NAME).location)
     return source
 
 

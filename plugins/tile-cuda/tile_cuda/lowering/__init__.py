@@ -25,6 +25,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
+    from tile_cuda.lowering.hopper.stage_tma_copies import STAGE_TMA_COPIES
     from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
     from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
     from tile_cuda.lowering.hopper.wait_tma_stores import WAIT_TMA_STORES
@@ -40,6 +41,7 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
+        PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
