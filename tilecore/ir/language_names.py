@@ -50,6 +50,7 @@ _declare("tilecore.language.async_copies", "ptx_cp_async ptx_commit_group ptx_wa
 _declare("tilecore.language.dependent_launch", "pdl_trigger pdl_sync")
 _declare("tilecore.language.schedulers", "BaseTileScheduler PersistentTileScheduler")
 _declare("tilecore.language.gemm", "GemmWarpPolicy")
+_declare("tilecore.language.sparse_gemm", "gemm_sp")
 _declare(
     "tilecore.language.reductions",
     "reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "

@@ -20,7 +20,7 @@ _ONE_CHIP: dict[str, str] = {
         "write copies in a T.Pipelined loop, which waits for them by itself; T.sync_threads() is a barrier of the block"
     ),
     "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
-    "alloc_tmem deallocate_tmem gemm_sp": "use T.gemm: the target chooses among its matrix instructions",
+    "alloc_tmem deallocate_tmem": "use T.gemm: the target chooses among its matrix instructions",
     "ws WS annotate_ws": (
         "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
     ),
