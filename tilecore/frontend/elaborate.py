@@ -68,6 +68,12 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
 
 def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     """The IR parameter for an annotation, and what the function's body gets for it."""
+    var, value = _parameter_of(builder, name, annotation)
+    builder.parameters.append(value)
+    return var, value
+
+
+def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     if annotation in (int, float, bool):
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):

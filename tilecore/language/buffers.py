@@ -95,6 +95,9 @@ class LocalVar(Arithmetic):
         self._check_index(index)
         return self.read()
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
+
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
             raise LanguageError(

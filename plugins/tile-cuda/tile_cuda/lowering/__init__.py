@@ -18,10 +18,14 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
-    from tile_cuda.lowering.hopper.programmatic_dependent_launch import PROGRAMMATIC_DEPENDENT_LAUNCH
+    from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
+        DEPENDENT_LAUNCH,
+        PROGRAMMATIC_DEPENDENT_LAUNCH,
+    )
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
+    from tile_cuda.lowering.hopper.stage_tma_copies import STAGE_TMA_COPIES
     from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
     from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
     from tile_cuda.lowering.hopper.wait_tma_stores import WAIT_TMA_STORES
@@ -38,6 +42,7 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
+        PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
@@ -60,5 +65,5 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
     automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
-    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)
