@@ -48,6 +48,12 @@ class DriverAdapter(KernelAdapter):
         return target
 
     def available(self, target: Target) -> Presence:
+        if target.get("language") == LANGUAGE:
+            return Presence(False, "it runs kernels in CUDA C++, and the target asks for CuTe DSL")
+        return self.device_present()
+
+    def device_present(self) -> Presence:
+        """Whether the driver and a device are here, and the compiler that the execution backend is named after."""
         try:
             driver = self._driver()
             count = driver.device_count()

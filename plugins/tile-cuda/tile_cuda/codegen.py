@@ -25,12 +25,12 @@ def register() -> None:
     register_codegen(FUNCTION, build)
 
 
-def build(module: Any, target: str, request: CodegenRequest) -> dict[str, str]:
+def build(module: Any, target: str, request: CodegenRequest | None = None) -> dict[str, str]:
     """The module's source, and the description of its kernels as JSON: in CuTe DSL for the execution backend of that
     name, else in CUDA C++."""
     from tilecore.codegen.c_source import emit_module
 
-    if request.adapter == LANGUAGE:
+    if request is not None and request.adapter == LANGUAGE:
         from tile_cuda.cutedsl.emitter import DIALECT, CuteDslEmitter
 
         emitted = emit_module(module, DIALECT, CuteDslEmitter)

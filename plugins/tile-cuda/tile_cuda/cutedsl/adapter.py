@@ -32,7 +32,7 @@ class CuteDslAdapter(DriverAdapter):
         reason = package.missing()
         if reason:
             return Presence(False, reason)
-        return super().available(self.target(target))
+        return self.device_present()
 
     def binary_formats(self) -> tuple[str, ...]:
         return (package.FORMAT,)

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutlass import BFloat16, Float16, Float32, Float64
+import cutlass.cute as cute
+from cutlass import BFloat16, Float16, Float32, Float64, Int16, Int32, Int64
 from cutlass._mlir.dialects import llvm
 
-from tile_cuda.cutedsl.device_memory import Array
+from tile_cuda.cutedsl.device_memory import SHARED, Array, assembly
+from tile_cuda.cutedsl.device_numbers import bits
 
 _SCOPE = "device"
 _FLOATS = (Float64, Float32, Float16, BFloat16)
-_ORDERS = {
-    "relaxed": llvm.AtomicOrdering.monotonic,
-    "acquire": llvm.AtomicOrdering.acquire,
-    "release": llvm.AtomicOrdering.release,
-    "acq_rel": llvm.AtomicOrdering.acq_rel,
-    "seq_cst": llvm.AtomicOrdering.seq_cst,
-}
-_AT_LOADS = {"release": "relaxed", "acq_rel": "acquire"}  # what a load has of an order
-_AT_STORES = {"acquire": "relaxed", "acq_rel": "release"}  # what a store has of it
+_WORDS = {16: (Int16, "h"), 32: (Int32, "r"), 64: (Int64, "l")}  # by width: the type of a register, its constraint
+_RELAXED = llvm.AtomicOrdering.monotonic
+
+
+def _fence_before(order: str) -> None:
+    """Orders an operation behind what the thread did before: libNVVM has relaxed operations only."""
+    if order == "seq_cst":
+        assembly("fence.sc.gpu;", "", [])
+    elif order in ("release", "acq_rel"):
+        cute.arch.fence_acq_rel_gpu()
+
+
+def _fence_after(order: str) -> None:
+    """Orders what the thread does later behind an operation."""
+    if order in ("acquire", "acq_rel", "seq_cst"):
+        cute.arch.fence_acq_rel_gpu()
 
 
 def _changed(operation: Any, array: Array, value: Any, order: str) -> Any:
-    result = llvm.atomicrmw(operation, array.pointer, array.kind(value).ir_value(), _ORDERS[order], syncscope=_SCOPE)
-    return array.kind(result)
+    _fence_before(order)
+    old = llvm.atomicrmw(operation, array.pointer, array.kind(value).ir_value(), _RELAXED, syncscope=_SCOPE)
+    _fence_after(order)
+    return array.kind(old)
 
 
 def atomic_add(array: Array, value: Any, order: str = "relaxed") -> Any:
@@ -61,22 +72,34 @@ def atomic_exchange(array: Array, value: Any, order: str = "relaxed") -> Any:
 def atomic_cas(array: Array, expected: Any, value: Any, order: str = "relaxed") -> Any:
     """Replaces an element, an integer, that equals ``expected``."""
     operands = [array.kind(operand).ir_value() for operand in (expected, value)]
-    failed = _ORDERS[_AT_LOADS.get(order, order)]
-    pair = llvm.cmpxchg(array.pointer, *operands, _ORDERS[order], failed, syncscope=_SCOPE)
+    _fence_before(order)
+    pair = llvm.cmpxchg(array.pointer, *operands, _RELAXED, _RELAXED, syncscope=_SCOPE)
+    _fence_after(order)
     return array.kind(llvm.extractvalue(array.kind.mlir_type, pair, [0]))
 
 
+def _place(array: Array) -> str:
+    return ".shared" if llvm.PointerType(array.pointer.type).address_space == SHARED else ".global"
+
+
 def atomic_load(array: Array, order: str = "relaxed") -> Any:
-    ordering = _ORDERS[_AT_LOADS.get(order, order)]
-    size = array.kind.width // 8
-    kind = array.kind.mlir_type
-    return array.kind(llvm.load(kind, array.pointer, ordering=ordering, syncscope=_SCOPE, alignment=size))
+    """PTX ISA, "ld": libNVVM has no atomic loads."""
+    word, constraint = _WORDS[array.kind.width]
+    address = "r" if _place(array) == ".shared" else "l"
+    _fence_before("seq_cst" if order == "seq_cst" else "relaxed")
+    text = f"ld.relaxed.gpu{_place(array)}.b{word.width} $0, [$1];"
+    value = word(assembly(text, f"={constraint},{address}", [array.pointer], word.mlir_type))
+    _fence_after(order)
+    return bits(array.kind, value)
 
 
 def atomic_store(array: Array, value: Any, order: str = "relaxed") -> None:
-    ordering = _ORDERS[_AT_STORES.get(order, order)]
-    size = array.kind.width // 8
-    llvm.store(array.kind(value).ir_value(), array.pointer, ordering=ordering, syncscope=_SCOPE, alignment=size)
+    """PTX ISA, "st": libNVVM has no atomic stores."""
+    word, constraint = _WORDS[array.kind.width]
+    address = "r" if _place(array) == ".shared" else "l"
+    _fence_before(order)
+    operands = [array.pointer, bits(word, array.kind(value)).ir_value()]
+    assembly(f"st.relaxed.gpu{_place(array)}.b{word.width} [$0], $1;", f"{address},{constraint}", operands)
 
 
 def _add_neighbours(count: int, to: Array, values: Array, order: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
+from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int16, Int32, Int64, Uint16, Uint32, Uint64
 from cutlass._mlir.dialects import arith, llvm, math
 
 from tile_cuda.cutedsl.device_memory import Array, store
 
 _FLOATS = (Float64, Float32, Float16, BFloat16)
 _INTEGERS = (Int64, Uint64, Int32, Uint32)
-_UNSIGNED = {32: Uint32, 64: Uint64}
+_SIGNED_WORDS = {16: Int16, 32: Int32, 64: Int64}
 _INTRINSIC = {Float32: "f", Float64: "d"}  # the last part of the name of NVVM's intrinsics
 
 
@@ -264,3 +264,51 @@ def sigmoid(value: Any) -> Any:
     """``1 / (1 + exp(-value))``."""
     kind = type(value)
     return kind(1.0) / (kind(1.0) + exp(-value))
+
+
+def hypot(a: Any, b: Any) -> Any:
+    """``sqrt(a * a + b * b)`` without an overflow of the squares: float32 in float64, float64 scaled by the larger."""
+    kind = _kind(a, b)
+    if kind is Float32:
+        wide_a, wide_b = Float64(a), Float64(b)
+        return Float32(sqrt(product(wide_a, wide_a) + product(wide_b, wide_b)))
+    infinity = kind(float("inf"))
+    large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
+    ratio = small / large
+    length = product(large, sqrt(kind(1.0) + product(ratio, ratio)))
+    length = select(large == kind(0.0), kind(0.0), length, kind)
+    length = select(isnan(a) | isnan(b), kind(float("nan")), length, kind)
+    return select((abs(a) == infinity) | (abs(b) == infinity), infinity, length, kind)
+
+
+def ldexp(value: Any, power: Any) -> Any:
+    """``value * 2 ** power``, rounded once."""
+    if isinstance(value, Float32):  # 2^400 and its inverse are normal float64, and so are products with float32
+        bounded = max(min(Int32(power), Int32(400)), Int32(-400))
+        return Float32(product(Float64(value), _power_of_two(bounded)))
+    left, scaled = Int32(power), value
+    for _ in range(2):  # each step keeps a product with 53 bits above the subnormal numbers
+        is_large, is_small = left > Int32(1023), left < Int32(-1022)
+        step = select(is_large, Int32(1023), select(is_small, Int32(-969), Int32(0), Int32), Int32)
+        scaled = product(scaled, _power_of_two(step))
+        left = left - step
+    return product(scaled, _power_of_two(max(min(left, Int32(1023)), Int32(-1022))))
+
+
+def _power_of_two(power: Any) -> Any:
+    """2 to a power from -1022 to 1023, as Float64."""
+    return bits(Float64, (Int64(power) + Int64(1023)) << Int64(52))
+
+
+def nextafter(value: Any, towards: Any) -> Any:
+    """The next number of the type on the way to ``towards``."""
+    kind = type(value)
+    word = _SIGNED_WORDS[kind.width]
+    computed = Int64 if word is Int64 else Int32
+    zero, own = kind(0.0), computed(bits(word, value))
+    is_away = (towards > value) == (value > zero)
+    moved = bits(kind, word(own + select(is_away, computed(1), computed(-1), computed)))
+    least = select(towards > zero, bits(kind, word(1)), -bits(kind, word(1)), kind)
+    moved = select(value == zero, least, moved, kind)
+    moved = select(value == towards, towards, moved, kind)
+    return select(isnan(value) | isnan(towards), kind(float("nan")), moved, kind)

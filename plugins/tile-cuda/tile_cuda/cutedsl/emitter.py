@@ -17,7 +17,7 @@ from typing import Any
 
 from tile_cuda.cutedsl.instructions import STATEMENTS, VALUES
 from tile_cuda.cutedsl.names import LAUNCH, TYPES
-from tilecore.codegen.dialect import C_MATH, Dialect, KernelHead
+from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.forms import C
 from tilecore.codegen.literals import as_single
 from tilecore.codegen.refusal import refuse
@@ -29,7 +29,6 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import BufferStore, Call, PrimFunc, Ramp, TensorLoad
 from tilecore.ir.visit import collect
 
-_WITHOUT_MATH = ("hypot", "ldexp", "nextafter")  # functions that MLIR does not have
 _LITERAL = re.compile(r"-?\d+")
 _MODULE_NAMES = "cuda cutlass cute tc float blocks_x blocks_y blocks_z stream shared"
 
@@ -38,7 +37,6 @@ DIALECT = Dialect(
     block_index=tuple(f"cute.arch.block_idx()[{axis}]" for axis in range(3)),  # type: ignore[arg-type]
     thread_index=tuple(f"cute.arch.thread_idx()[{axis}]" for axis in range(3)),  # type: ignore[arg-type]
     types=TYPES,
-    math={name: functions for name, functions in C_MATH.items() if name not in _WITHOUT_MATH},
     statements=STATEMENTS,
     values=VALUES,
     unroll="",
