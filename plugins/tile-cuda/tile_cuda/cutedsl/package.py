@@ -10,7 +10,6 @@ import contextlib
 import functools
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import json
 import linecache
@@ -32,26 +31,21 @@ FORMAT = "cutedsl"  # the format of its binaries
 INSTALL = "pip install 'tile-cuda[cutedsl]'"
 OLDEST_CAPABILITY = 80  # of the devices that the package compiles for
 _SYMBOL = "tilecore_kernel"  # in front of the names of an object file's functions
-_ARCHITECTURE = "CUTE_DSL_ARCH"
 _lock = threading.Lock()  # the package traces one kernel at a time
-
-
-def missing() -> str:
-    """What is missing of the package on this machine, and how to get it; "" where nothing is."""
-    try:
-        found = importlib.util.find_spec("cutlass.cute") is not None
-    except (ImportError, ValueError):
-        found = False
-    return "" if found else f"the package {DISTRIBUTION} is not installed; {INSTALL}"
 
 
 @functools.cache
 def version() -> str:
-    """The version of the installed package, "" without one."""
+    """The version of the installed package, "" without one. It imports nothing of the package."""
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def missing() -> str:
+    """What is missing of the package on this machine, and how to get it; "" where nothing is."""
+    return "" if version() else f"the package {DISTRIBUTION} is not installed; {INSTALL}"
 
 
 def load() -> ModuleType:
@@ -111,8 +105,8 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
             found=" ".join(request.flags),
             hint="leave out compile_flags, or use another execution backend",
         )
+    cute = load()
     with _lock, _architecture(architecture.name), tempfile.TemporaryDirectory(prefix="tilecore-cutedsl-") as folder:
-        cute = load()
         names = _run(request)
         compiled = [_compiled(cute, names, symbol, architecture.name, folder, request) for symbol in request.symbols]
     return pack(compiled), FORMAT
@@ -120,14 +114,16 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 @contextlib.contextmanager
 def _architecture(name: str) -> Iterator[None]:
-    """Sets the variable by which the package learns an architecture without asking the driver, which may be missing."""
-    before = os.environ.get(_ARCHITECTURE)
-    os.environ[_ARCHITECTURE] = before or name
+    """Tells the package that the machine has a device of this architecture, or it writes no object files for it."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    settings = CuTeDSL._get_dsl().envar
+    before = settings.arch
+    settings.arch = name
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[_ARCHITECTURE]
+        settings.arch = before
 
 
 def _run(request: BuildRequest) -> dict[str, Any]:
