@@ -11,6 +11,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.python_errors import explained, foreign_hint
+from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
@@ -120,7 +121,7 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    function = PrimFunc(params, settle(body, builder), span=span_at(place))
+    function = PrimFunc(params, order_reducers(settle(body, builder)), span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":

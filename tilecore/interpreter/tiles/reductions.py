@@ -125,4 +125,5 @@ REDUCTIONS = {
     "bitxor": XOR,
 }
 ATOMICS = {"add": SUM, "max": MAX, "min": MIN, "and": AND, "or": OR, "xor": XOR}
+UPDATES = {**ATOMICS, "mul": PROD}  # of reducers, too
 PROPAGATING = {"max": MAX_OR_NAN, "min": MIN_OR_NAN, "absmax": LARGEST_OR_NAN}
