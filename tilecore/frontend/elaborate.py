@@ -11,6 +11,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.python_errors import explained, foreign_hint
+from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
@@ -127,7 +128,7 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = settle(body, builder)
+    body = order_reducers(settle(body, builder))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))

@@ -42,7 +42,7 @@ _declare(
 )
 _declare(
     "tilecore.language.memory",
-    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
+    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global reshape view empty",
 )
 _declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
 _declare("tilecore.language.copies", "async_copy clear")
@@ -54,8 +54,9 @@ _declare("tilecore.language.sparse_gemm", "gemm_sp")
 _declare(
     "tilecore.language.reductions",
     "reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
-    "reduce_bitxor cumsum cummax reducer_init reducer_update",
+    "reduce_bitxor cumsum cummax",
 )
+_declare("tilecore.language.reducers", "alloc_reducer reducer_init reducer_update")
 _declare(
     "tilecore.language.atomics",
     "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_exchange atomic_cas atomic_load "

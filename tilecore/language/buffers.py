@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
@@ -227,6 +228,10 @@ def reference(value: Any, subject: str) -> LocalVar:
     ).at(current().location)
 
 
+class SliceWarning(UserWarning):
+    """A slice of a tensor has no element inside of the tensor."""
+
+
 class BufferHandle(KernelValue):
     """A buffer of the kernel: a parameter, or memory from ``T.alloc_*``.
 
@@ -371,13 +376,23 @@ class BufferHandle(KernelValue):
         return Range.from_min_extent(as_expr(start), size)
 
     def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
-        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        """A slice of a global buffer may lie outside it, where it is masked; one that has no element inside is probably
+        a mistake."""
         if not isinstance(extent, int):
             return
-        outside = isinstance(start, int) and not 0 <= start < extent
-        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
+        starts_outside = isinstance(start, int) and not 0 <= start < extent
+        ends_outside = isinstance(stop, int) and stop > extent
+        is_masked = self.scope() == "global" and not (isinstance(start, int) and start < 0)
+        if starts_outside and is_masked:
+            warnings.warn(
+                f"{current().location}: the slice {start}:{stop} of axis {axis} of {self.name} lies outside the axis, "
+                f"which has {extent} elements: it reads as 0, and stores to it are dropped",
+                SliceWarning,
+                stacklevel=2,
+            )
+        elif starts_outside or (ends_outside and not is_masked):
             raise LanguageError(
-                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside the axis",
+                f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )

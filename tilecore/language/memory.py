@@ -7,10 +7,8 @@ from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.dtypes import element_type
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
@@ -179,23 +177,6 @@ class _Workspace(_Unnamed):
         shape, kind, scope = self._facts
         self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
         builder.emit(AllocBuffer(self._buffer, span=builder.span))
-
-
-def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
-    """A fragment that T.Parallel iterations may accumulate into together: T.reducer_update(r[i], x), or ``r[i] += x``
-    (op "sum"), ``r[i] = T.max(r[i], x)``, ``T.min``. Initialise it with T.reducer_init, T.fill or T.clear, and finish
-    with T.finalize_reducer."""
-    from tilecore.language.hints import annotate
-    from tilecore.language.kernel import open_kernel
-
-    if op not in ("sum", "max", "min"):
-        raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
-
-    def record(handle: BufferHandle) -> None:
-        annotate(KernelHint.REDUCER, handle, op, replication or "none")
-        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
-
-    return allocate(shape, element_type(dtype), "local.fragment", "T.alloc_reducer", record)
 
 
 def reshape(src: BufferHandle, shape: Any) -> BufferHandle:

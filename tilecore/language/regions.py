@@ -91,9 +91,13 @@ def extents(region: TensorRegion) -> list[Any]:
     return [int(r.extent) if isinstance(r.extent, IntImm) else r.extent for r in region.region]
 
 
+def is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
 def tile_shape(region: TensorRegion) -> list[Any]:
     """The extents without the axes of extent 1."""
-    return [e for e in extents(region) if not (isinstance(e, int) and e == 1)]
+    return [e for e in extents(region) if not is_one(e)]
 
 
 def _padded(sizes: list[Any], rank: int, subject: str) -> list[Any]:
