@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from tilecore import debug, settings
+from tilecore.codegen.source_callbacks import registration_of
 from tilecore.compilation_cache.key import kernel_key
 from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
@@ -54,7 +55,9 @@ class Request:
     def key_parts(self) -> dict[str, Any]:
         """The parts of the request that cache keys contain."""
         backend, options = self.backend, self.options
+        callback = registration_of(self.target.kind)
         return {
+            **({"source_callback": callback} if callback else {}),
             "target": str(self.target),
             "adapter": self.adapter,
             "out_idx": tuple(options.out_idx),
