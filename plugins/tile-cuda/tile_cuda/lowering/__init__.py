@@ -15,6 +15,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
     from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
+    from tile_cuda.lowering.hopper.fuse_staged_stores import FUSE_STAGED_STORES
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
@@ -44,6 +45,7 @@ def lowering() -> Lowering:
     edits = (
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
+        PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
