@@ -25,6 +25,7 @@ from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import BufferHandle, reference
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
+from tilecore.language.symbols import Var as VarType
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
@@ -172,7 +173,10 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _is_ref(annotation: Any) -> bool:
-    return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
+    """Is it T.Ref, or T.Var, which is an older name of it?"""
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2] in ("Ref", "Var")
+    return annotation is Ref or annotation is VarType
 
 
 def _no_error_is_raised() -> bool:
