@@ -36,8 +36,9 @@ _declare(
 _declare(
     "tilecore.language.loops",
     "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined "
-    "Persistent thread_binding any_of all_of",
+    "Persistent thread_binding",
 )
+_declare("tilecore.language.tile_conditions", "any_of all_of")
 _declare(
     "tilecore.language.memory",
     "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
