@@ -17,6 +17,7 @@ from tilecore.interpreter.arguments import (
     tensor_argument,
 )
 from tilecore.interpreter.memory import Storage, View
+from tilecore.interpreter.pointers import PointedMemory
 from tilecore.interpreter.scope import Scope, VariableInfo
 from tilecore.interpreter.sizes import Equation, equation, solve
 from tilecore.interpreter.state import Options, State
@@ -96,6 +97,7 @@ class Program:
             unit = self.scope.facts.units.get(info.var, info.kind.storage.itemsize)
             storage = Storage(tensor.contiguous.view(np.uint8), unit, None)
             state.env[info.slot] = View(info.name, info.kind, tensor.shape, storage)
+        state.pointed = PointedMemory([tensor.array for tensor in tensors.values()])
         return tensors
 
     def _solve(self, state: State, tensors: dict[int, TensorArgument]) -> None:

@@ -43,7 +43,7 @@ _declare(
     "tilecore.language.memory",
     "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
 )
-_declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
+_declare("tilecore.language.pointers", "make_tensor make_tensor_from_addr access_ptr address_of")
 _declare("tilecore.language.copies", "async_copy clear")
 _declare("tilecore.language.gemm", "GemmWarpPolicy")
 _declare(

@@ -15,13 +15,14 @@ from tilecore.signatures import signature_of
 
 class TensorType:
     """A tensor parameter: shape (ints, T.dynamic sizes, expressions of them), element type and, if not contiguous
-    and row-major, strides in elements."""
+    and row-major, strides in elements. of_pointers: its elements are addresses (T.ptr), of type int64."""
 
     def __init__(
         self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
     ) -> None:
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        self.dtype = DType(dtype)
+        self.of_pointers = dtype is PtrType or isinstance(dtype, PtrType) or str(dtype) == "handle"
+        self.dtype = DType("int64" if self.of_pointers else dtype)
         if strides is not None and not isinstance(strides, (tuple, list)):
             raise LanguageError(
                 f"T.{name}: strides is not a list or a tuple",
