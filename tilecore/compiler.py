@@ -178,10 +178,12 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
     from tilecore.dtypes import dtype as DType
     from tilecore.ir.accesses import access_modes
     from tilecore.ir.build import dtype_of
+    from tilecore.ir.guards import access_conditions
     from tilecore.ir.nodes import is_buffer_var
     from tilecore.ir.sizes import to_dim
 
-    modes = access_modes(func)
+    modes, conditions = access_modes(func), access_conditions(func)
+    pointers = (func.attrs or {}).get(FunctionAttr.POINTERS) or {}
     params: list[Param] = []
     for param in func.params:
         kind = dtype_of(param)
@@ -191,8 +193,10 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
+        name, access = str(param.name), modes.get(param, "r")
+        pointer = str(pointers.get(name, ""))
         params.append(
-            TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
+            TensorParam(name, kind, shape, strides, access, DType(kind).bytes, packed, pointer, conditions[param])
         )
     return tuple(params)
 

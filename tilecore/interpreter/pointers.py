@@ -97,6 +97,11 @@ class PointedView(View):
         return access.site.error(state, OutOfBoundsError, message, found=address, hint=hint)
 
 
+def null_view(name: str, kind: ValueType, shape: tuple[int, ...]) -> PointedView:
+    """A tensor for which a call passed None."""
+    return PointedView(name, kind, shape, None, 0, PointedMemory().at(0))
+
+
 def compile_at_address(scope: Scope, node: DeclBuffer) -> Statement:
     """The declaration of a tensor at an address."""
     address = scope.expression(address_in(node))
