@@ -64,8 +64,9 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
             found=str(DType(dtype)),
             expected=str(ptr.kind.dtype),
         )
-    ptr.buffer = tensor_var(ptr.name, TensorType(shape, dtype, strides, name="make_tensor"))
-    return BufferHandle(ptr.buffer)
+    kind = TensorType(shape, dtype, strides, name="make_tensor")
+    ptr.buffer = tensor_var(ptr.name, kind)
+    return BufferHandle(ptr.buffer, kind.lanes)
 
 
 def make_tensor_from_addr(
@@ -120,7 +121,7 @@ class _AtAddress(Unnamed):
 
     def __init__(self, kind: TensorType, address: Expr) -> None:
         super().__init__([], str(kind.dtype), kind.scope)
-        self._kind, self._address = kind, address
+        self._kind, self._address, self.lanes = kind, address, kind.lanes
 
     def _make(self, name: str) -> None:
         builder = current()

@@ -15,14 +15,13 @@ from tilecore.language.values import as_expr
 class SliceBuffer(BufferHandle):
     """A slice of a buffer as a buffer: its element 0 is where the slice starts.
 
-    axes: those of the buffer that the slice has. An index beyond the slice is one of the buffer, if it is known only
-    when the kernel runs.
+    ranges: along the axes of the buffer. axes: those that the slice has. lanes: of a buffer of vectors. An index beyond
+    the slice is one of the buffer, if it is known only when the kernel runs.
     """
 
-    def __init__(self, region: TensorRegion, axes: tuple[int, ...]) -> None:
-        super().__init__(region.source)
-        self._ranges = list(region.region)
-        self._axes = axes
+    def __init__(self, region: TensorRegion, ranges: tuple[Range, ...], axes: tuple[int, ...], lanes: int) -> None:
+        super().__init__(region.source, lanes)
+        self._ranges, self._axes = ranges, axes
         self._text = slice_text(region)
 
     @property
@@ -53,10 +52,10 @@ class SliceBuffer(BufferHandle):
 
     def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
         """A slice of a slice lies within it."""
-        if isinstance(extent, int) and isinstance(stop, int) and stop > extent:
+        starts_outside = isinstance(start, int) and (start < 0 or (isinstance(extent, int) and start >= extent))
+        if starts_outside or (isinstance(extent, int) and isinstance(stop, int) and stop > extent):
             raise LanguageError(
-                f"the slice of axis {axis} of {self.name} ends outside the axis",
+                f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )
-        super()._check_slice(start, stop, extent, axis)

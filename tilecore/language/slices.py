@@ -6,7 +6,7 @@ class's operators are as they were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError
@@ -38,22 +38,19 @@ def _arithmetic(sign: str) -> Callable[..., Any]:
     return refuse
 
 
-def mark_axes(region: TensorRegion, axes: tuple[int, ...]) -> TensorRegion:
-    """``region`` with a note of the axes that the slice has. The others had an index, as ``b`` in ``A[b, :]``."""
-    region.axes_of_slice = axes
+def mark(region: TensorRegion, ranges: Sequence[Any], axes: tuple[int, ...], lanes: int) -> TensorRegion:
+    """``region`` with a note of what it is a slice of: the ranges along the axes of a buffer of vectors of so many
+    lanes, and the axes that the slice has. The others had an index, as ``b`` in ``A[b, :]``."""
+    region.of_slice = (tuple(ranges), axes, lanes)
     return region
-
-
-def axes_of(region: TensorRegion) -> tuple[int, ...]:
-    """The axes of the buffer that the slice has, in order."""
-    return getattr(region, "axes_of_slice", tuple(range(len(region.region))))
 
 
 def _buffer_of(region: TensorRegion) -> Any:
     """The slice as a buffer."""
     from tilecore.language.slice_buffers import SliceBuffer
 
-    return SliceBuffer(region, axes_of(region))
+    ranges = tuple(region.region)
+    return SliceBuffer(region, *getattr(region, "of_slice", (ranges, tuple(range(len(ranges))), 1)))
 
 
 def _element(region: TensorRegion, index: Any) -> Any:
