@@ -27,7 +27,7 @@ _NOT_IN_CUTEDSL = frozenset(
     "wgmma transaction_barriers bulk_copy clusters programmatic_launch l2_policies fp8_mma print device_assert "
     "source".split()
 )
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "pointers", "source"})
 
 
 def resolve(target: Target) -> Target:
