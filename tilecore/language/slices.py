@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.errors import WrongTypeError
 from tilecore.ir.nodes import IntImm, TensorRegion
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import SIGNS
