@@ -181,3 +181,66 @@ def test_dependent_launches():
         assert ("__restrict__" in source) is not programmatic or programmatic is None
         (entry,) = compiled.artifact.entries
         assert entry.attributes.get("programmatic") is programmatic
+
+
+@pytest.mark.parametrize(("size", "signals"), [(128, True), (300, True), (100, False)])
+def test_copies_to_the_memory_of_another_block(size, signals):
+    """One thread arrives at the other block's barrier, or the cluster's barrier orders the copy."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size,), "float32"), B: T.Tensor((size,), "float32")):
+        with T.ClusterKernel(2, threads=128, cluster_dims=(2, 1, 1)) as block:
+            source, target = T.alloc_shared((size,), "float32"), T.alloc_shared((size,), "float32")
+            bar = T.alloc_cluster_barrier([1])
+            T.cluster_sync()
+            if block == 0:
+                T.copy(A, source)
+                if signals:
+                    T.copy_cluster(source, target, dst_block=1, remote_barrier=bar[0])
+                else:
+                    T.copy_cluster(source, target, dst_block=1)
+            if not signals:
+                T.cluster_sync()
+            if block == 1:
+                if signals:
+                    T.mbarrier_wait_parity(bar[0], 0)
+                T.copy(target, B)
+
+    a = np.arange(size, dtype=np.float32)
+    check(kernel, a, expected=a)
+
+
+def test_a_block_copies_for_others_of_its_cluster():
+    """Blocks 0 and 1 get the tile of block 0, blocks 2 and 3 their own; in a loop, by one barrier."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 768), "float16"), B: T.Tensor((64, 768), "float16")):
+        with T.ClusterKernel(4, threads=128, cluster_dims=4) as block:
+            tile = T.alloc_shared((64, 64), "float16")
+            for k in range(3):
+                T.copy_cluster(A[0, (k * 4 + block) * 64], tile, cluster_mask=0b11)
+                T.copy(tile, B[0, (k * 4 + block) * 64])
+
+    a = numbers((64, 768)).reshape(64, 3, 4, 64)
+    expected = a.copy()
+    expected[:, :, 1] = a[:, :, 0]
+    check(kernel, a.reshape(64, 768), expected=expected.reshape(64, 768))
+
+
+def test_each_warp_copies_a_long_row():
+    """A row of more elements than a box of a tensor map has: one thread of each warp copies its parts."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 640), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(2, threads=128) as block:
+            tid = T.get_thread_binding()
+            warp = tid // 32
+            rows, bars = T.alloc_shared((4, 640), "float32"), T.alloc_barrier([32] * 4)
+            T.tma_copy(A[block * 4 + warp, 0:640], rows[warp, 0:640], barrier=bars[warp], leader_scope_threads=32)
+            T.mbarrier_arrive(mbarrier=bars[warp])
+            T.mbarrier_wait_parity(mbarrier=bars[warp], parity=0)
+            if tid % 32 == 0:
+                B[block * 4 + warp] = rows[warp, 639] - rows[warp, 0]
+
+    a = numbers((8, 640), "float32")
+    check(kernel, a, expected=a[:, 639] - a[:, 0])

@@ -60,6 +60,8 @@ def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) ->
     def record(barriers: BufferHandle) -> None:
         annotate(CudaKernelHint.MBARRIERS, barriers, *counts, hints=dialect_hints(KIND, function_name))
         kernel.frame.facts.setdefault("barriers", set()).add(barriers.buffer)
+        if function_name == "T.alloc_cluster_barrier":
+            kernel.frame.facts.setdefault("cluster_barriers", set()).add(barriers.buffer)
 
     return allocate([len(counts)], "uint64", "shared", function_name, record)
 
@@ -95,7 +97,9 @@ def _wait(function_name: str, mbarrier: Any, parity: Any) -> None:
         raise LanguageError(
             f"{function_name} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2"
         )
-    _emit(function_name, "wait", mbarrier, convert(parity, "int32"))
+    in_cluster = open_kernel(function_name).frame.facts.get("cluster_barriers", ())
+    operation = "wait_cluster" if barrier_element(mbarrier, function_name).source in in_cluster else "wait"
+    _emit(function_name, operation, mbarrier, convert(parity, "int32"))
 
 
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:

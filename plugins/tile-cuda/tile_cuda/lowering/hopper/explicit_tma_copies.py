@@ -39,8 +39,9 @@ class Box:
 
     def element(self, box_index: int) -> Any:
         """The first element of a box."""
-        block = self.tiling.boxes[box_index][0]
-        offset = const(block * (self.blocks.columns if self.blocks is not None else 0), dtype_of(self.column))
+        block, along_row = self.tiling.boxes[box_index]
+        distance = along_row if self.blocks is None else block * self.blocks.columns
+        offset = const(distance, dtype_of(self.column))
         rows = () if self.row is None else (self.row,)
         return load(self.tile, [*self.leading, *rows, self.column + offset])
 

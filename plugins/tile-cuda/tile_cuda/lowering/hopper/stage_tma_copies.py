@@ -151,7 +151,7 @@ def _reason_against_rest(loop: For, rest: list[Stmt], mbarriers: set[Var]) -> st
         for call in collect(part, Call):
             if op_name(call) != instructions.MBARRIER or len(call.args) < 2 or call.args[1].source not in mbarriers:
                 continue
-            parity = call.args[2] if str(call.args[0].value) == "wait" else None
+            parity = call.args[2] if str(call.args[0].value).startswith("wait") else None
             expected = tirx.floormod(k, const(2, dtype_of(k))).astype("int32")
             if parity is None or constant(analyzer.simplify(parity.astype("int32") - expected)) != 0:
                 return "it waits for another parity than that of the iteration"
@@ -220,7 +220,7 @@ def _with_parity(part: Stmt, plan: _Plan, phase: Any) -> Stmt:
     """The statement with the parity of a slot's phase in its waits."""
 
     def wait(node: Call) -> Any:
-        if op_name(node) != instructions.MBARRIER or str(node.args[0].value) != "wait":
+        if op_name(node) != instructions.MBARRIER or not str(node.args[0].value).startswith("wait"):
             return node
         if node.args[1].source not in plan.mbarriers:
             return node
