@@ -244,3 +244,32 @@ def test_each_warp_copies_a_long_row():
 
     a = numbers((8, 640), "float32")
     check(kernel, a, expected=a[:, 639] - a[:, 0])
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+def test_some_threads_arrive_at_a_named_barrier_and_others_wait(arch):
+    """A mailbox between two warps: one fills it and goes on, the other waits for it, and says when it is empty."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            slot = T.alloc_shared((1,), "int32")
+            for k in T.serial(8):
+                if tx < 32:
+                    if k > 0:
+                        T.sync_threads(11, 64)
+                    if tx == 0:
+                        slot[0] = A[k] + 1
+                    T.named_barrier_arrive(10, 64)
+                else:
+                    T.sync_threads(10, 64)
+                    if tx == 32:
+                        B[k] = slot[0]
+                    if k < 7:
+                        T.named_barrier_arrive(11, 64)
+
+    a = np.arange(8, dtype=np.int32) * 3
+    source = check(kernel, a, expected=a + 1, target=f"cuda -arch={arch}")
+    assert "tc_named_barrier_arrive(10, 64);" in source
+    assert "tc_named_barrier(11, 64);" in source

@@ -46,6 +46,9 @@ TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elemen
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
 PROXY_FENCE = register_call("cuda.proxy_fence")
 
+# -- barriers of some threads
+NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): arrives at simt.named_barrier
+
 # -- grids and clusters
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header

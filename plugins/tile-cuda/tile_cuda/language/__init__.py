@@ -9,6 +9,7 @@ from tile_cuda.language.refused_names import REFUSED
 
 _NAMES_BY_MODULE = {
     "barriers": "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity barrier_wait mbarrier_arrive barrier_arrive "
+    "named_barrier_arrive "
     "mbarrier_expect_tx mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async ptx_arrive_barrier "
     "ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier ptx_fence_barrier_init",
     "copies": "tma_copy tma_store_arrive tma_store_wait",

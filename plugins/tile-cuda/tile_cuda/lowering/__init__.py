@@ -34,6 +34,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.keep_signs import KEEP_SIGNS
     from tile_cuda.lowering.mma import MMA_SYNC
+    from tile_cuda.lowering.name_barriers import NAME_BARRIERS
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
     from tile_cuda.lowering.schedule_mma import SCHEDULE_MMA
@@ -41,6 +42,7 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
+        PassEdit("insert", "inline_binds", NAME_BARRIERS, "before"),
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
