@@ -79,6 +79,37 @@ def test_a_loop_in_a_loop_runs_its_iterations_one_after_the_other(stages, thread
     assert source.count("tc_tensor_load") == 2
 
 
+def test_roles_in_a_pipelined_loop_use_a_slot_in_each_iteration():
+    """One warpgroup copies, another multiplies; both write one tile and one mbarrier of each kind."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 160), HALF), B: T.Tensor((160, 64), HALF), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a, b = T.alloc_shared((128, 32), HALF), T.alloc_shared((32, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            ready, done = T.alloc_barrier(128), T.alloc_barrier(128)
+            with T.ws(0):
+                T.clear(c)
+            for k in T.Pipelined(5, num_stages=2):
+                with T.ws(1):
+                    T.barrier_wait(done, (k + 1) % 2)
+                    T.tma_copy(A[0, k * 32], a, barrier=ready)
+                    T.tma_copy(B[k * 32, 0], b, barrier=ready)
+                    T.barrier_arrive(ready)
+                with T.ws(0):
+                    T.barrier_wait(ready, k % 2)
+                    T.gemm(a, b, c)
+                    T.barrier_arrive(done)
+            with T.ws(0):
+                T.copy(c, C)
+
+    a, b, expected = product()
+    source = check(kernel, a, b, expected=expected)
+    assert "k % 2" in source
+    assert "k / 2" in source
+    assert "tc_barrier();" not in source.split("for (int k")[1].split("tc_move")[0]
+
+
 def test_products_of_columns_of_tiles():
     """A[:, :64] and A[:, 64:] of one tile; B likewise, along K and along N."""
 
