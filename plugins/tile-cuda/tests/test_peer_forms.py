@@ -304,3 +304,49 @@ def test_some_threads_arrive_at_a_named_barrier_and_others_wait(arch):
     source = check(kernel, a, expected=a + 1, target=f"cuda -arch={arch}")
     assert "tc_named_barrier_arrive(10, 64);" in source
     assert "tc_named_barrier(11, 64);" in source
+
+
+def test_a_copy_by_one_thread_of_a_role_waits_for_the_readers_of_its_role():
+    """Both warpgroups multiply and copy the next tile for themselves; the conditions on threads are roles, also where
+    the code inside is of single threads."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 256), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((2, 64, 64), "float32")):
+        with T.Kernel(1, threads=384):
+            tx = T.get_thread_binding()
+            a, b = T.alloc_shared((2, 64, 64), HALF), T.alloc_shared((2, 64, 64), HALF)
+            landed, filled = T.alloc_barrier([128, 128]), T.alloc_barrier(128)
+            c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
+            if tx < 128:
+                T.clear(c)
+                T.mbarrier_wait_parity(filled, 0)
+                for k in range(2):
+                    T.tma_copy(A[0, k * 64], a[0, :, :], barrier=landed[0])
+                    T.mbarrier_arrive(landed[0])
+                    T.mbarrier_wait_parity(landed[0], k % 2)
+                    T.wgmma_gemm(a[0, :, :], b[0, :, :], c)
+                    T.wait_wgmma(0)
+                T.copy(c, C[0, :, :])
+            elif tx < 256:
+                T.clear(d)
+                T.mbarrier_wait_parity(filled, 0)
+                for k in range(2):
+                    T.tma_copy(A[0, 128 + k * 64], a[1, :, :], barrier=landed[1])
+                    T.mbarrier_arrive(landed[1])
+                    T.mbarrier_wait_parity(landed[1], k % 2)
+                    T.wgmma_gemm(a[1, :, :], b[1, :, :], d)
+                    T.wait_wgmma(0)
+                T.copy(d, C[1, :, :])
+            elif tx >= 256:
+                for r in T.serial(8):
+                    row, column = r * 16 + (tx - 256) // 8, (tx - 256) % 8 * 8
+                    T.ptx_cp_async(
+                        T.access_ptr(b[row // 64, row % 64, column], "w", 8), T.access_ptr(B[row, column], "r", 8), 8
+                    )
+                T.cp_async_barrier_noinc(filled)
+
+    a, b = numbers((64, 256)), numbers((128, 64), seed=1)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    first = x[:, :64] @ y[:64] + x[:, 64:128] @ y[:64]
+    second = x[:, 128:192] @ y[64:] + x[:, 192:] @ y[64:]
+    check(kernel, a, b, expected=np.stack([first, second]))

@@ -165,8 +165,9 @@ def _is_of_target(call: TileCall) -> bool:
 
 
 def _is_collective(body: Stmt) -> bool:
-    """Does the code contain an operation that threads execute together?"""
-    if any(is_parallel(loop) for loop in collect(body, For)):
+    """Does the code contain an operation that threads execute together, or one of the target's own language? Threads
+    that run it are a role, which barriers do not order with other code."""
+    if dialect_calls(body) or any(is_parallel(loop) for loop in collect(body, For)):
         return True
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
     return any(c is not None and (c.op.collective or c.op.name == "sync_threads" or _is_of_target(c)) for c in calls)

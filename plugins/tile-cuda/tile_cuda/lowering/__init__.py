@@ -18,6 +18,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
+    from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
@@ -46,6 +47,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
+        PassEdit("insert", "before_tile_ops", ORDER_TMA_COPIES),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "after_tile_ops", INIT_MBARRIERS),
