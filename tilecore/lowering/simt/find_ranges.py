@@ -14,7 +14,7 @@ from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
-from tilecore.ir.dialect_calls import dialect_calls
+from tilecore.ir.dialect_calls import dialect_calls, dialect_of
 from tilecore.ir.nodes import (
     AttrStmt,
     Call,
@@ -167,7 +167,9 @@ def _is_of_target(call: TileCall) -> bool:
 def _is_collective(body: Stmt) -> bool:
     """Does the code contain an operation that threads execute together, or one of the target's own language? Threads
     that run it are a role, which barriers do not order with other code."""
-    if dialect_calls(body) or any(is_parallel(loop) for loop in collect(body, For)):
+    if any(is_parallel(loop) for loop in collect(body, For)):
+        return True
+    if any(dialect_of(call) is not None for call in collect(body, Call)):
         return True
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
     return any(c is not None and (c.op.collective or c.op.name == "sync_threads" or _is_of_target(c)) for c in calls)
