@@ -227,6 +227,15 @@ LIBRARY = (
         ),
     ),
     Group(
+        "Modules that a backend adds under ``tilecore``",
+        "For programs that import the modules of their chip by TileLang's names (``TargetSpec.modules``).",
+        (
+            ("codegen.source_callbacks", "SourceCallback register_postproc register_postproc_callback remove_postproc"),
+            ("language.float8", "checked_format determine_fp8_type"),
+            ("profiler.tile_device", "TileDevice checked_kind"),
+        ),
+    ),
+    Group(
         "Simulated devices",
         "The simulated GPU, and what a simulator of a backend's own needs: the host's compiler, a cache of libraries.",
         (

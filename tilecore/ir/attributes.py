@@ -51,6 +51,9 @@ class LoopAttr:
     UNROLL_FACTOR = "unroll_factor"  # T.unroll(unroll_factor=)
     COALESCED_WIDTH = "coalesced_width"  # T.Parallel(coalesced_width=): how many neighbouring elements a thread takes
     LOOP_LAYOUT = "loop_layout"  # T.Parallel(loop_layout=): the T.Fragment that partitions the nest
+    LANES = "tile.lanes"  # the loop over the lanes of a vector
+    # a loop over lanes: the first elements that it accesses in global and shared memory are aligned to the whole vector
+    ALIGNED = "tile.aligned"
     PREFER_ASYNC = "prefer_async"  # T.Parallel(prefer_async=)
     ASYNC = "async"  # the nest of a copy that may be asynchronous
     # the nest of a tile operation on a thread's own memory: in a kernel that asks for thread indices each thread

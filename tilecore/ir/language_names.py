@@ -42,7 +42,7 @@ _declare(
 )
 _declare(
     "tilecore.language.memory",
-    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
+    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global reshape view empty",
 )
 _declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
 _declare("tilecore.language.copies", "async_copy clear")
@@ -54,8 +54,9 @@ _declare("tilecore.language.sparse_gemm", "gemm_sp")
 _declare(
     "tilecore.language.reductions",
     "reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
-    "reduce_bitxor cumsum cummax reducer_init reducer_update",
+    "reduce_bitxor cumsum cummax",
 )
+_declare("tilecore.language.reducers", "alloc_reducer reducer_init reducer_update")
 _declare(
     "tilecore.language.atomics",
     "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_exchange atomic_cas atomic_load "
@@ -66,8 +67,16 @@ _declare(
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
     "sigmoid floor ceil trunc round nearbyint popcount clz abs isnan isinf isfinite pow power atan2 fmod copysign "
     "hypot nextafter ldexp max min clamp fma if_then_else where Select cast Cast reinterpret infinity max_value "
-    "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp Broadcast dp4a likely call_intrin "
+    "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp dp4a likely call_intrin "
     "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
+)
+_declare(
+    "tilecore.language.lanes",
+    "Broadcast Shuffle extract_lane add2 sub2 mul2 fma2 max2 min2 abs2",
+)
+_declare(
+    "tilecore.language.wide_access",
+    "ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 lds128 sts32 sts64 sts128 __ldg",
 )
 _declare("tilecore.language.grid_sync", "sync_grid")
 _declare("tilecore.language.debugging", "evaluate")

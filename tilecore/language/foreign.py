@@ -27,7 +27,6 @@ _ONE_CHIP: dict[str, str] = {
     "cluster_ clc_ block_rank_in_cluster": (
         "T.Kernel(cluster_dims=...) asks for clusters; blocks are independent, and meet by atomics or T.sync_grid()"
     ),
-    "ldg stg lds sts __ldg": "index the buffer: a T.vectorized loop moves up to 16 bytes at once",
     "shuffle_elect elect_": "compare T.get_lane_idx() with the lane that shall do it",
     "__ffs __fns fast_rcp": "write it with operators, T.popcount and T.clz, or as 1 / x",
     "CUDASourceCodeKernel": "use T.Kernel",
@@ -37,12 +36,7 @@ _OWN_SOURCE = "where the target compiles source, T.import_source and T.call_exte
 
 # Names that the language has elsewhere, by what they are about: why not here, and what to write.
 _ELSEWHERE: dict[str, tuple[str, str]] = {
-    "float32x2 float32x4 float32x8 float16x2 bfloat16x2 float8_e4m3fnx8 add2 sub2 mul2 fma2 max2 min2 abs2 "
-    "extract_lane Shuffle": (
-        "works on packed vectors of elements, which are no values here",
-        "write it for one element: T.Parallel and T.vectorized loops become vectors",
-    ),
-    "float4_e2m1fnx2 float4_e2m1_unpacked float8_e8m0fnu": (
+    "float4_e2m1_unpacked float8_e8m0fnu": (
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
@@ -24,7 +24,7 @@ def _extent(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
-        raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
+        raise WrongTypeError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
     return value
 
 

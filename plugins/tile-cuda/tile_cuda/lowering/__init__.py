@@ -15,6 +15,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
     from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
+    from tile_cuda.lowering.hopper.fuse_staged_stores import FUSE_STAGED_STORES
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
@@ -38,6 +39,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.name_barriers import NAME_BARRIERS
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
+    from tile_cuda.lowering.pair_floats import PAIR_FLOATS
     from tile_cuda.lowering.schedule_mma import SCHEDULE_MMA
     from tile_cuda.lowering.shared_effects import describe
 
@@ -46,6 +48,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "inline_binds", NAME_BARRIERS, "before"),
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
+        PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", ORDER_TMA_COPIES),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
@@ -61,6 +64,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "before_outline", LOWER_WARP_ROLES),
         PassEdit("insert", "before_outline", KEEP_SIGNS),
         PassEdit("insert", "before_outline", BATCH_DIVISIONS),
+        PassEdit("insert", "before_outline", PAIR_FLOATS),
         PassEdit("insert", "describe_hints", SET_LAUNCH_BOUNDS),
         PassEdit("insert", "describe_hints", DESCRIBE_WGMMA),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
