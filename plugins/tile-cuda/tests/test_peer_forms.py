@@ -350,3 +350,32 @@ def test_a_copy_by_one_thread_of_a_role_waits_for_the_readers_of_its_role():
     first = x[:, :64] @ y[:64] + x[:, 64:128] @ y[:64]
     second = x[:, 128:192] @ y[64:] + x[:, 192:] @ y[64:]
     check(kernel, a, b, expected=np.stack([first, second]))
+
+
+def test_some_threads_wait_for_one_another():
+    """A condition on threads around T.sync_threads(number, count) is a range of threads with a named barrier."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            sums = T.alloc_shared((64,), "int32")
+            value = T.alloc_var("int32")
+            if tx < 64:
+                sums[tx] = X[tx]
+            T.sync_threads()
+            if tx < 64:
+                for i in T.serial(6):
+                    T.sync_threads(3, 64)
+                    if tx < 64 - (1 << i):
+                        value = sums[tx] + sums[tx + (1 << i)]
+                    T.sync_threads(3, 64)
+                    if tx < 64 - (1 << i):
+                        sums[tx] = value
+            T.sync_threads()
+            if tx < 64:
+                Y[tx] = sums[tx]
+
+    x = np.arange(64, dtype=np.int32)
+    source = check(kernel, x, expected=np.cumsum(x[::-1], dtype=np.int32)[::-1].copy(), target="cuda -arch=sm_80")
+    assert "tc_named_barrier(1, 64);" in source
