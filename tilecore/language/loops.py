@@ -44,6 +44,11 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
     """A loop whose iterations run one after the other: ``for i in T.serial(stop)`` or ``(start, stop, step)``."""
+    from tilecore.language.warp_schedules import depth_of_loop
+
+    depth = depth_of_loop(annotations or {})
+    if depth > 1 and step in (None, 1):
+        return Pipelined(start, stop, depth, annotations=annotations)
     return LoopSpec("serial", (_axis(start, stop, step),), annotations=dict(annotations or {}))
 
 
