@@ -75,9 +75,12 @@ from tile_cuda.cutedsl.device_numbers import (
     bit_pair,
     bits,
     clz,
+    difference,
     div,
     divide,
     divisor,
+    float_of_pair,
+    float_pair,
     floor_div,
     floor_mod,
     fma,
@@ -89,6 +92,7 @@ from tile_cuda.cutedsl.device_numbers import (
     min,
     mod,
     negative,
+    on_pairs,
     popcount,
     product,
     quotient,
@@ -99,6 +103,7 @@ from tile_cuda.cutedsl.device_numbers import (
     rounded_mul,
     rounded_sub,
     select,
+    sum,
     truncate,
 )
 from tile_cuda.cutedsl.device_threads import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
@@ -46,8 +47,19 @@ def select(condition: Any, yes: Any, no: Any, kind: Any) -> Any:
 # -- arithmetic ------------------------------------------------------------------------------------------------------
 
 
+def sum(a: Any, b: Any) -> Any:
+    """``a + b`` of floats, rounded by itself: no compiler makes a fused multiply-add of it and a product."""
+    kind, (left, right) = together(a, b)
+    return kind(llvm.call_intrinsic(kind.mlir_type, f"llvm.nvvm.add.rn.{_INTRINSIC[kind]}", [left, right], [], []))
+
+
+def difference(a: Any, b: Any) -> Any:
+    """``a - b`` of floats, rounded by itself."""
+    return sum(a, -b)
+
+
 def product(a: Any, b: Any) -> Any:
-    """``a * b`` of floats, rounded by itself: no compiler makes a fused multiply-add of it and a sum."""
+    """``a * b`` of floats, rounded by itself."""
     kind, (left, right) = together(a, b)
     name = _INTRINSIC.get(kind)
     if name is None:
@@ -55,22 +67,11 @@ def product(a: Any, b: Any) -> Any:
     return kind(llvm.call_intrinsic(kind.mlir_type, f"llvm.nvvm.mul.rn.{name}", [left, right], [], []))
 
 
-rounded_mul = product
-
-
-def rounded_add(a: Any, b: Any) -> Any:
-    """``a + b`` of floats, rounded by itself."""
-    kind, (left, right) = together(a, b)
-    return kind(llvm.call_intrinsic(kind.mlir_type, f"llvm.nvvm.add.rn.{_INTRINSIC[kind]}", [left, right], [], []))
-
-
-def rounded_sub(a: Any, b: Any) -> Any:
-    """``a - b`` of floats, rounded by itself."""
-    return rounded_add(a, -b)
+rounded_add, rounded_sub, rounded_mul = sum, difference, product
 
 
 def rounded(value: Any) -> Any:
-    """The value: a product here is never merged with a sum."""
+    """The value: nothing here is merged with the operations around it."""
     return value
 
 
@@ -208,6 +209,23 @@ def bit_pair(value: Any, shift: int, mask: int, fixed: int) -> Any:
 def half_of_pair(pair: Any, number: Any) -> Any:
     """The half of a word: 0 is the low one."""
     return Uint16(Uint32(pair) >> Uint32(Int32(number) * Int32(16)))
+
+
+def float_pair(low: Any, high: Any) -> Any:
+    """Two float32 as the halves of 64 bits."""
+    return (Uint64(bits(Uint32, Float32(high))) << Uint64(32)) | Uint64(bits(Uint32, Float32(low)))
+
+
+def float_of_pair(pair: Any, half: int) -> Any:
+    """The low (0) or the high (1) float32 of a pair."""
+    return bits(Float32, Uint32(pair >> Uint64(32 * half)))
+
+
+def on_pairs(operation: str, *pairs: Any) -> Any:
+    """An operation on both halves of pairs: "add", "sub", "mul" or "fma"."""
+    functions: dict[str, Callable[..., Any]] = {"add": sum, "sub": difference, "mul": product, "fma": fma}
+    low, high = (functions[operation](*(float_of_pair(pair, half) for pair in pairs)) for half in (0, 1))
+    return float_pair(low, high)
 
 
 def isnan(value: Any) -> Any:

@@ -57,8 +57,9 @@ class CuteDslSyntax(SourceEmitter):
     def typed_binary(self, symbol: str, level: int, a: Text, b: Text, dtype: str) -> Text:
         kind, bits = FACTS[dtype].kind, FACTS[dtype].bits
         if kind == "float":
-            if symbol == "*":
-                return call("tc.product", a, b)
+            name = {"+": "sum", "-": "difference", "*": "product"}.get(symbol)
+            if name is not None:
+                return call(f"tc.{name}", a, b)
             return self.binary(symbol, level, a, b)
         if kind != "bool" and bits < 32:  # C computes them in int
             a, b = (value if _LITERAL.fullmatch(value.text) else call("Int32", value) for value in (a, b))
