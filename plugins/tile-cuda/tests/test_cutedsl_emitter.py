@@ -196,6 +196,24 @@ def test_what_cannot_be_expressed_is_refused_at_the_users_line():
         emitted(eight_bits)
 
 
+def test_a_long_loop_is_unrolled_only_for_registers():
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 24), "float32"), Y: T.Tensor((32, 24), "float32")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            kept = T.alloc_local((24,), "float32")
+            for i in T.unroll(24):
+                kept[i] = X[t, i]
+            for i in T.unroll(24):
+                Y[t, i] = T.exp(X[t, i]) - X[t, i]
+            for i in T.unroll(24):
+                Y[t, i] += kept[i]
+
+    source = check(kernel, random(32, 24), np.zeros((32, 24), np.float32), rtol=1e-6)
+    assert source.count("cutlass.range(24, unroll_full=True)") == 2
+    assert "cutlass.range(24)" in source
+
+
 def test_every_call_of_the_backend_is_emitted_or_refused():
     names = {value for value in vars(instructions).values() if isinstance(value, str)}
     assert {name for name in names if name.startswith("cuda.")} <= {*STATEMENTS, *VALUES}

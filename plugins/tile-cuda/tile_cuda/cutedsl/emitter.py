@@ -22,9 +22,10 @@ from tilecore.codegen.syntax import Parameter
 from tilecore.codegen.text import Text, call
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import BufferStore, Call, PrimFunc, Ramp, TensorLoad
+from tilecore.ir.nodes import BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
 from tilecore.ir.visit import collect
 
+_MOST_UNROLLED = 16  # iterations of a loop that is unrolled whatever it does
 _MODULE_NAMES = "cuda cutlass cute tc float blocks_x blocks_y blocks_z stream shared"
 
 DIALECT = Dialect(
@@ -159,6 +160,20 @@ class CuteDslEmitter(CuteDslSyntax):
 
     def emit_continue(self, node: Any) -> None:
         refuse(node, self.dialect.kind, "put the rest of the loop into an if", "a continue of a loop in CuTe DSL")
+
+    def emit_for(self, node: For) -> None:
+        """A loop. One over many iterations that touch no registers is not unrolled, which would only make it large."""
+        if node.kind == ForKind.UNROLLED and not self._needs_unrolling(node):
+            node = For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
+        super().emit_for(node)
+
+    def _needs_unrolling(self, node: For) -> bool:
+        count = constant(node.extent)
+        if count is not None and count <= _MOST_UNROLLED:
+            return True
+        buffers = {load.source for load in collect(node.body, TensorLoad)}
+        buffers |= {store.buffer for store in collect(node.body, BufferStore)}
+        return any(str(buffer.scope()).startswith("local") for buffer in buffers)
 
     def emit_print(self, node: Any) -> None:
         refuse(node.value, self.dialect.kind, "print with another execution backend", "a print in CuTe DSL")
