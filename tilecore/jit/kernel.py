@@ -212,13 +212,28 @@ class JITKernel(KernelSources, Launcher, Generic[_P, _T], metaclass=_Constructor
         return write_kernel(self.artifact, path)
 
     def export_library(self, kernel_file: str | Path) -> None:
-        """Raises UnsupportedError, with what to do: a kernel is exported to a file that tilecore loads."""
-        raise UnsupportedError(
-            f"{self.artifact.name} is not exported as a library of the operating system",
-            found=f"export_library({str(kernel_file)!r})",
-            expected='kernel.export("kernel.tck"), and tilecore.load_kernel("kernel.tck") where it is used',
-            hint="the loaded kernel needs no compiler and no TVM, and takes the same arguments",
-        )
+        """Write a shared library with the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too.
+
+        ``tvm_ffi.load_module(path)["<kernel>"]`` calls it, without tilecore. It needs a C compiler. Raises
+        UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces; ``export``
+        takes those.
+        """
+        from tilecore.jit.library import export_library
+
+        self._require_code()
+        export_library(self.artifact, self._execution, self._device_type(), kernel_file)
+
+    def get_host_source(self) -> str:
+        """The C source of the function that ``export_library`` compiles; "" where the execution backend gives none.
+        Calls of the kernel itself go through tilecore's launcher."""
+        from tilecore.jit.library import source_of
+
+        return source_of(self.artifact, self._execution, self._device_type())
+
+    def _device_type(self) -> int:
+        """DLPack's type of the device that its tensors are on."""
+        device = self._execution.device
+        return self.backend.target.device if device is None else device
 
     def _require_code(self) -> None:
         if self.artifact.adapter == INTERPRETED:

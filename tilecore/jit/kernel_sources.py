@@ -30,7 +30,7 @@ class KernelSources:
         return self.artifact.source
 
     def get_host_source(self) -> str:
-        """Always "": tilecore's launcher does the host's part of a launch."""
+        """The C source of the host's part of a launch, where there is any."""
         return ""
 
     @property
@@ -45,10 +45,11 @@ class KernelSources:
                 found=repr(which),
                 expected=" or ".join(f'"{part}"' for part in _PARTS),
             )
-        return self.get_host_source() if which == "host" else self.artifact.source
+        parts = {"kernel": [self.artifact.source], "host": [self.get_host_source()]}
+        return "\n\n".join(part for part in parts.get(which, parts["kernel"] + parts["host"]) if part)
 
     def show_source(self, which: str = "kernel") -> None:
-        """Print the emitted source. which: "kernel" or "both" for the device's, "host" for the host's, which is ""."""
+        """Print the emitted source. which: "kernel" for the device's, "host" for the host's, "both"."""
         print(self._part(which))
 
     def print_source_code(self, which: str = "kernel", file: str | os.PathLike[str] | None = None) -> None:
