@@ -20,6 +20,7 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
@@ -92,7 +93,7 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
-    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+    """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
     Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
     """
@@ -102,7 +103,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
 
     backend.codegen.register()
     function = backend.codegen.function
-    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
+    request = CodegenRequest(target, adapter or next(iter(suitable_names(backend, target)), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
