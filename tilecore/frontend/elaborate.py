@@ -16,6 +16,7 @@ from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
+from tilecore.frontend.thread_conditions import gather_collectives
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
@@ -132,7 +133,7 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = order_reducers(settle(body, builder))
+    body = gather_collectives(order_reducers(settle(body, builder)))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
