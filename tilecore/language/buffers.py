@@ -302,12 +302,16 @@ class BufferHandle(KernelValue):
         if is_region:
             from tilecore.language.slice_stores import store_slice
 
-            store_slice(self.region(indices), value)
+            store_slice(self.region(indices), value, is_complete=self._has_all_axes(index))
             return
         where = self._place([i.min for i in indices])
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
+
+    def _has_all_axes(self, index: Any) -> bool:
+        items = index if isinstance(index, (tuple, list)) else (index,)
+        return len(items) == self.ndim or any(item is Ellipsis for item in items)
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""

@@ -46,6 +46,25 @@ class Broadcasted(Arithmetic):
         return self.value
 
 
+class Bits(Arithmetic):
+    """Bits that were loaded: a vector of the elements as they lie in memory, of type ``source``, which counts as one of
+    type ``kind``, unsigned integers of 32 bits."""
+
+    def __init__(self, vector: Expr, source: DType, kind: DType) -> None:
+        self.vector, self.source, self.kind = vector, source, kind
+
+    @property
+    def dtype(self) -> DType:
+        return self.kind
+
+    def expr(self) -> Expr:
+        return reinterpret_vector(self.vector, self.kind)
+
+    def read_as(self, kind: DType) -> Expr:
+        """The bits as a value or a vector of type ``kind``."""
+        return self.vector if kind == self.source else reinterpret_vector(self.vector, kind)
+
+
 def Broadcast(value: Any, lanes: int) -> Broadcasted:
     """A vector of ``lanes`` equal values."""
     current("T.Broadcast")
@@ -161,6 +180,8 @@ def cast_vector(value: Any, kind: DType) -> Any:
 def reinterpret_vector(value: Any, kind: DType) -> Expr:
     """The bits of a value or a vector as another type of as many bits. The first lane has the lowest bits."""
     builder = current("T.reinterpret")
+    if isinstance(value, Bits):
+        return value.read_as(kind)
     expression, lanes = as_vector(value)
     source = DType(str(expression.ty.dtype))
     if source.bits * lanes != kind.bits * kind.lanes:
