@@ -333,3 +333,10 @@ def _unknown(value: Any) -> Exception:
             hint=f"did you mean {close[0]!r}?" if close else None,
         )
     )
+
+
+def __getattr__(name: str) -> dtype:
+    """The element types by name: ``tilecore.dtypes.float16``."""
+    if name in FACTS or (name in ALIASES and name.isidentifier()):
+        return dtype(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -100,6 +100,8 @@ class KernelHint:
     IMPORT_SOURCE = "import_source"  # T.import_source
     SET_MAX_NREG = "set_max_nreg"  # T.set_max_nreg
     USE_SWIZZLE = "use_swizzle"  # T.use_swizzle
+    ASYNC_GROUP = "async_group"  # T.ptx_commit_group: "commit"; T.ptx_wait_group: "wait" and a number of groups
+    DEPENDENT_LAUNCH = "dependent_launch"  # T.pdl_trigger: "trigger"; T.pdl_sync: "wait"
 
 
 class LayoutAttr:

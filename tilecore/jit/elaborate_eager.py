@@ -179,6 +179,7 @@ class _Elaboration:
         """T.empty: a further parameter, which the call allocates."""
         handle = _Output(shape, dtype, self.builder)
         self.outputs.append(handle)
+        self.builder.parameters.append(handle)
         return handle
 
 

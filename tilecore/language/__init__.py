@@ -51,8 +51,11 @@ def _of_a_backend(name: str) -> Any:
         raise AttributeError(name)
     from tilecore.language.dialects import backend_function, backend_names
     from tilecore.language.foreign import missing
+    from tilecore.plugins.module_finder import is_module
 
     value = backend_function(name)
+    if value is None and is_module(f"language.{name}"):
+        value = importlib.import_module(f"{__name__}.{name}")
     if value is None:
         raise missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES, *backend_names()])
     return value

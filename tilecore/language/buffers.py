@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
     BufferLoad,
@@ -94,6 +95,9 @@ class LocalVar(Arithmetic):
     def __getitem__(self, index: Any) -> VariableRead:
         self._check_index(index)
         return self.read()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
 
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
@@ -224,6 +228,10 @@ def reference(value: Any, subject: str) -> LocalVar:
     ).at(current().location)
 
 
+class SliceWarning(UserWarning):
+    """A slice of a tensor has no element inside of the tensor."""
+
+
 class BufferHandle(KernelValue):
     """A buffer of the kernel: a parameter, or memory from ``T.alloc_*``.
 
@@ -266,7 +274,7 @@ class BufferHandle(KernelValue):
         return True
 
     def expr(self) -> Expr:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer, where a value is expected",
             found=repr(self),
             hint=f"index it: {self.name}[{', '.join('ijkl'[: self.ndim])}]",
@@ -322,7 +330,7 @@ class BufferHandle(KernelValue):
         self.write(index, value)
 
     def __iter__(self) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer of the kernel and cannot be iterated by Python",
             hint="loop over its indices with T.Parallel or T.serial; T.reduce_sum, T.reduce_max and the like take a "
             "whole tile",
@@ -336,7 +344,7 @@ class BufferHandle(KernelValue):
             items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
         if len(items) > rank:
             adds_axis = any(item is None for item in items)
-            raise LanguageError(
+            raise WrongIndexError(
                 f"{self.name} has {rank} {'axis' if rank == 1 else 'axes'} and is indexed with {len(items)}",
                 found=f"{self.name}[{', '.join(map(str, items))}]",
                 expected=f"at most {rank} {'index' if rank == 1 else 'indices'}, for shape {self.shape}",
@@ -351,7 +359,7 @@ class BufferHandle(KernelValue):
         if not isinstance(item, slice):
             return Range.from_min_extent(as_expr(self._index(item, axis, extent)), IntImm("int32", 1))
         if item.step not in (None, 1):
-            raise LanguageError(
+            raise UnsupportedError(
                 f"{self.name} is sliced with step {item.step}",
                 expected="a step of 1",
                 hint="loop over it with T.Parallel, or declare the parameter as a T.StridedTensor",
@@ -372,13 +380,23 @@ class BufferHandle(KernelValue):
         return Range.from_min_extent(as_expr(start), size)
 
     def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
-        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        """A slice of a global buffer may lie outside it, where it is masked; one that has no element inside is probably
+        a mistake."""
         if not isinstance(extent, int):
             return
-        outside = isinstance(start, int) and not 0 <= start < extent
-        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
-            raise LanguageError(
-                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside the axis",
+        starts_outside = isinstance(start, int) and not 0 <= start < extent
+        ends_outside = isinstance(stop, int) and stop > extent
+        is_masked = self.scope() == "global" and not (isinstance(start, int) and start < 0)
+        if starts_outside and is_masked:
+            warnings.warn(
+                f"{current().location}: the slice {start}:{stop} of axis {axis} of {self.name} lies outside the axis, "
+                f"which has {extent} elements: it reads as 0, and stores to it are dropped",
+                SliceWarning,
+                stacklevel=2,
+            )
+        elif starts_outside or (ends_outside and not is_masked):
+            raise WrongIndexError(
+                f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )
@@ -387,7 +405,7 @@ class BufferHandle(KernelValue):
         """The index of an element: an int within the axis, or an expression."""
         value = self._bound(item, axis, extent)
         if isinstance(value, int) and isinstance(extent, int) and not 0 <= value < extent:
-            raise LanguageError(
+            raise WrongIndexError(
                 f"index {item} of axis {axis} is outside {self.name}",
                 found=f"index {item}",
                 expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
@@ -403,19 +421,19 @@ class BufferHandle(KernelValue):
         if isinstance(item, IntImm):
             item = int(item)
         if isinstance(item, (bool, float, FloatImm)):
-            raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
+            raise WrongTypeError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
         if isinstance(item, numbers.Integral):
             return int(item) + extent if int(item) < 0 else int(item)
         value = as_expr(item)
         if str(value.ty.dtype) == "bool":
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a bool, and masks do not select elements",
                 found=str(value),
                 expected="an integer expression",
                 hint='store in an `if` where the condition holds; for 0 or 1 cast it: T.cast(condition, "int32")',
             )
         if str(value.ty.dtype)[:3] not in ("int", "uin"):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a {value.ty.dtype}",
                 found=str(value),
                 expected="an integer expression",
@@ -438,7 +456,7 @@ class BufferHandle(KernelValue):
         return analyzer.simplify(value + as_expr(extent)) if analyzer.can_prove(value < 0) else value
 
     def _no_arithmetic(self, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"an operator is applied to the whole buffer {self.name}",
             found=repr(self),
             hint="loop over its elements with T.Parallel",

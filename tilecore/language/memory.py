@@ -7,10 +7,8 @@ from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.dtypes import element_type
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongShapeError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
@@ -27,7 +25,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
-            raise LanguageError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
+            raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
         if static and not isinstance(value, IntImm):
             raise LanguageError(
                 f"{subject}: the size {value} is not known when compiling",
@@ -181,23 +179,6 @@ class _Workspace(_Unnamed):
         builder.emit(AllocBuffer(self._buffer, span=builder.span))
 
 
-def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
-    """A fragment that T.Parallel iterations may accumulate into together: T.reducer_update(r[i], x), or ``r[i] += x``
-    (op "sum"), ``r[i] = T.max(r[i], x)``, ``T.min``. Initialise it with T.reducer_init, T.fill or T.clear, and finish
-    with T.finalize_reducer."""
-    from tilecore.language.hints import annotate
-    from tilecore.language.kernel import open_kernel
-
-    if op not in ("sum", "max", "min"):
-        raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
-
-    def record(handle: BufferHandle) -> None:
-        annotate(KernelHint.REDUCER, handle, op, replication or "none")
-        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
-
-    return allocate(shape, element_type(dtype), "local.fragment", "T.alloc_reducer", record)
-
-
 def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
     """The same memory with another shape; the number of elements stays."""
     return view(src, shape)
@@ -207,7 +188,7 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     """The same memory with another shape or element type; the number of bytes stays."""
     current("T.view")
     if not isinstance(src, BufferHandle):
-        raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
+        raise WrongTypeError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
         raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
@@ -248,7 +229,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         view_bits = view_bits * as_expr(size)
     difference = Analyzer().simplify(source_bits - view_bits)
     if isinstance(difference, IntImm) and int(difference) != 0:
-        raise LanguageError(
+        raise WrongShapeError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",

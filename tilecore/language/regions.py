@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion, Var
 from tilecore.ir.visit import transform
@@ -35,7 +35,7 @@ def _known_region(value: Any, subject: str) -> TensorRegion | None:
         return BufferRegion(value.buffer, [Range.from_min_extent(0, value.lanes)])
     if as_load(value) is not None:
         return None
-    raise LanguageError(
+    raise WrongTypeError(
         f"{subject}: an argument is not a buffer",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a buffer, or a slice of one",
@@ -91,9 +91,13 @@ def extents(region: TensorRegion) -> list[Any]:
     return [int(r.extent) if isinstance(r.extent, IntImm) else r.extent for r in region.region]
 
 
+def is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
 def tile_shape(region: TensorRegion) -> list[Any]:
     """The extents without the axes of extent 1."""
-    return [e for e in extents(region) if not (isinstance(e, int) and e == 1)]
+    return [e for e in extents(region) if not is_one(e)]
 
 
 def _padded(sizes: list[Any], rank: int, subject: str) -> list[Any]:

@@ -52,6 +52,7 @@ class Builder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.frames: list[Frame] = [Frame("function")]
+        self.parameters: list[Any] = []  # what the function's body has for each of its parameters, as they are declared
         self.attributes: dict[str, Any] = {}
         self.place: tuple[SpanTable, int] | None = None
         self.names: dict[str, int] = {}

@@ -235,7 +235,7 @@ def is_explicit_arrival(call: Call) -> bool:
 
 
 def cluster(name: str, span: Any = None) -> Stmt:
-    """``tc_cluster_<name>``: "arrive", "wait", or "barrier" for both."""
+    """``tc_cluster_<name>``: "arrive", "arrive_relaxed", "wait", or "barrier" for "arrive" and "wait"."""
     return _statement(CLUSTER, [StringImm(name)], span)
 
 

@@ -15,13 +15,18 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
     from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
+    from tile_cuda.lowering.hopper.fuse_staged_stores import FUSE_STAGED_STORES
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
-    from tile_cuda.lowering.hopper.programmatic_dependent_launch import PROGRAMMATIC_DEPENDENT_LAUNCH
+    from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
+        DEPENDENT_LAUNCH,
+        PROGRAMMATIC_DEPENDENT_LAUNCH,
+    )
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
+    from tile_cuda.lowering.hopper.stage_tma_copies import STAGE_TMA_COPIES
     from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
     from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
     from tile_cuda.lowering.hopper.wait_tma_stores import WAIT_TMA_STORES
@@ -38,7 +43,9 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
+        PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
+        PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
@@ -60,5 +67,5 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
     automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
-    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)
