@@ -18,7 +18,7 @@ from tilecore.language.conversions import convert, ir_dtype
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import active, current
-from tilecore.tracing.vectors import at_lane, find_lanes, in_memory, lane_of
+from tilecore.tracing.vectors import at_lane, in_memory, lane_of
 
 PACKED = ("float32", "float16", "bfloat16")  # the element types of packed arithmetic
 
@@ -39,7 +39,7 @@ class Bits(Arithmetic):
     type ``kind``, unsigned integers of 32 bits."""
 
     def __init__(self, vector: Expr, source: DType, kind: DType) -> None:
-        self.vector, self.source, self.kind = vector, source, kind
+        self.vector, self.source, self.kind, self.lanes = vector, source, kind, kind.lanes
 
     @property
     def dtype(self) -> DType:
@@ -61,15 +61,12 @@ def Broadcast(value: Any, lanes: int) -> Broadcasted:
 
 def as_vector(value: Any) -> tuple[Expr, int]:
     """The value as an expression, with its number of lanes: 1 for one value. A slice along one axis is a vector."""
-    from tilecore.language.slice_stores import load_vector
+    from tilecore.language.slice_stores import lanes_of, load_vector
 
     if isinstance(value, TensorRegion):
         value = load_vector(value)
     expression = as_expr(value)
-    if isinstance(value, Broadcasted):
-        return expression, value.lanes
-    lanes = find_lanes(current("a vector"), expression)
-    return expression, 1 if lanes is None else lanes[0]
+    return expression, lanes_of(current("a vector"), value)
 
 
 # -- lanes -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Bind, BufferLoad, BufferStore, Expr, IntImm, TensorLoad, TensorRegion, Var
 from tilecore.ir.scopes import is_private
 from tilecore.ir.visit import collect
+from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.kernel import open_kernel
@@ -29,9 +30,9 @@ def store_slice(region: TensorRegion, value: Any, is_complete: bool = True) -> N
 
     builder = current()
     is_tile = isinstance(value, (BufferHandle, TensorRegion))
-    lanes = None if is_tile or not is_kernel_value(value) else find_lanes(builder, as_expr(value))
-    if lanes is not None:
-        _store_vector(builder, region, value, lanes[0])
+    lanes = 1 if is_tile or not is_kernel_value(value) else lanes_of(builder, value)
+    if lanes > 1:
+        _store_vector(builder, region, value, lanes)
     elif builder.in_parallel or _is_per_thread(builder, region, value if is_tile else None):
         source = region_of(value, "assignment to a slice") if is_tile else None
         count = vector_size(region)
@@ -40,6 +41,14 @@ def store_slice(region: TensorRegion, value: Any, is_complete: bool = True) -> N
         _store_vector(builder, region, value if source is None else load_vector(source), count)
     else:
         write_region(region, value)
+
+
+def lanes_of(builder: Builder, value: Any) -> int:
+    """The number of lanes of a value of the kernel; 1: it is no vector."""
+    if isinstance(value, Arithmetic) and value.lanes > 1:
+        return value.lanes
+    lanes = find_lanes(builder, as_expr(value))
+    return 1 if lanes is None else lanes[0]
 
 
 def vector_size(region: TensorRegion) -> int | None:
