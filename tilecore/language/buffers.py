@@ -30,7 +30,7 @@ from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
 from tilecore.language.vector_shapes import indices_of_lane, with_lanes, without_lanes
 from tilecore.tracing.current import active, current
-from tilecore.tracing.vectors import lane_of
+from tilecore.tracing.vectors import find_lanes, lane_of
 
 if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
@@ -309,12 +309,27 @@ class BufferHandle(KernelValue):
         if is_region:
             from tilecore.language.slice_stores import store_slice
 
-            store_slice(self.region(indices), value)
+            store_slice(self.region(indices), value, is_complete=self._has_all_axes(index))
             return
         where = self._place([i.min for i in indices])
+        if isinstance(value, Arithmetic) and value.lanes > 1:
+            self._check_lanes(builder, where, value.lanes)
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
+
+    def _check_lanes(self, builder: Builder, where: list[Any], lanes: int) -> None:
+        """Raise LanguageError where a vector of ``lanes`` lanes is stored to a place of another number of elements."""
+        counts = [found[0] for index in where if (found := find_lanes(builder, as_expr(index))) is not None]
+        if lanes not in counts:
+            raise LanguageError(
+                f"a vector of {lanes} lanes is stored to {counts[0] if counts else 'one'} element(s) of {self.name}",
+                expected=f"a place of {lanes} elements: {self.name}[T.Ramp(i, 1, {lanes})] = ...",
+            ).at(builder.location)
+
+    def _has_all_axes(self, index: Any) -> bool:
+        items = index if isinstance(index, (tuple, list)) else (index,)
+        return len(items) == self.ndim or any(item is Ellipsis for item in items)
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
