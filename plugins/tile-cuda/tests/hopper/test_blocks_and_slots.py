@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 
 from .kit import CONFIGS, as_interpreted, body, built, chosen, rows, small, wide
-from .test_staged_stores import right, staged
+from .test_fuse_staged_stores import right, staged
 
 ONE = "cuda -arch=sm_90a -multiprocessors=1"
 MORE = {CONFIGS.TL_DISABLE_MORE_STAGES: False}
