@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongShapeError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
@@ -25,7 +25,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
-            raise LanguageError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
+            raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
         if static and not isinstance(value, IntImm):
             raise LanguageError(
                 f"{subject}: the size {value} is not known when compiling",
@@ -40,7 +40,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     return sizes_out
 
 
-class _Unnamed(BufferHandle):
+class Unnamed(BufferHandle):
     """A buffer from T.alloc_*, allocated at the assignment that names it or at its first use before."""
 
     def __init__(
@@ -77,7 +77,7 @@ def allocate(
 ) -> BufferHandle:
     """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
     current(subject)
-    return _Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
+    return Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
@@ -169,7 +169,7 @@ def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle
     return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
 
 
-class _Workspace(_Unnamed):
+class _Workspace(Unnamed):
     def _make(self, name: str) -> None:
         from tilecore.ir.nodes import AllocBuffer
 
@@ -188,7 +188,7 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     """The same memory with another shape or element type; the number of bytes stays."""
     current("T.view")
     if not isinstance(src, BufferHandle):
-        raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
+        raise WrongTypeError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
         raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
@@ -229,14 +229,14 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         view_bits = view_bits * as_expr(size)
     difference = Analyzer().simplify(source_bits - view_bits)
     if isinstance(difference, IntImm) and int(difference) != 0:
-        raise LanguageError(
+        raise WrongShapeError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",
         )
 
 
-class _View(_Unnamed):
+class _View(Unnamed):
     source: Any = None
 
     def _make(self, name: str) -> None:

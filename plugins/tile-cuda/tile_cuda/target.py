@@ -42,7 +42,7 @@ _REFUSED_IN_CUTEDSL = {
     "test_atomics.py::test_tiles*int8*": _ATOMIC,
     "test_atomics.py::test_many_blocks_add_to_few_elements*": _ATOMIC,
 }
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "pointers", "source"})
 
 
 def resolve(target: Target) -> Target:
