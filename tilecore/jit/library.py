@@ -42,7 +42,7 @@ def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int,
         for number, data in enumerate(code.objects):
             Path(folder, f"kernel_{number}.o").write_bytes(data)
         objects = [f"kernel_{number}.o" for number in range(len(code.objects))]
-        _compile(compiler, ["-x", "c", "host.c", *(["-x", "none", *objects] if objects else [])], runtime, folder)
+        _compile(compiler, ["-x", "c", "host.c", "-x", "none", *objects], runtime, folder)
         shutil.copyfile(Path(folder, "library.so"), place)
     return place
 

@@ -16,7 +16,7 @@ from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, TargetError, ToolchainError, UnsupportedError
@@ -98,6 +98,11 @@ class DriverAdapter(KernelAdapter):
         return LoadedKernel(
             launch, state, failures.words, (owner, module), on_device=True, sizes=module.sizes, advice=failures.advice
         )
+
+    def host_code(self, artifact: Artifact) -> HostCode | None:
+        from tile_cuda.launch.host_code import host_code
+
+        return host_code(artifact)
 
     def current_stream(self, device_index: int) -> int:
         """The current stream of torch on the device; the default stream where torch is not in use."""
