@@ -20,10 +20,12 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
     from tilecore.contract.passes import PassEnv
+    from tilecore.contract.records import Capabilities
     from tilecore.ir.nodes import IRModule, PrimFunc
     from tilecore.target import Target
 
@@ -91,7 +93,7 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
-    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+    """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
     Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
     """
@@ -101,7 +103,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
 
     backend.codegen.register()
     function = backend.codegen.function
-    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
+    request = CodegenRequest(target, adapter or next(iter(suitable_names(backend, target)), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
@@ -148,7 +150,7 @@ def assemble(
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared
 
-    params = params_of(func)
+    params = params_of(func, env.capabilities)
     buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
     workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
     entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
@@ -176,15 +178,20 @@ def assemble(
     )
 
 
-def params_of(func: PrimFunc) -> tuple[Param, ...]:
-    """The parameters as the user declared them, with how the kernel uses each."""
+def params_of(func: PrimFunc, capabilities: Capabilities | None = None) -> tuple[Param, ...]:
+    """The parameters as the user declared them, with how the kernel uses each. capabilities: of the target; one without
+    pointers takes no address for a T.ptr."""
     from tilecore.dtypes import dtype as DType
     from tilecore.ir.accesses import access_modes
     from tilecore.ir.build import dtype_of
+    from tilecore.ir.guards import access_conditions
     from tilecore.ir.nodes import is_buffer_var
     from tilecore.ir.sizes import to_dim
 
-    modes = access_modes(func)
+    features = capabilities.features if capabilities is not None else None
+    takes_addresses = not features or "pointers" in features
+    modes, conditions = access_modes(func), access_conditions(func)
+    pointers = (func.attrs or {}).get(FunctionAttr.POINTERS) or {}
     params: list[Param] = []
     for param in func.params:
         kind = dtype_of(param)
@@ -194,8 +201,12 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
+        name, access = str(param.name), modes.get(param, "r")
+        pointer = str(pointers.get(name, ""))
+        if pointer == "address" and not takes_addresses:
+            pointer = ""
         params.append(
-            TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
+            TensorParam(name, kind, shape, strides, access, DType(kind).bytes, packed, pointer, conditions[param])
         )
     return tuple(params)
 

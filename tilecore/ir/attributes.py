@@ -13,6 +13,7 @@ class FunctionAttr:
 
     COMPILE_FLAGS = "tile.compile_flags"  # T.annotate_compile_flags
     PASS_CONFIGS = "tile.pass_configs"  # T.annotate_pass_configs, as JSON
+    POINTERS = "tile.pointers"  # {name of a parameter: "address" for a T.ptr, "table" for a tensor of addresses}
     SYMBOLS = "tile.symbols"  # the symbols of the parameters' shapes and strides, before buffers are flattened
     GRID = "tile.grid"  # [x, y, z]: blocks of a launch, expressions over the kernel's symbols
     BLOCK_VARS = "tile.block_vars"  # three Vars: the index of the block

@@ -64,11 +64,16 @@ class InterpretedLaunch:
         call = self.read(slots_address, grids_address)
         tensors, scalars = iter(call.tensors), iter(call.scalars)
         arguments = [
-            array_of(next(tensors)) if isinstance(param, TensorParam) else number_of(next(scalars))
+            _given(next(tensors)) if isinstance(param, TensorParam) else number_of(next(scalars))
             for param in self.artifact.params
         ]
         self.program(*arguments)
         return 0
+
+
+def _given(slot: TensorSlot) -> np.ndarray | None:
+    """The array of a slot; None where the call passed None."""
+    return None if slot.absent else array_of(slot)
 
 
 def array_of(slot: TensorSlot) -> np.ndarray:

@@ -44,10 +44,6 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "moves values between the threads of a warp by hand",
         "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
     ),
-    "make_tensor_from_addr": (
-        "makes a tensor of a number, which says nothing of its owner and size",
-        "pass the tensor as a parameter; operations take buffers and slices",
-    ),
     "tvm_access_ptr": (
         "is TVM's name for a pointer",
         "use T.access_ptr in T.call_extern; operations take buffers and slices",

@@ -140,14 +140,3 @@ class DriverAdapter(KernelAdapter):
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"
-
-
-def adapters() -> list[KernelAdapter]:
-    """All execution backends of the target, the default one first."""
-    adapters_on_device: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
-    from tile_cuda.cutedsl.adapter import CuteDslAdapter
-    from tile_cuda.simulated import simulated_adapter
-
-    adapters_on_device.append(CuteDslAdapter())
-    simulated = simulated_adapter()
-    return adapters_on_device if simulated is None else [*adapters_on_device, simulated]
