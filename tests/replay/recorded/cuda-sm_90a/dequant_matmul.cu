@@ -39,42 +39,78 @@ extern "C" __global__ void __launch_bounds__(160) dequant_matmul_split_kernel_0(
     alignas(4) tc_half W_local[64];  // dequant_matmul.py:49
     Scale_shared[tx] = Scale[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:50
     Zero_shared[tx] = Zero[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:51
+    tc_transaction_wait(W_packed_full, 0 % 8 / 4);
     tc_named_barrier(1, 128);
-    for (int step = 0; step < 1; ++step) {  // dequant_matmul.py:53
-      tc_transaction_wait(W_packed_full, step % 8 / 4);
+    #pragma unroll
+    for (int s0 = 0; s0 < 16; ++s0) {  // dequant_matmul.py:57
+      #pragma unroll
+      for (int s1 = 0; s1 < 2; ++s1) {
+        const unsigned pair = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
+        #pragma unroll
+        for (int s2 = 0; s2 < 2; ++s2) {
+          const tc_half number = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair, s2));  // dequant_matmul.py:59
+          W_local[s0 * 4 + s1 * 2 + s2] = (number - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8];  // dequant_matmul.py:61
+        }
+      }
+    }
+    tc_warp_barrier();
+    if (tx % 32 == 0) {
+      tc_transaction_arrive(W_packed_empty);
+    }
+    tc_transaction_wait(A_shared_full, 0 % 8 / 4);
+    const unsigned long long b_tile = tc_operand(A_shared + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
+    tc_warpgroup_begin();
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile, false);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile, 2), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile, 4), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile, 6), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile, 128), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile, 130), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile, 132), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile, 134), true);
+    tc_warpgroup_commit();
+    for (int step = 1; step < 1; ++step) {
+      tc_transaction_wait(W_packed_full + step, step % 8 / 4);
+      tc_warpgroup_wait<0>();
+      tc_warpgroup_settle<8>(C_local);
       #pragma unroll
       for (int s0 = 0; s0 < 16; ++s0) {  // dequant_matmul.py:57
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
-          const unsigned pair = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
+          const unsigned pair_1 = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[step * 4096 + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const tc_half number = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair, s2));  // dequant_matmul.py:59
-            W_local[s0 * 4 + s1 * 2 + s2] = (number - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8];  // dequant_matmul.py:61
+            const tc_half number_1 = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair_1, s2));  // dequant_matmul.py:59
+            W_local[s0 * 4 + s1 * 2 + s2] = (number_1 - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8];  // dequant_matmul.py:61
           }
         }
       }
       tc_warp_barrier();
       if (tx % 32 == 0) {
-        tc_transaction_arrive(W_packed_empty);
+        tc_transaction_arrive(W_packed_empty + step);
       }
-      tc_transaction_wait(A_shared_full, step % 8 / 4);
-      const unsigned long long b_tile = tc_operand(A_shared + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
+      tc_transaction_wait(A_shared_full + step, step % 8 / 4);
+      const unsigned long long b_tile_1 = tc_operand(A_shared + step * 2048 + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
       tc_warpgroup_begin();
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile, !(step == 0));
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile, 2), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile, 4), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile, 6), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile, 128), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile, 130), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile, 132), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile, 134), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile_1, true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile_1, 2), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile_1, 4), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile_1, 6), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile_1, 128), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile_1, 130), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile_1, 132), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile_1, 134), true);
       tc_warpgroup_commit();
       tc_warpgroup_wait<0>();
       tc_warpgroup_settle<8>(C_local);
       if (tx % 32 == 0) {
-        tc_transaction_arrive(A_shared_empty);
+        tc_transaction_arrive(A_shared_empty + step - 1);
       }
+    }
+    tc_warpgroup_wait<0>();
+    tc_warpgroup_settle<8>(C_local);
+    if (tx % 32 == 0) {
+      tc_transaction_arrive(A_shared_empty);
     }
     #pragma unroll
     for (int s0 = 0; s0 < 2; ++s0) {  // dequant_matmul.py:94
