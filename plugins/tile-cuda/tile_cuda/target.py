@@ -25,9 +25,11 @@ CPP = "c++"  # the usual value of the attribute "language"
 # features of the architectures and of CUDA C++ that kernels in CuTe DSL do not have
 _NOT_IN_CUTEDSL = frozenset(
     "wgmma transaction_barriers bulk_copy clusters programmatic_launch l2_policies fp8_mma print device_assert "
-    "source".split()
+    "source pointers dynamic_shared".split()
 )
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "pointers", "source"})
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+)
 
 
 def resolve(target: Target) -> Target:
