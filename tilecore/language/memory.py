@@ -40,7 +40,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     return sizes_out
 
 
-class _Unnamed(BufferHandle):
+class Unnamed(BufferHandle):
     """A buffer from T.alloc_*, allocated at the assignment that names it or at its first use before."""
 
     def __init__(
@@ -77,7 +77,7 @@ def allocate(
 ) -> BufferHandle:
     """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
     current(subject)
-    return _Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
+    return Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
@@ -169,7 +169,7 @@ def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle
     return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
 
 
-class _Workspace(_Unnamed):
+class _Workspace(Unnamed):
     def _make(self, name: str) -> None:
         from tilecore.ir.nodes import AllocBuffer
 
@@ -236,7 +236,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         )
 
 
-class _View(_Unnamed):
+class _View(Unnamed):
     source: Any = None
 
     def _make(self, name: str) -> None:
