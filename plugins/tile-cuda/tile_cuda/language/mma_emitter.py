@@ -56,7 +56,7 @@ class TensorCoreIntrinEmitter:
         chunk: int = 16,
     ) -> None:
         kinds = [str(DType(kind)) for kind in (a_dtype, b_dtype, accum_dtype)]
-        shape = shape_of(*kinds, chunk, ARCHITECTURE)
+        shape = shape_of(kinds[0], kinds[1], kinds[2], chunk, ARCHITECTURE)
         if shape is None or shape.rows != TILE or shape.columns != HALF:
             raise UnsupportedError(
                 f"{NAME} has no instruction for {kinds[0]}, {kinds[1]} into {kinds[2]}", hint="T.gemm"

@@ -46,12 +46,9 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
-<<<<<<< HEAD
         PassEdit("insert", "inline_binds", NAME_BARRIERS, "before"),
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
-=======
         PassEdit("insert", "inline_binds", CONTRACT_PRODUCTS, "before"),
->>>>>>> w19-speed
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
