@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
@@ -49,7 +51,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     report: dict[str, Any] = {}
     debug.tile_ir(func)
     if options.out_idx:
-        checked_out_idx(options.out_idx, params_of(func))  # a wrong one is refused before anything is built
+        checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
         module, env = lower(func, backend, target, options)
     with _timed(report, "emit"):
@@ -93,7 +95,7 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
-    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+    """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
     Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
     """
@@ -103,7 +105,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
 
     backend.codegen.register()
     function = backend.codegen.function
-    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
+    request = CodegenRequest(target, adapter or next(iter(suitable_names(backend, target)), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
@@ -212,6 +214,30 @@ def params_of(func: PrimFunc, capabilities: Capabilities | None = None) -> tuple
     return tuple(params)
 
 
+def checked_outputs(out_idx: tuple[int, ...], func: PrimFunc) -> tuple[int, ...]:
+    """As :func:`checked_out_idx`. Raises TargetError for an output that the kernel reads and does not write, and warns
+    of one that it does not access."""
+    from tilecore.ir.accesses import access_modes
+
+    params = params_of(func)
+    accessed = {str(param.name) for param in access_modes(func)}
+    indices = checked_out_idx(out_idx, params)
+    names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
+    for position in indices:
+        param = params[position]
+        if not isinstance(param, TensorParam) or "w" in param.access:
+            continue
+        if param.name in accessed:
+            raise TargetError(
+                f"out_idx {position} names {param.name}, which the kernel does not write",
+                found=names,
+                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
+            )
+        message = f"{param.name} is an output that the kernel does not access: calls return it uninitialised"
+        warnings.warn(message, stacklevel=2)
+    return indices
+
+
 def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
     """Output positions from 0, in the order given; negative ones count from the end."""
     names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
@@ -225,12 +251,6 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
         param = params[position]
         if not isinstance(param, TensorParam):
             raise TargetError(f"out_idx {number} names {param.name}, which is no tensor", found=names)
-        if "w" not in param.access:
-            raise TargetError(
-                f"out_idx {number} names {param.name}, which the kernel does not write",
-                found=names,
-                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
-            )
         indices.append(position)
     return tuple(dict.fromkeys(indices))
 

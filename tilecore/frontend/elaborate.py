@@ -16,6 +16,7 @@ from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
+from tilecore.frontend.thread_conditions import gather_collectives
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
@@ -25,6 +26,7 @@ from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import BufferHandle, reference
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
+from tilecore.language.symbols import Var as VarType
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
@@ -131,7 +133,7 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = order_reducers(settle(body, builder))
+    body = gather_collectives(order_reducers(settle(body, builder)))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
@@ -177,7 +179,10 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _is_ref(annotation: Any) -> bool:
-    return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
+    """Is it T.Ref, or T.Var, which is an older name of it?"""
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2] in ("Ref", "Var")
+    return annotation is Ref or annotation is VarType
 
 
 def _no_error_is_raised() -> bool:

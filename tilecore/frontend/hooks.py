@@ -45,9 +45,8 @@ from tilecore.frontend.python_loops import no_else, unrolled, while_, while_step
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
-from tilecore.language.lanes import Broadcasted
+from tilecore.language.lanes import Bits, Broadcasted
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.language.wide_access import Bits
 from tilecore.tracing.current import active, current
 from tilecore.tracing.loops import LoopSpec, open_loop
 

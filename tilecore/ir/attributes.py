@@ -76,6 +76,7 @@ class CallAttr:
     PREFER_INSTRUCTION = "prefer_instruction"  # T.copy(prefer_instruction=)
     K_PACK = "k_pack"  # T.gemm(k_pack=)
     ALLOW_TF32 = "allow_tf32"  # T.gemm(annotations={"allow_tf32": True})
+    BARRIER = "barrier_id"  # T.sync_threads(barrier_id=): which barrier, where that is a number
     ARRIVALS = "arrive_count"  # T.sync_threads(arrive_count=): how many threads arrive at the barrier
     THREADS = "threads"  # how many threads execute the operation, where that is a range of the block's
     ALONE = "alone"  # one thread executes the operation

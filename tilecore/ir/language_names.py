@@ -98,6 +98,11 @@ _declare(
     "tilecore.language.ieee",
     "ieee_add ieee_sub ieee_mul ieee_fdiv ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt",
 )
+_declare(
+    "tilecore.language.warp_schedules",
+    "WSID WSSyncKind WSInstr WSOpRef WSSync WSRole WSPipeline WSScope WSSchedule annotate_ws_schedule "
+    "annotate_ws_pipeline_depth ws_op",
+)
 _declare("tilecore.language.convolution", "im2col c2d_im2col")
 _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.language.vector_shapes import with_lanes
 from tilecore.signatures import signature_of
 
@@ -28,7 +28,7 @@ class TensorType:
         self.shape = tuple(with_lanes(shape if isinstance(shape, (tuple, list)) else (shape,), kind))
         self.dtype, self.lanes = kind.element, kind.lanes
         if strides is not None and not isinstance(strides, (tuple, list)):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{name}: strides is not a list or a tuple",
                 found=repr(strides)[:80],
                 expected="one stride for each axis, in elements",

@@ -148,7 +148,7 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
     if order not in MEMORY_ORDERS:
-        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(MEMORY_ORDERS))
+        raise LanguageError(f"{subject} does not support memory_order={order!r}", expected=", ".join(MEMORY_ORDERS))
     return order
 
 

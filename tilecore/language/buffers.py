@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
     BufferLoad,
@@ -30,7 +30,7 @@ from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
 from tilecore.language.vector_shapes import indices_of_lane, with_lanes, without_lanes
 from tilecore.tracing.current import active, current
-from tilecore.tracing.vectors import lane_of
+from tilecore.tracing.vectors import find_lanes, lane_of
 
 if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
@@ -273,7 +273,7 @@ class BufferHandle(KernelValue):
         return True
 
     def expr(self) -> Expr:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer, where a value is expected",
             found=repr(self),
             hint=f"index it: {self.name}[{', '.join('ijkl'[: self.ndim])}]",
@@ -309,12 +309,27 @@ class BufferHandle(KernelValue):
         if is_region:
             from tilecore.language.slice_stores import store_slice
 
-            store_slice(self.region(indices), value)
+            store_slice(self.region(indices), value, is_complete=self._has_all_axes(index))
             return
         where = self._place([i.min for i in indices])
+        if isinstance(value, Arithmetic) and value.lanes > 1:
+            self._check_lanes(builder, where, value.lanes)
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
+
+    def _check_lanes(self, builder: Builder, where: list[Any], lanes: int) -> None:
+        """Raise LanguageError where a vector of ``lanes`` lanes is stored to a place of another number of elements."""
+        counts = [found[0] for index in where if (found := find_lanes(builder, as_expr(index))) is not None]
+        if lanes not in counts:
+            raise LanguageError(
+                f"a vector of {lanes} lanes is stored to {counts[0] if counts else 'one'} element(s) of {self.name}",
+                expected=f"a place of {lanes} elements: {self.name}[T.Ramp(i, 1, {lanes})] = ...",
+            ).at(builder.location)
+
+    def _has_all_axes(self, index: Any) -> bool:
+        items = index if isinstance(index, (tuple, list)) else (index,)
+        return len(items) == self.ndim or any(item is Ellipsis for item in items)
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
@@ -325,7 +340,7 @@ class BufferHandle(KernelValue):
         self.write(index, value)
 
     def __iter__(self) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer of the kernel and cannot be iterated by Python",
             hint="loop over its indices with T.Parallel or T.serial; T.reduce_sum, T.reduce_max and the like take a "
             "whole tile",
@@ -340,7 +355,7 @@ class BufferHandle(KernelValue):
             items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
         if len(items) > rank:
             adds_axis = any(item is None for item in items)
-            raise LanguageError(
+            raise WrongIndexError(
                 f"{self.name} has {rank} {'axis' if rank == 1 else 'axes'} and is indexed with {len(items)}",
                 found=f"{self.name}[{', '.join(map(str, items))}]",
                 expected=f"at most {rank} {'index' if rank == 1 else 'indices'}, for shape {self.shape}",
@@ -355,7 +370,7 @@ class BufferHandle(KernelValue):
         if not isinstance(item, slice):
             return Range.from_min_extent(as_expr(self._index(item, axis, extent)), IntImm("int32", 1))
         if item.step not in (None, 1):
-            raise LanguageError(
+            raise UnsupportedError(
                 f"{self.name} is sliced with step {item.step}",
                 expected="a step of 1",
                 hint="loop over it with T.Parallel, or declare the parameter as a T.StridedTensor",
@@ -391,7 +406,7 @@ class BufferHandle(KernelValue):
                 stacklevel=2,
             )
         elif starts_outside or (ends_outside and not is_masked):
-            raise LanguageError(
+            raise WrongIndexError(
                 f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
@@ -401,7 +416,7 @@ class BufferHandle(KernelValue):
         """The index of an element: an int within the axis, or an expression."""
         value = self._bound(item, axis, extent)
         if isinstance(value, int) and isinstance(extent, int) and not 0 <= value < extent:
-            raise LanguageError(
+            raise WrongIndexError(
                 f"index {item} of axis {axis} is outside {self.name}",
                 found=f"index {item}",
                 expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
@@ -417,19 +432,19 @@ class BufferHandle(KernelValue):
         if isinstance(item, IntImm):
             item = int(item)
         if isinstance(item, (bool, float, FloatImm)):
-            raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
+            raise WrongTypeError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
         if isinstance(item, numbers.Integral):
             return int(item) + extent if int(item) < 0 else int(item)
         value = as_expr(item)
         if str(value.ty.dtype) == "bool":
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a bool, and masks do not select elements",
                 found=str(value),
                 expected="an integer expression",
                 hint='store in an `if` where the condition holds; for 0 or 1 cast it: T.cast(condition, "int32")',
             )
         if str(value.ty.dtype)[:3] not in ("int", "uin"):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a {value.ty.dtype}",
                 found=str(value),
                 expected="an integer expression",
@@ -438,7 +453,7 @@ class BufferHandle(KernelValue):
         return from_end(current(), value, extent)
 
     def _no_arithmetic(self, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"an operator is applied to the whole buffer {self.name}",
             found=repr(self),
             hint="loop over its elements with T.Parallel",

@@ -21,7 +21,7 @@ _ONE_CHIP: dict[str, str] = {
     ),
     "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
     "alloc_tmem deallocate_tmem": "use T.gemm: the target chooses among its matrix instructions",
-    "ws WS annotate_ws": (
+    "ws": (
         "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
     ),
     "cluster_ clc_ block_rank_in_cluster": (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tilecore.errors import LanguageError, TargetError
+from tilecore.errors import LanguageError, TargetError, WrongTypeError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
@@ -51,7 +51,7 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
     annotated = builder.attributes.setdefault("layouts", set())
     for buffer, layout in layout_map.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError(
+            raise WrongTypeError(
                 "T.annotate_layout has a key that is not a buffer", found=repr(buffer), expected="{buffer: layout}"
             )
         _check_layout(buffer, layout)
@@ -83,7 +83,7 @@ def annotate_safe_value(safe_value_map: Mapping[Any, Any]) -> None:
     """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
     for buffer, value in safe_value_map.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError(
+            raise WrongTypeError(
                 "T.annotate_safe_value has a key that is not a buffer", found=repr(buffer), expected="{buffer: value}"
             )
         annotate(KernelHint.SAFE_VALUE, buffer, convert(value, buffer.dtype))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
@@ -45,7 +45,7 @@ class Kernel:
         self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
-                raise LanguageError(
+                raise WrongTypeError(
                     f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
                     found=str(extent),
                     expected="an integer",
@@ -142,7 +142,7 @@ def _three_extents(values: Any, name: str) -> tuple[int, int, int]:
     sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(values)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
         raise LanguageError(
-            f"T.Kernel({name}=...) is not one to three positive ints",
+            f"T.Kernel: {name} must be positive, one to three ints",
             found=str(values),
             expected="one to three positive ints",
         )
@@ -184,7 +184,7 @@ def get_block_binding(dim: int = 0) -> Var:
     variables = open_kernel("T.get_block_binding").block_vars
     axis = whole_number(dim, "the axis of T.get_block_binding")
     if not 0 <= axis < len(variables):
-        raise LanguageError(
+        raise WrongIndexError(
             f"grid axis {axis} does not exist", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
         )
     return variables[axis]
@@ -252,7 +252,7 @@ def get_cluster_ids() -> list[Any]:
 
 def _dim(dim: int) -> int:
     if whole_number(dim, "the axis") not in (0, 1, 2):
-        raise LanguageError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
+        raise WrongIndexError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
     return dim
 
 

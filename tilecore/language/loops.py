@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
@@ -23,7 +23,7 @@ def _extent(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
-        raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
+        raise WrongTypeError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
     return value
 
 
@@ -44,6 +44,11 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
     """A loop whose iterations run one after the other: ``for i in T.serial(stop)`` or ``(start, stop, step)``."""
+    from tilecore.language.warp_schedules import depth_of_loop
+
+    depth = depth_of_loop(annotations or {})
+    if depth > 1 and step in (None, 1):
+        return Pipelined(start, stop, depth, annotations=annotations)
     return LoopSpec("serial", (_axis(start, stop, step),), annotations=dict(annotations or {}))
 
 

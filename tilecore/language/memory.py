@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongShapeError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
@@ -27,7 +27,7 @@ def _shape(shape: Any, subject: str, static: bool = True, of_call: bool = False)
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
-            raise LanguageError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
+            raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
         if static and not isinstance(value, IntImm) and of_call:
             value = Analyzer().simplify(size_of_call(current(), value, subject))
         elif static and not isinstance(value, IntImm):
@@ -194,7 +194,7 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     """The same memory with another shape or element type; the number of bytes stays."""
     current("T.view")
     if not isinstance(src, BufferHandle):
-        raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
+        raise WrongTypeError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
         raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
@@ -235,7 +235,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         view_bits = view_bits * as_expr(size)
     difference = Analyzer().simplify(source_bits - view_bits)
     if isinstance(difference, IntImm) and int(difference) != 0:
-        raise LanguageError(
+        raise WrongShapeError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",

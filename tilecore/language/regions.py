@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion, Var
 from tilecore.ir.visit import transform
@@ -35,7 +35,7 @@ def _known_region(value: Any, subject: str) -> TensorRegion | None:
         return BufferRegion(value.buffer, [Range.from_min_extent(0, value.lanes)])
     if as_load(value) is not None:
         return None
-    raise LanguageError(
+    raise WrongTypeError(
         f"{subject}: an argument is not a buffer",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a buffer, or a slice of one",

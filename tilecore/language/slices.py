@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import WrongTypeError
 from tilecore.ir.nodes import IntImm, TensorRegion
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import SIGNS
@@ -27,7 +27,7 @@ def slice_text(region: TensorRegion) -> str:
 
 def _arithmetic(sign: str) -> Callable[..., Any]:
     def refuse(region: TensorRegion, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"`{sign}` is applied to a slice of {region.source.name}",
             found=f"{slice_text(region)}, a tile",
             expected="values of elements",
@@ -62,7 +62,7 @@ def _store(region: TensorRegion, index: Any, value: Any) -> None:
 
 
 def _iterated(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"a slice of {region.source.name} is iterated by Python",
         found=slice_text(region),
         hint="loop over its indices: for i in T.Parallel(n), or T.serial(n)",
@@ -70,7 +70,7 @@ def _iterated(region: TensorRegion) -> Any:
 
 
 def _counted(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"len() is applied to a slice of {region.source.name}",
         found=slice_text(region),
         hint="buffer.shape has the sizes",
