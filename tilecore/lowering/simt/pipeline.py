@@ -35,6 +35,7 @@ from tilecore.lowering.simt.place_ranges import PLACE_RANGES
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
+from tilecore.lowering.simt.reduce_reducers import REDUCE_REDUCERS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
@@ -49,6 +50,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     NOTE_RANGES,
     SEPARATE_OVERLAPS,
     READ_LAYOUTS,
+    REDUCE_REDUCERS,
     SINK_REDUCTIONS,
     PIPELINE_LOOPS,
     ExtensionPoint("before_tile_ops"),
