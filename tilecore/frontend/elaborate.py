@@ -78,7 +78,7 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Po
     if isinstance(annotation, Var):
         builder.unique(str(annotation.name))
         return annotation, annotation
-    if isinstance(annotation, PtrType) or annotation is PtrType:
+    if isinstance(annotation, PtrType) or annotation is PtrType or type(annotation).__name__ == "_Handle":
         pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
         return pointer, pointer
     if type(annotation).__name__ == "_TensorFactory":

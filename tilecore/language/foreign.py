@@ -27,9 +27,8 @@ _ONE_CHIP: dict[str, str] = {
     "cluster_ clc_ block_rank_in_cluster ClusterKernel": (
         "T.Kernel(cluster_dims=...) asks for clusters; blocks are independent, and meet by atomics or T.sync_grid()"
     ),
-    "ldg stg lds sts __ldg": "index the buffer: a T.vectorized loop moves up to 16 bytes at once",
+    "ldg stg lds sts": "index the buffer: a T.vectorized loop moves up to 16 bytes at once",
     "shuffle_elect elect_": "compare T.get_lane_idx() with the lane that shall do it",
-    "__ffs __fns fast_rcp": "write it with operators, T.popcount and T.clz, or as 1 / x",
     "pdl_": "leave it out: a T.Kernel begins when those before it have ended",
     "CUDASourceCodeKernel": "use T.Kernel",
 }
@@ -47,25 +46,18 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),
-    "tvm_warp_shuffle match_any_sync match_all_sync activemask": (
-        "moves values between the threads of a warp by hand",
-        "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
-    ),
     "make_tensor_from_addr": (
         "makes a tensor of a number, which says nothing of its owner and size",
         "pass the tensor as a parameter; operations take buffers and slices",
     ),
-    "tvm_access_ptr": (
-        "is TVM's name for a pointer",
-        "use T.access_ptr in T.call_extern; operations take buffers and slices",
+    "loop_break break_loop": ("is TVM's way to leave a loop", "use the statement `break`"),
+    "continue_loop": ("is TVM's way to go on with the next iteration", "use the statement `continue`"),
+    "ret": ("is TVM's way to return a value", "use the statement `return`"),
+    "call_packed call_cpacked tvm_call_packed tvm_call_cpacked call_packed_lowered call_cpacked_lowered": (
+        "calls a function of the host's Python",
+        "call it before or after the kernel",
     ),
-    "tvm_storage_sync": ("is TVM's name for a barrier", "use T.sync_threads()"),
-    "launch_thread": ("is TVM's way to open a kernel", "use `with T.Kernel(...)`"),
-    "match_buffer decl_buffer sblock_alloc_buffer": (
-        "is TVM's way to declare a buffer",
-        "annotate parameters with T.Tensor; T.alloc_shared and the like make memory, T.view another shape of it",
-    ),
-    "If Then Else": ("is TVM's way to write a condition", "use the statement `if`"),
+    "call_llvm_intrin call_llvm_pure_intrin": ("is an instruction of LLVM's", _OWN_SOURCE),
     "PersistentTileScheduler": ("is not in the core", "use T.Persistent"),
     "thread_return": ("ends one thread early", "put what follows into `if`"),
     "target": ("tells the target, which the tile language does not depend on", "decide outside the kernel"),

@@ -12,6 +12,7 @@ from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
+from tilecore.language.keywords import also_named
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
 from tilecore.plugins.pass_options import known_pass_configs
@@ -78,9 +79,10 @@ def _check_layout(buffer: BufferHandle, layout: Any) -> None:
         )
 
 
-def annotate_safe_value(values: Mapping[Any, Any]) -> None:
+@also_named(values="safe_value_map")
+def annotate_safe_value(safe_value_map: Mapping[Any, Any]) -> None:
     """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
-    for buffer, value in values.items():
+    for buffer, value in safe_value_map.items():
         if not isinstance(buffer, BufferHandle):
             raise LanguageError(
                 "T.annotate_safe_value has a key that is not a buffer", found=repr(buffer), expected="{buffer: value}"
@@ -88,9 +90,10 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
         annotate(KernelHint.SAFE_VALUE, buffer, convert(value, buffer.dtype))
 
 
-def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
+@also_named(ratios="l2_hit_ratio_map")
+def annotate_l2_hit_ratio(l2_hit_ratio_map: Mapping[Any, float]) -> None:
     """The fraction of each buffer's accesses that should hit in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
-    for buffer, ratio in ratios.items():
+    for buffer, ratio in l2_hit_ratio_map.items():
         if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
             raise LanguageError(
                 "T.annotate_l2_hit_ratio does not map a buffer to a ratio",
@@ -112,9 +115,10 @@ def annotate_restrict_buffers(*buffers: Any) -> None:
         annotate(KernelHint.RESTRICT, buffer)
 
 
-def annotate_min_blocks_per_sm(count: int) -> None:
+@also_named(count="n")
+def annotate_min_blocks_per_sm(n: int) -> None:
     """How many blocks should be resident on one multiprocessor at once."""
-    annotate(KernelHint.MIN_BLOCKS, int(count))
+    annotate(KernelHint.MIN_BLOCKS, int(n))
 
 
 def annotate_compile_flags(flags: Any) -> None:

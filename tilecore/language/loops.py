@@ -102,6 +102,11 @@ def Parallel(
     return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
 
 
+def parallel(start: Any, stop: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
+    """TVM's loop of independent iterations: ``T.parallel(stop)`` or ``(start, stop)``, as one loop of T.Parallel."""
+    return LoopSpec("parallel", (_axis(start, stop),), annotations=dict(annotations or {}))
+
+
 def grid(*extents: Any) -> LoopSpec:
     """Nested serial loops: ``for i, j in T.grid(M, N)``."""
     axes = tuple(_axis(extent, None) for extent in extents)
@@ -139,12 +144,21 @@ def _schedule(numbers: Any, subject: str) -> list[int]:
     return [whole_number(number, f"a number of {subject}") for number in numbers]
 
 
-def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
+def Persistent(
+    domain: Sequence[Any],
+    wave_size: Any,
+    index: Any,
+    group_size: int = 8,
+    num_stages: int | None = None,
+    *,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
     """Tiles of ``domain`` assigned to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
     ``index + wave_size``, ... Yields one coordinate for each axis of ``domain``; for one axis, the coordinate itself.
 
     Along the last axis tiles form groups of ``group_size``: the index in a group varies fastest, and the group slowest,
-    so that blocks of one wave share operands.
+    so that blocks of one wave share operands. num_stages: a hint for the loop over the waves, which runs as T.serial
+    does.
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
@@ -167,7 +181,7 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
         return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
-    return LoopSpec("serial", (axis,), single=False, guard=guard)
+    return LoopSpec("serial", (axis,), single=False, guard=guard, annotations=dict(annotations or {}))
 
 
 def _is_zero(size: Any) -> bool:

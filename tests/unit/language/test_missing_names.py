@@ -42,8 +42,6 @@ def test_what_to_write_instead_is_there(name):
         ("WSRole", "T.Pipelined"),
         ("cluster_sync", "T.sync_grid"),
         ("ldg128", "T.vectorized"),
-        ("__ldg", "T.vectorized"),
-        ("__ffs", "T.clz"),
         ("elect_one", "T.get_lane_idx"),
         ("CUDASourceCodeKernel", "T.Kernel"),
     ],
