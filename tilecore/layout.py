@@ -23,10 +23,14 @@ __all__ = [
     "Layout",
     "SwizzleMode",
     "make_full_bank_swizzled_layout",
+    "make_fully_replicated_layout_fragment",
+    "make_gemm_fragment_8x8",
+    "make_gemm_fragment_8x8_transposed",
     "make_half_bank_swizzled_layout",
     "make_linear_layout",
     "make_quarter_bank_swizzled_layout",
     "make_swizzled_layout",
+    "make_wgmma_swizzled_layout",
 ]
 
 CHUNK_BYTES = 16  # what one thread reads at once, and what a swizzle moves
@@ -117,6 +121,32 @@ def make_swizzled_layout(buffer: Any, k_major: bool = True, allow_pad: bool = Tr
         if len(shape) >= 2 and shape[-1] * bits % (mode.value * 8) == 0:
             return _swizzled(buffer, mode, "make_swizzled_layout")
     return make_linear_layout(buffer)
+
+
+def make_wgmma_swizzled_layout(buffer: Any, continuity: int | None = None, k_major: bool = True) -> Layout:
+    """:func:`make_swizzled_layout`, which matrix instructions that read tiles in memory take. continuity: a hint."""
+    return make_swizzled_layout(buffer, k_major)
+
+
+def make_gemm_fragment_8x8() -> Fragment:
+    """The tile of 8 x 8 elements that a warp of 32 threads holds, two neighbours of a row each."""
+    return Fragment((8, 8), forward_thread_fn=lambda i, j: i * 4 + j // 2, forward_index_fn=lambda i, j: j % 2)
+
+
+def make_gemm_fragment_8x8_transposed() -> Fragment:
+    """The same, with two neighbours of a column each."""
+    return Fragment((8, 8), forward_thread_fn=lambda i, j: j * 4 + i // 2, forward_index_fn=lambda i, j: i % 2)
+
+
+def make_fully_replicated_layout_fragment(buffer: Any, threads: int) -> Fragment:
+    """Every one of ``threads`` threads holds the whole tile, row by row. Takes a buffer or a shape."""
+    place = make_linear_layout(buffer)
+    return Fragment(
+        place.shape,
+        forward_thread_fn=lambda *indices: indices[-1],
+        forward_index_fn=lambda *indices: place.map_forward_index(indices)[0],
+        replicate=threads,
+    )
 
 
 def make_linear_layout(buffer: Any) -> Layout:

@@ -55,7 +55,9 @@ layout.fragment
     Fragment=language.layouts
 layout.swizzle
     make_swizzled_layout=layout make_full_bank_swizzled_layout=layout make_half_bank_swizzled_layout=layout
-    make_quarter_bank_swizzled_layout=layout make_linear_layout=layout
+    make_quarter_bank_swizzled_layout=layout make_linear_layout=layout make_wgmma_swizzled_layout=layout
+    make_gemm_fragment_8x8=layout make_gemm_fragment_8x8_transposed=layout
+    make_fully_replicated_layout_fragment=layout
 layout.swizzle_mode
     SwizzleMode=layout
 transform.pass_config
