@@ -27,7 +27,7 @@ _NAMES = {
 }
 # Variables of TileLang that have no counterpart, and what to do here.
 NOTES = {
-    "TILELANG_TMP_DIR": "temporary files are in the system's folder, which TMPDIR sets; TILECORE_DUMP keeps those of steps",
+    "TILELANG_TMP_DIR": "temporary files are in the system's folder, which TMPDIR sets",
     "TILELANG_CLEANUP_TEMP_FILES": "temporary files are always removed; TILECORE_DUMP=FOLDER keeps those of every step",
     "TILELANG_KERNEL_CACHE_USE_LIB_STAMP": "cache keys contain the versions and files of tilecore and of the backend",
     "TILELANG_JIT_DIAGNOSTICS": "TILECORE_DEBUG=2 prints the time of every step",

@@ -10,7 +10,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import WrongTypeError
 from tilecore.frontend.signature import annotations_of, evaluate_strings
 
 
@@ -54,7 +54,7 @@ class PrimFunc:
         return f"<T.prim_func {self.function.__qualname__}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.function.__name__} is a T.prim_func and cannot be called directly",
             hint=f"compile it: kernel = tilecore.compile({self.function.__name__}); kernel(...)",
         )
@@ -72,7 +72,7 @@ def _prim_func(func: Any, depth: int = 1) -> PrimFunc:
     if isinstance(func, PrimFunc):
         return func
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "T.prim_func decorates something that is not a function",
             found=type(func).__name__,
             expected="a function definition",
@@ -113,7 +113,7 @@ def macro(func: Callable[..., Any] | None = None) -> Any:
     if func is None:
         return macro
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "T.macro decorates something that is not a function",
             found=type(func).__name__,
             expected="a function definition",

@@ -136,10 +136,13 @@ class _Elaboration:
         if len(declared.shape) != len(tensor_type.shape):
             axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
+        sizes = tensor_type.shape
+        if declared.dtype.bits < 8 and tensor_type.dtype in ("int8", "uint8"):
+            sizes = (*sizes[:-1], sizes[-1] * (8 // declared.dtype.bits))  # elements that share bytes
+        elif str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {tensor_type.dtype}", expected=str(declared.dtype))
         shape = list(declared.shape)
-        for axis, (size, actual) in enumerate(zip(declared.shape, tensor_type.shape, strict=True)):
+        for axis, (size, actual) in enumerate(zip(declared.shape, sizes, strict=True)):
             where = f"{name}.shape[{axis}]"
             if isinstance(size, ConstDim):
                 if is_prim_expr(actual):
@@ -153,7 +156,9 @@ class _Elaboration:
                     size.set_value(int(actual), where)
             elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
                 raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
-        return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled = TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled.lanes = declared.lanes
+        return settled
 
     def check(self) -> None:
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
@@ -174,6 +179,7 @@ class _Elaboration:
         """T.empty: a further parameter, which the call allocates."""
         handle = _Output(shape, dtype, self.builder)
         self.outputs.append(handle)
+        self.builder.parameters.append(handle)
         return handle
 
 
@@ -182,6 +188,7 @@ class _Output(BufferHandle):
 
     def __init__(self, shape: list[Any], dtype: DType, builder: Builder) -> None:
         self._kind = TensorType(tuple(shape), dtype)
+        self.lanes = self._kind.lanes
         self._builder = builder
         self._buffer: Any = None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.attributes import LayoutAttr
 from tilecore.language.integers import whole_number
 
@@ -17,13 +17,13 @@ class Layout:
     @placed
     def __init__(self, shape: Sequence[int], forward_fn: Callable[..., Any]) -> None:
         if not isinstance(shape, (tuple, list)):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{type(self).__name__}: the shape is not a list or a tuple",
                 found=repr(shape)[:80],
                 expected="one size for each axis",
             )
         if not callable(forward_fn):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{type(self).__name__}: {forward_fn!r} is not a function",
                 expected="a function of one index for each axis: lambda i, j: ...",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
@@ -24,7 +24,7 @@ def _extent(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
-        raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
+        raise WrongTypeError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
     return value
 
 
@@ -148,8 +148,8 @@ def Persistent(
     domain: Sequence[Any],
     wave_size: Any,
     index: Any,
-    group_size: int = 8,
-    num_stages: int | None = None,
+    group_size: int | None = 8,
+    num_stages: int = 0,
     *,
     annotations: dict[str, Any] | None = None,
 ) -> LoopSpec:
@@ -157,8 +157,8 @@ def Persistent(
     ``index + wave_size``, ... Yields one coordinate for each axis of ``domain``; for one axis, the coordinate itself.
 
     Along the last axis tiles form groups of ``group_size``: the index in a group varies fastest, and the group slowest,
-    so that blocks of one wave share operands. num_stages: a hint for the loop over the waves, which runs as T.serial
-    does.
+    so that blocks of one wave share operands. num_stages: a hint to overlap the tiles of a block;
+    targets do so by themselves where they can.
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
@@ -167,7 +167,8 @@ def Persistent(
             expected="a list of one size for each axis",
         )
     sizes = [_extent(d) for d in domain]
-    group_size = whole_number(group_size, "T.Persistent(group_size=...)", 1)
+    group_size = whole_number(8 if group_size is None else group_size, "T.Persistent(group_size=...)", 1)
+    whole_number(num_stages, "T.Persistent(num_stages=...)", 0)
     if not sizes:
         raise LanguageError("the domain of T.Persistent is empty", expected="at least one axis")
     total = sizes[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.nodes import IntImm, TensorRegion
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import SIGNS
@@ -24,7 +24,7 @@ def slice_text(region: TensorRegion) -> str:
 
 def _arithmetic(sign: str) -> Callable[..., Any]:
     def refuse(region: TensorRegion, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"`{sign}` is applied to a slice of {region.source.name}",
             found=f"{slice_text(region)}, a tile",
             expected="values of elements",
@@ -46,7 +46,7 @@ def _indexed(region: TensorRegion, index: Any, value: Any = None) -> Any:
 
 
 def _iterated(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"a slice of {region.source.name} is iterated by Python",
         found=slice_text(region),
         hint="loop over its indices: for i in T.Parallel(n), or T.serial(n)",
@@ -54,7 +54,7 @@ def _iterated(region: TensorRegion) -> Any:
 
 
 def _counted(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"len() is applied to a slice of {region.source.name}",
         found=slice_text(region),
         hint="buffer.shape has the sizes",

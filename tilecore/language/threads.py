@@ -11,13 +11,13 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
-from tilecore.language.conditions import as_condition, select
+from tilecore.language.conditions import as_predicate, select
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
@@ -80,7 +80,7 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: 
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
+        raise WrongTypeError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
     operands = [expression, kind, extent, stride]
@@ -124,14 +124,14 @@ def check_mask(mask: Any, subject: str) -> None:
 def any_sync(predicate: Any, mask: Any = None) -> Expr:
     """Does ``predicate`` hold in any thread of the warp? mask: None or 0xffffffff, all threads."""
     check_mask(mask, "T.any_sync")
-    return allreduce(as_condition(predicate), "bitor", WARP_SIZE, 1, "T.any_sync")
+    return allreduce(as_predicate(predicate, "T.any_sync"), "bitor", WARP_SIZE, 1, "T.any_sync")
 
 
 @also_named(condition="predicate")
 def all_sync(predicate: Any, mask: Any = None) -> Expr:
     """Does ``predicate`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
     check_mask(mask, "T.all_sync")
-    return allreduce(as_condition(predicate), "bitand", WARP_SIZE, 1, "T.all_sync")
+    return allreduce(as_predicate(predicate, "T.all_sync"), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
 def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: str) -> Expr:
@@ -190,6 +190,7 @@ def shfl_down(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) 
 @also_named(condition="predicate")
 def ballot(predicate: Any, mask: Any = None) -> Expr:
     """A uint32 whose bit i tells whether ``predicate`` holds in lane i of the warp."""
+    predicate = as_predicate(predicate, "T.ballot")
     kernel = open_kernel("T.ballot")
     require_block("ballot")
     check_mask(mask, "T.ballot")
@@ -199,7 +200,7 @@ def ballot(predicate: Any, mask: Any = None) -> Expr:
             expected=f"whole warps of {WARP_SIZE} threads",
         )
     builder = current("T.ballot")
-    return builder.bind("votes", tile_call("ballot", [as_condition(predicate)], dtype="uint32", span=builder.span))
+    return builder.bind("votes", tile_call("ballot", [predicate], dtype="uint32", span=builder.span))
 
 
 ballot_sync = ballot
@@ -208,19 +209,19 @@ ballot_sync = ballot
 @also_named(condition="predicate")
 def syncthreads_or(predicate: Any) -> Expr:
     """T.sync_threads, and: does ``predicate`` hold in any thread of the block?"""
-    return allreduce(as_condition(predicate), "bitor", subject="T.syncthreads_or")
+    return allreduce(as_predicate(predicate, "T.syncthreads_or"), "bitor", subject="T.syncthreads_or")
 
 
 @also_named(condition="predicate")
 def syncthreads_and(predicate: Any) -> Expr:
     """T.sync_threads, and: does ``predicate`` hold in every thread of the block?"""
-    return allreduce(as_condition(predicate), "bitand", subject="T.syncthreads_and")
+    return allreduce(as_predicate(predicate, "T.syncthreads_and"), "bitand", subject="T.syncthreads_and")
 
 
 @also_named(condition="predicate")
 def syncthreads_count(predicate: Any) -> Expr:
     """T.sync_threads, and the number of threads of the block in which ``predicate`` holds."""
-    return allreduce(as_condition(predicate), "sum", subject="T.syncthreads_count")
+    return allreduce(as_predicate(predicate, "T.syncthreads_count"), "sum", subject="T.syncthreads_count")
 
 
 def sync_warp(mask: Any = None) -> None:

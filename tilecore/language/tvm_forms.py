@@ -16,7 +16,7 @@ from tilecore.ir.nodes import Expr, IfThenElse, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.debugging import device_assert, sync_threads
-from tilecore.language.integers import index_to_coordinates, whole_number
+from tilecore.language.integers import index_to_coordinates
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import alloc_buffer, view
 from tilecore.language.pointers import Pointer, access_ptr, make_tensor
@@ -136,28 +136,7 @@ def _is_equal(found: Any, extent: Any) -> bool:
 
 
 def _block_extent(kernel: Kernel, axis: int) -> Any:
-    if axis >= len(kernel.blocks):
-        return 1
-    extent = kernel.blocks[axis]
-    return int(extent) if isinstance(extent, IntImm) else extent
-
-
-def get_thread_extents() -> list[int]:
-    """Threads of a block along x, y and z."""
-    return list(open_kernel("T.get_thread_extents").threads)
-
-
-def get_block_extent(dim: int = 0) -> Any:
-    """Blocks of the grid along axis ``dim`` (0 = x): a Python number, or an expression where only the call knows it."""
-    axis = whole_number(dim, "the axis of T.get_block_extent")
-    if axis not in (0, 1, 2):
-        raise LanguageError(f"grid axis {dim} does not exist", expected="0, 1 or 2")
-    return _block_extent(open_kernel("T.get_block_extent"), axis)
-
-
-def get_block_extents() -> list[Any]:
-    """Blocks of the grid along x, y and z."""
-    return [get_block_extent(axis) for axis in range(3)]
+    return kernel.blocks[axis] if axis < len(kernel.blocks) else 1
 
 
 def decl_buffer(

@@ -84,12 +84,6 @@ def popcount_below(bits: Expr, place: Any) -> Expr:
     return convert(popcount(wide), "int32")
 
 
-def read_only(element: Any) -> Expr:
-    """``T.__ldg``: the value of an element that no thread writes during the kernel. The compiler finds out by itself
-    which elements are only read."""
-    return as_expr(element)
-
-
 def tvm_warp_shuffle(mask: Any, value: Any, warp_id: Any, width: int, warp_size: int) -> Expr:
     """TVM's form of T.shfl_sync(value, warp_id, width, mask); warp_size is 32."""
     return shfl_sync(value, warp_id, _width(width, warp_size), mask)

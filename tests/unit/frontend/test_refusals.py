@@ -12,6 +12,7 @@ from tilecore.errors import LanguageError, UnsupportedError
 
 HEAD = """
 import tilecore.language as T
+from tilecore.lowering.normalize.check_nests import check_nests
 
 @T.prim_func
 def kernel(
@@ -73,7 +74,7 @@ REFUSED = [
 def test_refused(load_module, statement, message, more):
     body = f"for i in T.Parallel(8):\n    {statement[3:]}" if statement.startswith("i: ") else statement
     with pytest.raises((LanguageError, UnsupportedError)) as caught:
-        load_module(HEAD + textwrap.indent(body, "        ") + "\nkernel.ir\n")
+        load_module(HEAD + textwrap.indent(body, "        ") + "\ncheck_nests(kernel.ir)\n")
     error = caught.value
     assert message in error.message
     assert more in str(error)

@@ -105,7 +105,7 @@ BODIES = [
     ("z = T.alloc_shared(None)", "None stands where a value of the kernel is expected", "a number or an expression"),
     ("T.atomic_cas(X[0, 0], 1, 2)", "T.atomic_cas is not defined for float32", 'T.view(buffer, dtype="int32")'),
     ("T.atomic_cas(P, 1, 2)", "T.atomic_cas takes one element", "A[i]"),
-    ("T.atomic_cas(P[0], 1, 2, 'x')", "memory_order 'x'", "relaxed"),
+    ("T.atomic_cas(P[0], 1, 2, 'x')", "memory_order='x'", "relaxed"),
     ("z = T.get_block_binding(3)", "grid axis 3", "0 to 0"),
     ("z = T.any_of()", "T.any_of is called without conditions", "one or more conditions"),
     ("z = T.arange(0, 8)", "has no T.arange", "T.Parallel(n)"),

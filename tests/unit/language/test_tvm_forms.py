@@ -134,7 +134,7 @@ def test_values_of_a_warp():
     def kernel(X: T.Tensor((LANES,), "int32"), P: T.Tensor((5, LANES), "uint32")):
         with T.Kernel(1, threads=LANES):
             lane = T.get_lane_idx()
-            x = T.__ldg(X[lane])
+            x = X[lane]
             P[0, lane] = T.match_any_sync(x)
             P[1, lane] = T.match_all_sync(x)
             P[2, lane] = T.match_all_sync(7)

@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 
-_BITS_OF_A_GROUP = 4  # two indices of two bits
+FIELD = 4  # bits of the two indices of a group
 # element type: (elements kept, of how many)
 GROUP_CONFIG: dict[DType, tuple[int, int]] = {
     DType("float32"): (1, 2),
@@ -19,7 +19,7 @@ def get_e_factor(a_dtype: Any, meta_dtype: Any) -> int:
     """The number of elements of A that one element of the metadata describes."""
     if DType(a_dtype) not in GROUP_CONFIG:
         raise LanguageError(f"there is no sparse product of {a_dtype}", expected=", ".join(GROUP_CONFIG))
-    return DType(meta_dtype).bits // _BITS_OF_A_GROUP * GROUP_CONFIG[DType(a_dtype)][1]
+    return DType(meta_dtype).bits // FIELD * GROUP_CONFIG[DType(a_dtype)][1]
 
 
 def get_e_replicate_factor(a_dtype: Any) -> int:
