@@ -77,8 +77,8 @@ jit.adapter.base
 language.fp8
     determine_torch_fp8_type=language.float8
 language.allocate
-    alloc_shared=language.memory alloc_local=language.memory alloc_fragment=language.memory alloc_var=language.memory
-    alloc_global=language.memory alloc_reducer=language.memory empty=language.memory
+    alloc_shared=language alloc_local=language alloc_fragment=language alloc_var=language alloc_global=language
+    alloc_reducer=language empty=language
 """
 
 

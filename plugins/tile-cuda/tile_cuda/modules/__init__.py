@@ -24,6 +24,7 @@ MODULES = {
     "carver.arch.driver.cuda_driver": f"{_HERE}.cuda_driver",
     "engine.callback.register_cuda_postproc": f"{_HERE}.callbacks:register_cuda_postproc",
     "engine.callback.register_cuda_postproc_callback": f"{_HERE}.callbacks:register_cuda_postproc_callback",
+    "jit.adapter.cutedsl.checks": f"{_HERE}.cutedsl_checks",
     "jit.adapter.nvrtc": f"{_HERE}.nvrtc_backend",
     "tools.cuda.iket": f"{_HERE}.iket",
     "utils.target.check_cuda_availability": f"{_HERE}.target:check_cuda_availability",
