@@ -252,7 +252,7 @@ _CLASSES = set(  # of TVM's expressions
     "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or Not IntImm FloatImm StringImm Call "
     "BufferLoad IterVar Range".split()
 )
-_NOT_CALLED = {"GemmWarpPolicy", "Ref", "let", "tir", "dtypes", "PrimExpr", *_CLASSES}
+_NOT_CALLED = {"GemmWarpPolicy", "Ref", "let", "tir", "dtypes", "PrimExpr", "WSID", "WSSyncKind", *_CLASSES}
 
 
 def section(title: str) -> str:

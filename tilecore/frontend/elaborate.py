@@ -16,6 +16,7 @@ from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
+from tilecore.frontend.thread_conditions import gather_collectives
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
@@ -80,6 +81,8 @@ def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | P
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):
         buffer = tensor_var(builder.unique(name), annotation)
+        if annotation.of_pointers:
+            builder.pointers[str(buffer.name)] = "table"
         return buffer, BufferHandle(buffer, annotation.lanes)
     if isinstance(annotation, DType):
         var = Var(builder.unique(name), ir_dtype(annotation))
@@ -89,6 +92,7 @@ def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | P
         return annotation, annotation
     if isinstance(annotation, PtrType) or annotation is PtrType or type(annotation).__name__ == "_Handle":
         pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
+        builder.pointers[pointer.name] = "address"
         return pointer, pointer
     if type(annotation).__name__ == "_TensorFactory":
         raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
@@ -129,11 +133,13 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = order_reducers(settle(body, builder))
+    body = gather_collectives(order_reducers(settle(body, builder)))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
+    if builder.pointers:
+        function = function.with_attr(FunctionAttr.POINTERS, dict(builder.pointers))
     for key, value in builder.attributes.items():
         if key == "compile_flags":
             function = function.with_attr(FunctionAttr.COMPILE_FLAGS, [str(v) for v in value])

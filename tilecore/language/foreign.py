@@ -21,7 +21,7 @@ _ONE_CHIP: dict[str, str] = {
     ),
     "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
     "alloc_tmem deallocate_tmem": "use T.gemm: the target chooses among its matrix instructions",
-    "ws WS annotate_ws": (
+    "ws": (
         "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
     ),
     "cluster_ clc_ block_rank_in_cluster": (
@@ -38,10 +38,6 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
     "float4_e2m1_unpacked float8_e8m0fnu": (
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
-    ),
-    "make_tensor_from_addr": (
-        "makes a tensor of a number, which says nothing of its owner and size",
-        "pass the tensor as a parameter; operations take buffers and slices",
     ),
     "loop_break break_loop": ("is TVM's way to leave a loop", "use the statement `break`"),
     "continue_loop": ("is TVM's way to go on with the next iteration", "use the statement `continue`"),
