@@ -7,6 +7,7 @@ expressions of a kernel alike. Targets whose memory has no banks pass over them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -64,8 +65,23 @@ class SwizzleMode(Enum):
         return 8
 
 
+@dataclass(frozen=True)
+class _Tile:
+    """A tile by its sizes and the bits of its elements, in place of a buffer."""
+
+    shape: tuple[int, int]
+    bits: int
+
+
+def _tile(buffer: Any, continuous: int | None, element_size: int | None) -> Any:
+    """The buffer, or the tile of ``buffer`` rows of ``continuous`` elements of ``element_size`` bits."""
+    return buffer if continuous is None or element_size is None else _Tile((int(buffer), continuous), element_size)
+
+
 def _facts(buffer: Any, function_name: str) -> tuple[tuple[int, ...], int]:
     """Shape and bits of an element of a buffer."""
+    if isinstance(buffer, _Tile):
+        return buffer.shape, buffer.bits
     shape, kind = getattr(buffer, "shape", None), getattr(buffer, "dtype", None)
     if shape is None or kind is None:
         raise WrongTypeError(f"{function_name} takes a buffer", found=type(buffer).__name__)
@@ -96,19 +112,29 @@ def _swizzled(buffer: Any, mode: SwizzleMode, function_name: str) -> Layout:
     return Layout(shape, forward)
 
 
-def make_full_bank_swizzled_layout(buffer: Any) -> Layout:
-    """Chunks permuted within 128 bytes: 8 rows read down a column touch all banks."""
-    return _swizzled(buffer, SwizzleMode.FULL, "make_full_bank_swizzled_layout")
+def make_full_bank_swizzled_layout(
+    buffer: Any, continuous: int | None = None, element_size: int | None = None
+) -> Layout:
+    """Chunks permuted within 128 bytes: 8 rows read down a column touch all banks. Takes a buffer, or rows, elements
+    of a row and the bits of an element."""
+    tile = _tile(buffer, continuous, element_size)
+    return _swizzled(tile, SwizzleMode.FULL, "make_full_bank_swizzled_layout")
 
 
-def make_half_bank_swizzled_layout(buffer: Any) -> Layout:
-    """Chunks permuted within 64 bytes."""
-    return _swizzled(buffer, SwizzleMode.HALF, "make_half_bank_swizzled_layout")
+def make_half_bank_swizzled_layout(
+    buffer: Any, continuous: int | None = None, element_size: int | None = None
+) -> Layout:
+    """Chunks permuted within 64 bytes; arguments as for the full one."""
+    tile = _tile(buffer, continuous, element_size)
+    return _swizzled(tile, SwizzleMode.HALF, "make_half_bank_swizzled_layout")
 
 
-def make_quarter_bank_swizzled_layout(buffer: Any) -> Layout:
-    """Chunks permuted within 32 bytes."""
-    return _swizzled(buffer, SwizzleMode.QUARTER, "make_quarter_bank_swizzled_layout")
+def make_quarter_bank_swizzled_layout(
+    buffer: Any, continuous: int | None = None, element_size: int | None = None
+) -> Layout:
+    """Chunks permuted within 32 bytes; arguments as for the full one."""
+    tile = _tile(buffer, continuous, element_size)
+    return _swizzled(tile, SwizzleMode.QUARTER, "make_quarter_bank_swizzled_layout")
 
 
 def make_swizzled_layout(buffer: Any, k_major: bool = True, allow_pad: bool = True) -> Layout:

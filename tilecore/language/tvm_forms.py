@@ -13,6 +13,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.nodes import Expr, IfThenElse, IntImm
+from tilecore.language.annotations import BufferData
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.debugging import device_assert, sync_threads
@@ -146,6 +147,7 @@ def decl_buffer(
     """Memory of a scope, as T.alloc_buffer gives it; with ``data``, a buffer, its memory in another shape, as T.view
     gives it. align, offset_factor, buffer_type: accepted, as the compiler chooses where memory lies."""
     _check_plain("T.decl_buffer", strides, elem_offset, axis_separators)
+    data = data.buffer if isinstance(data, BufferData) else data
     if data is not None:
         return view(data, shape, dtype)
     return alloc_buffer(shape, dtype, scope)
@@ -181,6 +183,7 @@ def type_annotation(dtype: Any) -> DType:
 def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: int) -> Expr:
     """TVM's form of T.access_ptr: a pointer to the element ``offset`` of a buffer, counted row by row. rw_mask: 1
     read, 2 written, 3 both. ptype: T.type_annotation of the buffer's element type; extent: accepted."""
+    data = data.buffer if isinstance(data, BufferData) else data
     if not isinstance(data, BufferHandle):
         raise LanguageError("T.tvm_access_ptr takes a buffer", found=type(data).__name__, expected="A or A.data")
     if DType(ptype) != data.dtype:

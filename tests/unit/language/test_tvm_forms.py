@@ -250,3 +250,16 @@ def test_loops_by_tvms_name():
     a = np.zeros(8, np.int32)
     run(kernel, a)
     assert a.tolist() == [0, 0, 2, 3, 4, 5, 6, 0]
+
+
+def test_the_memory_of_a_buffer_in_another_shape():
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 6), "float32"), B: T.Tensor((24,), "float32")):
+        with T.Kernel(1, threads=4):
+            flat = T.Tensor((24,), "float32", A.data)
+            for i in T.Parallel(24):
+                B[i] = flat[i] * 2.0
+
+    a, b = np.arange(24, dtype=np.float32).reshape(4, 6), np.zeros(24, np.float32)
+    run(kernel, a, b)
+    assert (b == 2 * a.ravel()).all()
