@@ -33,7 +33,7 @@ compiler
 simulate backends profiler interpreter pictures
 jit target_report autotune
 autotuner cache env layout math engine
-testing demo scaffold
+testing demo scaffold porting
 commands cli __main__
 """
 RANK = {name: rank for rank, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
     from tilecore.cache import is_cache_enabled as is_cache_enabled
+    from tilecore.debug import set_log_level as set_log_level
     from tilecore.dtypes import dtype as DataType  # noqa: F401
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
@@ -84,6 +85,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),
     "par_compile": ("tilecore.jit.parallel", "par_compile"),
     "profiler": ("tilecore.profiler", ""),
+    "set_log_level": ("tilecore.debug", "set_log_level"),
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }

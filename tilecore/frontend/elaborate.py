@@ -90,7 +90,7 @@ def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | P
     if isinstance(annotation, Var):
         builder.unique(str(annotation.name))
         return annotation, annotation
-    if isinstance(annotation, PtrType) or annotation is PtrType:
+    if isinstance(annotation, PtrType) or annotation is PtrType or type(annotation).__name__ == "_Handle":
         pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
         builder.pointers[pointer.name] = "address"
         return pointer, pointer

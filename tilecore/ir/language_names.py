@@ -37,8 +37,7 @@ _declare(
 )
 _declare(
     "tilecore.language.loops",
-    "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined "
-    "Persistent thread_binding",
+    "serial Serial unroll Unroll vectorized Vectorized Parallel parallel grid Pipelined Persistent thread_binding",
 )
 _declare("tilecore.language.tile_conditions", "any_of all_of")
 _declare(
@@ -66,10 +65,10 @@ _declare(
 _declare(
     "tilecore.language.numeric",
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
-    "sigmoid floor ceil trunc round nearbyint popcount clz abs isnan isinf isfinite pow power atan2 fmod copysign "
-    "hypot nextafter ldexp max min clamp fma if_then_else where Select cast Cast reinterpret infinity max_value "
-    "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp dp4a likely call_intrin "
-    "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
+    "sigmoid floor ceil trunc round nearbyint popcount clz abs fabs=abs isnan isinf isfinite pow power atan2 fmod "
+    "copysign hypot nextafter ldexp fast_rcp max min clamp fma if_then_else where Select cast Cast reinterpret "
+    "infinity max_value min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp dp4a likely "
+    "call_intrin __exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )
 _declare(
     "tilecore.language.lanes",
@@ -107,7 +106,23 @@ _declare("tilecore.language.convolution", "im2col c2d_im2col")
 _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(
     "tilecore.language.script",
-    "dtypes attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",
+    "dtypes attr sblock reads writes sblock_attr func_attr While let call_extern call_pure_extern=call_extern "
+    "import_source handle tir PrimExpr",
+)
+_declare(
+    "tilecore.language.tvm_forms",
+    "If Then Else Assert tvm_storage_sync launch_thread "
+    "decl_buffer sblock_alloc_buffer=decl_buffer match_buffer type_annotation tvm_access_ptr bind buffer_store",
+)
+_declare(
+    "tilecore.language.warp_values",
+    "activemask tvm_warp_activemask=activemask match_any_sync match_all_sync tvm_warp_shuffle tvm_warp_shuffle_up "
+    "tvm_warp_shuffle_down __ffs=find_first_bit __fns=find_nth_bit",
+)
+_declare(  # classes of expressions, for isinstance
+    "tilecore.ir.nodes",
+    "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or Not IntImm FloatImm StringImm Call "
+    "BufferLoad IterVar Range",
 )
 
 for _op in TILE_OPS.values():  # T.copy, T.gemm and the others that are called as their operation

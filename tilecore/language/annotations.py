@@ -71,6 +71,19 @@ def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
         )
 
 
+class BufferData:
+    """``buffer.data``: the memory of a buffer. ``T.Tensor(shape, dtype, buffer.data)`` in a kernel is that memory in
+    another shape, as T.view gives it."""
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def as_shape(self, shape: Any, dtype: Any) -> Any:
+        from tilecore.language.memory import view  # it imports this module
+
+        return view(self.buffer, shape, dtype)
+
+
 class _TensorFactory:
     """Called or subscripted in annotations: ``T.Tensor((M, N), "float16")``, ``T.Tensor[[M, N], T.float16]``."""
 
@@ -97,7 +110,9 @@ class _TensorFactory:
         strides: Sequence[Any] | None = None,
         scope: str | None = None,
         **others: Any,
-    ) -> TensorType:
+    ) -> Any:
+        if isinstance(data, BufferData):
+            return data.as_shape(shape, dtype)
         unknown = set(others) - {"elem_offset", "align", "offset_factor", "buffer_type", "axis_separators"}
         if unknown or data is not None or others.get("elem_offset") is not None:
             wrong = sorted(unknown) or (["data"] if data is not None else ["elem_offset"])

@@ -15,6 +15,7 @@ from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
+from tilecore.language.keywords import also_named
 from tilecore.language.lanes import as_vector
 from tilecore.language.regions import check_same_shape, describe, kind_of, region_of, region_pair
 from tilecore.language.slice_stores import vector_indices, vector_size
@@ -156,9 +157,10 @@ def _text(value: Any) -> str:
     return repr(value)[:80] if isinstance(value, BufferHandle) else str(value)[:80]
 
 
-def atomic_store(dst: Any, value: Any, memory_order: str = "seq_cst") -> None:
-    """``dst = value`` atomically."""
-    _atomic("store", dst, value, memory_order)
+@also_named(value="src")
+def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
+    """``dst = src`` atomically."""
+    _atomic("store", dst, src, memory_order)
 
 
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:

@@ -23,6 +23,7 @@ from tilecore.ir.nodes import (
     structural_equal,
 )
 from tilecore.language import slices as slices  # the operators of slices
+from tilecore.language.annotations import BufferData
 from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.conversions import convert
 from tilecore.language.negative_indexes import from_end
@@ -261,6 +262,11 @@ class BufferHandle(KernelValue):
     @property
     def dtype(self) -> dtype:
         return type_of(self.buffer, self.lanes)
+
+    @property
+    def data(self) -> BufferData:
+        """Its memory, for ``T.Tensor(shape, dtype, buffer.data)``."""
+        return BufferData(self)
 
     @property
     def ndim(self) -> int:

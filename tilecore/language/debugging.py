@@ -10,6 +10,7 @@ from tilecore.ir.nodes import TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
+from tilecore.language.keywords import also_named
 from tilecore.language.regions import region_of
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
@@ -42,10 +43,11 @@ def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
     emit("device_assert", [as_condition(condition), str(msg)])
 
 
-def assume(condition: Any) -> None:
-    """Promise the compiler that ``condition`` holds; the interpreter checks it."""
-    if is_kernel_value(condition):
-        emit("assume", [as_condition(condition)])
+@also_named(condition="cond")
+def assume(cond: Any) -> None:
+    """Promise the compiler that ``cond`` holds; the interpreter checks it."""
+    if is_kernel_value(cond):
+        emit("assume", [as_condition(cond)])
 
 
 def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:

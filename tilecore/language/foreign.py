@@ -28,7 +28,6 @@ _ONE_CHIP: dict[str, str] = {
         "T.Kernel(cluster_dims=...) asks for clusters; blocks are independent, and meet by atomics or T.sync_grid()"
     ),
     "shuffle_elect elect_": "compare T.get_lane_idx() with the lane that shall do it",
-    "__ffs __fns fast_rcp": "write it with operators, T.popcount and T.clz, or as 1 / x",
     "CUDASourceCodeKernel": "use T.Kernel",
 }
 _STEMS = {stem: instead for stems, instead in _ONE_CHIP.items() for stem in stems.split()}
@@ -40,21 +39,14 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),
-    "tvm_warp_shuffle match_any_sync match_all_sync activemask": (
-        "moves values between the threads of a warp by hand",
-        "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
+    "loop_break break_loop": ("is TVM's way to leave a loop", "use the statement `break`"),
+    "continue_loop": ("is TVM's way to go on with the next iteration", "use the statement `continue`"),
+    "ret": ("is TVM's way to return a value", "use the statement `return`"),
+    "call_packed call_cpacked tvm_call_packed tvm_call_cpacked call_packed_lowered call_cpacked_lowered": (
+        "calls a function of the host's Python",
+        "call it before or after the kernel",
     ),
-    "tvm_access_ptr": (
-        "is TVM's name for a pointer",
-        "use T.access_ptr in T.call_extern; operations take buffers and slices",
-    ),
-    "tvm_storage_sync": ("is TVM's name for a barrier", "use T.sync_threads()"),
-    "launch_thread": ("is TVM's way to open a kernel", "use `with T.Kernel(...)`"),
-    "match_buffer decl_buffer sblock_alloc_buffer": (
-        "is TVM's way to declare a buffer",
-        "annotate parameters with T.Tensor; T.alloc_shared and the like make memory, T.view another shape of it",
-    ),
-    "If Then Else": ("is TVM's way to write a condition", "use the statement `if`"),
+    "call_llvm_intrin call_llvm_pure_intrin": ("is an instruction of LLVM's", _OWN_SOURCE),
     "thread_return": ("ends one thread early", "put what follows into `if`"),
     "target": ("tells the target, which the tile language does not depend on", "decide outside the kernel"),
     "eager": ("is not in the core", "use @tilecore.jit on the function"),

@@ -13,6 +13,7 @@ from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.integers import whole_number
+from tilecore.language.keywords import also_named
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
 from tilecore.plugins.pass_options import known_pass_configs
@@ -79,6 +80,7 @@ def _check_layout(buffer: BufferHandle, layout: Any) -> None:
         )
 
 
+@also_named(values="safe_value_map")
 def annotate_safe_value(safe_value_map: Mapping[Any, Any]) -> None:
     """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
     for buffer, value in safe_value_map.items():
@@ -89,6 +91,7 @@ def annotate_safe_value(safe_value_map: Mapping[Any, Any]) -> None:
         annotate(KernelHint.SAFE_VALUE, buffer, convert(value, buffer.dtype))
 
 
+@also_named(ratios="l2_hit_ratio_map")
 def annotate_l2_hit_ratio(l2_hit_ratio_map: Mapping[Any, float]) -> None:
     """The fraction of each buffer's accesses that should hit in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
     for buffer, ratio in l2_hit_ratio_map.items():
@@ -113,6 +116,7 @@ def annotate_restrict_buffers(*buffers: Any) -> None:
         annotate(KernelHint.RESTRICT, buffer)
 
 
+@also_named(count="n")
 def annotate_min_blocks_per_sm(n: int) -> None:
     """How many blocks should be resident on one multiprocessor at once, 1 or more."""
     annotate(KernelHint.MIN_BLOCKS, whole_number(n, "the number of blocks of T.annotate_min_blocks_per_sm", 1))

@@ -106,6 +106,11 @@ def Parallel(
     return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
 
 
+def parallel(start: Any, stop: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
+    """TVM's loop of independent iterations: ``T.parallel(stop)`` or ``(start, stop)``, as one loop of T.Parallel."""
+    return LoopSpec("parallel", (_axis(start, stop),), annotations=dict(annotations or {}))
+
+
 def grid(*extents: Any) -> LoopSpec:
     """Nested serial loops: ``for i, j in T.grid(M, N)``."""
     axes = tuple(_axis(extent, None) for extent in extents)

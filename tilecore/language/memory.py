@@ -101,10 +101,13 @@ def alloc_local(shape: Any, dtype: Any = "float32", scope: str = "local") -> Buf
     return allocate(shape, dtype, scope, "T.alloc_local")
 
 
-def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **others: Any) -> BufferHandle:
-    """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace)."""
-    if others:
-        raise LanguageError(f"T.alloc_buffer does not take {', '.join(others)}")
+def alloc_buffer(
+    shape: Any, dtype: Any = "float32", scope: str = "global", annotations: Any = None, **others: Any
+) -> BufferHandle:
+    """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace). annotations: None, as
+    TVM's annotations of memory have no meaning here."""
+    if others or annotations:
+        raise LanguageError(f"T.alloc_buffer does not take {', '.join(others) or 'annotations'}")
     if scope == "global":
         return _workspace(shape, dtype, scope, "T.alloc_buffer in global memory")
     return allocate(shape, dtype, scope, "T.alloc_buffer")

@@ -19,6 +19,7 @@ from tilecore.ir.nodes import While as IRWhile
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert, ir_dtype
 from tilecore.language.hints import annotate
+from tilecore.language.keywords import also_named
 from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
@@ -62,28 +63,30 @@ def attr(node: Any, attr_key: str, value: Any) -> AbstractContextManager[None]:
     )
 
 
-def sblock(name: str = "") -> AbstractContextManager[None]:
-    """``with T.sblock("name"):`` groups statements and has no effect."""
+def sblock(name: str = "", no_realize: bool = False) -> AbstractContextManager[None]:
+    """``with T.sblock("name"):`` groups statements and has no effect. no_realize: accepted, as blocks are not kept."""
     current("T.sblock")
     return nullcontext()
 
 
-def reads(*regions: Any) -> None:
+def reads(*buffer_slices: Any) -> None:
     """What a T.sblock reads; no effect, as the compiler sees it by itself."""
     current("T.reads")
 
 
-def writes(*regions: Any) -> None:
+def writes(*buffer_slices: Any) -> None:
     """What a T.sblock writes; no effect, as the compiler sees it by itself."""
     current("T.writes")
 
 
-def sblock_attr(attributes: Any) -> None:
+@also_named(attributes="attrs")
+def sblock_attr(attrs: Any) -> None:
     """Attributes of a T.sblock; no effect."""
     current("T.sblock_attr")
 
 
-def func_attr(attributes: Any) -> None:
+@also_named(attributes="attrs")
+def func_attr(attrs: Any) -> None:
     """Attributes of the function; no effect."""
     current("T.func_attr")
 

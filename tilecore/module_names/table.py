@@ -55,7 +55,9 @@ layout.fragment
     Fragment=language.layouts
 layout.swizzle
     make_swizzled_layout=layout make_full_bank_swizzled_layout=layout make_half_bank_swizzled_layout=layout
-    make_quarter_bank_swizzled_layout=layout make_linear_layout=layout
+    make_quarter_bank_swizzled_layout=layout make_linear_layout=layout make_wgmma_swizzled_layout=layout
+    make_gemm_fragment_8x8=layout make_gemm_fragment_8x8_transposed=layout
+    make_fully_replicated_layout_fragment=layout
 layout.swizzle_mode
     SwizzleMode=layout
 transform.pass_config
@@ -75,8 +77,8 @@ jit.adapter.base
 language.fp8
     determine_torch_fp8_type=language.float8
 language.allocate
-    alloc_shared=language.memory alloc_local=language.memory alloc_fragment=language.memory alloc_var=language.memory
-    alloc_global=language.memory alloc_reducer=language.memory empty=language.memory
+    alloc_shared=language alloc_local=language alloc_fragment=language alloc_var=language alloc_global=language
+    alloc_reducer=language empty=language
 """
 
 

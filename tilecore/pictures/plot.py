@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecore.errors import ArgumentError
-from tilecore.language.layouts import Fragment, Layout
+from tilecore.language.layouts import Fragment, Layout, index_numbers
 from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
 
 _BANKS, _BANK_BYTES = 32, 4
@@ -44,10 +44,10 @@ def plot_layout(
     kind = MEMORY if fragment is None else FRAGMENT
     holders = np.zeros(layout.shape, dtype=np.int64)
     places = np.zeros(layout.shape, dtype=np.int64)
-    sizes = _extents(layout) if fragment is None else []
+    sizes = layout.get_output_shape() if fragment is None else []
     for index in product(*map(range, layout.shape)):
         holders[index], places[index] = _offset(layout, index, sizes) if fragment is None else _place(fragment, index)
-    copies = 1 if fragment is None else fragment.replicate
+    copies = 1 if fragment is None else int(fragment.replicate)
     picture = LayoutPicture(name, "elements", kind, tuple(layout.shape), holders, places, repr(layout), copies)
     folder = Path(save_directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,19 +78,13 @@ def _endings(formats: str | Sequence[str]) -> list[str]:
 def _place(layout: Fragment, index: tuple[int, ...]) -> tuple[int, int]:
     """Thread and register of an element, of its first copy."""
     copy = (0,) if layout.replicate > 1 else ()
-    thread, *registers = layout.thread_and_place(*index, *copy)
-    return int(thread), int(registers[0]) if registers else 0
-
-
-def _extents(layout: Layout) -> list[int]:
-    """The sizes of the physical axes."""
-    places = [layout.map_forward_index(list(index)) for index in product(*map(range, layout.shape))]
-    return [max(int(place[axis]) for place in places) + 1 for axis in range(len(places[0]))]
+    thread, *registers = index_numbers(layout.thread_and_place(*index, *copy))
+    return thread, registers[0] if registers else 0
 
 
 def _offset(layout: Layout, index: tuple[int, ...], sizes: Sequence[int]) -> tuple[int, int]:
     """(bank, offset) of an element, row by row over the physical axes; elements are taken to be as wide as a bank."""
     offset = 0
-    for place, size in zip(layout.map_forward_index(list(index)), sizes, strict=True):
-        offset = offset * size + int(place)
+    for place, size in zip(index_numbers(layout.map_forward_index(index)), sizes, strict=True):
+        offset = offset * size + place
     return offset % _BANKS, offset * _BANK_BYTES

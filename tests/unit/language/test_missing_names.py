@@ -41,7 +41,6 @@ def test_what_to_write_instead_is_there(name):
         ("alloc_tmem", "T.gemm"),
         ("ws", "T.Pipelined"),
         ("cluster_sync", "T.sync_grid"),
-        ("__ffs", "T.clz"),
         ("elect_one", "T.get_lane_idx"),
         ("CUDASourceCodeKernel", "T.Kernel"),
     ],

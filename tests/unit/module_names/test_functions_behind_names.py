@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,9 @@ def test_a_source_callback_changes_what_is_built_and_is_a_part_of_the_key():
         kernel = tilelang.compile(doubled.get_tir(8), -1, target="cpu")
         assert (np.asarray(kernel(ones)) == 3.5).all()
         assert seen == ["cpu"]
+        with ProcessPoolExecutor(1) as executor, pytest.warns(UserWarning, match="compiling here"):
+            (other,) = tilelang.par_compile([doubled.get_tir(9)], -1, target="cpu", executor=executor)
+        assert (np.asarray(other(np.ones(9, "float32"))) == 3.5).all()
         with pytest.raises(ArgumentError, match="has a source callback already"):
             callback.register_postproc("cpu", changed, override=False)
         callback.register_postproc("cpu", lambda source, target: "")
