@@ -138,6 +138,8 @@ def test_the_language_under_its_second_name():
     assert language.copy is T.copy
     assert {*NAMES, "gemm"} <= {name for name in (*NAMES, "gemm") if getattr(language, name)}
     assert not hasattr(language, "nothing_such")
+    intrinsics = import_module("tilecore.cuda.language.intrinsics")
+    assert intrinsics.make_mma_swizzle_layout is make_mma_swizzle_layout
 
 
 def test_a_source_callback_of_this_target():

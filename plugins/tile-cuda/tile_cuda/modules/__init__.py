@@ -18,6 +18,7 @@ _DRIVER = (
 
 MODULES = {
     "cuda": _HERE,
+    "cuda.language.intrinsics": f"{_HERE}.language_intrinsics",
     "contrib.nvcc": f"{_HERE}.nvcc",
     "contrib.nvrtc": f"{_HERE}.nvrtc",
     "carver.arch.cuda": f"{_HERE}.arch",
