@@ -11,8 +11,12 @@ from enum import Enum
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.language.layouts import Fragment, Layout
+from tilecore.module_names.submodules import submodules_of
+
+__path__: list[str] = []  # a package whose modules are names of others (tilecore/module_names/table.py)
+__getattr__ = submodules_of(__name__)
 
 __all__ = [
     "Fragment",
@@ -60,7 +64,7 @@ def _facts(buffer: Any, function_name: str) -> tuple[tuple[int, ...], int]:
     """Shape and bits of an element of a buffer."""
     shape, kind = getattr(buffer, "shape", None), getattr(buffer, "dtype", None)
     if shape is None or kind is None:
-        raise LanguageError(f"{function_name} takes a buffer", found=type(buffer).__name__)
+        raise WrongTypeError(f"{function_name} takes a buffer", found=type(buffer).__name__)
     return tuple(int(size) for size in shape), DType(str(kind)).bits
 
 

@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.language.symbols import ConstDim
 
 _PLAIN = (numbers.Integral, ConstDim)
@@ -18,7 +18,7 @@ def whole_number(value: Any, subject: str, least: int | None = None) -> int:
     expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
     number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-        raise LanguageError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
+        raise WrongTypeError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
     if least is not None and int(number) < least:
         raise LanguageError(f"{subject} is {int(number)}", expected=expected)
     return int(number)

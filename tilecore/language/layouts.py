@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.attributes import LayoutAttr
 from tilecore.language.integers import whole_number
 
@@ -17,13 +17,13 @@ class Layout:
     @placed
     def __init__(self, shape: Sequence[int], forward_fn: Callable[..., Any]) -> None:
         if not isinstance(shape, (tuple, list)):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{type(self).__name__}: the shape is not a list or a tuple",
                 found=repr(shape)[:80],
                 expected="one size for each axis",
             )
         if not callable(forward_fn):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{type(self).__name__}: {forward_fn!r} is not a function",
                 expected="a function of one index for each axis: lambda i, j: ...",
             )
@@ -90,7 +90,7 @@ class Fragment(Layout):
         """As :meth:`Layout.to_ir`. ``index`` gives the thread, and then the index of the register; with ``replicate``
         > 1 its last argument is the index of the copy."""
         arguments = len(self.shape) + (self.replicate > 1)
-        index = self._index_map(self._thread_and_place, arguments)
+        index = self._index_map(self.thread_and_place, arguments)
         return {
             LayoutAttr.KIND: LayoutAttr.FRAGMENT,
             LayoutAttr.SHAPE: list(self.shape),
@@ -98,7 +98,9 @@ class Fragment(Layout):
             LayoutAttr.INDEX: index,
         }
 
-    def _thread_and_place(self, *indices: Any) -> list[Any]:
+    def thread_and_place(self, *indices: Any) -> list[Any]:
+        """The thread and the index of the register of the element at ``indices`` (with ``replicate`` > 1 also the
+        copy)."""
         if self.forward_thread_fn is None:
             return self.map_forward_index(indices)
         return [self.forward_thread_fn(*indices), *self.map_forward_index(indices[: len(self.shape)])]

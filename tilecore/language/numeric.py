@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.build import const
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
@@ -19,6 +19,7 @@ from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
+from tilecore.language.lanes import cast_vector, reinterpret_vector
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of
@@ -34,7 +35,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
             return plain(x)  # type: ignore[arg-type]
         value = as_expr(x)
         if integers and not _kind(value).is_integer:
-            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
+            raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
@@ -96,7 +97,7 @@ def _test(name: str, doc: str) -> Any:
     def function(x: Any) -> Expr:
         value = as_expr(x)
         if not _kind(value).is_float:
-            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
+            raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
         narrow = _kind(value).facts.is_narrow and _kind(value).facts.in_ml_dtypes  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
@@ -187,12 +188,30 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     even; to float8 it saturates at the largest finite value. ``round`` and ``rbits`` other than the default are a
     chip's own.
     """
-    if round not in ("", "rn") or rbits is not None or not sat:
-        raise LanguageError(
+    _check_rounding(round, sat, rbits)
+    kind = DType(dtype)
+    return convert(value, str(kind)) if kind.lanes == 1 else cast_vector(value, kind)
+
+
+def _check_rounding(round: Any, sat: Any, rbits: Any) -> None:
+    """Raises LanguageError for options of T.cast that contradict each other, UnsupportedError for those of one chip."""
+    if round not in _ROUNDINGS:
+        raise LanguageError(f"T.cast: Invalid round {round!r}", expected=", ".join(map(repr, _ROUNDINGS)))
+    if not isinstance(sat, bool):
+        raise LanguageError(f"T.cast: Invalid sat {sat!r}", expected="True or False")
+    if (rbits is None) == (round == "rs"):
+        fault = "rbits is required with" if rbits is None else "rbits is only valid with"
+        raise LanguageError(f"T.cast: {fault} round='rs', stochastic rounding", found=f"round={round!r}, rbits={rbits}")
+    if round not in ("", "rn") or not sat:
+        raise UnsupportedError(
             "T.cast rounds to nearest even and saturates; other modes are options of one chip",
             found=f"round={round!r}, sat={sat}",
+            expected="T.cast(x, dtype)",
+            hint="T.floor, T.ceil, T.trunc and T.round round to integers; T.clamp limits a value",
         )
-    return convert(value, str(DType(dtype)))
+
+
+_ROUNDINGS = ("", "rn", "rz", "rp", "rm", "rs")
 
 
 def Cast(dtype: Any, value: Any) -> Expr:
@@ -201,20 +220,15 @@ def Cast(dtype: Any, value: Any) -> Expr:
 
 
 def reinterpret(value: Any, dtype: Any) -> Any:
-    """The bits of ``value`` as another element type of the same width. ``T.reinterpret(dtype, value)`` works too."""
+    """The bits of ``value`` as another type of as many bits, an element type or a vector type; the first lane has the
+    lowest bits. ``T.reinterpret(dtype, value)`` works too."""
     if isinstance(value, str) and not isinstance(dtype, str):
         value, dtype = dtype, value
     if str(dtype) == "handle":
         from tilecore.language.script import Opaque
 
         return Opaque()
-    expression = as_expr(value)
-    kind = DType(dtype)
-    if _kind(expression).bits != kind.bits:
-        raise LanguageError(
-            f"T.reinterpret cannot read {_kind(expression)} as {kind}", expected="types of the same width"
-        )
-    return tirx.reinterpret(ir_dtype(kind), expression)
+    return reinterpret_vector(value, DType(dtype))
 
 
 @placed
@@ -274,11 +288,6 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     lanes = whole_number(lanes, "T.Ramp(lanes=...)", 1)
     start = as_expr(base)
     return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
-
-
-def Broadcast(value: Any, lanes: int) -> Expr:
-    """A vector of ``lanes`` equal values: beside others of that length, the value itself."""
-    return as_expr(value)
 
 
 def dp4a(a: Any, b: Any, c: Any) -> Expr:

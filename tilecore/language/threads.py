@@ -11,13 +11,13 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
-from tilecore.language.conditions import as_condition, select
+from tilecore.language.conditions import as_predicate, select
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
@@ -79,7 +79,7 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: 
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
+        raise WrongTypeError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
     operands = [expression, kind, extent, stride]
@@ -122,13 +122,13 @@ def _check_mask(mask: Any, subject: str) -> None:
 def any_sync(condition: Any, mask: Any = None) -> Expr:
     """Does ``condition`` hold in any thread of the warp? mask: None or 0xffffffff, all threads."""
     _check_mask(mask, "T.any_sync")
-    return allreduce(as_condition(condition), "bitor", WARP_SIZE, 1, "T.any_sync")
+    return allreduce(as_predicate(condition, "T.any_sync"), "bitor", WARP_SIZE, 1, "T.any_sync")
 
 
 def all_sync(condition: Any, mask: Any = None) -> Expr:
     """Does ``condition`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
     _check_mask(mask, "T.all_sync")
-    return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
+    return allreduce(as_predicate(condition, "T.all_sync"), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
 def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: str) -> Expr:
@@ -184,6 +184,7 @@ def shfl_down(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) 
 
 def ballot(condition: Any, mask: Any = None) -> Expr:
     """A uint32 whose bit i tells whether ``condition`` holds in lane i of the warp."""
+    predicate = as_predicate(condition, "T.ballot")
     kernel = open_kernel("T.ballot")
     require_block("ballot")
     _check_mask(mask, "T.ballot")
@@ -193,7 +194,7 @@ def ballot(condition: Any, mask: Any = None) -> Expr:
             expected=f"whole warps of {WARP_SIZE} threads",
         )
     builder = current("T.ballot")
-    return builder.bind("votes", tile_call("ballot", [as_condition(condition)], dtype="uint32", span=builder.span))
+    return builder.bind("votes", tile_call("ballot", [predicate], dtype="uint32", span=builder.span))
 
 
 ballot_sync = ballot
@@ -201,17 +202,17 @@ ballot_sync = ballot
 
 def syncthreads_or(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in any thread of the block?"""
-    return allreduce(as_condition(condition), "bitor", subject="T.syncthreads_or")
+    return allreduce(as_predicate(condition, "T.syncthreads_or"), "bitor", subject="T.syncthreads_or")
 
 
 def syncthreads_and(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in every thread of the block?"""
-    return allreduce(as_condition(condition), "bitand", subject="T.syncthreads_and")
+    return allreduce(as_predicate(condition, "T.syncthreads_and"), "bitand", subject="T.syncthreads_and")
 
 
 def syncthreads_count(condition: Any) -> Expr:
     """T.sync_threads, and the number of threads of the block in which ``condition`` holds."""
-    return allreduce(as_condition(condition), "sum", subject="T.syncthreads_count")
+    return allreduce(as_predicate(condition, "T.syncthreads_count"), "sum", subject="T.syncthreads_count")
 
 
 def sync_warp(mask: Any = None) -> None:
