@@ -25,6 +25,7 @@ MOST_SLOTS = 6
 MOST_SLOTS_OF_SEVERAL = 3  # where a loop has several pipelines: attention was slower with four (docs/notes/hopper.md)
 RESERVED = 1024  # bytes of shared memory that the device keeps for each block
 SPARE = 2048  # bytes: mbarriers, alignment, exchanges between warps
+MBARRIERS = 512  # bytes
 REDUCTIONS = 8192  # bytes: of kernels that reduce across warps
 
 
@@ -41,12 +42,18 @@ def add_slots(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], resident
     limit = env.capabilities.shared_bytes
     if resident > 1:
         limit = (limit + RESERVED) // resident - RESERVED
-    used = shared_bytes(pipelines, code, tensors, env) + _hidden_bytes(code, calls, products)
+    used = shared_bytes(pipelines, code, tensors, env) + _hidden_bytes(code, products)
     step = sum(pipeline.bytes for pipeline in deep)
     most = min(MOST_SLOTS if len(deep) == 1 else MOST_SLOTS_OF_SEVERAL, _useful(deep))
     more = min((limit - used) // step, most - max(pipeline.slots for pipeline in deep))
     for pipeline in deep:
         pipeline.more = max(0, more)
+
+
+def blocks_by_memory(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: PassEnv) -> int:
+    """How many blocks a multiprocessor's shared memory holds."""
+    needed = shared_bytes(pipelines, code, tensors, env) + MBARRIERS + _exchanged_bytes(code)
+    return (env.capabilities.shared_bytes + RESERVED) // (needed + RESERVED)
 
 
 def shared_bytes(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: PassEnv) -> int:
@@ -62,13 +69,18 @@ def shared_bytes(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: 
     return total + sum(pipeline.bytes * pipeline.slots for pipeline in pipelines)
 
 
-def _hidden_bytes(code: Stmt, calls: list[TileCall], products: list[TileCall]) -> int:
+def _hidden_bytes(code: Stmt, products: list[TileCall]) -> int:
     """Shared memory that the compiler may add: for reductions, and for fragments that have no common layout."""
     of_products = {operand.source for call in products for operand in (call.a, call.b, call.c)}
     buffers = [alloc.buffer for alloc in collect(code, AllocBuffer)]
     movable = [buffer for buffer in buffers if is_fragment(buffer) and buffer not in of_products]
-    reductions = REDUCTIONS if any(call.op.name == "reduce" for call in calls) else 0
-    return _bytes(movable) + reductions + SPARE
+    return _bytes(movable) + _exchanged_bytes(code) + SPARE
+
+
+def _exchanged_bytes(code: Stmt) -> int:
+    """Shared memory for reductions across warps."""
+    calls = (as_tile_call(node) for node in collect(code, Evaluate))
+    return REDUCTIONS if any(call is not None and call.op.name == "reduce" for call in calls) else 0
 
 
 def _bytes(buffers: Iterable[Var]) -> int:

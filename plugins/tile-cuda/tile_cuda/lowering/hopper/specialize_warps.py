@@ -19,7 +19,7 @@ from tile_cuda.lowering.hopper.masks import simplify_masks, skip_masks, split_ma
 from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
 from tile_cuda.lowering.hopper.persistent_blocks import Tiles, with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
-from tile_cuda.lowering.hopper.ring_depth import add_slots, shared_bytes
+from tile_cuda.lowering.hopper.ring_depth import add_slots, blocks_by_memory, shared_bytes
 from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
@@ -64,7 +64,6 @@ from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_k
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
 
 OTHER_SHARED = 1 << 10  # bytes of shared memory of a block for mbarriers
-OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
 _DISABLING_OPTIONS = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
@@ -217,13 +216,13 @@ class _Kernel:
         return axis
 
     def _blocks_per_multiprocessor(self, code: Stmt, pipelines: list[Pipeline]) -> int:
-        """How many blocks a multiprocessor holds, by the memory of their circular buffers and their registers."""
-        shared_bytes = sum(pipeline.bytes * pipeline.slots for pipeline in pipelines) + OTHER_BYTES
+        """How many blocks a multiprocessor holds, by their shared memory and their registers."""
+        by_memory = blocks_by_memory(pipelines, code, self.state.tensors, self.env)
         fragments = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
         words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in fragments)
         registers = min(MOST_REGISTERS, words // self.threads.count + OTHER_REGISTERS)
         by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
-        return max(1, min(self.env.capabilities.shared_bytes // shared_bytes, by_threads))
+        return max(1, min(by_memory, by_threads))
 
     def _change_loop(self, node: For) -> Stmt:
         """A loop that uses pipelines: with products that overlap, and split where masks begin to matter."""
