@@ -353,9 +353,9 @@ MISTAKES = {
     "size known only at the call": (
         """
         with T.Kernel(1):
-            tile = T.alloc_shared((s, 8), "float32")  #!
+            tile = T.alloc_fragment((s, 8), "float32")  #!
         """,
-        "T.alloc_shared: the size s is not known when compiling",
+        "T.alloc_fragment: the size s is not known when compiling",
         "choose a tile size",
     ),
     "size of nothing": (
