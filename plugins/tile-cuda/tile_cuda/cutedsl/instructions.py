@@ -80,7 +80,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
     instructions.QUOTIENTS: _quotients,
-    instructions.NAMED_BARRIER_ARRIVE: _named_barrier_arrive,
+    instructions.NAMED_ARRIVE: _named_barrier_arrive,
     instructions.REGISTER_FENCE: _nothing,
     instructions.SCHEDULING_FENCE: _nothing,
 }
