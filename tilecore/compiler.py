@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
+from tilecore.artifact.bounded_sizes import MOST_SHARED, within
+from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import Workspaces
@@ -153,9 +155,10 @@ def assemble(
     params = params_of(func, env.capabilities)
     buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
     workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
-    entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
+    limit = env.capabilities.shared_bytes or MOST_SHARED
+    entries = tuple(_entry(v, f, emitted, limit) for v, f in module.functions.items())
     require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
-    sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
+    sizes = [d for e in entries for d in (*e.grid, e.shared_bytes)] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(
         name=str(func.attrs["global_symbol"]),
@@ -252,7 +255,8 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
     return tuple(dict.fromkeys(indices))
 
 
-def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
+def _entry(var: Any, func: PrimFunc, emitted: EmittedModule, limit: int) -> Entry:
+    """The record of a kernel. limit: the most bytes of shared memory of a block."""
     from tilecore.ir.sizes import to_dim
     from tilecore.lowering.analysis.cost import block_cost, longest_block
 
@@ -260,7 +264,10 @@ def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
     entry_facts = emitted.facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs[FunctionAttr.GRID])
     tx, ty, tz = (int(t) for t in func.attrs[FunctionAttr.THREADS])
-    shared = entry_facts.get("shared_bytes", 0)
+    shared: Dim = entry_facts.get("shared_bytes", 0)
+    if FunctionAttr.DYNAMIC_SHARED in func.attrs:
+        dynamic = to_dim(func.attrs[FunctionAttr.DYNAMIC_SHARED])
+        shared = within(("+", shared, dynamic.tree if isinstance(dynamic, DimExpr) else dynamic), limit)
     attributes = entry_facts.get("attributes", {})
     return Entry(
         emitted.name_of(symbol), (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func)

@@ -22,6 +22,7 @@ class FunctionAttr:
     PRELUDE = "tile.prelude"  # source text in front of the kernel
     SHARED = "simt.shared"  # {name of a shared buffer: its offset in bytes in the block's arena}
     SHARED_BYTES = "simt.shared_bytes"  # size of that arena
+    DYNAMIC_SHARED = "tile.dynamic_shared"  # bytes of shared buffers of sizes of the call: an expression
     ACCESS = "simt.access"  # {parameter: "r", "w" or "rw"}
     NO_RESTRICT = "simt.no_restrict"  # names of the parameters whose pointers must not be declared ``restrict``
     MIN_BLOCKS = "simt.min_blocks"  # blocks that a multiprocessor should hold

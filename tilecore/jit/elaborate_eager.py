@@ -12,8 +12,9 @@ from tilecore.errors import ArgumentError, LanguageError, Location
 from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
 from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall
-from tilecore.language.annotations import TensorType
+from tilecore.language.annotations import TensorType, is_pointer
 from tilecore.language.buffers import BufferHandle
+from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.language.values import KernelValue
 from tilecore.tracing.builder import Builder
@@ -219,6 +220,8 @@ def elaborate(
             values[name] = argument
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
+        if is_pointer(annotations.get(name)):
+            work.params[name], values[name] = parameter_of(work.builder, name, annotations[name])
     returned = run(work.builder, function, [], values)
     work.check()
     for name, argument in types.items():
@@ -238,7 +241,8 @@ def elaborate(
             )
     names = tuple(name for name in types if name in work.params)
     outputs = _returned(returned, work, place)
-    params = [work.params[n] for n in names] + [h.buffer for h in outputs]
+    inputs = [work.params[n] for n in names]
+    params = [p.declared() if isinstance(p, Pointer) else p for p in inputs] + [h.buffer for h in outputs]
     positions = tuple(range(len(names), len(params)))
     return finish(work.builder, params, place), names, positions
 

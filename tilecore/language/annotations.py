@@ -23,7 +23,7 @@ class TensorType:
     def __init__(
         self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
     ) -> None:
-        self.of_pointers = dtype is PtrType or isinstance(dtype, PtrType) or str(dtype) == "handle"
+        self.of_pointers = is_pointer(dtype) or str(dtype) == "handle"
         kind = DType("int64" if self.of_pointers else dtype)
         self.shape = tuple(with_lanes(shape if isinstance(shape, (tuple, list)) else (shape,), kind))
         self.dtype, self.lanes = kind.element, kind.lanes
@@ -143,3 +143,8 @@ class PtrType:
 
 
 ptr = PtrType
+
+
+def is_pointer(annotation: Any) -> bool:
+    """Is it T.ptr, or T.ptr(dtype)?"""
+    return annotation is PtrType or isinstance(annotation, PtrType)

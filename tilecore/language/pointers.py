@@ -101,7 +101,9 @@ def _at_address(addr: Any, kind: TensorType, called: str) -> BufferHandle:
         )
     address = as_expr(addr)
     if str(address.ty.dtype) not in ("int64", "uint64"):
-        raise LanguageError(f"an address of {called} is a {address.ty.dtype}", found=str(addr), expected="an int64")
+        raise LanguageError(
+            f"an address of {called} has another type", found=f"{addr}, a {address.ty.dtype}", expected="an int64"
+        )
     if builder.enclosing("kernel") is None or builder.in_parallel:
         raise LanguageError(
             f"{called} of an address stands {'inside T.Parallel' if builder.in_parallel else 'outside T.Kernel'}",

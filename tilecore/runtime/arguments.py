@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tilecore.artifact.bounded_sizes import size_and_limit
 from tilecore.artifact.dims import Dim, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter
@@ -317,6 +318,9 @@ class Binder:
         for entry in self.plan.entries:
             sizes = [self.size(dim, "grid {} of {}", "xyz"[axis], entry.symbol) for axis, dim in enumerate(entry.grid)]
             shared = self.size(entry.shared_bytes, "the shared memory of {}", entry.symbol)
+            bounded = size_and_limit(entry.shared_bytes) if shared < 0 else None
+            if bounded is not None:
+                raise size_errors.shared(self.plan, entry, evaluate(bounded[0], self.symbols), bounded[1], self.symbols)
             entry_blocks = sizes[0] * sizes[1] * sizes[2]
             if min(sizes) < 0 or shared < 0 or blocks + entry_blocks not in WORD:
                 raise size_errors.grid(self.plan, entry, sizes, shared, self.symbols)

@@ -379,3 +379,63 @@ def test_some_threads_wait_for_one_another():
     x = np.arange(64, dtype=np.int32)
     source = check(kernel, x, expected=np.cumsum(x[::-1], dtype=np.int32)[::-1].copy(), target="cuda -arch=sm_80")
     assert "tc_named_barrier(1, 64);" in source
+
+
+@pytest.mark.parametrize(
+    ("dtype", "total", "transposed", "by_atoms"),
+    [("float16", "float32", True, False), ("float16", "float16", False, True), ("int8", "int32", True, False)],
+)
+def test_an_emitter_of_matrix_instructions(dtype, total, transposed, by_atoms):
+    """A kernel divides the product among its warps by TensorCoreIntrinEmitter."""
+    from tile_cuda.modules.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
+
+    types = {"a_dtype": dtype, "b_dtype": dtype, "accum_dtype": total, "b_transposed": transposed}
+    warps = {"block_row_warps": 2, "block_col_warps": 2, "warp_row_tiles": 32, "warp_col_tiles": 16}
+    emitter = TensorCoreIntrinEmitter(**types, **warps, chunk=32)
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 64), dtype),
+        B: T.Tensor((32, 64) if transposed else (64, 32), dtype),
+        C: T.Tensor((64, 32), total),
+    ):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 32), dtype), T.alloc_shared((32, 32), dtype)
+            staged = T.alloc_shared((4, 2, 16, 16), total)
+            a_part = T.alloc_local(emitter.warp_rows * emitter.local_size_a, dtype)
+            b_part = T.alloc_local(emitter.warp_cols * emitter.local_size_b, dtype)
+            c_part = T.alloc_local(emitter.warp_rows * emitter.warp_cols * emitter.local_size_out, total)
+            T.clear(c_part)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 32], a)
+                if transposed:
+                    T.copy(B[0, k * 32], b)
+                else:
+                    T.copy(B[k * 32, 0], b)
+                for step in T.serial(0, 32 // emitter.micro_size_k):
+                    emitter.ldmatrix_a(a_part, a, step)
+                    emitter.ldmatrix_b(b_part, b, step)
+                    if by_atoms:
+                        for i, j in T.grid(emitter.mma_num_inst_m, emitter.mma_num_inst_n):
+                            emitter.mma_atom(a_part, b_part, c_part, i, j, step)
+                    else:
+                        emitter.mma(a_part, b_part, c_part)
+            if by_atoms:
+                emitter.stmatrix(c_part, C, 0, 0)
+            else:
+                emitter.stmatrix(c_part, staged)
+                for i, j in T.Parallel(64, 32):
+                    C[i, j] = staged[i // 16, j // 16, i % 16, j % 16]
+
+    a, b = numbers((64, 64), dtype), numbers((32, 64), dtype, seed=1)
+    expected = (a.astype(np.float64) @ b.astype(np.float64).T).astype(total)
+    check(kernel, a, b if transposed else b.T.copy(), expected=expected, target="cuda -arch=sm_80")
+
+
+def test_an_emitter_refuses_what_it_has_no_instruction_for():
+    from tile_cuda.language.mma_emitter import TensorCoreIntrinEmitter
+
+    with pytest.raises(UnsupportedError, match="no instruction for int8, int8 into float32"):
+        TensorCoreIntrinEmitter("int8", "int8", "float32")
+    with pytest.raises(LanguageError, match="not whole tiles"):
+        TensorCoreIntrinEmitter(warp_row_tiles=24)

@@ -25,7 +25,10 @@ CPP = "c++"  # the usual value of the attribute "language"
 # features of the architectures and of CUDA C++ that kernels in CuTe DSL do not have
 _NOT_IN_CUTEDSL = frozenset(
     "wgmma transaction_barriers bulk_copy clusters programmatic_launch l2_policies fp8_mma print device_assert "
-    "source".split()
+    "source pointers dynamic_shared".split()
+)
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
 )
 _JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
 _ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"
@@ -42,7 +45,6 @@ _REFUSED_IN_CUTEDSL = {
     "test_atomics.py::test_tiles*int8*": _ATOMIC,
     "test_atomics.py::test_many_blocks_add_to_few_elements*": _ATOMIC,
 }
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "pointers", "source"})
 
 
 def resolve(target: Target) -> Target:

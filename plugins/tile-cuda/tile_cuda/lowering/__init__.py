@@ -10,6 +10,7 @@ def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds."""
     from tile_cuda.lowering.batch_divisions import BATCH_DIVISIONS
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
+    from tile_cuda.lowering.contract_products import CONTRACT_PRODUCTS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
@@ -47,6 +48,7 @@ def lowering() -> Lowering:
     edits = (
         PassEdit("insert", "inline_binds", NAME_BARRIERS, "before"),
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
+        PassEdit("insert", "inline_binds", CONTRACT_PRODUCTS, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),

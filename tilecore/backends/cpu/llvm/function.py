@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal, stored, vector
 
 NO_SCOPE = -1
+SCRATCH_END = "<end of scratch>"  # stands for the number of bytes that the function's own buffers take
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.backends.cpu.llvm import effects, streaming
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
-from tilecore.backends.cpu.llvm.function import NO_SCOPE, Function, Memory
+from tilecore.backends.cpu.llvm.function import NO_SCOPE, SCRATCH_END, Function, Memory
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_float, literal, split
 from tilecore.errors import TilecoreError
@@ -30,6 +30,7 @@ from tilecore.ir.nodes import (
     Stmt,
     While,
 )
+from tilecore.ir.scopes import ARENA
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.views import address_in, source_of
 from tilecore.ir.visit import collect
@@ -137,6 +138,11 @@ class Statements:
     def _alloc(self, node: AllocBuffer) -> None:
         buffer = node.buffer
         dtype, lanes = split(str(buffer.dtype))
+        if str(buffer.scope()) == ARENA:
+            pointer = self.fn.fresh("arena_")
+            self.fn.stack.append(f"  {pointer} = getelementptr inbounds i8, ptr %scratch, i64 {SCRATCH_END}")
+            self.expressions.memory[buffer] = Memory(pointer, dtype, lanes, self._scope())
+            return
         count = 1
         for size in buffer.shape:
             count *= constant(size) or 1

@@ -112,6 +112,8 @@ def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any], memory: Memor
     """
     if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
         return False
+    if any(constant(size) is None for size in call.dst.source.shape):
+        return False  # slots of a size of the call
     starts = [substitute(r.min, values) for r in call.src.region]
     if any(op_name(c) != "if_then_else" for c in collect(starts, Call)):
         return False
