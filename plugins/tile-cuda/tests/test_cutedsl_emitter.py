@@ -185,6 +185,17 @@ def test_what_cannot_be_expressed_is_refused_at_the_users_line():
             t = T.get_thread_binding()
             X[t] = X[0]
 
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def sized(X: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((n,), "float32")
+            T.copy(X, tile)
+            T.copy(tile, X)
+
+    with pytest.raises(UnsupportedError, match="whose size only the call gives"):
+        emitted(sized)
     with pytest.raises(UnsupportedError, match="a break out of a loop in CuTe DSL") as error:
         emitted(leaves)
     assert error.value.location.file.endswith("test_cutedsl_emitter.py")

@@ -114,6 +114,7 @@ from tile_cuda.cutedsl.device_threads import (
     fence_block,
     fence_device,
     named_barrier,
+    named_barrier_arrive,
     shuffle_down,
     shuffle_idx,
     shuffle_up,

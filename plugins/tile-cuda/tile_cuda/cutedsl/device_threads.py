@@ -32,6 +32,11 @@ def named_barrier(number: Any, threads: Any) -> None:
     cute.arch.barrier(barrier_id=number, number_of_threads=threads)
 
 
+def named_barrier_arrive(number: Any, threads: Any) -> None:
+    """This thread arrives at the barrier of a number, and does not wait."""
+    cute.arch.barrier_arrive(barrier_id=number, number_of_threads=threads)
+
+
 def fence_block() -> None:
     """Threads of the block see this thread's writes in their order."""
     cute.arch.fence_acq_rel_cta()

@@ -42,6 +42,11 @@ def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc.prefetch_l2({emit.expressions.place(node.value.args[0])})")
 
 
+def _named_barrier_arrive(emit: Statements, node: Any) -> None:
+    number, threads = node.value.args
+    emit.line(f"tc.named_barrier_arrive({emit.value(number)}, {emit.value(threads)})")
+
+
 def _nothing(emit: Statements, node: Any) -> None:
     """A hint for the compiler of CUDA C++."""
 
@@ -62,6 +67,7 @@ _NOT_EXPRESSED = (
     instructions.CLUSTER,
     instructions.SETMAXNREG,
     instructions.RELEASE,
+    instructions.REMOTE_STORE,
     instructions.TMA_LOAD,
     instructions.TMA_STORE,
     instructions.PROXY_FENCE,
@@ -74,6 +80,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
     instructions.QUOTIENTS: _quotients,
+    instructions.NAMED_ARRIVE: _named_barrier_arrive,
     instructions.REGISTER_FENCE: _nothing,
     instructions.SCHEDULING_FENCE: _nothing,
 }
