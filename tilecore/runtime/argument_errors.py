@@ -231,15 +231,6 @@ def recorded(plan: CallPlan, recorder: str) -> LaunchError:
     )
 
 
-def gradient(plan: CallPlan, declared: TensorParam) -> ArgumentError:
-    return ArgumentError(
-        f"{plan.name}(): {declared.name} requires a gradient, but the kernel is not part of torch's graph: the "
-        "gradient would be lost",
-        hint=f"pass {declared.name}.detach(), or call the kernel under torch.no_grad(); for a gradient, call "
-        "kernels in forward and backward of a torch.autograd.Function",
-    )
-
-
 def overlapping(plan: CallPlan, written: TensorParam, other: TensorParam, shared: str) -> ArgumentError:
     both = "w" in other.access
     relation = "are the same memory" if shared == "same" else "share a part of their memory"

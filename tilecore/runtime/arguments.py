@@ -19,6 +19,7 @@ from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, other_source, storage_dtypes
+from tilecore.runtime.gradient_warning import warn_of_gradient
 from tilecore.runtime.index_limits import LARGEST, extent_of, has_sizes_of_call
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
@@ -115,7 +116,7 @@ class Binder:
         self._check_kind(param, declared, tensor)
         self._check_device(param, tensor)
         if tensor.loses_gradient:
-            raise errors.gradient(self.plan, declared)
+            warn_of_gradient(self.plan, declared)
         self.views[param] = tensor
 
     def _check_kind(self, param: int, declared: TensorParam, tensor: TensorView) -> None:
