@@ -70,8 +70,28 @@ sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", lambda x: 1.0 / (1.0 + math.ex
 floor = _unary("floor", "The largest whole number that is at most x, in x's type.", math.floor)
 ceil = _unary("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
 trunc = _unary("trunc", "x without its fraction, in x's type.", math.trunc)
-round = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
+_to_even = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
 nearbyint = _unary("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
+
+
+def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
+    """The nearest whole number in x's type, a float; integers are taken as float32.
+
+    rounding_mode: where halves go, "ties-to-even" (to the even number) or "ties-away-from-zero".
+    """
+    if rounding_mode == "ties-to-even":
+        return _to_even(x)
+    if rounding_mode != "ties-away-from-zero":
+        raise LanguageError(
+            f"T.round: rounding_mode {rounding_mode!r} is unknown", expected='"ties-to-even" or "ties-away-from-zero"'
+        )
+    value = as_expr(x)
+    value = value if _kind(value).is_float else convert(value, "float32")
+    whole = trunc(value)
+    further = whole + copysign(const(1.0, str(value.ty.dtype)), value)
+    return tirx.Select(tirx.GE(abs(value - whole), const(0.5, str(value.ty.dtype))), further, whole)
+
+
 popcount = _unary("popcount", "The number of bits that are 1.", integers=True)
 clz = _unary("clz", "The number of leading 0 bits.", integers=True)
 
