@@ -26,10 +26,12 @@ from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import BufferHandle, reference
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
+from tilecore.language.symbols import Var as VarType
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import building, current
+from tilecore.tracing.vectors import lanes_as_axes
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -69,19 +71,28 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
 
 def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     """The IR parameter for an annotation, and what the function's body gets for it."""
+    var, value = _parameter_of(builder, name, annotation)
+    builder.parameters.append(value)
+    return var, value
+
+
+def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     if annotation in (int, float, bool):
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):
         buffer = tensor_var(builder.unique(name), annotation)
-        return buffer, BufferHandle(buffer)
+        if annotation.of_pointers:
+            builder.pointers[str(buffer.name)] = "table"
+        return buffer, BufferHandle(buffer, annotation.lanes)
     if isinstance(annotation, DType):
         var = Var(builder.unique(name), ir_dtype(annotation))
         return var, var
     if isinstance(annotation, Var):
         builder.unique(str(annotation.name))
         return annotation, annotation
-    if isinstance(annotation, PtrType) or annotation is PtrType:
+    if isinstance(annotation, PtrType) or annotation is PtrType or type(annotation).__name__ == "_Handle":
         pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
+        builder.pointers[pointer.name] = "address"
         return pointer, pointer
     if type(annotation).__name__ == "_TensorFactory":
         raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
@@ -123,8 +134,12 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
     body = gather_collectives(order_reducers(settle(body, builder)))
+    if builder.lanes:
+        body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
+    if builder.pointers:
+        function = function.with_attr(FunctionAttr.POINTERS, dict(builder.pointers))
     for key, value in builder.attributes.items():
         if key == "compile_flags":
             function = function.with_attr(FunctionAttr.COMPILE_FLAGS, [str(v) for v in value])
@@ -164,7 +179,10 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _is_ref(annotation: Any) -> bool:
-    return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
+    """Is it T.Ref, or T.Var, which is an older name of it?"""
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2] in ("Ref", "Var")
+    return annotation is Ref or annotation is VarType
 
 
 def _no_error_is_raised() -> bool:

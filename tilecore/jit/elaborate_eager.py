@@ -12,8 +12,9 @@ from tilecore.errors import ArgumentError, LanguageError, Location
 from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
 from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall
-from tilecore.language.annotations import TensorType
+from tilecore.language.annotations import TensorType, is_pointer
 from tilecore.language.buffers import BufferHandle
+from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.language.values import KernelValue
 from tilecore.tracing.builder import Builder
@@ -136,10 +137,13 @@ class _Elaboration:
         if len(declared.shape) != len(tensor_type.shape):
             axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
+        sizes = tensor_type.shape
+        if declared.dtype.bits < 8 and tensor_type.dtype in ("int8", "uint8"):
+            sizes = (*sizes[:-1], sizes[-1] * (8 // declared.dtype.bits))  # elements that share bytes
+        elif str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {tensor_type.dtype}", expected=str(declared.dtype))
         shape = list(declared.shape)
-        for axis, (size, actual) in enumerate(zip(declared.shape, tensor_type.shape, strict=True)):
+        for axis, (size, actual) in enumerate(zip(declared.shape, sizes, strict=True)):
             where = f"{name}.shape[{axis}]"
             if isinstance(size, ConstDim):
                 if is_prim_expr(actual):
@@ -153,7 +157,9 @@ class _Elaboration:
                     size.set_value(int(actual), where)
             elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
                 raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
-        return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled = TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+        settled.lanes = declared.lanes
+        return settled
 
     def check(self) -> None:
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
@@ -174,6 +180,7 @@ class _Elaboration:
         """T.empty: a further parameter, which the call allocates."""
         handle = _Output(shape, dtype, self.builder)
         self.outputs.append(handle)
+        self.builder.parameters.append(handle)
         return handle
 
 
@@ -182,6 +189,7 @@ class _Output(BufferHandle):
 
     def __init__(self, shape: list[Any], dtype: DType, builder: Builder) -> None:
         self._kind = TensorType(tuple(shape), dtype)
+        self.lanes = self._kind.lanes
         self._builder = builder
         self._buffer: Any = None
 
@@ -212,6 +220,8 @@ def elaborate(
             values[name] = argument
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
+        if is_pointer(annotations.get(name)):
+            work.params[name], values[name] = parameter_of(work.builder, name, annotations[name])
     returned = run(work.builder, function, [], values)
     work.check()
     for name, argument in types.items():
@@ -231,7 +241,8 @@ def elaborate(
             )
     names = tuple(name for name in types if name in work.params)
     outputs = _returned(returned, work, place)
-    params = [work.params[n] for n in names] + [h.buffer for h in outputs]
+    inputs = [work.params[n] for n in names]
+    params = [p.declared() if isinstance(p, Pointer) else p for p in inputs] + [h.buffer for h in outputs]
     positions = tuple(range(len(names), len(params)))
     return finish(work.builder, params, place), names, positions
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.caller import placed
 from tilecore.compilation_cache.source_key import source_key
-from tilecore.errors import LanguageError, TargetError
+from tilecore.errors import LanguageError, TargetError, WrongTypeError
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
@@ -248,7 +248,7 @@ def _mode(func: Any) -> Literal["lazy", "eager", "kernel"]:
     if isinstance(func, PrimFunc):
         return "kernel"
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "tilecore.jit decorates functions only", found=type(func).__name__, expected="a function or a T.prim_func"
         )
     return "eager" if is_eager(func) else "lazy"

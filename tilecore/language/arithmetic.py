@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, tirx
 from tilecore.language.conversions import convert, unify
 from tilecore.language.values import SIGNS, KernelValue, as_expr, no_key
@@ -40,7 +40,7 @@ _TVM: dict[str, Callable[..., Any]] = {word: getattr(ExprOperand, f"__{word}__")
 MOST = 64  # the largest power that is multiplied out
 
 
-class NoPythonNumberError(LanguageError, TypeError):
+class NoPythonNumberError(WrongTypeError):
     """Python needs a number but got a value of the kernel; a TypeError, as in Python."""
 
 
@@ -51,7 +51,7 @@ def binary(word: str, left: Any, right: Any) -> Expr:
     if kind == "bool" and word in _NUMBERS:
         a, b, kind = convert(a, "int32"), convert(b, "int32"), dtype("int32")
     if kind.is_float and word in _INTEGERS:
-        raise LanguageError(
+        raise WrongTypeError(
             f"`{SIGNS[word]}` is applied to floats",
             found=f"{a} {SIGNS[word]} {b}, of {kind}",
             expected="integers" if word in ("floordiv", "mod") else "integers or bool",
@@ -99,7 +99,7 @@ def power(base: Any, exponent: Any) -> Expr:
 
     a, b = unify(base, exponent)
     if not dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(
+        raise WrongTypeError(
             "`**` is applied to integers",
             found=f"{base} ** {exponent}, of {a.ty.dtype}",
             expected=f"an exponent from 0 to {MOST} that is known when compiling",
@@ -143,7 +143,7 @@ def inverted(value: Any) -> Expr:
     """``~value``"""
     a = as_expr(value)
     if dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
+        raise WrongTypeError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
     return _TVM["invert"](a)
 
 
@@ -151,6 +151,13 @@ def absolute(value: Any) -> Expr:
     from tilecore.language.numeric import abs as absolute_value
 
     return absolute_value(as_expr(value))
+
+
+def as_type(value: Any, dtype: Any, span: Any = None) -> Any:
+    """``value.astype(dtype)``: T.cast(value, dtype)."""
+    from tilecore.language.numeric import cast
+
+    return cast(value, dtype)
 
 
 def rounded(value: Any, digits: Any = None) -> Expr:
@@ -221,7 +228,7 @@ def quotient_and_remainder(a: Any, b: Any) -> tuple[Expr, Expr]:
 
 def no_elements(value: Any, index: Any = None) -> Any:
     """What ``x[i]``, ``for y in x`` and ``a, b = x`` do with one value."""
-    raise LanguageError(
+    raise WrongTypeError(
         "a value of the kernel is a scalar and has no elements",
         found=str(as_expr(value)),
         expected="a buffer to index, or a Python tuple or list to iterate",
@@ -237,6 +244,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__pos__": as_expr,
     "__abs__": absolute,
     "__round__": rounded,
+    "astype": as_type,
     "__int__": no_python_number("int", "int32"),
     "__float__": no_python_number("float", "float32"),
 }
@@ -244,7 +252,9 @@ _install()
 
 
 class Arithmetic(KernelValue):
-    """Python's operators on a value that becomes an expression when used."""
+    """Python's operators on a value that becomes an expression when used. lanes: those of a vector."""
+
+    lanes = 1
 
     def __tvm_ffi_object__(self) -> Expr:
         """TVM's own operators, with this on their right, take it as the expression."""

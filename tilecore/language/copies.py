@@ -27,8 +27,6 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
     builder = current(subject)
     if builder.enclosing("kernel") is None:
         raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
-    if not op.in_parallel:
-        require_block(subject.removeprefix("T."))
     hints = {**(hints or {}), CallAttr.CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
+from tilecore.language.keywords import also_named
 from tilecore.language.regions import region_of
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
@@ -41,10 +43,11 @@ def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
     emit("device_assert", [as_condition(condition), str(msg)])
 
 
-def assume(condition: Any) -> None:
-    """Promise the compiler that ``condition`` holds; the interpreter checks it."""
-    if is_kernel_value(condition):
-        emit("assume", [as_condition(condition)])
+@also_named(condition="cond")
+def assume(cond: Any) -> None:
+    """Promise the compiler that ``cond`` holds; the interpreter checks it."""
+    if is_kernel_value(cond):
+        emit("assume", [as_condition(cond)])
 
 
 def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
@@ -54,7 +57,14 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     barrier_id: ignored, as the compiler chooses the barrier. arrive_count: the number of threads that wait. In a role
     it must be the number of the role's threads; elsewhere all threads wait.
     """
-    emit("sync_threads", [], {CallAttr.ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
+    hints = {CallAttr.BARRIER: _number(barrier_id), CallAttr.ARRIVALS: _number(arrive_count)}
+    emit("sync_threads", [], hints)
+
+
+def _number(value: Any) -> int | None:
+    """The value as an int, if it is one that is known when compiling."""
+    expression = None if value is None else constant(as_expr(value))
+    return None if expression is None else int(expression)
 
 
 def evaluate(value: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
@@ -44,7 +45,7 @@ class Kernel:
         self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
-                raise LanguageError(
+                raise WrongTypeError(
                     f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
                     found=str(extent),
                     expected="an integer",
@@ -116,6 +117,13 @@ class Kernel:
         return body
 
 
+def ClusterKernel(
+    *blocks: Any, cluster_dims: Any, threads: int | Sequence[int] | None = None, prelude: str | None = None
+) -> Kernel:
+    """T.Kernel with clusters of blocks: ``T.Kernel(..., cluster_dims=...)``."""
+    return Kernel(*blocks, threads=threads, prelude=prelude, cluster_dims=cluster_dims)
+
+
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
     axis = IterVar(Range.from_min_extent(IntImm(str(var.ty.dtype), 0), extent), var, IterVar.ThreadIndex, tag)
     return AttrStmt(axis, StatementAttr.AXIS, extent, body, span=span)
@@ -134,7 +142,7 @@ def _three_extents(values: Any, name: str) -> tuple[int, int, int]:
     sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(values)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
         raise LanguageError(
-            f"T.Kernel({name}=...) is not one to three positive ints",
+            f"T.Kernel: {name} must be positive, one to three ints",
             found=str(values),
             expected="one to three positive ints",
         )
@@ -176,7 +184,7 @@ def get_block_binding(dim: int = 0) -> Var:
     variables = open_kernel("T.get_block_binding").block_vars
     axis = whole_number(dim, "the axis of T.get_block_binding")
     if not 0 <= axis < len(variables):
-        raise LanguageError(
+        raise WrongIndexError(
             f"grid axis {axis} does not exist", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
         )
     return variables[axis]
@@ -192,9 +200,59 @@ def get_thread_extent(dim: int = 0) -> int:
     return open_kernel("T.get_thread_extent").threads[_dim(dim)]
 
 
+def get_thread_extents() -> list[int]:
+    """Threads of a block along x, y and z."""
+    return list(open_kernel("T.get_thread_extents").threads)
+
+
+def get_block_extent(dim: int = 0) -> Any:
+    """Blocks of the grid along axis ``dim``: an int, or an expression of sizes."""
+    return _extents_of_grid("T.get_block_extent")[_dim(dim)]
+
+
+def get_block_extents() -> list[Any]:
+    """Blocks of the grid along x, y and z: ints, or expressions of sizes."""
+    return _extents_of_grid("T.get_block_extents")
+
+
+def _extents_of_grid(subject: str) -> list[Any]:
+    sizes = [int(size) if isinstance(size, IntImm) else size for size in open_kernel(subject).blocks]
+    return [*sizes, 1, 1][:3]
+
+
+def get_cluster_dims() -> list[int]:
+    """Blocks of a cluster along x, y and z; 1, 1, 1 in a kernel without clusters."""
+    return list(open_kernel("T.get_cluster_dims").cluster_dims)
+
+
+def get_cluster_size() -> int:
+    """Blocks of a cluster."""
+    return prod(open_kernel("T.get_cluster_size").cluster_dims)
+
+
+def get_cluster_extent(dim: int = 0) -> Any:
+    """Clusters of the grid along axis ``dim``."""
+    return _extents_of_grid("T.get_cluster_extent")[_dim(dim)] // get_cluster_dims()[dim]
+
+
+def get_cluster_extents() -> list[Any]:
+    """Clusters of the grid along x, y and z."""
+    return [get_cluster_extent(dim) for dim in range(3)]
+
+
+def get_cluster_id(dim: int = 0) -> Any:
+    """The index of the running block's cluster along grid axis ``dim``."""
+    return get_block_binding(dim) // get_cluster_dims()[dim]
+
+
+def get_cluster_ids() -> list[Any]:
+    """The indices of the running block's cluster."""
+    return [get_cluster_id(dim) for dim in range(len(open_kernel("T.get_cluster_ids").block_vars))]
+
+
 def _dim(dim: int) -> int:
     if whole_number(dim, "the axis") not in (0, 1, 2):
-        raise LanguageError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
+        raise WrongIndexError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
     return dim
 
 

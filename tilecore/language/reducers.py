@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.dtypes import element_type
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import constant
@@ -49,7 +50,7 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
         annotate(KernelHint.REDUCER, handle, combining_kind(op), replication or "none")
         open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
 
-    return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)
+    return allocate(shape, element_type(dtype), "local.fragment", "T.alloc_reducer", record)
 
 
 def _operation(buffer: Any, subject: str) -> str:

@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.reductions import KINDS, accumulator, has_meaning
 from tilecore.language.buffers import BufferHandle
@@ -69,7 +69,7 @@ def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
     rank = len(source.region)
     requested = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not requested:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{subject}: dim is not an int or a tuple of ints",
             found=f"dim={dim!r}",
             expected="an int, or a tuple of ints",
@@ -79,7 +79,7 @@ def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
         axis = whole_number(number, f"{subject}(dim=...)")
         axis += rank if axis < 0 else 0
         if not 0 <= axis < rank:
-            raise LanguageError(
+            raise WrongIndexError(
                 f"{subject}: dim {number} is out of range for a tile with {rank} axes", found=describe(source)
             )
         axes.append(axis)

@@ -20,6 +20,7 @@ from tilecore.lowering.declared_state import leaves_of, needs_of
 from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
+from tilecore.lowering.normalize.check_nests import check_nests
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.state import UserFunction
 from tilecore.plugins.checking import wrong
@@ -64,6 +65,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         verifier.verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
+    check_nests(func)
     check_capabilities(func, env)
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)

@@ -52,6 +52,9 @@ def test_dynamic_sizes():
     assert [str(v.name) for v in (single, m, n, p, q)] == ["m", "m", "n", "p", "q"]
     assert str(q.ty.dtype) == "int64"
     assert str(T.Var("k", "int64").ty.dtype) == "int64"
+    assert isinstance(m, T.Var)
+    assert isinstance(q, T.Var)
+    assert not any(isinstance(value, T.Var) for value in (8, m * 2, "m", T.float32))
     for bad in ("", "1", "a-b"):
         with pytest.raises(LanguageError, match="is not a list of names"):
             T.dynamic(bad)

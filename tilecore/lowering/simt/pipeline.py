@@ -11,6 +11,7 @@ from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.buffers.place_dynamic_shared import PLACE_DYNAMIC_SHARED
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
 from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
@@ -74,6 +75,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     ExtensionPoint("before_outline"),
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
+    PLACE_DYNAMIC_SHARED,
     DESCRIBE_KERNELS,
     DESCRIBE_HINTS,
 )
