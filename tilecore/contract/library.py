@@ -71,10 +71,11 @@ LIBRARY = (
         (
             (
                 "ir.nodes",
-                "AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue DeclBuffer Div "
-                "EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind IRModule IfThenElse IntImm IterVar Max Min "
-                "Mul PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub TensorLoad TensorRegion Var While "
-                "is_buffer_var structural_equal structural_map structural_mutate structural_walk tirx tvm_ffi",
+                "Add AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue "
+                "DeclBuffer Div EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind GE GT IRModule IfThenElse "
+                "IntImm IterVar LE LT Max Min Mul Not PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub "
+                "TensorLoad TensorRegion Var While is_buffer_var structural_equal structural_map structural_mutate "
+                "structural_walk tirx tvm_ffi",
             ),
             ("ir.attributes", "*"),
             ("ir.names", "TILE_OP_NAMES"),
@@ -102,7 +103,7 @@ LIBRARY = (
             ("ir.ranges", "binding_loops known_range within"),
             ("ir.reductions", "NUMBERS combine combining_kind has_meaning identity"),
             ("ir.regions", "element_indices is_whole"),
-            ("ir.scopes", "is_fragment is_global is_private is_shared is_total"),
+            ("ir.scopes", "is_fragment is_global is_own is_private is_shared is_total"),
             ("ir.sizes", "symbols_of_shapes to_dim"),
             ("ir.tabulate", "tabulate"),
             ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),

@@ -1,6 +1,6 @@
 """Programmatic dependent launch: a kernel may begin while the kernel launched before it ends.
 
-The names are TileLang's, after the feature of that name (CUDA C++ Programming Guide, "Programmatic Dependent Launch").
+The names are TileLang's: PDL stands for programmatic dependent launch.
 Where a kernel begins only when those before it have ended, as on targets without the feature and in the interpreter,
 there is nothing to wait for, and both have no effect.
 """

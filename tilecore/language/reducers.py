@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.dtypes import element_type
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongShapeError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import constant
 from tilecore.ir.reducers import updated
@@ -21,10 +21,6 @@ from tilecore.language.kernel import open_kernel
 from tilecore.language.memory import allocate
 from tilecore.language.regions import kind_of, region_of
 from tilecore.tracing.current import current
-
-
-class ReducerTypeError(LanguageError, AssertionError):
-    """A reducer of an element type for which its operation is not defined; TileLang asserts that it is."""
 
 
 def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
@@ -41,7 +37,7 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
         raise LanguageError(f"T.alloc_reducer(replication={replication!r})", expected='None, "all" or "none"')
     kind = str(DType(dtype))
     if not has_meaning(op, kind):
-        raise ReducerTypeError(
+        raise WrongShapeError(
             f"T.alloc_reducer(op={op!r}) is not defined for {kind} values",
             expected="an integer dtype or bool" if op.startswith("bit") else "an integer or a float dtype",
         )

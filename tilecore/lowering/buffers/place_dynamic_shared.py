@@ -16,6 +16,7 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import cast, const, dtype_of, nothing, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
+    Broadcast,
     BufferLoad,
     BufferStore,
     DeclBuffer,
@@ -109,7 +110,9 @@ class _Placement:
         if isinstance(index, Ramp):
             return Ramp(self._index(buffer, index.base), index.stride, index.lanes)
         start = self.starts[buffer] * (ALIGN // DType(dtype_of(buffer)).bytes)
-        return Analyzer().simplify(cast(start, dtype_of(index)) + index)
+        kind = DType(dtype_of(index))
+        start = cast(start, kind.element)
+        return Analyzer().simplify((start if kind.lanes == 1 else Broadcast(start, kind.lanes)) + index)
 
 
 def _units(buffer: Var) -> Expr:
