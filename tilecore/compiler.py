@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
@@ -45,6 +45,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     """Compile tile IR for a target: lower, emit, build."""
     report: dict[str, Any] = {}
     debug.tile_ir(func)
+    options = replace(options, out_idx=out_idx_of(func, options))
     if options.out_idx:
         checked_out_idx(options.out_idx, params_of(func))  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
@@ -87,6 +88,18 @@ def lower(
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
     """What the caller asks for, and where that is silent, what the kernel does (T.annotate_pass_configs)."""
     return {**json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))), **options.pass_configs}
+
+
+def out_idx_of(func: PrimFunc, options: CompileOptions) -> tuple[int, ...]:
+    """The parameters that calls allocate: those that T.empty made, or those that the caller names."""
+    declared = tuple(int(position) for position in func.attrs.get(FunctionAttr.OUT_IDX, ()))
+    if declared and options.out_idx:
+        raise TargetError(
+            f"Out index conflict: {func.attrs['global_symbol']} returns tensors of T.empty itself",
+            found=f"out_idx={list(options.out_idx)}",
+            hint="leave out out_idx",
+        )
+    return declared or options.out_idx
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
