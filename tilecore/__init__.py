@@ -101,7 +101,7 @@ class _Package(ModuleType):
             value = import_module(module)
             value = getattr(value, attribute) if attribute else value
         else:
-            raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
+            value = _module_without_file(name)
         super().__setattr__(name, value)
         return value
 
@@ -114,6 +114,19 @@ class _Package(ModuleType):
         return sorted({*super().__dir__(), *__all__})
 
 
+def _module_without_file(name: str) -> Any:
+    """``tilecore.<name>``, a module of TileLang's name or of a backend; raises AttributeError where there is none."""
+    if not name.startswith("_"):
+        from tilecore.plugins.module_finder import is_module, why_missing
+
+        if is_module(name):
+            return import_module(f"tilecore.{name}")
+        reason = why_missing(name)
+        if reason is not None:
+            raise AttributeError(reason)
+    raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
+
+
 def _version() -> str:
     from importlib_metadata import PackageNotFoundError, version
 
@@ -123,17 +136,17 @@ def _version() -> str:
         return _FALLBACK_VERSION
 
 
-class _FormerNames:
-    """The last place where the import system looks: modules of tilecore under names that they no longer have."""
+class _ModulesWithoutFiles:
+    """The last place where the import system looks: modules of tilecore that are no files."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not name.startswith("tilecore."):
             return None
-        from tilecore.plugins.former_names import spec_of
+        from tilecore.plugins.module_finder import spec_of
 
         return spec_of(name)
 
 
-sys.meta_path.append(_FormerNames)  # type: ignore[arg-type]
+sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package

@@ -109,6 +109,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
     """
     from tilecore.codegen.emitted import read_emitted
     from tilecore.codegen.registration import call_codegen
+    from tilecore.codegen.source_callbacks import changed_source
 
     backend.codegen.register()
     function = backend.codegen.function
@@ -117,6 +118,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
     emitted = read_emitted(backend, function, returned, [str(v.name_hint) for v in module.functions])
+    emitted = replace(emitted, source=changed_source(emitted.source, target))
     debug.source(emitted.source, emitted.source_format or backend.codegen.emits)
     return emitted
 

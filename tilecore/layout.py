@@ -13,6 +13,10 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.language.layouts import Fragment, Layout
+from tilecore.module_names.submodules import submodules_of
+
+__path__: list[str] = []  # a package whose modules are names of others (tilecore/module_names/table.py)
+__getattr__ = submodules_of(__name__)
 
 __all__ = [
     "Fragment",

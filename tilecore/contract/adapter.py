@@ -76,6 +76,11 @@ class KernelAdapter(ABC):
     def available(self, target: Target) -> Presence:
         """Whether it can run on this machine. Quick; ``detail`` says what is missing and how to get it."""
 
+    def target(self, target: Target) -> Target:
+        """The target that its kernels are compiled for: ``target``, or ``target`` with an attribute by which kernels
+        for this execution backend are lowered otherwise. Raises TargetError where it runs no kernels of this target."""
+        return target
+
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import

@@ -218,11 +218,21 @@ LIBRARY = (
             ("language.dialects", "dialect_hints emit_call"),
             ("language.gemm", "GemmWarpPolicy product_operands"),
             ("language.hints", "annotate"),
-            ("language.kernel", "open_kernel"),
+            ("language.kernel", "Kernel open_kernel"),
             ("language.memory", "allocate"),
+            ("language.pointers", "Pointer access_ptr"),
             ("language.regions", "describe region_of region_pair"),
             ("language.threads", "thread_number"),
-            ("tracing.current", "current"),
+            ("tracing.current", "active current"),
+        ),
+    ),
+    Group(
+        "Modules that a backend adds under ``tilecore``",
+        "For programs that import the modules of their chip by TileLang's names (``TargetSpec.modules``).",
+        (
+            ("codegen.source_callbacks", "SourceCallback register_postproc register_postproc_callback remove_postproc"),
+            ("language.float8", "checked_format determine_fp8_type"),
+            ("profiler.tile_device", "TileDevice checked_kind"),
         ),
     ),
     Group(

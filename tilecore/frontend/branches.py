@@ -103,7 +103,7 @@ class Branches:
     def _enter(self, side: str, static: bool) -> bool:
         if self.dynamic:
             self.builder.name_pending()
-            frame = Frame("branch")
+            frame = Frame("branch", condition=self.test)
             self.sides[side] = frame
             self.builder.frames.append(frame)
             self.staged.__enter__()

@@ -58,6 +58,7 @@ class Output(BufferHandle):
 
     def __init__(self, shape: list[Any], dtype: DType, builder: Builder) -> None:
         self._kind = TensorType(tuple(shape), dtype)
+        self.lanes = self._kind.lanes
         self._builder = builder
         self._buffer: Any = None
         self.location = builder.location
@@ -118,6 +119,7 @@ class Declarations:
         """T.empty: a further parameter, which the call allocates."""
         handle = Output(shape, dtype, self.builder)
         self.outputs.append(handle)
+        self.builder.parameters.append(handle)
         return handle
 
     def parameters(self) -> list[Any]:
@@ -153,11 +155,17 @@ class Declarations:
 
 def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     """The IR parameter for an annotation, and what the function's body gets for it."""
+    var, value = _parameter_of(builder, name, annotation)
+    builder.parameters.append(value)
+    return var, value
+
+
+def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     if annotation in (int, float, bool):
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):
         buffer = tensor_var(builder.unique(name), annotation)
-        return buffer, BufferHandle(buffer)
+        return buffer, BufferHandle(buffer, annotation.lanes)
     if isinstance(annotation, DType):
         var = Var(builder.unique(name), ir_dtype(annotation))
         return var, var

@@ -12,6 +12,7 @@ from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.declarations import Declarations, Output, Undeclared, parameter_of
 from tilecore.frontend.python_errors import explained, foreign_hint
+from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
@@ -27,6 +28,7 @@ from tilecore.language.symbols import Var as VarType
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import building, current
+from tilecore.tracing.vectors import lanes_as_axes
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -102,7 +104,10 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
         )
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    function = PrimFunc(params, settle(body, builder), span=span_at(place))
+    body = order_reducers(settle(body, builder))
+    if builder.lanes:
+        body = lanes_as_axes(body)
+    function = PrimFunc(params, body, span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     if outputs:
         function = function.with_attr(FunctionAttr.OUT_IDX, list(range(-len(outputs), 0)))

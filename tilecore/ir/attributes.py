@@ -53,6 +53,9 @@ class LoopAttr:
     UNROLL_FACTOR = "unroll_factor"  # T.unroll(unroll_factor=)
     COALESCED_WIDTH = "coalesced_width"  # T.Parallel(coalesced_width=): how many neighbouring elements a thread takes
     LOOP_LAYOUT = "loop_layout"  # T.Parallel(loop_layout=): the T.Fragment that partitions the nest
+    LANES = "tile.lanes"  # the loop over the lanes of a vector
+    # a loop over lanes: the first elements that it accesses in global and shared memory are aligned to the whole vector
+    ALIGNED = "tile.aligned"
     PREFER_ASYNC = "prefer_async"  # T.Parallel(prefer_async=)
     ASYNC = "async"  # the nest of a copy that may be asynchronous
     # the nest of a tile operation on a thread's own memory: in a kernel that asks for thread indices each thread
@@ -99,6 +102,8 @@ class KernelHint:
     IMPORT_SOURCE = "import_source"  # T.import_source
     SET_MAX_NREG = "set_max_nreg"  # T.set_max_nreg
     USE_SWIZZLE = "use_swizzle"  # T.use_swizzle
+    ASYNC_GROUP = "async_group"  # T.ptx_commit_group: "commit"; T.ptx_wait_group: "wait" and a number of groups
+    DEPENDENT_LAUNCH = "dependent_launch"  # T.pdl_trigger: "trigger"; T.pdl_sync: "wait"
 
 
 class LayoutAttr:

@@ -92,13 +92,18 @@ class _Elaboration(Declarations):
         if len(declared.shape) != len(argument.shape):
             axes = "1 axis" if len(argument.shape) == 1 else f"{len(argument.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
+        given_sizes = argument.shape
+        if declared.dtype.bits < 8 and argument.dtype in ("int8", "uint8"):
+            given_sizes = (*given_sizes[:-1], given_sizes[-1] * (8 // declared.dtype.bits))  # elements share bytes
+        elif str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {argument.dtype}", expected=str(declared.dtype))
-        shape = self._sizes(name, declared.shape, argument.shape, is_stride=False)
+        shape = self._sizes(name, declared.shape, given_sizes, is_stride=False)
         strides = declared.strides
         if strides is not None:
             strides = self._sizes(name, strides, _numbers_of(argument, is_stride=True), is_stride=True)
-        return TensorType(shape, declared.dtype, strides, scope=declared.scope)
+        settled = TensorType(shape, declared.dtype, strides, scope=declared.scope)
+        settled.lanes = declared.lanes
+        return settled
 
     def _sizes(self, name: str, declared: Sequence[Any], actual: Sequence[Any], is_stride: bool) -> tuple[Any, ...]:
         """Declared sizes with the tensor's. A size computed from T.const sizes without a value yet takes the tensor's

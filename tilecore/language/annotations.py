@@ -10,18 +10,22 @@ from typing import Any
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.language.vector_shapes import with_lanes
 from tilecore.signatures import signature_of
 
 
 class TensorType:
     """A tensor parameter: shape (ints, T.dynamic sizes, expressions of them), element type and, if not contiguous
-    and row-major, strides in elements."""
+    and row-major, strides in elements.
+
+    A tensor of vectors has the shape and the element type of its lanes (vector_shapes.py); lanes: of each vector."""
 
     def __init__(
         self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
     ) -> None:
-        self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        self.dtype = DType(dtype)
+        kind = DType(dtype)
+        self.shape = tuple(with_lanes(shape if isinstance(shape, (tuple, list)) else (shape,), kind))
+        self.dtype, self.lanes = kind.element, kind.lanes
         if strides is not None and not isinstance(strides, (tuple, list)):
             raise WrongTypeError(
                 f"T.{name}: strides is not a list or a tuple",
@@ -30,6 +34,12 @@ class TensorType:
             )
         self.strides = None if strides is None else tuple(strides)
         self.scope = scope or "global"
+        if self.strides is not None and self.lanes > 1:
+            raise LanguageError(
+                f"T.{name} has strides and elements of the vector type {kind}",
+                expected="an element type",
+                hint=f"declare elements of {kind.element}, and load vectors of them: A[T.Ramp(i, 1, {kind.lanes})]",
+            )
         for size in [*self.shape, *(self.strides or ())]:
             _check_size(size, f"T.{name}", self.shape)
         if self.strides is not None and len(self.strides) != len(self.shape):

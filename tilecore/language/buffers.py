@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
@@ -18,6 +19,7 @@ from tilecore.ir.nodes import (
     Range,
     Sub,
     TensorLoad,
+    TensorRegion,
     Var,
     structural_equal,
 )
@@ -27,7 +29,9 @@ from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.conversions import convert
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
+from tilecore.language.vector_shapes import indices_of_lane, with_lanes, without_lanes
 from tilecore.tracing.current import active, current
+from tilecore.tracing.vectors import lane_of
 
 if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
@@ -41,8 +45,17 @@ def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
     return all(structural_equal(a, b, map_free_vars=False) for a, b in zip(value.indices, where, strict=True))
 
 
+def type_of(buffer: Var, lanes: int) -> dtype:
+    """The type of the elements of a buffer whose vectors have so many lanes; 1: it has no vectors."""
+    element = str(buffer.dtype)
+    return dtype(element if lanes == 1 else f"{element}x{lanes}")
+
+
 class LocalVar(Arithmetic):
-    """A mutable scalar of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads."""
+    """A mutable value of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads. lanes: those of
+    a variable of a vector type, whose buffer has an element for each."""
+
+    lanes = 1
 
     def __init__(self, buffer: Var, fresh: bool = True) -> None:
         self.buffer = buffer
@@ -50,7 +63,7 @@ class LocalVar(Arithmetic):
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self.buffer.dtype))
+        return type_of(self.buffer, self.lanes)
 
     def name_once(self, builder: Builder, name: str) -> bool:
         """True at the first call: the assignment that names the variable."""
@@ -59,7 +72,10 @@ class LocalVar(Arithmetic):
 
     def place(self) -> TensorLoad:
         """A load that denotes the memory itself."""
-        return BufferLoad(self.buffer, [0], span=current().span)
+        return BufferLoad(self.buffer, [self._index()], span=current().span)
+
+    def _index(self) -> Any:
+        return IntImm("int32", 0) if self.lanes == 1 else lane_of(current(), self.lanes)
 
     def expr(self) -> Expr:
         return current().hold(self.place())
@@ -70,7 +86,7 @@ class LocalVar(Arithmetic):
 
     def store(self, value: Any) -> None:
         builder = current()
-        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), [IntImm("int32", 0)], span=builder.span))
+        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), [self._index()], span=builder.span))
 
     def write(self, index: Any, value: Any) -> None:
         self._check_index(index)
@@ -79,6 +95,9 @@ class LocalVar(Arithmetic):
     def __getitem__(self, index: Any) -> VariableRead:
         self._check_index(index)
         return self.read()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
 
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
@@ -94,17 +113,19 @@ class NoAttributeError(LanguageError, AttributeError):
 class Element(Arithmetic):
     """An element of memory that was read: its value at that time (``expr()``), and its place in memory (``place()``).
 
-    Functions that take an element to write to, or where a tile starts, take its place.
+    Functions that take an element to write to, or where a tile starts, take its place. lanes: those of a buffer of
+    vectors.
     """
 
-    def __init__(self, load: TensorLoad) -> None:
+    def __init__(self, load: TensorLoad, lanes: int = 1) -> None:
         self._load = load
+        self.lanes = lanes
         self._builder = current()
         self._value = self._builder.hold(load)
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self._load.source.dtype))
+        return type_of(self._load.source, self.lanes)
 
     def place(self) -> TensorLoad:
         return self._load
@@ -125,7 +146,9 @@ class Element(Arithmetic):
         raise self._scalar_error("a buffer to index")
 
     def _scalar_error(self, expected: str) -> LanguageError:
-        return LanguageError("a value of the kernel is a scalar", found=str(self), expected=expected).at(
+        hint = "T.extract_lane(v, 0) is the first lane of a vector" if self.lanes > 1 else None
+        kind = f"an element of type {self.dtype}" if self.lanes > 1 else "a scalar"
+        return LanguageError(f"a value of the kernel is {kind}", found=str(self), expected=expected, hint=hint).at(
             current().location
         )
 
@@ -153,7 +176,7 @@ class VariableRead(Element):
 
     def __init__(self, variable: LocalVar) -> None:
         self.variable = variable
-        super().__init__(variable.place())
+        super().__init__(variable.place(), variable.lanes)
 
     def is_current(self) -> bool:
         """Can nothing have written the variable since?"""
@@ -205,14 +228,22 @@ def reference(value: Any, subject: str) -> LocalVar:
     ).at(current().location)
 
 
+class SliceWarning(UserWarning):
+    """A slice of a tensor has no element inside of the tensor."""
+
+
 class BufferHandle(KernelValue):
     """A buffer of the kernel: a parameter, or memory from ``T.alloc_*``.
 
     shape: a tuple of ints and expressions. ``A[i, j]`` loads, ``A[i, j] = v`` stores, ``A[i0:i1, j]`` is a region.
+    lanes: those of a buffer of vectors; shape and indices are those of the vectors (vector_shapes.py).
     """
 
-    def __init__(self, buffer: Var) -> None:
+    lanes = 1
+
+    def __init__(self, buffer: Var, lanes: int = 1) -> None:
         self.buffer = buffer
+        self.lanes = lanes
         self.fresh = False
 
     @property
@@ -221,7 +252,8 @@ class BufferHandle(KernelValue):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(int(d) if isinstance(d, IntImm) else d for d in self.buffer.shape)
+        sizes = [int(d) if isinstance(d, IntImm) else d for d in self.buffer.shape]
+        return tuple(without_lanes(sizes, str(self.buffer.dtype), self.lanes))
 
     @property
     def strides(self) -> tuple[Any, ...]:
@@ -229,11 +261,11 @@ class BufferHandle(KernelValue):
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self.buffer.dtype))
+        return type_of(self.buffer, self.lanes)
 
     @property
     def ndim(self) -> int:
-        return len(self.buffer.shape)
+        return len(self.shape)
 
     def scope(self) -> str:
         return str(self.buffer.scope())
@@ -252,28 +284,35 @@ class BufferHandle(KernelValue):
         indices, is_region = self._indices(index)
         span = current(f"{self.name}[...]").span
         if not is_region:
-            return Element(BufferLoad(self.buffer, [i.min for i in indices], span=span))
-        return BufferRegion(self.buffer, indices)
+            return Element(BufferLoad(self.buffer, self._place([i.min for i in indices]), span=span), self.lanes)
+        return self.region(indices)
+
+    def _place(self, indices: list[Any]) -> list[Any]:
+        """The indices of an element in the buffer; of a vector those of all its lanes."""
+        if self.lanes == 1:
+            return indices
+        return indices_of_lane(indices, str(self.buffer.dtype), self.lanes, lane_of(current(), self.lanes))
+
+    def region(self, ranges: list[Range]) -> TensorRegion:
+        """The region of the buffer for the ranges of indices, with all lanes of its vectors."""
+        if self.lanes == 1:
+            return BufferRegion(self.buffer, ranges)
+        current().vector_buffers[hash(self.buffer)] = self.dtype
+        starts = indices_of_lane([r.min for r in ranges], str(self.buffer.dtype), self.lanes, IntImm("int32", 0))
+        sizes = with_lanes([r.extent for r in ranges], self.dtype)
+        return BufferRegion(
+            self.buffer, [Range.from_min_extent(a, as_expr(n)) for a, n in zip(starts, sizes, strict=True)]
+        )
 
     def write(self, index: Any, value: Any) -> None:
         builder = current()
         indices, is_region = self._indices(index)
-        if is_region and builder.in_parallel:
-            axes = ", ".join("ijklmn"[: self.ndim])
-            raise LanguageError(
-                f"a slice of {self.name} is stored to inside T.Parallel, where an iteration stores elements",
-                found=slices.slice_text(BufferRegion(self.buffer, indices)),
-                expected=f"an index for each of the {self.ndim} axes: {self.name}[{axes}] = ..."
-                if self.ndim > 1
-                else f"an index: {self.name}[i] = ...",
-                hint="move it out of the loop: there the whole block fills or copies slices together",
-            )
         if is_region:
-            from tilecore.language.copies import write_region
+            from tilecore.language.slice_stores import store_slice
 
-            write_region(BufferRegion(self.buffer, indices), value)
+            store_slice(self.region(indices), value)
             return
-        where = [i.min for i in indices]
+        where = self._place([i.min for i in indices])
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
@@ -337,13 +376,23 @@ class BufferHandle(KernelValue):
         return Range.from_min_extent(as_expr(start), size)
 
     def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
-        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        """A slice of a global buffer may lie outside it, where it is masked; one that has no element inside is probably
+        a mistake."""
         if not isinstance(extent, int):
             return
-        outside = isinstance(start, int) and not 0 <= start < extent
-        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
+        starts_outside = isinstance(start, int) and not 0 <= start < extent
+        ends_outside = isinstance(stop, int) and stop > extent
+        is_masked = self.scope() == "global" and not (isinstance(start, int) and start < 0)
+        if starts_outside and is_masked:
+            warnings.warn(
+                f"{current().location}: the slice {start}:{stop} of axis {axis} of {self.name} lies outside the axis, "
+                f"which has {extent} elements: it reads as 0, and stores to it are dropped",
+                SliceWarning,
+                stacklevel=2,
+            )
+        elif starts_outside or (ends_outside and not is_masked):
             raise WrongIndexError(
-                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside the axis",
+                f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )

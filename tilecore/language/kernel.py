@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
@@ -121,6 +122,13 @@ class Kernel:
         return body
 
 
+def ClusterKernel(
+    *blocks: Any, cluster_dims: Any, threads: int | Sequence[int] | None = None, prelude: str | None = None
+) -> Kernel:
+    """T.Kernel with clusters of blocks: ``T.Kernel(..., cluster_dims=...)``."""
+    return Kernel(*blocks, threads=threads, prelude=prelude, cluster_dims=cluster_dims)
+
+
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
     axis = IterVar(Range.from_min_extent(IntImm(str(var.ty.dtype), 0), extent), var, IterVar.ThreadIndex, tag)
     return AttrStmt(axis, StatementAttr.AXIS, extent, body, span=span)
@@ -195,6 +203,56 @@ def get_block_bindings() -> list[Var]:
 def get_thread_extent(dim: int = 0) -> int:
     """Threads of a block along axis ``dim``."""
     return open_kernel("T.get_thread_extent").threads[_dim(dim)]
+
+
+def get_thread_extents() -> list[int]:
+    """Threads of a block along x, y and z."""
+    return list(open_kernel("T.get_thread_extents").threads)
+
+
+def get_block_extent(dim: int = 0) -> Any:
+    """Blocks of the grid along axis ``dim``: an int, or an expression of sizes."""
+    return _extents_of_grid("T.get_block_extent")[_dim(dim)]
+
+
+def get_block_extents() -> list[Any]:
+    """Blocks of the grid along x, y and z: ints, or expressions of sizes."""
+    return _extents_of_grid("T.get_block_extents")
+
+
+def _extents_of_grid(subject: str) -> list[Any]:
+    sizes = [int(size) if isinstance(size, IntImm) else size for size in open_kernel(subject).blocks]
+    return [*sizes, 1, 1][:3]
+
+
+def get_cluster_dims() -> list[int]:
+    """Blocks of a cluster along x, y and z; 1, 1, 1 in a kernel without clusters."""
+    return list(open_kernel("T.get_cluster_dims").cluster_dims)
+
+
+def get_cluster_size() -> int:
+    """Blocks of a cluster."""
+    return prod(open_kernel("T.get_cluster_size").cluster_dims)
+
+
+def get_cluster_extent(dim: int = 0) -> Any:
+    """Clusters of the grid along axis ``dim``."""
+    return _extents_of_grid("T.get_cluster_extent")[_dim(dim)] // get_cluster_dims()[dim]
+
+
+def get_cluster_extents() -> list[Any]:
+    """Clusters of the grid along x, y and z."""
+    return [get_cluster_extent(dim) for dim in range(3)]
+
+
+def get_cluster_id(dim: int = 0) -> Any:
+    """The index of the running block's cluster along grid axis ``dim``."""
+    return get_block_binding(dim) // get_cluster_dims()[dim]
+
+
+def get_cluster_ids() -> list[Any]:
+    """The indices of the running block's cluster."""
+    return [get_cluster_id(dim) for dim in range(len(open_kernel("T.get_cluster_ids").block_vars))]
 
 
 def _dim(dim: int) -> int:

@@ -90,7 +90,7 @@ class Fragment(Layout):
         """As :meth:`Layout.to_ir`. ``index`` gives the thread, and then the index of the register; with ``replicate``
         > 1 its last argument is the index of the copy."""
         arguments = len(self.shape) + (self.replicate > 1)
-        index = self._index_map(self._thread_and_place, arguments)
+        index = self._index_map(self.thread_and_place, arguments)
         return {
             LayoutAttr.KIND: LayoutAttr.FRAGMENT,
             LayoutAttr.SHAPE: list(self.shape),
@@ -98,7 +98,9 @@ class Fragment(Layout):
             LayoutAttr.INDEX: index,
         }
 
-    def _thread_and_place(self, *indices: Any) -> list[Any]:
+    def thread_and_place(self, *indices: Any) -> list[Any]:
+        """The thread and the index of the register of the element at ``indices`` (with ``replicate`` > 1 also the
+        copy)."""
         if self.forward_thread_fn is None:
             return self.map_forward_index(indices)
         return [self.forward_thread_fn(*indices), *self.map_forward_index(indices[: len(self.shape)])]

@@ -139,12 +139,21 @@ def _schedule(numbers: Any, subject: str) -> list[int]:
     return [whole_number(number, f"a number of {subject}") for number in numbers]
 
 
-def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
+def Persistent(
+    domain: Sequence[Any],
+    wave_size: Any,
+    index: Any,
+    group_size: int | None = 8,
+    num_stages: int = 0,
+    *,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
     """Tiles of ``domain`` assigned to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
     ``index + wave_size``, ... Yields one coordinate for each axis of ``domain``; for one axis, the coordinate itself.
 
     Along the last axis tiles form groups of ``group_size``: the index in a group varies fastest, and the group slowest,
-    so that blocks of one wave share operands.
+    so that blocks of one wave share operands. num_stages: a hint to overlap the tiles of a block;
+    targets do so by themselves where they can.
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
@@ -153,7 +162,8 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
             expected="a list of one size for each axis",
         )
     sizes = [_extent(d) for d in domain]
-    group_size = whole_number(group_size, "T.Persistent(group_size=...)", 1)
+    group_size = whole_number(8 if group_size is None else group_size, "T.Persistent(group_size=...)", 1)
+    whole_number(num_stages, "T.Persistent(num_stages=...)", 0)
     if not sizes:
         raise LanguageError("the domain of T.Persistent is empty", expected="at least one axis")
     total = sizes[0]
@@ -167,7 +177,7 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
         return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
-    return LoopSpec("serial", (axis,), single=False, guard=guard)
+    return LoopSpec("serial", (axis,), single=False, guard=guard, annotations=dict(annotations or {}))
 
 
 def _is_zero(size: Any) -> bool:

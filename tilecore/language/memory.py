@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import FailedAssertError, LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
+from tilecore.language.vector_shapes import with_lanes
 from tilecore.tracing.current import current
 
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
@@ -45,7 +46,8 @@ class _Unnamed(BufferHandle):
     def __init__(
         self, shape: list[Any], dtype: str, scope: str, after: Callable[[BufferHandle], None] | None = None
     ) -> None:
-        self._facts = (shape, dtype, scope)
+        self.lanes = DType(dtype).lanes
+        self._facts = (with_lanes(shape, DType(dtype)), str(DType(dtype).element), scope)
         self._buffer: Any = None
         self._after = after
         current().pending.append(self)
@@ -121,6 +123,7 @@ class _FreshVar(LocalVar):
 
     def __init__(self, builder: Any, kind: str, scope: str, init: Any) -> None:
         self._facts = (kind, scope, init)
+        self.lanes = DType(kind).lanes
         self._buffer: Any = None
         builder.pending.append(self)
         self.fresh = True
@@ -138,7 +141,9 @@ class _FreshVar(LocalVar):
     def _make(self, name: str) -> None:
         builder = current()
         kind, scope, init = self._facts
-        self._buffer = tirx.decl_buffer([1], ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        element, scope = (kind, scope) if self.lanes == 1 else (DType(kind).element, "local")
+        shape = [self.lanes]
+        self._buffer = tirx.decl_buffer(shape, ir_dtype(element), builder.unique(name), scope=scope, layout=None)
         builder.allocate(self._buffer)
         if init is not None:
             self.store(init)
@@ -174,23 +179,6 @@ class _Workspace(_Unnamed):
         builder.emit(AllocBuffer(self._buffer, span=builder.span))
 
 
-def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
-    """A fragment that T.Parallel iterations may accumulate into together: T.reducer_update(r[i], x), or ``r[i] += x``
-    (op "sum"), ``r[i] = T.max(r[i], x)``, ``T.min``. Initialise it with T.reducer_init, T.fill or T.clear, and finish
-    with T.finalize_reducer."""
-    from tilecore.language.hints import annotate
-    from tilecore.language.kernel import open_kernel
-
-    if op not in ("sum", "max", "min"):
-        raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
-
-    def record(handle: BufferHandle) -> None:
-        annotate(KernelHint.REDUCER, handle, op, replication or "none")
-        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
-
-    return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)
-
-
 def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
     """The same memory with another shape; the number of elements stays."""
     return view(src, shape)
@@ -205,9 +193,10 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
         raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
     sizes = list(src.shape) if shape is None else (list(shape) if isinstance(shape, (tuple, list)) else [shape])
-    if shape is None and DType(kind).bits != src.dtype.bits:
-        sizes[-1] = sizes[-1] * src.dtype.bits // DType(kind).bits
-    if kind != src.dtype and min(DType(kind).bits, src.dtype.bits) < 8:
+    source_bits, view_bits = (t.bits * t.lanes for t in (src.dtype, DType(kind)))
+    if shape is None and view_bits != source_bits:
+        sizes[-1] = _last_size(src, source_bits, view_bits, kind)
+    if DType(kind).element != src.dtype.element and min(DType(kind).bits, src.dtype.bits) < 8:
         raise UnsupportedError(
             f"T.view changes the element type of {src.name}, which has elements of 4 bits",
             found=f"{src.dtype} as {kind}",
@@ -220,8 +209,20 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     return view_buffer
 
 
+def _last_size(src: BufferHandle, source_bits: int, view_bits: int, kind: str) -> Any:
+    """The size of the last axis of a view with elements of view_bits."""
+    size = src.shape[-1]
+    if isinstance(size, int) and size * source_bits % view_bits:
+        raise LanguageError(
+            f"the rows of {src.name} are no whole number of {kind}",
+            found=f"{size} elements of {src.dtype} in a row",
+            expected=f"a multiple of {view_bits // gcd(view_bits, source_bits)}",
+        )
+    return size * source_bits // view_bits
+
+
 def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
-    source_bits, view_bits = as_expr(src.dtype.bits), as_expr(DType(kind).bits)
+    source_bits, view_bits = (as_expr(t.bits * t.lanes) for t in (src.dtype, DType(kind)))
     for size in src.shape:
         source_bits = source_bits * as_expr(size)
     for size in sizes:

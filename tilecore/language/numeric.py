@@ -19,7 +19,9 @@ from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
+from tilecore.language.lanes import cast_vector, reinterpret_vector
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.language.wide_access import Bits
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of
 
@@ -188,7 +190,8 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     chip's own.
     """
     _check_rounding(round, sat, rbits)
-    return convert(value, str(DType(dtype)))
+    kind = DType(dtype)
+    return convert(value, str(kind)) if kind.lanes == 1 else cast_vector(value, kind)
 
 
 def _check_rounding(round: Any, sat: Any, rbits: Any) -> None:
@@ -218,20 +221,18 @@ def Cast(dtype: Any, value: Any) -> Expr:
 
 
 def reinterpret(value: Any, dtype: Any) -> Any:
-    """The bits of ``value`` as another element type of the same width. ``T.reinterpret(dtype, value)`` works too."""
+    """The bits of ``value`` as another type of as many bits, an element type or a vector type; the first lane has the
+    lowest bits. ``T.reinterpret(dtype, value)`` works too."""
     if isinstance(value, str) and not isinstance(dtype, str):
         value, dtype = dtype, value
     if str(dtype) == "handle":
         from tilecore.language.script import Opaque
 
         return Opaque()
-    expression = as_expr(value)
     kind = DType(dtype)
-    if _kind(expression).bits != kind.bits:
-        raise LanguageError(
-            f"T.reinterpret cannot read {_kind(expression)} as {kind}", expected="types of the same width"
-        )
-    return tirx.reinterpret(ir_dtype(kind), expression)
+    if isinstance(value, Bits):
+        return value.read_as(kind)
+    return reinterpret_vector(value, kind)
 
 
 @placed
@@ -291,11 +292,6 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     lanes = whole_number(lanes, "T.Ramp(lanes=...)", 1)
     start = as_expr(base)
     return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
-
-
-def Broadcast(value: Any, lanes: int) -> Expr:
-    """A vector of ``lanes`` equal values: beside others of that length, the value itself."""
-    return as_expr(value)
 
 
 def dp4a(a: Any, b: Any, c: Any) -> Expr:

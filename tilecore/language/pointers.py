@@ -63,8 +63,9 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
             found=str(DType(dtype)),
             expected=str(ptr.kind.dtype),
         )
-    ptr.buffer = tensor_var(ptr.name, TensorType(shape, dtype, strides, name="make_tensor"))
-    return BufferHandle(ptr.buffer)
+    kind = TensorType(shape, dtype, strides, name="make_tensor")
+    ptr.buffer = tensor_var(ptr.name, kind)
+    return BufferHandle(ptr.buffer, kind.lanes)
 
 
 def access_ptr(

@@ -14,6 +14,7 @@ from tilecore.contract.records import Presence
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, record
 from tilecore.plugins.checking import AUTO, FLAG, TEXT, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
+from tilecore.target import Target
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.views import is_tensor
 
@@ -45,6 +46,7 @@ RESULTS = {
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
     "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
+    "target": Rule("a Target", lambda value: isinstance(value, Target)),
 }
 ATTRIBUTES = {
     "name": TEXT,

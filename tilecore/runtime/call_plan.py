@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
-from tilecore.dtypes import FACTS
+from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.errors import LanguageError, LoweringError
 from tilecore.runtime.index_limits import guarded
 from tilecore.runtime.scalars import integer_range
@@ -68,7 +68,12 @@ class CallPlan:
     @cached_property
     def element_types(self) -> dict[int, list[tuple[int, int, int]]]:
         """The DLPack element types (code, bits, lanes) that each tensor parameter takes, by parameter index."""
-        return {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
+        types = {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
+        for i in self.tensors:
+            declared = self.tensor(i)
+            if declared.packed > 1 and declared.dtype in DLPACK_PAIRS:
+                types[i].append(DLPACK_PAIRS[declared.dtype])
+        return types
 
     @property
     def slot_count(self) -> int:

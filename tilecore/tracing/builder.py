@@ -16,7 +16,7 @@ from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
 from tilecore.tracing.held_values import Readings, reads_memory
-from tilecore.tracing.vectors import copied_to_memory, find_lanes, over_lanes
+from tilecore.tracing.vectors import copied_to_memory, find_lanes, is_index, over_lanes
 
 if TYPE_CHECKING:
     from tilecore.ir.spans import SpanTable
@@ -52,6 +52,7 @@ class Builder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.frames: list[Frame] = [Frame("function")]
+        self.parameters: list[Any] = []  # what the function's body has for each of its parameters, as they are declared
         self.attributes: dict[str, Any] = {}
         self.place: tuple[SpanTable, int] | None = None
         self.names: dict[str, int] = {}
@@ -64,6 +65,7 @@ class Builder:
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
         self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer
+        self.vector_buffers: dict[int, Any] = {}  # the types of buffers of vectors, by their hashes
         self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
         self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
@@ -202,7 +204,7 @@ class Builder:
         """A new variable that holds ``value`` from here to the end of the block."""
         lanes = find_lanes(self, value) if self.lanes else None
         if lanes is not None:
-            return copied_to_memory(self, name, value, lanes)
+            return value if is_index(self, value) else copied_to_memory(self, name, value, lanes)
         var = Var(self.unique(name), value.ty)
         self.emit(Bind(var, value, span=self.span))
         return var

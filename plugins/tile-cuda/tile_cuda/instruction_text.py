@@ -157,12 +157,29 @@ def _half_of_pair(emit: Expressions, node: Any) -> Text:
     return Text(f"tc_half_of_pair({emit.value(pair)}, {emit.value(index)})")
 
 
+def _on_pairs(emit: Expressions, node: Any) -> Text:
+    operation, *pairs = node.args
+    return Text(f"tc_pair_{operation.value}({', '.join(str(emit.value(pair)) for pair in pairs)})")
+
+
+def _float_of_pair(emit: Expressions, node: Any) -> Text:
+    pair, lane = node.args
+    return Text(f"tc_{'high' if constant(lane) else 'low'}({emit.value(pair)})")
+
+
+def _float_pair(emit: Expressions, node: Any) -> Text:
+    return Text(f"tc_float_pair({', '.join(str(emit.value(value)) for value in node.args)})")
+
+
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
     instructions.DESCRIPTOR: _descriptor,
     instructions.DESCRIPTOR_AT: _descriptor_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,
+    instructions.FLOAT_PAIR: _float_pair,
+    instructions.ON_PAIRS: _on_pairs,
+    instructions.FLOAT_OF_PAIR: _float_of_pair,
     instructions.NEGATIVE: lambda emit, node: Text(f"tc_negative({emit.value(node.args[0])})"),
     instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

@@ -15,6 +15,7 @@ from typing import Any
 
 from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, simulated
 from tile_cuda.architectures import Architecture
+from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
 from tile_cuda.options import FAST_MATH
 from tile_cuda.target import architecture_of
@@ -31,6 +32,10 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
     """Compiles a request to (cubin, format). Raises ToolchainError with the compiler's message and the source lines."""
     if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact
         return b"", simulated.FORMAT
+    if request.adapter == LANGUAGE:
+        from tile_cuda.cutedsl import package
+
+        return package.build(request)
     tool, options = _choose_compiler(request)
     name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_hip import architectures
 from tile_hip.devices import visible_devices
+from tile_hip.modules import MODULES
 from tile_hip.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.errors import TargetError
@@ -104,4 +105,5 @@ SPEC = TargetSpec(
     torch_device="cuda",
     contract=2,
     options=OPTIONS,
+    modules=MODULES,
 )  # fmt: skip

@@ -213,7 +213,7 @@ MISTAKES = {
             T.transpose(a, b)  #!
         """,
         "T.transpose: the shapes do not fit",
-        "[m, n] to [n, m]",
+        "[..., m, n] to [..., n, m]",
     ),
     "scan into another shape": (
         """
@@ -268,10 +268,11 @@ MISTAKES = {
     "slice that starts outside": (
         """
         with T.Kernel(1):
-            T.clear(Y[64:70, :])  #!
+            tile = T.alloc_shared((8, 8), "float32")
+            T.clear(tile[8:9, :])  #!
         """,
-        "the slice of axis 0 of Y starts outside the axis",
-        "64:70",
+        "the slice of axis 0 of tile starts outside the axis",
+        "8:9",
     ),
     "empty slice": (
         """

@@ -32,7 +32,7 @@ def test_what_to_write_instead_is_there(name):
     ("name", "instead"),
     [
         ("tma_load", "T.async_copy"),
-        ("ptx_cp_async", "T.async_copy"),
+        ("ptx_cp_async_bulk", "T.async_copy"),
         ("cp_async_barrier_noinc", "T.sync_threads"),
         ("ptx_init_barrier_thread_count", "T.sync_threads"),
         ("fence_proxy_async", "T.sync_threads"),
@@ -41,8 +41,6 @@ def test_what_to_write_instead_is_there(name):
         ("alloc_tmem", "T.gemm"),
         ("WSRole", "T.Pipelined"),
         ("cluster_sync", "T.sync_grid"),
-        ("ldg128", "T.vectorized"),
-        ("__ldg", "T.vectorized"),
         ("__ffs", "T.clz"),
         ("elect_one", "T.get_lane_idx"),
         ("CUDASourceCodeKernel", "T.Kernel"),

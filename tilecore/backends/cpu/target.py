@@ -130,4 +130,11 @@ SPEC = TargetSpec(
     device=1,
     torch_device="cpu",
     options=(),
+    modules={
+        "cpu.language": "tilecore.language",
+        "carver.arch.CPU": "tilecore.backends.cpu.figures:CPU",
+        "carver.arch.is_cpu_arch": "tilecore.backends.cpu.figures:is_cpu_arch",
+        "carver.arch.driver.get_num_sms": "tilecore.backends.cpu.figures:get_num_sms",
+        "language.fp8.determine_fp8_type": "tilecore.language.float8:determine_fp8_type",
+    },
 )

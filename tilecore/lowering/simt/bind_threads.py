@@ -14,7 +14,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import CallAttr, StatementAttr
+from tilecore.ir.attributes import CallAttr, LoopAttr, StatementAttr
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
 from tilecore.ir.contraction import contract_stores
 from tilecore.ir.fragments import Digit, FragmentLayout
@@ -109,6 +109,9 @@ class _Binder:
             return self._nest(Nest(node, self.uniformity.roots))
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
+        if isinstance(node, For) and LoopAttr.ASYNC in node.annotations:  # a copy of one thread: T.ptx_cp_async
+            copy = self._compound(node)
+            return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(ASYNC_NEST, "int32"), copy, span=node.span)
         if isinstance(node, (For, While, IfThenElse)):
             return self._compound(node)
         if isinstance(node, AttrStmt) and (threads := range_of(node)) is not None:

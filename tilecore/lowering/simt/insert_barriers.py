@@ -156,7 +156,8 @@ class _Inserter:
         if isinstance(node, Break):
             self.iterations[-1].at_break |= state
             return node, frozenset()
-        if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
+        is_vector = isinstance(node, For) and LoopAttr.LANES in node.annotations  # whose lanes are one access
+        if isinstance(node, (For, While, IfThenElse)) and (is_vector or self._only_reads(node)):
             return self._simple(node, state, [after_loop(t, node) for t in self._accesses(node)])
         if isinstance(node, (For, While)) and not self._is_divergent(node):
             return self._loop(node, state)

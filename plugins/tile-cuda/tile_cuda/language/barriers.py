@@ -125,6 +125,16 @@ def barrier_arrive(mbarrier: Any) -> None:
     _emit("T.barrier_arrive", "arrive", mbarrier)
 
 
+def ptx_arrive_barrier(barrier_id: Any) -> None:
+    """As T.mbarrier_arrive. barrier_id: a barrier of T.alloc_barrier."""
+    _emit("T.ptx_arrive_barrier", "arrive", barrier_id)
+
+
+def ptx_arrive_cluster_barrier(mbarrier: Any, cta_id: Any) -> None:
+    """T.mbarrier_arrive(mbarrier, cta_id): arrive at the barrier of the block of this rank in the cluster."""
+    _emit("T.ptx_arrive_cluster_barrier", "arrive_remote", mbarrier, convert(cta_id, "int32"))
+
+
 def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Expect ``tx`` more bytes before the barrier's phase ends. T.tma_copy does this for its own bytes."""
     _emit("T.mbarrier_expect_tx", "expect", mbarrier, _bytes(tx, "T.mbarrier_expect_tx"))
@@ -133,6 +143,20 @@ def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
 def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     """T.mbarrier_expect_tx and T.mbarrier_arrive at once."""
     _emit("T.mbarrier_arrive_expect_tx", "arrive_expect", mbarrier, _bytes(tx, "T.mbarrier_arrive_expect_tx"))
+
+
+def ptx_arrive_barrier_expect_tx(barrier_id: Any, byte_count: Any) -> None:
+    """As T.mbarrier_arrive_expect_tx. barrier_id: a barrier of T.alloc_barrier."""
+    name = "T.ptx_arrive_barrier_expect_tx"
+    _emit(name, "arrive_expect", barrier_id, _bytes(byte_count, name))
+
+
+def ptx_fence_barrier_init() -> None:
+    """Shows the initialization of this thread's barriers to the copy engine and to other blocks of the cluster.
+
+    T.alloc_barrier initializes barriers at the start of the kernel and does this, too.
+    """
+    emit_call(KIND, "T.ptx_fence_barrier_init", instructions.MBARRIER, [StringImm("fence_init")])
 
 
 def _bytes(tx: Any, function_name: str) -> Expr:

@@ -63,7 +63,7 @@ def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Va
     dividend, divisor = quotients[0].args
     if not reads_variable(dividend, node.loop_var) or effect_in(body.value):
         return node
-    if not _is_independent(dividend, body, node.loop_var, analyzer, roots):
+    if not is_independent(dividend, body, node.loop_var, analyzer, roots):
         return node
     array = tirx.decl_buffer([size], "float32", "quotients", scope="local", layout=None)
     first = Var(str(node.loop_var.name), node.loop_var.ty)
@@ -77,13 +77,13 @@ def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Va
     return seq([AllocBuffer(array), filled, divided, rest])
 
 
-def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
-    """Whether the dividend reads no element that an earlier iteration stores.
+def is_independent(value: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
+    """Whether a value that the iteration computes reads no element that an earlier iteration stores.
 
     It may read the element that its own iteration stores, where each iteration stores another element.
     """
     memory = roots.get(body.buffer, body.buffer)
-    reads = [read for read in collect(dividend, TensorLoad) if roots.get(read.source, read.source) == memory]
+    reads = [read for read in collect(value, TensorLoad) if roots.get(read.source, read.source) == memory]
     if not reads:
         return True
     (index,) = body.indices

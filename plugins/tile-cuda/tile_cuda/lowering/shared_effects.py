@@ -121,7 +121,12 @@ def _tma_store_group(call: Call, func: PrimFunc) -> list[Effect]:
 
 
 def _cluster(call: Call, func: PrimFunc) -> list[Effect]:
-    return [Barrier()] if str(call.args[0].value) in ("wait", "barrier") else []
+    name = str(call.args[0].value)
+    relaxed = name == "wait" and any(
+        op_name(other) == instructions.CLUSTER and str(other.args[0].value) == "arrive_relaxed"
+        for other in collect(func.body, Call)
+    )
+    return [Barrier()] if name in ("wait", "barrier") and not relaxed else []
 
 
 def _warpgroup(call: Call, func: PrimFunc) -> list[Effect]:

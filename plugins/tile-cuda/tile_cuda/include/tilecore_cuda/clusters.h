@@ -5,6 +5,7 @@
 #if TC_ARCH >= 900
 // The barrier of all threads of the cluster, in two parts and whole: earlier writes to memory are visible after it.
 TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release" TC_ALIGNED ";" ::: "memory"); }
+TC_FN void tc_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed" TC_ALIGNED ";"); }
 TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire" TC_ALIGNED ";" ::: "memory"); }
 TC_FN void tc_cluster_barrier() {
   tc_cluster_arrive();

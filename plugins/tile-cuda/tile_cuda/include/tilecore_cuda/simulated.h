@@ -40,6 +40,7 @@ TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
 
 #include "tilecore_cuda/halves.h"
 #include "tilecore_cuda/signs.h"
+#include "tilecore_cuda/pairs.h"
 #include "tilecore_cuda/quotients.h"
 #include "tilecore_cuda/simulated_matrix.h"
 #include "tilecore_cuda/simulated_clusters.h"

@@ -2,6 +2,8 @@
 #pragma once
 
 TC_FN void tc_cluster_arrive(int line = TC_LINE) { tc_sim_cluster_arrive(line); }
+// As tc_cluster_arrive: that the relaxed form orders no accesses is not checked.
+TC_FN void tc_cluster_arrive_relaxed(int line = TC_LINE) { tc_sim_cluster_arrive(line); }
 TC_FN void tc_cluster_wait(int line = TC_LINE) { tc_sim_cluster_wait(line); }
 TC_FN void tc_cluster_barrier(int line = TC_LINE) {
   tc_sim_cluster_arrive(line);

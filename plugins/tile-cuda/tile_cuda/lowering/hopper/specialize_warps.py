@@ -17,6 +17,7 @@ from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
 from tile_cuda.lowering.hopper.persistent_blocks import with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
+from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
@@ -49,9 +50,8 @@ from tilecore.ir.nodes import (
     StringImm,
     Var,
     While,
-    is_buffer_var,
 )
-from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
@@ -66,9 +66,7 @@ _DISABLING_OPTIONS = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    tensors = {param for param in func.params if is_buffer_var(param)}
-    tensors |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
-    state = WarpSpecialization(tensors)
+    state = WarpSpecialization(mappable_tensors(func))
     env.publish(state)
     if "wgmma" not in env.capabilities.features:
         return func

@@ -17,8 +17,10 @@ from tilecore.artifact.dims import dim_to_json
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import TensorRegion, Var
+from tilecore.ir.nodes import AllocBuffer, PrimFunc, TensorRegion, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import to_dim
+from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import is_multiple
 
 MOST_IN_BOX = 256  # elements along an axis
@@ -99,6 +101,12 @@ class Tiling:
             "promotion": "128B",
             "name": str(self.tensor.name),
         }
+
+
+def mappable_tensors(func: PrimFunc) -> set[Var]:
+    """The buffers that a launch can make tensor maps of: parameters, and global buffers that the function allocates."""
+    parameters = {param for param in func.params if is_buffer_var(param)}
+    return parameters | {alloc.buffer for alloc in collect(func.body, AllocBuffer) if is_global(alloc.buffer)}
 
 
 def tiling_of(

@@ -8,6 +8,7 @@ stored.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +58,20 @@ _TYPES = ("float16", "bfloat16")
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
+    function = env.state(TileFunction)
+    return reason_against_store(
+        call, function.function.body, env.state(WarpSpecialization).tensors, function.divisors, env
+    )
+
+
+def reason_against_store(
+    call: TileCall, body: Stmt, tensors: Container[Var], divisors: Mapping[Var, int], env: PassEnv
+) -> str | None:
+    """Why tensor maps cannot do the copy; None where they can.
+
+    body: the function's code with the copy. tensors: the buffers that a launch can make tensor maps of. divisors: known
+    divisors of variables.
+    """
     for option in _DISABLING_OPTIONS:
         if option.value_in(env.config):
             return f"{key_name(option)} is set"
@@ -66,19 +81,19 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
         return "it does not copy a whole fragment to global memory"
     if dtype_of(call.dst.source) not in _TYPES:
         return f"stmatrix does not store {dtype_of(call.dst.source)}, only {' and '.join(_TYPES)}"
-    if call.dst.source not in env.state(WarpSpecialization).tensors:
+    if call.dst.source not in tensors:
         return f"{call.dst.source.name} is a view"
-    config = _config_of_accumulator(call.src.source, env)
+    config = _config_of_accumulator(call.src.source, body, env)
     if isinstance(config, str):
         return config
-    if _is_read(call.dst.source, env):
+    if _is_read(call.dst.source, body):
         return f"the kernel reads {call.dst.source.name}"
-    tiling = _tiling(call, config, const(0, "int32"), const(0, "int32"), env)
+    tiling = _tiling(call, config, const(0, "int32"), const(0, "int32"), divisors)
     return tiling if isinstance(tiling, str) else None
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    config = _config_of_accumulator(call.src.source, env)
+    config = _config_of_accumulator(call.src.source, env.state(TileFunction).function.body, env)
     assert isinstance(config, WgmmaConfig)
     return {call.src.source: config.layout_of_c()}
 
@@ -90,7 +105,7 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
 class _Lowering:
     def __init__(self, call: TileCall, env: ThreadEnv) -> None:
         self.call, self.env, self.binding = call, env, env.binding
-        config = _config_of_accumulator(call.src.source, env)
+        config = _config_of_accumulator(call.src.source, env.state(TileFunction).function.body, env)
         assert isinstance(config, WgmmaConfig)
         self.p = p = config
         self.width = width_of(p)
@@ -118,7 +133,7 @@ class _Lowering:
 
     def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
         slot = const((i * self.parts + part) % self.slots, "int32")
-        tiling = _tiling(self.call, self.p, row, column, self.env)
+        tiling = _tiling(self.call, self.p, row, column, self.env.state(TileFunction).divisors)
         assert isinstance(tiling, Tiling)
         name = self.env.state(TensorMaps).name_of(tiling)
         zero = const(0, "int32")
@@ -176,10 +191,10 @@ def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
     return ColumnBlocks(shape, shape[-1] * DType(dtype).bytes, shape[-1])
 
 
-def _config_of_accumulator(accumulator: Var, env: PassEnv) -> WgmmaConfig | str:
+def _config_of_accumulator(accumulator: Var, body: Stmt, env: PassEnv) -> WgmmaConfig | str:
     """The configuration of the wgmma operations that have this accumulator; or why there is none."""
     configs = []
-    for node in collect(env.state(TileFunction).function.body, Evaluate):
+    for node in collect(body, Evaluate):
         call = as_tile_call(node)
         if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(accumulator):
             configs.append(wgmma_config_of(call, env, threads_of_call(call, env)))
@@ -193,7 +208,7 @@ def _config_of_accumulator(accumulator: Var, env: PassEnv) -> WgmmaConfig | str:
     return first if width_of(first) else f"the columns of a warpgroup, of {first.n}, are not a multiple of 16"
 
 
-def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, env: PassEnv) -> Tiling | str:
+def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, divisors: Mapping[Var, int]) -> Tiling | str:
     """The tensor map of one warp's store, whose first element is (row, column) of the tile; or why there is none."""
     axes = [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
     if [constant(call.dst.region[axis].extent) for axis in axes] != [p.m, p.n]:
@@ -205,11 +220,10 @@ def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, env: PassEnv)
         region[axis] = Range.from_min_extent(first + offset.astype(dtype_of(first)), const(extent, dtype_of(first)))
     shape = (ROWS_AT_ONCE, width)
     part: TensorRegion = BufferRegion(call.dst.source, region)
-    return tiling_of(part, shape, _blocks(shape, dtype_of(call.dst.source)), env.state(TileFunction).divisors)
+    return tiling_of(part, shape, _blocks(shape, dtype_of(call.dst.source)), divisors)
 
 
-def _is_read(tensor: Var, env: PassEnv) -> bool:
-    body = env.state(TileFunction).function.body
+def _is_read(tensor: Var, body: Stmt) -> bool:
     roots = memory_roots(body)
     read = {load.source for load in collect(body, TensorLoad)}
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
