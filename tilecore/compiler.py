@@ -18,7 +18,7 @@ from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.pass_options import device_flags, warn_of_ignored
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
@@ -137,10 +137,11 @@ def build(
     if not formats:
         return b"", ""
     debug.tools(backend)
-    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    configs = pass_configs_of(func, options)
+    annotated = tuple(str(flag) for flag in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    flags = (*options.compile_flags, *annotated, *device_flags(configs))
     symbols = tuple(emitted.name_of(str(v.name_hint)) for v in module.functions)
     name = str(func.attrs["global_symbol"])
-    configs = pass_configs_of(func, options)
     request = BuildRequest(name, emitted.source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
     if binary_format not in formats:

@@ -171,3 +171,7 @@ class DeviceAssertError(InterpreterError, AssertionError):
 
 class AutotuneError(TilecoreError, RuntimeError):
     """No configuration of a search compiled, ran and gave a correct result."""
+
+
+class WrongConfigurationsError(AutotuneError, ValueError):
+    """The configurations that the user wrote do not fit the function, or there are none."""
