@@ -1,9 +1,8 @@
 """Kernels in the style of TileLang programs, built by a module of either name; as_written.py measures them.
 
-Every function takes the module (tilecore or tilelang) and returns a T.prim_func of it, by names that both have.
+Every function takes the module (tilecore or tilelang) and returns a T.prim_func of it, by names that both have. There
+is no ``from __future__ import annotations``, as TileLang needs the annotations of kernels as values.
 """
-
-from __future__ import annotations
 
 import importlib
 from typing import Any

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tilecore.profiler import Profiler as Profiler
     from tilecore.profiler import TensorSupplyType as TensorSupplyType
     from tilecore.target import Target as Target
+    from tilecore.tensors.reachable import reachable as reachable
     from tilecore.transform import PassConfigKey as PassConfigKey
 
     __version__: str
@@ -66,6 +67,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "env": ("tilecore.env", ""),
     "errors": ("tilecore.errors", ""),
     "interpreter": ("tilecore.interpreter", ""),
+    "reachable": ("tilecore.tensors.reachable", "reachable"),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
+from tilecore.artifact.bounded_sizes import MOST_SHARED, within
+from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import Workspaces
@@ -19,10 +22,12 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import device_flags, warn_of_ignored
+from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
     from tilecore.contract.passes import PassEnv
+    from tilecore.contract.records import Capabilities
     from tilecore.ir.nodes import IRModule, PrimFunc
     from tilecore.target import Target
 
@@ -47,7 +52,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     debug.tile_ir(func)
     options = replace(options, out_idx=out_idx_of(func, options))
     if options.out_idx:
-        checked_out_idx(options.out_idx, params_of(func))  # a wrong one is refused before anything is built
+        checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
         module, env = lower(func, backend, target, options)
     with _timed(report, "emit"):
@@ -103,7 +108,7 @@ def out_idx_of(func: PrimFunc, options: CompileOptions) -> tuple[int, ...]:
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
-    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+    """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
     Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
     """
@@ -113,7 +118,7 @@ def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") 
 
     backend.codegen.register()
     function = backend.codegen.function
-    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
+    request = CodegenRequest(target, adapter or next(iter(suitable_names(backend, target)), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
@@ -161,12 +166,13 @@ def assemble(
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared
 
-    params = params_of(func)
+    params = params_of(func, env.capabilities)
     buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
     workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
-    entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
+    limit = env.capabilities.shared_bytes or MOST_SHARED
+    entries = tuple(_entry(v, f, emitted, limit) for v, f in module.functions.items())
     require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
-    sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
+    sizes = [d for e in entries for d in (*e.grid, e.shared_bytes)] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(
         name=str(func.attrs["global_symbol"]),
@@ -189,15 +195,20 @@ def assemble(
     )
 
 
-def params_of(func: PrimFunc) -> tuple[Param, ...]:
-    """The parameters as the user declared them, with how the kernel uses each."""
+def params_of(func: PrimFunc, capabilities: Capabilities | None = None) -> tuple[Param, ...]:
+    """The parameters as the user declared them, with how the kernel uses each. capabilities: of the target; one without
+    pointers takes no address for a T.ptr."""
     from tilecore.dtypes import dtype as DType
     from tilecore.ir.accesses import access_modes
     from tilecore.ir.build import dtype_of
+    from tilecore.ir.guards import access_conditions
     from tilecore.ir.nodes import is_buffer_var
     from tilecore.ir.sizes import to_dim
 
-    modes = access_modes(func)
+    features = capabilities.features if capabilities is not None else None
+    takes_addresses = not features or "pointers" in features
+    modes, conditions = access_modes(func), access_conditions(func)
+    pointers = (func.attrs or {}).get(FunctionAttr.POINTERS) or {}
     params: list[Param] = []
     for param in func.params:
         kind = dtype_of(param)
@@ -207,10 +218,38 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
+        name, access = str(param.name), modes.get(param, "r")
+        pointer = str(pointers.get(name, ""))
+        if pointer == "address" and not takes_addresses:
+            pointer = ""
         params.append(
-            TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
+            TensorParam(name, kind, shape, strides, access, DType(kind).bytes, packed, pointer, conditions[param])
         )
     return tuple(params)
+
+
+def checked_outputs(out_idx: tuple[int, ...], func: PrimFunc) -> tuple[int, ...]:
+    """As :func:`checked_out_idx`. Raises TargetError for an output that the kernel reads and does not write, and warns
+    of one that it does not access."""
+    from tilecore.ir.accesses import access_modes
+
+    params = params_of(func)
+    accessed = {str(param.name) for param in access_modes(func)}
+    indices = checked_out_idx(out_idx, params)
+    names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
+    for position in indices:
+        param = params[position]
+        if not isinstance(param, TensorParam) or "w" in param.access:
+            continue
+        if param.name in accessed:
+            raise TargetError(
+                f"out_idx {position} names {param.name}, which the kernel does not write",
+                found=names,
+                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
+            )
+        message = f"{param.name} is an output that the kernel does not access: calls return it uninitialised"
+        warnings.warn(message, stacklevel=2)
+    return indices
 
 
 def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
@@ -226,17 +265,12 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
         param = params[position]
         if not isinstance(param, TensorParam):
             raise TargetError(f"out_idx {number} names {param.name}, which is no tensor", found=names)
-        if "w" not in param.access:
-            raise TargetError(
-                f"out_idx {number} names {param.name}, which the kernel does not write",
-                found=names,
-                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
-            )
         indices.append(position)
     return tuple(dict.fromkeys(indices))
 
 
-def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
+def _entry(var: Any, func: PrimFunc, emitted: EmittedModule, limit: int) -> Entry:
+    """The record of a kernel. limit: the most bytes of shared memory of a block."""
     from tilecore.ir.sizes import to_dim
     from tilecore.lowering.analysis.cost import block_cost, longest_block
 
@@ -244,7 +278,10 @@ def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
     entry_facts = emitted.facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs[FunctionAttr.GRID])
     tx, ty, tz = (int(t) for t in func.attrs[FunctionAttr.THREADS])
-    shared = entry_facts.get("shared_bytes", 0)
+    shared: Dim = entry_facts.get("shared_bytes", 0)
+    if FunctionAttr.DYNAMIC_SHARED in func.attrs:
+        dynamic = to_dim(func.attrs[FunctionAttr.DYNAMIC_SHARED])
+        shared = within(("+", shared, dynamic.tree if isinstance(dynamic, DimExpr) else dynamic), limit)
     attributes = entry_facts.get("attributes", {})
     return Entry(
         emitted.name_of(symbol), (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func)

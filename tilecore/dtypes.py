@@ -335,8 +335,14 @@ def _unknown(value: Any) -> Exception:
     )
 
 
-def __getattr__(name: str) -> dtype:
-    """The element types by name: ``tilecore.dtypes.float16``."""
+def __getattr__(name: str) -> Any:
+    """The element types by name: ``tilecore.dtypes.float16``. ``_TORCH_DTYPE_TO_STR``, which programs written for
+    TileLang read, maps the dtypes of torch to the names of element types."""
+    if name == "_TORCH_DTYPE_TO_STR":
+        import torch
+
+        kinds = ((getattr(torch, facts.torch, None), kind) for kind, facts in FACTS.items() if facts.torch == kind)
+        return {torch_type: kind for torch_type, kind in kinds if torch_type is not None}
     if name in FACTS or (name in ALIASES and name.isidentifier()):
         return dtype(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

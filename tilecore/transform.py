@@ -80,6 +80,7 @@ class PassConfigKey(str, Enum):
     TIR_ADD_LOWER_PASS = "tirx.add_lower_pass"
     TIR_NOALIAS = "tirx.noalias"
     TL_ALLOW_TF32 = "tl.allow_tf32"
+    TL_DISABLE_MORE_STAGES = "tl.disable_more_stages"
     TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"

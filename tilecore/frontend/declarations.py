@@ -165,6 +165,8 @@ def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | P
         annotation = DType(annotation)
     if isinstance(annotation, TensorType):
         buffer = tensor_var(builder.unique(name), annotation)
+        if annotation.of_pointers:
+            builder.pointers[str(buffer.name)] = "table"
         return buffer, BufferHandle(buffer, annotation.lanes)
     if isinstance(annotation, DType):
         var = Var(builder.unique(name), ir_dtype(annotation))
@@ -174,6 +176,7 @@ def _parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | P
         return annotation, annotation
     if isinstance(annotation, PtrType) or annotation is PtrType:
         pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
+        builder.pointers[pointer.name] = "address"
         return pointer, pointer
     if type(annotation).__name__ == "_TensorFactory":
         raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")

@@ -17,6 +17,7 @@ from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
+from tilecore.frontend.thread_conditions import gather_collectives
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
@@ -104,13 +105,15 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
         )
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = order_reducers(settle(body, builder))
+    body = gather_collectives(order_reducers(settle(body, builder)))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     if outputs:
         function = function.with_attr(FunctionAttr.OUT_IDX, list(range(-len(outputs), 0)))
+    if builder.pointers:
+        function = function.with_attr(FunctionAttr.POINTERS, dict(builder.pointers))
     for key, value in builder.attributes.items():
         if key == "compile_flags":
             function = function.with_attr(FunctionAttr.COMPILE_FLAGS, [str(v) for v in value])

@@ -39,6 +39,13 @@ class PrimFunc:
         """The function as a ``tvm.tirx.PrimFunc`` of tile operations."""
         return self._ir if self._ir is not None else self._build()
 
+    @property
+    def buffer_map(self) -> dict[Any, Any]:
+        """The tensor parameters by themselves: in this version of TVM a parameter is the buffer."""
+        from tilecore.ir.nodes import is_buffer_var
+
+        return {param: param for param in self.ir.params if is_buffer_var(param)}
+
     def script(self, **options: Any) -> str:
         """The tile IR as text."""
         return self.ir.script(**options)

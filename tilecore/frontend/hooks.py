@@ -43,11 +43,10 @@ from tilecore.frontend.operands import (  # noqa: F401  also hooks
 )
 from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  also hooks
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Evaluate, Expr
+from tilecore.ir.nodes import Evaluate, Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
-from tilecore.language.lanes import Broadcasted
+from tilecore.language.lanes import Bits, Broadcasted
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.language.wide_access import Bits
 from tilecore.tracing.current import active, current
 from tilecore.tracing.loops import LoopSpec, open_loop
 
@@ -193,7 +192,7 @@ def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
     if isinstance(before, LocalVar) and not isinstance(value, BufferHandle):
         before.store(value)
         return before
-    if not is_kernel_value(value) or isinstance(value, (BufferHandle, Bits, Broadcasted)):
+    if not is_kernel_value(value) or isinstance(value, (BufferHandle, TensorRegion, Bits, Broadcasted)):
         return value
     expression = as_expr(value)
     is_value = is_leaf(expression) and expression not in builder.readings

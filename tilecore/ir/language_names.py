@@ -38,13 +38,14 @@ _declare(
 _declare(
     "tilecore.language.loops",
     "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined "
-    "Persistent thread_binding any_of all_of",
+    "Persistent thread_binding",
 )
+_declare("tilecore.language.tile_conditions", "any_of all_of")
 _declare(
     "tilecore.language.memory",
     "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global reshape view empty",
 )
-_declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
+_declare("tilecore.language.pointers", "make_tensor make_tensor_from_addr access_ptr address_of")
 _declare("tilecore.language.copies", "async_copy clear")
 _declare("tilecore.language.async_copies", "ptx_cp_async ptx_commit_group ptx_wait_group ptx_cp_async_barrier")
 _declare("tilecore.language.dependent_launch", "pdl_trigger pdl_sync")
@@ -96,6 +97,11 @@ _declare(
 _declare(
     "tilecore.language.ieee",
     "ieee_add ieee_sub ieee_mul ieee_fdiv ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt",
+)
+_declare(
+    "tilecore.language.warp_schedules",
+    "WSID WSSyncKind WSInstr WSOpRef WSSync WSRole WSPipeline WSScope WSSchedule annotate_ws_schedule "
+    "annotate_ws_pipeline_depth ws_op",
 )
 _declare("tilecore.language.convolution", "im2col c2d_im2col")
 _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")

@@ -159,4 +159,6 @@ def kernel_of(
     kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
+    kernel.compile_flags = request.options.compile_flags
+    kernel.verbose = request.options.verbose
     return kernel

@@ -14,9 +14,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
-from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
+from tilecore.jit.eager_call import LEFT_OUT, POINTER, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
-from tilecore.language.annotations import TensorType, row_major_strides
+from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.signatures import signature_of
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class EagerKernel:
         self.request = request
         self.signature = signature_of(function)
         self._scalars: dict[str, DType] | None = None
+        self._pointers: set[str] = set()
         self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
@@ -159,10 +160,15 @@ class EagerKernel:
         return compiled
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
-        """Tensors, and scalars that are parameters of the kernel, as their types; other values as they are."""
+        """Tensors, and scalars and pointers that are parameters of the kernel, as their types; other values as they
+        are. A pointer is the same whatever it points to: POINTER."""
         if self._scalars is None:
             self._scalars = {n: kind for n, kind in self._annotations().items() if isinstance(kind, DType)}
-        return {name: self._type_of(name, value, self._scalars.get(name)) for name, value in bound.items()}
+            self._pointers = {n for n, kind in self._annotations().items() if is_pointer(kind)}
+        return {
+            name: POINTER if name in self._pointers else self._type_of(name, value, self._scalars.get(name))
+            for name, value in bound.items()
+        }
 
     @staticmethod
     def _type_of(name: str, value: Any, scalar: DType | None) -> Any:

@@ -22,6 +22,7 @@ class _LeftOut:
 
 
 LEFT_OUT = _LeftOut()
+POINTER = "T.ptr"  # in place of the argument of a parameter that is annotated so
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, LanguageError, Location
-from tilecore.frontend.declarations import Declarations, Undeclared
+from tilecore.frontend.declarations import Declarations, Undeclared, parameter_of
 from tilecore.frontend.elaborate import finish, run
 from tilecore.ir.nodes import is_prim_expr
 from tilecore.jit.declared_sizes import declared_sizes
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, expanded, takes_any_name
-from tilecore.language.annotations import PtrType, TensorType, row_major_strides
+from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.tracing.builder import Builder
 
@@ -167,8 +167,10 @@ def elaborate(
             values[name] = Undeclared(name, argument)
         else:
             values[name] = argument
-        if isinstance(annotations.get(name), (TensorType, DType, PtrType)) or annotations.get(name) is PtrType:
+        if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
+        if is_pointer(annotations.get(name)):
+            work.params[name], values[name] = parameter_of(work.builder, name, annotations[name])
     outputs = work.returned(run(work.builder, function, [], expanded(function, values)), place)
     work.check()
     for name, argument in types.items():

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilecore.artifact.bounded_sizes import size_and_limit
+
 if TYPE_CHECKING:
-    from tilecore.artifact.records import Artifact
+    from tilecore.artifact.records import Artifact, Entry
 
 Row = Mapping[str, Any]
 
@@ -59,7 +61,7 @@ class Explanation:
             grid = ", ".join(str(d) for d in entry.grid)
             threads = "" if tuple(entry.threads) == (1, 1, 1) else f", threads {tuple(entry.threads)}"
             lines.append(
-                f"  {entry.symbol}: grid ({grid}){threads}, {entry.shared_bytes} bytes of on-chip memory per block"
+                f"  {entry.symbol}: grid ({grid}){threads}, {_shared_text(entry)} bytes of on-chip memory per block"
             )
             resources = self.functions.get(entry.symbol, {})
             if resources:
@@ -178,3 +180,9 @@ def _titled(title: str, lines: Iterable[str]) -> list[str]:
     """The lines under a title; an empty list if there are no lines."""
     listed = list(lines)
     return [title, *listed] if listed else []
+
+
+def _shared_text(entry: Entry) -> str:
+    """The on-chip memory of a block, without the limit of a size that the call gives."""
+    bounded = size_and_limit(entry.shared_bytes)
+    return str(entry.shared_bytes if bounded is None else bounded[0])

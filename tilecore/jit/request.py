@@ -21,6 +21,7 @@ from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.pass_options import checked_pass_configs
+from tilecore.plugins.suitable import suitable_names
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates
 from tilecore.target import Target
@@ -28,7 +29,6 @@ from tilecore.target import Target
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.compilation_cache.source_key import SourceKey
-    from tilecore.contract.adapter import KernelAdapter
     from tilecore.contract.records import Backend
 
 logger = logging.getLogger("tilecore.jit")  # level debug: compiled kernels and cache hits
@@ -184,20 +184,11 @@ def choose_adapter(backend: Backend, target: Target, requested: str) -> str:
                 else _targets_with(requested),
             )
         return requested
-    suitable = [name for name in names if _runs(backend.adapters[name], target)] or names
+    suitable = suitable_names(backend, target) or names
     for name in suitable:
         if backend.adapters[name].available(target).present:
             return name
     return suitable[0]
-
-
-def _runs(adapter: KernelAdapter, target: Target) -> bool:
-    """Whether an execution backend runs kernels of ``target``."""
-    try:
-        adapter.target(target)
-    except TargetError:
-        return False
-    return True
 
 
 def _targets_with(name: str) -> str | None:

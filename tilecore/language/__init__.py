@@ -16,7 +16,13 @@ from tilecore.ir.language_names import NAMES as _NAMES
 
 
 def _cast(values: tuple[Any, ...], dtype: _dtypes.dtype) -> Any:
-    """A value cast to an element type, which its call does; several values are the lanes of a vector type."""
+    """A value cast to an element type, which its call does; several values are the lanes of a vector type. Without a
+    value, a variable that T.let gives one."""
+    if not values and dtype.lanes == 1:
+        from tilecore.language.conversions import ir_dtype
+        from tilecore.tracing.current import current
+
+        return current(f"T.{dtype}()").variable("value", ir_dtype(dtype))
     if len(values) != 1:
         from tilecore.language.lanes import vector_of
 

@@ -16,14 +16,15 @@ from tilecore.signatures import signature_of
 
 class TensorType:
     """A tensor parameter: shape (ints, T.dynamic sizes, expressions of them), element type and, if not contiguous
-    and row-major, strides in elements.
+    and row-major, strides in elements. of_pointers: its elements are addresses (T.ptr), of type int64.
 
     A tensor of vectors has the shape and the element type of its lanes (vector_shapes.py); lanes: of each vector."""
 
     def __init__(
         self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
     ) -> None:
-        kind = DType(dtype)
+        self.of_pointers = is_pointer(dtype) or str(dtype) == "handle"
+        kind = DType("int64" if self.of_pointers else dtype)
         self.shape = tuple(with_lanes(shape if isinstance(shape, (tuple, list)) else (shape,), kind))
         self.dtype, self.lanes = kind.element, kind.lanes
         if strides is not None and not isinstance(strides, (tuple, list)):
@@ -152,3 +153,8 @@ class PtrType:
 
 
 ptr = PtrType
+
+
+def is_pointer(annotation: Any) -> bool:
+    """Is it T.ptr, or T.ptr(dtype)?"""
+    return annotation is PtrType or isinstance(annotation, PtrType)

@@ -153,6 +153,13 @@ def absolute(value: Any) -> Expr:
     return absolute_value(as_expr(value))
 
 
+def as_type(value: Any, dtype: Any, span: Any = None) -> Any:
+    """``value.astype(dtype)``: T.cast(value, dtype)."""
+    from tilecore.language.numeric import cast
+
+    return cast(value, dtype)
+
+
 def rounded(value: Any, digits: Any = None) -> Expr:
     """``round(value)``: the nearest whole number, halves to the even one, in the value's own type."""
     from tilecore.language.numeric import round as nearest
@@ -237,6 +244,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__pos__": as_expr,
     "__abs__": absolute,
     "__round__": rounded,
+    "astype": as_type,
     "__int__": no_python_number("int", "int32"),
     "__float__": no_python_number("float", "float32"),
 }
@@ -244,7 +252,9 @@ _install()
 
 
 class Arithmetic(KernelValue):
-    """Python's operators on a value that becomes an expression when used."""
+    """Python's operators on a value that becomes an expression when used. lanes: those of a vector."""
+
+    lanes = 1
 
     def __tvm_ffi_object__(self) -> Expr:
         """TVM's own operators, with this on their right, take it as the expression."""

@@ -23,17 +23,15 @@ from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import region_of
 from tilecore.tracing.current import current
 
-WIDTHS = (4, 8, 16)  # bytes that a thread may copy at once
-
 
 def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: int, predicate: Any = None) -> None:
     """Start a copy of ``num_elems`` neighbouring elements from global to shared memory; each thread that reaches it
     copies its own.
 
     dst_access_ptr, src_access_ptr: where they begin, as T.access_ptr or T.address_of of an element, or the element.
-    num_elems: as many elements as are 4, 8 or 16 bytes. predicate: where it is false, zeros are written. The copy has
-    landed after a T.ptx_wait_group that its group is part of. Raises LanguageError for other memory spaces, sizes or
-    different element types.
+    num_elems: the copy is asynchronous if they are 4, 8 or 16 bytes, all of a T.vectorized loop around it together.
+    predicate: where it is false, zeros are written. The copy has landed after a T.ptx_wait_group that its group is part
+    of. Raises LanguageError for other memory spaces or different element types.
     """
     subject = "T.ptx_cp_async"
     builder = current(subject)
@@ -54,12 +52,6 @@ def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: int, predi
             hint="T.copy converts the element type",
         )
     count = whole_number(num_elems, f"the number of elements of {subject}", 1)
-    if count * dtype.bits not in [8 * width for width in WIDTHS]:
-        raise LanguageError(
-            f"{subject} copies 4, 8 or 16 bytes",
-            found=f"{count} elements of {dtype}: {count * dtype.bits / 8:g} bytes",
-            expected=f"a number of elements that is 4, 8 or 16 bytes of {dtype}",
-        )
     var = Var("i", "int32")
     value = load(source.source, _behind(source, var), builder.span)
     if predicate is not None:

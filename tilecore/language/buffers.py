@@ -17,21 +17,20 @@ from tilecore.ir.nodes import (
     FloatImm,
     IntImm,
     Range,
-    Sub,
     TensorLoad,
     TensorRegion,
     Var,
     structural_equal,
 )
-from tilecore.ir.visit import collect
 from tilecore.language import slices as slices  # the operators of slices
 from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.conversions import convert
+from tilecore.language.negative_indexes import from_end
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
 from tilecore.language.vector_shapes import indices_of_lane, with_lanes, without_lanes
 from tilecore.tracing.current import active, current
-from tilecore.tracing.vectors import lane_of
+from tilecore.tracing.vectors import find_lanes, lane_of
 
 if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
@@ -281,11 +280,11 @@ class BufferHandle(KernelValue):
         )
 
     def __getitem__(self, index: Any) -> Any:
-        indices, is_region = self._indices(index)
+        indices, axes = self._indices(index)
         span = current(f"{self.name}[...]").span
-        if not is_region:
+        if not axes:
             return Element(BufferLoad(self.buffer, self._place([i.min for i in indices]), span=span), self.lanes)
-        return self.region(indices)
+        return slices.mark(self.region(indices), indices, axes, self.lanes)
 
     def _place(self, indices: list[Any]) -> list[Any]:
         """The indices of an element in the buffer; of a vector those of all its lanes."""
@@ -310,12 +309,27 @@ class BufferHandle(KernelValue):
         if is_region:
             from tilecore.language.slice_stores import store_slice
 
-            store_slice(self.region(indices), value)
+            store_slice(self.region(indices), value, is_complete=self._has_all_axes(index))
             return
         where = self._place([i.min for i in indices])
+        if isinstance(value, Arithmetic) and value.lanes > 1:
+            self._check_lanes(builder, where, value.lanes)
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
+
+    def _check_lanes(self, builder: Builder, where: list[Any], lanes: int) -> None:
+        """Raise LanguageError where a vector of ``lanes`` lanes is stored to a place of another number of elements."""
+        counts = [found[0] for index in where if (found := find_lanes(builder, as_expr(index))) is not None]
+        if lanes not in counts:
+            raise LanguageError(
+                f"a vector of {lanes} lanes is stored to {counts[0] if counts else 'one'} element(s) of {self.name}",
+                expected=f"a place of {lanes} elements: {self.name}[T.Ramp(i, 1, {lanes})] = ...",
+            ).at(builder.location)
+
+    def _has_all_axes(self, index: Any) -> bool:
+        items = index if isinstance(index, (tuple, list)) else (index,)
+        return len(items) == self.ndim or any(item is Ellipsis for item in items)
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
@@ -332,7 +346,8 @@ class BufferHandle(KernelValue):
             "whole tile",
         )
 
-    def _indices(self, index: Any) -> tuple[list[Range], bool]:
+    def _indices(self, index: Any) -> tuple[list[Range], tuple[int, ...]]:
+        """The ranges along the buffer's axes, and the axes that are sliced: none for an element."""
         items = list(index) if isinstance(index, (tuple, list)) else [index]
         rank = self.ndim
         if any(item is Ellipsis for item in items):
@@ -346,9 +361,9 @@ class BufferHandle(KernelValue):
                 expected=f"at most {rank} {'index' if rank == 1 else 'indices'}, for shape {self.shape}",
                 hint="None adds no axis here: T.reshape gives a tile another shape" if adds_axis else None,
             )
-        is_region = len(items) < rank or any(isinstance(item, slice) for item in items)
         items += [slice(None)] * (rank - len(items))
-        return [self._range(item, axis) for axis, item in enumerate(items)], is_region
+        axes = tuple(axis for axis, item in enumerate(items) if isinstance(item, slice))
+        return [self._range(item, axis) for axis, item in enumerate(items)], axes
 
     def _range(self, item: Any, axis: int) -> Range:
         extent = self.shape[axis]
@@ -435,21 +450,7 @@ class BufferHandle(KernelValue):
                 expected="an integer expression",
                 hint='cast it: T.cast(x, "int32")',
             )
-        return self._from_end(value, extent)
-
-    def _from_end(self, value: Expr, extent: Any) -> Expr:
-        """An index that is negative in every iteration of the loops around counts from the end. In T.Parallel what lies
-        outside of global memory is masked, so that it stays."""
-        builder = current()
-        if not collect(value, Sub) and not any(int(position) < 0 for position in collect(value, IntImm)):
-            return value
-        if builder.in_parallel and self.scope() == "global":
-            return value
-        analyzer = Analyzer()
-        ranges = [(frame.facts["var"], frame.facts["extent"]) for frame in builder.frames if "var" in frame.facts]
-        for var, size in [*ranges, *((lane, count) for count, lane in builder.lanes.items())]:
-            analyzer.bind(var, Range.from_min_extent(as_expr(0, str(var.ty.dtype)), as_expr(size)))
-        return analyzer.simplify(value + as_expr(extent)) if analyzer.can_prove(value < 0) else value
+        return from_end(current(), value, extent)
 
     def _no_arithmetic(self, other: Any = None) -> Any:
         raise WrongTypeError(

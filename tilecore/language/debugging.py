@@ -79,7 +79,14 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     barrier_id: ignored, as the compiler chooses the barrier. arrive_count: the number of threads that wait. In a role
     it must be the number of the role's threads; elsewhere all threads wait.
     """
-    emit("sync_threads", [], {CallAttr.ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
+    hints = {CallAttr.BARRIER: _number(barrier_id), CallAttr.ARRIVALS: _number(arrive_count)}
+    emit("sync_threads", [], hints)
+
+
+def _number(value: Any) -> int | None:
+    """The value as an int, if it is one that is known when compiling."""
+    expression = None if value is None else constant(as_expr(value))
+    return None if expression is None else int(expression)
 
 
 def evaluate(value: Any) -> None:

@@ -21,7 +21,7 @@ _ONE_CHIP: dict[str, str] = {
     ),
     "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
     "alloc_tmem deallocate_tmem": "use T.gemm: the target chooses among its matrix instructions",
-    "ws WS annotate_ws": (
+    "ws": (
         "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
     ),
     "cluster_ clc_ block_rank_in_cluster": (
@@ -43,10 +43,6 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
     "tvm_warp_shuffle match_any_sync match_all_sync activemask": (
         "moves values between the threads of a warp by hand",
         "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
-    ),
-    "make_tensor_from_addr": (
-        "makes a tensor of a number, which says nothing of its owner and size",
-        "pass the tensor as a parameter; operations take buffers and slices",
     ),
     "tvm_access_ptr": (
         "is TVM's name for a pointer",

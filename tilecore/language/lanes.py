@@ -11,28 +11,16 @@ import numbers
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.nodes import Expr, IntImm, TensorRegion, Var, tirx
 from tilecore.language.arithmetic import Arithmetic, binary
 from tilecore.language.conversions import convert, ir_dtype
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import active, current
-from tilecore.tracing.vectors import at_lane, find_lanes, in_memory, lane_of
+from tilecore.tracing.vectors import at_lane, in_memory, lane_of
 
 PACKED = ("float32", "float16", "bfloat16")  # the element types of packed arithmetic
-
-
-class LaneError(LanguageError, ValueError):
-    """A vector does not have the lanes or the element type that an operation needs; a ValueError, as in TVM."""
-
-
-class LaneTypeError(LanguageError, TypeError):
-    """What stands where a vector or the number of a lane is expected is neither; a TypeError, as in TVM."""
-
-
-class LaneIndexError(LanguageError, IndexError):
-    """A vector has no lane of that number; an IndexError, as in Python."""
 
 
 class Broadcasted(Arithmetic):
@@ -46,6 +34,25 @@ class Broadcasted(Arithmetic):
         return self.value
 
 
+class Bits(Arithmetic):
+    """Bits that were loaded: a vector of the elements as they lie in memory, of type ``source``, which counts as one of
+    type ``kind``, unsigned integers of 32 bits."""
+
+    def __init__(self, vector: Expr, source: DType, kind: DType) -> None:
+        self.vector, self.source, self.kind, self.lanes = vector, source, kind, kind.lanes
+
+    @property
+    def dtype(self) -> DType:
+        return self.kind
+
+    def expr(self) -> Expr:
+        return reinterpret_vector(self.vector, self.kind)
+
+    def read_as(self, kind: DType) -> Expr:
+        """The bits as a value or a vector of type ``kind``."""
+        return self.vector if kind == self.source else reinterpret_vector(self.vector, kind)
+
+
 def Broadcast(value: Any, lanes: int) -> Broadcasted:
     """A vector of ``lanes`` equal values."""
     current("T.Broadcast")
@@ -54,15 +61,12 @@ def Broadcast(value: Any, lanes: int) -> Broadcasted:
 
 def as_vector(value: Any) -> tuple[Expr, int]:
     """The value as an expression, with its number of lanes: 1 for one value. A slice along one axis is a vector."""
-    from tilecore.language.slice_stores import load_vector
+    from tilecore.language.slice_stores import lanes_of, load_vector
 
     if isinstance(value, TensorRegion):
         value = load_vector(value)
     expression = as_expr(value)
-    if isinstance(value, Broadcasted):
-        return expression, value.lanes
-    lanes = find_lanes(current("a vector"), expression)
-    return expression, 1 if lanes is None else lanes[0]
+    return expression, lanes_of(current("a vector"), value)
 
 
 # -- lanes -----------------------------------------------------------------------------------------------------
@@ -73,24 +77,24 @@ def extract_lane(vector: Any, lane: Any) -> Expr:
     lanes = _lanes_of_tvm(vector)
     if active() is not None and lanes is None:
         if not is_kernel_value(vector):
-            raise LaneTypeError("T.extract_lane expects a PrimExpr, a vector", found=repr(vector)[:80])
+            raise WrongTypeError("T.extract_lane expects a PrimExpr, a vector", found=repr(vector)[:80])
         vector, lanes = as_vector(vector)
     if lanes is None:
         if not isinstance(vector, Expr):
-            raise LaneTypeError("T.extract_lane expects a PrimExpr, a vector", found=repr(vector)[:80])
+            raise WrongTypeError("T.extract_lane expects a PrimExpr, a vector", found=repr(vector)[:80])
         lanes = 1
     if lanes == 1:
-        raise LaneError("T.extract_lane expects a vector expression", found=f"{vector}, one value")
+        raise LanguageError("T.extract_lane expects a vector expression", found=f"{vector}, one value")
     number = int(lane) if isinstance(lane, (IntImm, numbers.Integral)) and not isinstance(lane, bool) else None
     if number is None:
-        raise LaneTypeError(
+        raise WrongTypeError(
             "T.extract_lane expects a compile-time integer as the number of the lane",
             found=str(lane)[:80],
             expected=f"an int from 0 to {lanes - 1}",
             hint="store the vector to a T.alloc_local and index that",
         )
     if not 0 <= number < lanes:
-        raise LaneIndexError(
+        raise WrongIndexError(
             f"lane {number} is out of bounds of a vector of {lanes} lanes", expected=f"0 to {lanes - 1}"
         )
     return tirx.Shuffle([vector], [number]) if active() is None else at_lane(current(), vector, number)
@@ -111,13 +115,13 @@ def Shuffle(vectors: Any, indices: Any) -> Expr:
         elements += [(expression, lane) for lane in range(lanes)]
     chosen = [whole_number(index, "an index of T.Shuffle", 0) for index in indices]
     if not chosen or max(chosen) >= len(elements):
-        raise LaneIndexError(
+        raise WrongIndexError(
             f"T.Shuffle takes elements {chosen} of {len(elements)}",
             expected=f"indices from 0 to {len(elements) - 1}, one at least",
         )
     kinds = {str(expression.ty.dtype) for expression, _ in elements}
     if len(kinds) > 1:
-        raise LaneError("T.Shuffle takes vectors of different element types", found=", ".join(sorted(kinds)))
+        raise LanguageError("T.Shuffle takes vectors of different element types", found=", ".join(sorted(kinds)))
     values = [at_lane(builder, *elements[index]) for index in chosen]
     return values[0] if len(values) == 1 else in_memory(builder, "lanes", values)
 
@@ -126,13 +130,13 @@ def vector_of(values: tuple[Any, ...], kind: DType) -> Expr:
     """The vector of type ``kind`` that has these lanes."""
     builder = current(f"T.{kind}")
     if len(values) != kind.lanes or kind.lanes == 1:
-        raise LaneError(
+        raise LanguageError(
             f"T.{kind} is called with {len(values)} values",
             expected="one value" if kind.lanes == 1 else f"{kind.lanes} values, or one",
         )
     lanes = [value for value in values if is_kernel_value(value) and as_vector(value)[1] > 1]
     if lanes:
-        raise LaneError(
+        raise LanguageError(
             f"T.{kind} is called with a vector among its values",
             found=str(lanes[0])[:80],
             expected="one value for each lane",
@@ -149,7 +153,7 @@ def cast_vector(value: Any, kind: DType) -> Any:
     if lanes == 1 or isinstance(value, Broadcasted):
         return Broadcasted(convert(expression, kind.element), kind.lanes)
     if lanes != kind.lanes:
-        raise LaneError(
+        raise LanguageError(
             f"a vector of {lanes} lanes is cast to {kind}", found=str(value)[:80], expected=f"{kind.lanes} lanes"
         )
     return convert(expression, kind.element)
@@ -161,11 +165,13 @@ def cast_vector(value: Any, kind: DType) -> Any:
 def reinterpret_vector(value: Any, kind: DType) -> Expr:
     """The bits of a value or a vector as another type of as many bits. The first lane has the lowest bits."""
     builder = current("T.reinterpret")
+    if isinstance(value, Bits):
+        return value.read_as(kind)
     expression, lanes = as_vector(value)
     source = DType(str(expression.ty.dtype))
     if source.bits * lanes != kind.bits * kind.lanes:
         spelled = source if lanes == 1 else f"{lanes} lanes of {source}"
-        raise LaneError(
+        raise LanguageError(
             f"T.reinterpret cannot read {spelled} as {kind}",
             found=f"{source.bits * lanes} bits",
             expected=f"a value of {kind.bits * kind.lanes} bits",
@@ -205,14 +211,14 @@ def _pairs(name: str, *values: Any) -> list[Any]:
         expression, count = (value, lanes) if lanes is not None or active() is None else as_vector(value)
         kinds.append((str(expression.ty.dtype).partition("x")[0], count))
         if count != 2 or kinds[-1][0] not in PACKED:
-            raise LaneError(
+            raise LanguageError(
                 f"T.{name} takes vectors of two lanes",
                 found=f"{count or 1} lane(s) of {kinds[-1][0]}: {value}",
                 expected=", ".join(f"{kind}x2" for kind in PACKED),
                 hint="A[T.Ramp(i, 1, 2)] loads two elements",
             )
     if len(set(kinds)) > 1:
-        raise LaneError(
+        raise LanguageError(
             f"Expected all packed x2 arguments of T.{name} to have the same dtype",
             found=", ".join(f"{kind}x2" for kind, _ in kinds),
         )

@@ -9,7 +9,6 @@ from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
-from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
 from tilecore.language.values import as_expr, is_kernel_value
@@ -45,6 +44,11 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
     """A loop whose iterations run one after the other: ``for i in T.serial(stop)`` or ``(start, stop, step)``."""
+    from tilecore.language.warp_schedules import depth_of_loop
+
+    depth = depth_of_loop(annotations or {})
+    if depth > 1 and step in (None, 1):
+        return Pipelined(start, stop, depth, annotations=annotations)
     return LoopSpec("serial", (_axis(start, stop, step),), annotations=dict(annotations or {}))
 
 
@@ -214,30 +218,3 @@ def thread_binding(
     if thread is None:
         raise LanguageError("T.thread_binding is called without thread=", expected='thread="threadIdx.x", .y or .z')
     return thread_loop(_axis(start, stop), str(thread))
-
-
-def any_of(*conditions: Any) -> Any:
-    """Is one of the conditions true?"""
-    _check_conditions(conditions, "T.any_of")
-    from tilecore.language.conditions import logical_or
-
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = logical_or(result, condition)
-    return result
-
-
-def all_of(*conditions: Any) -> Any:
-    """Are all the conditions true?"""
-    _check_conditions(conditions, "T.all_of")
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = logical_and(result, condition)
-    return result
-
-
-def _check_conditions(conditions: tuple[Any, ...], subject: str) -> None:
-    if not conditions:
-        raise LanguageError(
-            f"{subject} is called without conditions", expected="one or more conditions, separated by commas"
-        )

@@ -11,6 +11,7 @@ from tilecore.errors import FailedAssertError, LanguageError, UnsupportedError, 
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.call_sizes import size_of_call
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
 from tilecore.language.vector_shapes import with_lanes
@@ -19,14 +20,17 @@ from tilecore.tracing.current import current
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 
 
-def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
+def _shape(shape: Any, subject: str, static: bool = True, of_call: bool = False) -> list[Any]:
+    """The sizes of memory. static: numbers. of_call: expressions of the sizes and scalars of the call, too."""
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     sizes_out = []
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
             raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
-        if static and not isinstance(value, IntImm):
+        if static and not isinstance(value, IntImm) and of_call:
+            value = Analyzer().simplify(size_of_call(current(), value, subject))
+        elif static and not isinstance(value, IntImm):
             raise LanguageError(
                 f"{subject}: the size {value} is not known when compiling",
                 expected="constant sizes for on-chip memory",
@@ -40,7 +44,7 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     return sizes_out
 
 
-class _Unnamed(BufferHandle):
+class Unnamed(BufferHandle):
     """A buffer from T.alloc_*, allocated at the assignment that names it or at its first use before."""
 
     def __init__(
@@ -77,11 +81,13 @@ def allocate(
 ) -> BufferHandle:
     """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
     current(subject)
-    return _Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
+    sizes = _shape(shape, subject, of_call=scope.startswith("shared"))
+    return Unnamed(sizes, str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
-    """Memory shared by the threads of a block; uninitialised. shape: constant sizes."""
+    """Memory shared by the threads of a block; uninitialised. shape: constant sizes, or expressions of the sizes and
+    the integer scalars of the call, on targets that can: then its size may vary between calls."""
     return allocate(shape, dtype, scope, "T.alloc_shared")
 
 
@@ -169,7 +175,7 @@ def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle
     return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
 
 
-class _Workspace(_Unnamed):
+class _Workspace(Unnamed):
     def _make(self, name: str) -> None:
         from tilecore.ir.nodes import AllocBuffer
 
@@ -236,7 +242,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         )
 
 
-class _View(_Unnamed):
+class _View(Unnamed):
     source: Any = None
 
     def _make(self, name: str) -> None:

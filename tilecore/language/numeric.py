@@ -21,7 +21,6 @@ from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
 from tilecore.language.lanes import cast_vector, reinterpret_vector
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.language.wide_access import Bits
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of
 
@@ -229,10 +228,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
         from tilecore.language.script import Opaque
 
         return Opaque()
-    kind = DType(dtype)
-    if isinstance(value, Bits):
-        return value.read_as(kind)
-    return reinterpret_vector(value, kind)
+    return reinterpret_vector(value, DType(dtype))
 
 
 @placed

@@ -14,10 +14,10 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import ADDRESS
-from tilecore.ir.nodes import Expr, StringImm, tirx
+from tilecore.ir.nodes import Bind, Expr, StringImm, Var, tirx
 from tilecore.ir.nodes import While as IRWhile
 from tilecore.language.conditions import as_condition
-from tilecore.language.conversions import ir_dtype
+from tilecore.language.conversions import convert, ir_dtype
 from tilecore.language.hints import annotate
 from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
@@ -109,7 +109,15 @@ class While:
 
 
 class _Let:
-    """Annotation of a variable that does not change: ``x: T.let[T.int32] = value``, or ``x: T.let = value``."""
+    """Annotation of a variable that does not change: ``x: T.let[T.int32] = value``, or ``x: T.let = value``. Called
+    with a variable that an element type made, ``x = T.int32()``, it gives that variable its value."""
+
+    def __call__(self, var: Any, value: Any) -> None:
+        builder = current("T.let")
+        if not isinstance(var, Var):
+            expected = "a variable that an element type made: x = T.int32()"
+            raise LanguageError("T.let gives a value to what is no variable", found=str(var)[:60], expected=expected)
+        builder.emit(Bind(var, convert(value, str(var.ty.dtype)), span=builder.span))
 
     def __getitem__(self, kind: Any) -> Any:
         return kind if isinstance(kind, DType) else self

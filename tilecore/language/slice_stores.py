@@ -8,10 +8,11 @@ from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Bind, BufferLoad, BufferStore, Expr, IntImm, TensorLoad, TensorRegion, Var
 from tilecore.ir.scopes import is_private
 from tilecore.ir.visit import collect
+from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.kernel import open_kernel
-from tilecore.language.regions import extents, kind_of, region_of
+from tilecore.language.regions import extents, kind_of, region_of, tile_shape
 from tilecore.language.slices import slice_text
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
@@ -21,30 +22,38 @@ if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
 
 
-def store_slice(region: TensorRegion, value: Any) -> None:
+def store_slice(region: TensorRegion, value: Any, is_complete: bool = True) -> None:
     """``A[i0:i1, j] = value``. A vector, as T.Ramp makes it, is stored by the thread that reaches the statement. A tile
     or a number is copied or filled in by the whole block; each thread or iteration for itself does it in T.Parallel,
-    and where the place depends on the thread."""
+    and where the place depends on the thread. is_complete: are there indices or slices for all axes?"""
     from tilecore.language.copies import write_region
 
     builder = current()
     is_tile = isinstance(value, (BufferHandle, TensorRegion))
-    lanes = None if is_tile or not is_kernel_value(value) else find_lanes(builder, as_expr(value))
-    if lanes is not None:
-        _store_vector(builder, region, value, lanes[0])
+    lanes = 1 if is_tile or not is_kernel_value(value) else lanes_of(builder, value)
+    if lanes > 1:
+        _store_vector(builder, region, value, lanes)
     elif builder.in_parallel or _is_per_thread(builder, region, value if is_tile else None):
         source = region_of(value, "assignment to a slice") if is_tile else None
         count = vector_size(region)
-        if count is None or (source is not None and vector_size(source) != count):
+        if not is_complete or count is None or (source is not None and vector_size(source) != count):
             raise _not_a_vector(builder, region)
         _store_vector(builder, region, value if source is None else load_vector(source), count)
     else:
         write_region(region, value)
 
 
+def lanes_of(builder: Builder, value: Any) -> int:
+    """The number of lanes of a value of the kernel; 1: it is no vector."""
+    if isinstance(value, Arithmetic) and value.lanes > 1:
+        return value.lanes
+    lanes = find_lanes(builder, as_expr(value))
+    return 1 if lanes is None else lanes[0]
+
+
 def vector_size(region: TensorRegion) -> int | None:
     """The number of elements of a slice along one axis; None for a slice along several axes, or of unknown size."""
-    sizes = [size for size in extents(region) if size != 1]
+    sizes = tile_shape(region)
     if len(sizes) > 1 or not all(isinstance(size, int) for size in sizes):
         return None
     return sizes[0] if sizes else 1

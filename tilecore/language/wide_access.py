@@ -15,37 +15,17 @@ from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import BufferLoad, BufferStore, Expr, IfThenElse, IntImm, TensorRegion, Var, tirx
 from tilecore.ir.scopes import is_global, is_shared
-from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert
 from tilecore.language.debugging import assume
-from tilecore.language.lanes import reinterpret_vector
-from tilecore.language.regions import extents, region_of
+from tilecore.language.lanes import Bits, reinterpret_vector
+from tilecore.language.regions import region_of, tile_shape
 from tilecore.language.slices import slice_text
 from tilecore.language.values import as_expr
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of, over_vector, vector_memory
-
-
-class Bits(Arithmetic):
-    """Bits that were loaded: a vector of the elements as they lie in memory, of type ``source``, which counts as one of
-    type ``kind``, unsigned integers of 32 bits."""
-
-    def __init__(self, vector: Expr, source: DType, kind: DType) -> None:
-        self.vector, self.source, self.kind = vector, source, kind
-
-    @property
-    def dtype(self) -> DType:
-        return self.kind
-
-    def expr(self) -> Expr:
-        return reinterpret_vector(self.vector, self.kind)
-
-    def read_as(self, kind: DType) -> Expr:
-        """The bits as a value or a vector of type ``kind``."""
-        return self.vector if kind == self.source else reinterpret_vector(self.vector, kind)
 
 
 class _Place:
@@ -110,7 +90,7 @@ class _Place:
 
     def _check_slice(self, subject: str, value: Any, region: TensorRegion, element: DType) -> None:
         """Raise LanguageError for a slice of another size, and where the elements may lie in several rows."""
-        sizes = [size for size in extents(region) if size != 1]
+        sizes = tile_shape(region)
         is_slice = isinstance(value, TensorRegion) and all(isinstance(size, int) for size in sizes)
         if is_slice and sizes and sizes != [self.count]:
             raise LanguageError(
@@ -165,8 +145,7 @@ def _store(name: str, bits: int, scope: str) -> Any:
 
     def store(dst: Any, value: Any, pred: Any = None) -> None:
         place = _Place(subject, dst, bits, scope)
-        elements = value.read_as(place.kind) if isinstance(value, Bits) else reinterpret_vector(value, place.kind)
-        elements = convert(elements, place.kind)
+        elements = convert(reinterpret_vector(value, place.kind), place.kind)
         condition = None if pred is None else as_condition(pred)
         place.promise(subject, condition)
         if condition is None:

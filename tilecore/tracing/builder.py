@@ -15,6 +15,7 @@ from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
+from tilecore.ir.views import source_of
 from tilecore.tracing.held_values import Readings, reads_memory
 from tilecore.tracing.vectors import copied_to_memory, find_lanes, is_index, over_lanes
 
@@ -65,6 +66,7 @@ class Builder:
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
         self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer
+        self.pointers: dict[str, str] = {}  # parameters that are addresses or hold some: FunctionAttr.POINTERS
         self.vector_buffers: dict[int, Any] = {}  # the types of buffers of vectors, by their hashes
         self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
@@ -102,8 +104,9 @@ class Builder:
     def emit(self, statement: Stmt) -> None:
         safe_point()
         frame = self.frame
-        if isinstance(statement, DeclBuffer):
-            self.views[hash(statement.buffer)] = statement.data.args[0]
+        source = source_of(statement) if isinstance(statement, DeclBuffer) else None
+        if source is not None:
+            self.views[hash(statement.buffer)] = source
         if self.lanes:
             statement = over_lanes(self, statement)
         if not isinstance(statement, Bind) or effect_in(statement.value) is not None:

@@ -191,6 +191,12 @@ class Device(SimpleNamespace):
         pass
 
     # numbers
+    def sum(self, a: Any, b: Any) -> Number:
+        return a + b
+
+    def difference(self, a: Any, b: Any) -> Number:
+        return a - b
+
     def product(self, a: Any, b: Any) -> Number:
         return a * b
 

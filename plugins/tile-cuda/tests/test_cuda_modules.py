@@ -164,7 +164,7 @@ def test_a_source_callback_of_this_target():
 
 
 def test_what_is_left_out_of_this_target():
-    modules = "cuda.transform", "cuda.op.gemm", "cuda.intrinsics.macro.mma_macro_generator", "tools.cuda.iket"
+    modules = "cuda.transform", "cuda.op.gemm", "cuda.intrinsics.macro.wgmma_macro_generator", "tools.cuda.iket"
     for module in modules:
         with pytest.raises(ImportError, match="instead"):
             import_module(f"tilecore.{module}")

@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cutedsl_stand_in import run
+from tile_cuda import instructions
+from tile_cuda.cutedsl.instructions import STATEMENTS, VALUES
 
 import tilecore
 import tilecore.language as T
@@ -192,6 +194,52 @@ def test_what_cannot_be_expressed_is_refused_at_the_users_line():
         emitted(prints)
     with pytest.raises(TilecoreError, match="float8_e4m3fn"):
         emitted(eight_bits)
+
+
+def test_a_long_loop_is_unrolled_only_for_registers():
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 24), "float32"), Y: T.Tensor((32, 24), "float32")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            kept = T.alloc_local((24,), "float32")
+            for i in T.unroll(24):
+                kept[i] = X[t, i]
+            for i in T.unroll(24):
+                Y[t, i] = T.exp(X[t, i]) - X[t, i]
+            for i in T.unroll(24):
+                Y[t, i] += kept[i]
+
+    source = check(kernel, random(32, 24), np.zeros((32, 24), np.float32), rtol=1e-6)
+    assert source.count("cutlass.range(24, unroll_full=True)") == 2
+    assert "cutlass.range(24)" in source
+
+
+def test_every_call_of_the_backend_is_emitted_or_refused():
+    names = {value for value in vars(instructions).values() if isinstance(value, str)}
+    assert {name for name in names if name.startswith("cuda.")} <= {*STATEMENTS, *VALUES}
+
+
+def test_two_execution_backends_give_the_same_bits():
+    """The simulated device runs the same kernel as CUDA C++, the stand-in as CuTe DSL."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float16"), X: T.Tensor((32,), "float32"), C: T.Tensor((32, 32), "float16")):
+        with T.Kernel(1, threads=32):
+            a = T.alloc_shared((32, 32), "float16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            T.gemm(a, a, c)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = c[i, j] / X[j] - X[i] * 3
+            T.copy(c, C)
+
+    a, x, c = random(32, 32, dtype=np.float16), random(32) + 4, np.zeros((32, 32), np.float16)
+    simulated = c.copy()
+    tilecore.compile(kernel, target=TARGET, execution_backend="sim")(a, x, simulated)
+    run(emitted(kernel), "kernel_kernel", [a, x, c], (1, 1, 1))
+    assert np.array_equal(simulated, c)
+    assert c.any()
 
 
 def test_the_target_takes_no_instructions_that_the_language_lacks():

@@ -79,6 +79,37 @@ def test_a_loop_in_a_loop_runs_its_iterations_one_after_the_other(stages, thread
     assert source.count("tc_tensor_load") == 2
 
 
+def test_roles_in_a_pipelined_loop_use_a_slot_in_each_iteration():
+    """One warpgroup copies, another multiplies; both write one tile and one mbarrier of each kind."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 160), HALF), B: T.Tensor((160, 64), HALF), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a, b = T.alloc_shared((128, 32), HALF), T.alloc_shared((32, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            ready, done = T.alloc_barrier(128), T.alloc_barrier(128)
+            with T.ws(0):
+                T.clear(c)
+            for k in T.Pipelined(5, num_stages=2):
+                with T.ws(1):
+                    T.barrier_wait(done, (k + 1) % 2)
+                    T.tma_copy(A[0, k * 32], a, barrier=ready)
+                    T.tma_copy(B[k * 32, 0], b, barrier=ready)
+                    T.barrier_arrive(ready)
+                with T.ws(0):
+                    T.barrier_wait(ready, k % 2)
+                    T.gemm(a, b, c)
+                    T.barrier_arrive(done)
+            with T.ws(0):
+                T.copy(c, C)
+
+    a, b, expected = product()
+    source = check(kernel, a, b, expected=expected)
+    assert "k % 2" in source
+    assert "k / 2" in source
+    assert "tc_barrier();" not in source.split("for (int k")[1].split("tc_move")[0]
+
+
 def test_products_of_columns_of_tiles():
     """A[:, :64] and A[:, 64:] of one tile; B likewise, along K and along N."""
 
@@ -181,3 +212,230 @@ def test_dependent_launches():
         assert ("__restrict__" in source) is not programmatic or programmatic is None
         (entry,) = compiled.artifact.entries
         assert entry.attributes.get("programmatic") is programmatic
+
+
+@pytest.mark.parametrize(("size", "signals"), [(128, True), (300, True), (100, False)])
+def test_copies_to_the_memory_of_another_block(size, signals):
+    """One thread arrives at the other block's barrier, or the cluster's barrier orders the copy."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size,), "float32"), B: T.Tensor((size,), "float32")):
+        with T.ClusterKernel(2, threads=128, cluster_dims=(2, 1, 1)) as block:
+            source, target = T.alloc_shared((size,), "float32"), T.alloc_shared((size,), "float32")
+            bar = T.alloc_cluster_barrier([1])
+            T.cluster_sync()
+            if block == 0:
+                T.copy(A, source)
+                if signals:
+                    T.copy_cluster(source, target, dst_block=1, remote_barrier=bar[0])
+                else:
+                    T.copy_cluster(source, target, dst_block=1)
+            if not signals:
+                T.cluster_sync()
+            if block == 1:
+                if signals:
+                    T.mbarrier_wait_parity(bar[0], 0)
+                T.copy(target, B)
+
+    a = np.arange(size, dtype=np.float32)
+    check(kernel, a, expected=a)
+
+
+def test_a_block_copies_for_others_of_its_cluster():
+    """Blocks 0 and 1 get the tile of block 0, blocks 2 and 3 their own; in a loop, by one barrier."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 768), "float16"), B: T.Tensor((64, 768), "float16")):
+        with T.ClusterKernel(4, threads=128, cluster_dims=4) as block:
+            tile = T.alloc_shared((64, 64), "float16")
+            for k in range(3):
+                T.copy_cluster(A[0, (k * 4 + block) * 64], tile, cluster_mask=0b11)
+                T.copy(tile, B[0, (k * 4 + block) * 64])
+
+    a = numbers((64, 768)).reshape(64, 3, 4, 64)
+    expected = a.copy()
+    expected[:, :, 1] = a[:, :, 0]
+    check(kernel, a.reshape(64, 768), expected=expected.reshape(64, 768))
+
+
+def test_each_warp_copies_a_long_row():
+    """A row of more elements than a box of a tensor map has: one thread of each warp copies its parts."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 640), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(2, threads=128) as block:
+            tid = T.get_thread_binding()
+            warp = tid // 32
+            rows, bars = T.alloc_shared((4, 640), "float32"), T.alloc_barrier([32] * 4)
+            T.tma_copy(A[block * 4 + warp, 0:640], rows[warp, 0:640], barrier=bars[warp], leader_scope_threads=32)
+            T.mbarrier_arrive(mbarrier=bars[warp])
+            T.mbarrier_wait_parity(mbarrier=bars[warp], parity=0)
+            if tid % 32 == 0:
+                B[block * 4 + warp] = rows[warp, 639] - rows[warp, 0]
+
+    a = numbers((8, 640), "float32")
+    check(kernel, a, expected=a[:, 639] - a[:, 0])
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+def test_some_threads_arrive_at_a_named_barrier_and_others_wait(arch):
+    """A mailbox between two warps: one fills it and goes on, the other waits for it, and says when it is empty."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            slot = T.alloc_shared((1,), "int32")
+            for k in T.serial(8):
+                if tx < 32:
+                    if k > 0:
+                        T.sync_threads(11, 64)
+                    if tx == 0:
+                        slot[0] = A[k] + 1
+                    T.named_barrier_arrive(10, 64)
+                else:
+                    T.sync_threads(10, 64)
+                    if tx == 32:
+                        B[k] = slot[0]
+                    if k < 7:
+                        T.named_barrier_arrive(11, 64)
+
+    a = np.arange(8, dtype=np.int32) * 3
+    source = check(kernel, a, expected=a + 1, target=f"cuda -arch={arch}")
+    assert "tc_named_barrier_arrive(10, 64);" in source
+    assert "tc_named_barrier(11, 64);" in source
+
+
+def test_a_copy_by_one_thread_of_a_role_waits_for_the_readers_of_its_role():
+    """Both warpgroups multiply and copy the next tile for themselves; the conditions on threads are roles, also where
+    the code inside is of single threads."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 256), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((2, 64, 64), "float32")):
+        with T.Kernel(1, threads=384):
+            tx = T.get_thread_binding()
+            a, b = T.alloc_shared((2, 64, 64), HALF), T.alloc_shared((2, 64, 64), HALF)
+            landed, filled = T.alloc_barrier([128, 128]), T.alloc_barrier(128)
+            c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
+            if tx < 128:
+                T.clear(c)
+                T.mbarrier_wait_parity(filled, 0)
+                for k in range(2):
+                    T.tma_copy(A[0, k * 64], a[0, :, :], barrier=landed[0])
+                    T.mbarrier_arrive(landed[0])
+                    T.mbarrier_wait_parity(landed[0], k % 2)
+                    T.wgmma_gemm(a[0, :, :], b[0, :, :], c)
+                    T.wait_wgmma(0)
+                T.copy(c, C[0, :, :])
+            elif tx < 256:
+                T.clear(d)
+                T.mbarrier_wait_parity(filled, 0)
+                for k in range(2):
+                    T.tma_copy(A[0, 128 + k * 64], a[1, :, :], barrier=landed[1])
+                    T.mbarrier_arrive(landed[1])
+                    T.mbarrier_wait_parity(landed[1], k % 2)
+                    T.wgmma_gemm(a[1, :, :], b[1, :, :], d)
+                    T.wait_wgmma(0)
+                T.copy(d, C[1, :, :])
+            elif tx >= 256:
+                for r in T.serial(8):
+                    row, column = r * 16 + (tx - 256) // 8, (tx - 256) % 8 * 8
+                    T.ptx_cp_async(
+                        T.access_ptr(b[row // 64, row % 64, column], "w", 8), T.access_ptr(B[row, column], "r", 8), 8
+                    )
+                T.cp_async_barrier_noinc(filled)
+
+    a, b = numbers((64, 256)), numbers((128, 64), seed=1)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    first = x[:, :64] @ y[:64] + x[:, 64:128] @ y[:64]
+    second = x[:, 128:192] @ y[64:] + x[:, 192:] @ y[64:]
+    check(kernel, a, b, expected=np.stack([first, second]))
+
+
+def test_some_threads_wait_for_one_another():
+    """A condition on threads around T.sync_threads(number, count) is a range of threads with a named barrier."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            sums = T.alloc_shared((64,), "int32")
+            value = T.alloc_var("int32")
+            if tx < 64:
+                sums[tx] = X[tx]
+            T.sync_threads()
+            if tx < 64:
+                for i in T.serial(6):
+                    T.sync_threads(3, 64)
+                    if tx < 64 - (1 << i):
+                        value = sums[tx] + sums[tx + (1 << i)]
+                    T.sync_threads(3, 64)
+                    if tx < 64 - (1 << i):
+                        sums[tx] = value
+            T.sync_threads()
+            if tx < 64:
+                Y[tx] = sums[tx]
+
+    x = np.arange(64, dtype=np.int32)
+    source = check(kernel, x, expected=np.cumsum(x[::-1], dtype=np.int32)[::-1].copy(), target="cuda -arch=sm_80")
+    assert "tc_named_barrier(1, 64);" in source
+
+
+@pytest.mark.parametrize(
+    ("dtype", "total", "transposed", "by_atoms"),
+    [("float16", "float32", True, False), ("float16", "float16", False, True), ("int8", "int32", True, False)],
+)
+def test_an_emitter_of_matrix_instructions(dtype, total, transposed, by_atoms):
+    """A kernel divides the product among its warps by TensorCoreIntrinEmitter."""
+    from tile_cuda.modules.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
+
+    types = {"a_dtype": dtype, "b_dtype": dtype, "accum_dtype": total, "b_transposed": transposed}
+    warps = {"block_row_warps": 2, "block_col_warps": 2, "warp_row_tiles": 32, "warp_col_tiles": 16}
+    emitter = TensorCoreIntrinEmitter(**types, **warps, chunk=32)
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 64), dtype),
+        B: T.Tensor((32, 64) if transposed else (64, 32), dtype),
+        C: T.Tensor((64, 32), total),
+    ):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 32), dtype), T.alloc_shared((32, 32), dtype)
+            staged = T.alloc_shared((4, 2, 16, 16), total)
+            a_part = T.alloc_local(emitter.warp_rows * emitter.local_size_a, dtype)
+            b_part = T.alloc_local(emitter.warp_cols * emitter.local_size_b, dtype)
+            c_part = T.alloc_local(emitter.warp_rows * emitter.warp_cols * emitter.local_size_out, total)
+            T.clear(c_part)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 32], a)
+                if transposed:
+                    T.copy(B[0, k * 32], b)
+                else:
+                    T.copy(B[k * 32, 0], b)
+                for step in T.serial(0, 32 // emitter.micro_size_k):
+                    emitter.ldmatrix_a(a_part, a, step)
+                    emitter.ldmatrix_b(b_part, b, step)
+                    if by_atoms:
+                        for i, j in T.grid(emitter.mma_num_inst_m, emitter.mma_num_inst_n):
+                            emitter.mma_atom(a_part, b_part, c_part, i, j, step)
+                    else:
+                        emitter.mma(a_part, b_part, c_part)
+            if by_atoms:
+                emitter.stmatrix(c_part, C, 0, 0)
+            else:
+                emitter.stmatrix(c_part, staged)
+                for i, j in T.Parallel(64, 32):
+                    C[i, j] = staged[i // 16, j // 16, i % 16, j % 16]
+
+    a, b = numbers((64, 64), dtype), numbers((32, 64), dtype, seed=1)
+    expected = (a.astype(np.float64) @ b.astype(np.float64).T).astype(total)
+    check(kernel, a, b if transposed else b.T.copy(), expected=expected, target="cuda -arch=sm_80")
+
+
+def test_an_emitter_refuses_what_it_has_no_instruction_for():
+    from tile_cuda.language.mma_emitter import TensorCoreIntrinEmitter
+
+    with pytest.raises(UnsupportedError, match="no instruction for int8, int8 into float32"):
+        TensorCoreIntrinEmitter("int8", "int8", "float32")
+    with pytest.raises(LanguageError, match="not whole tiles"):
+        TensorCoreIntrinEmitter(warp_row_tiles=24)

@@ -176,7 +176,7 @@ def test_wrong_flags_are_named():
 
 def test_every_tool_is_reported():
     tools = {f.name: f for f in toolchain.find()}
-    assert set(tools) == {"NVRTC", "nvcc", "CUDA driver"}
+    assert set(tools) == {"NVRTC", "nvcc", "CuTe DSL", "CUDA driver"}
     assert all(f.present or f.fix for f in tools.values())
     assert tools["nvcc"].allows == "compile"
 

@@ -16,7 +16,7 @@ from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, TargetError, ToolchainError, UnsupportedError
@@ -99,6 +99,11 @@ class DriverAdapter(KernelAdapter):
             launch, state, failures.words, (owner, module), on_device=True, sizes=module.sizes, advice=failures.advice
         )
 
+    def host_code(self, artifact: Artifact) -> HostCode | None:
+        from tile_cuda.launch.host_code import host_code
+
+        return host_code(artifact)
+
     def current_stream(self, device_index: int) -> int:
         """The current stream of torch on the device; the default stream where torch is not in use."""
         if self.name == "tvm_ffi":
@@ -140,14 +145,3 @@ class DriverAdapter(KernelAdapter):
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"
-
-
-def adapters() -> list[KernelAdapter]:
-    """All execution backends of the target, the default one first."""
-    adapters_on_device: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
-    from tile_cuda.cutedsl.adapter import CuteDslAdapter
-    from tile_cuda.simulated import simulated_adapter
-
-    adapters_on_device.append(CuteDslAdapter())
-    simulated = simulated_adapter()
-    return adapters_on_device if simulated is None else [*adapters_on_device, simulated]

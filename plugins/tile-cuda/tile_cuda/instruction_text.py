@@ -123,6 +123,15 @@ def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
+def _remote_store(emit: Statements, node: Any) -> None:
+    to, value, rank = node.value.args
+    emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
+
+
+def _named_arrive(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_named_barrier_arrive({', '.join(str(emit.value(value)) for value in node.value.args)});")
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.LDMATRIX: _matrix_move("ldmatrix"),
@@ -138,6 +147,8 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.TMA_STORE_GROUP: _with_template_arguments("tc_"),
     instructions.GRID_DEPENDENCY: _with_template_arguments("tc_grid_"),
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
+    instructions.NAMED_ARRIVE: _named_arrive,
+    instructions.REMOTE_STORE: _remote_store,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
     instructions.SCHEDULING_FENCE: _scheduling_fence,

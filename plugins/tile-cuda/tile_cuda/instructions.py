@@ -46,9 +46,13 @@ TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elemen
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
 PROXY_FENCE = register_call("cuda.proxy_fence")
 
+# -- barriers of some threads
+NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): arrives at simt.named_barrier
+
 # -- grids and clusters
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header
+REMOTE_STORE = register_call("cuda.remote_store")  # (element, value, rank): to the block of this rank in the cluster
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 
 # -- other memory accesses and arithmetic
@@ -65,7 +69,8 @@ QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): 
 SCHEDULING_FENCE = register_call("cuda.scheduling_fence")  # (element): tc_scheduling_fence of the header
 
 MBARRIER_OPERATIONS = (
-    "init drop arrive arrive_remote arrive_expect expect wait arrive_on_copies fence_init".split()
+    "init drop arrive arrive_remote release_remote arrive_expect expect wait wait_cluster arrive_on_copies "
+    "fence_init".split()
 )  # the names of tc_transaction_*
 
 
@@ -242,6 +247,11 @@ def cluster(name: str, span: Any = None) -> Stmt:
 def cluster_rank() -> Expr:
     """The rank of the running block in its cluster (int32)."""
     return Call(CLUSTER_RANK, [], ret_ty="int32")
+
+
+def remote_store(element: Any, value: Any, rank: Any, span: Any = None) -> Stmt:
+    """Stores to the element at this place in the shared memory of the block of this rank in the cluster."""
+    return _statement(REMOTE_STORE, [element, value, rank], span)
 
 
 def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:

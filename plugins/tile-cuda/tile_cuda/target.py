@@ -25,9 +25,26 @@ CPP = "c++"  # the usual value of the attribute "language"
 # features of the architectures and of CUDA C++ that kernels in CuTe DSL do not have
 _NOT_IN_CUTEDSL = frozenset(
     "wgmma transaction_barriers bulk_copy clusters programmatic_launch l2_policies fp8_mma print device_assert "
-    "source".split()
+    "source pointers dynamic_shared".split()
 )
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+)
+_JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
+_ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"
+_REFUSED_IN_CUTEDSL = {
+    "test_threads.py::test_loops_and_jumps_of_each_thread*": _JUMP,
+    "test_threads.py::test_loops_that_all_threads_leave_together*": _JUMP,
+    "test_threads.py::test_a_count_that_is_the_same_until_threads_leave_a_loop*": _JUMP,
+    "test_atomics.py::test_every_kind_on_elements*-float*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*-bfloat16*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*int8*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*int16*": _ATOMIC,
+    "test_atomics.py::test_tiles*-float*": _ATOMIC,
+    "test_atomics.py::test_tiles*-bfloat16*": _ATOMIC,
+    "test_atomics.py::test_tiles*int8*": _ATOMIC,
+    "test_atomics.py::test_many_blocks_add_to_few_elements*": _ATOMIC,
+}
 
 
 def resolve(target: Target) -> Target:
@@ -92,6 +109,11 @@ def capabilities(target: Target) -> Capabilities:
     )
 
 
+def known_failures(target: Target) -> dict[str, str]:
+    """The cases of the conformance kit for what the execution backend cutedsl refuses."""
+    return dict(_REFUSED_IN_CUTEDSL) if target.get("language") == LANGUAGE else {}
+
+
 SPEC = TargetSpec(
     kind="cuda",
     doc="NVIDIA GPUs from sm_70 on, by CUDA C++ that NVRTC or nvcc compiles",
@@ -115,5 +137,6 @@ SPEC = TargetSpec(
     language=NAMES,
     contract=2,
     options=OPTIONS,
+    known_failures=known_failures,
     modules=MODULES,
 )

@@ -18,7 +18,9 @@ DTYPES = (
     "float8_e4m3fnuz float8_e5m2fnuz "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+)
 
 
 def resolve(target: Target) -> Target:

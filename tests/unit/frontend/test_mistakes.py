@@ -133,7 +133,7 @@ MISTAKES = {
                 Y[i] = 2  #!
         """,
         "a slice of Y is stored to inside T.Parallel",
-        "an index for each of the 2 axes: Y[i, j] = ...",
+        "an index for each axis: Y[i, j] = ...",
     ),
     "Python's sum of a tile": (
         """
@@ -686,7 +686,7 @@ MISTAKES = {
             Y[0, 0] = T.reinterpret(X[0, 0], "int16")  #!
         """,
         "T.reinterpret cannot read float32 as int16",
-        "the same width",
+        "a value of 16 bits",
     ),
     "assertion that never holds": (
         """

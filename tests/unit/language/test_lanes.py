@@ -90,10 +90,18 @@ def store(X, value):
     X[T.Ramp(0, 1, 4)] = value
 
 
+def store_one(X, value):
+    X[0] = value
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
         (lambda X: store(X, PAIR(X)), "vectors of different lengths"),
+        (lambda X: store(X, T.Broadcast(1.0, 8)), "a vector of 8 lanes is stored to 4 element"),
+        (lambda X: store_one(X, T.Broadcast(1.0, 8)), "a vector of 8 lanes is stored to one element"),
+        (lambda X: store_one(X, T.ldg64(X[0])), "a vector of 2 lanes is stored to one element"),
+        (lambda X: store_one(X, FOUR(X)), "a vector .* stands where one value is expected"),
         (lambda X: T.extract_lane(X[0], 0), "expects a vector"),
         (lambda X: T.extract_lane(FOUR(X), 4), "out of bounds of a vector of 4 lanes"),
         (lambda X: T.extract_lane(FOUR(X), -1), "out of bounds"),
@@ -175,6 +183,37 @@ def test_a_promised_alignment_is_checked_by_the_interpreter():
     np.testing.assert_array_equal(y[4:8], x[4:8])
     with pytest.raises(tilecore.errors.TilecoreError):
         interpret(ir, x + 1, y)
+
+
+def test_vectors_are_passed_to_macros():
+    @T.macro
+    def add_product(total: T.Ref, factor, vector):
+        total = total + factor * vector
+
+    @T.macro
+    def halve(buffer, i):
+        buffer[i] = buffer[i] * 0.5
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), T.float32x4), Y: T.Tensor((2,), T.float32x4), Z: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=1):
+            total = T.alloc_var(T.float32x4, init=1)
+            for i in T.serial(8):
+                total += X[i]
+                add_product(total, 2.0, X[i])
+            pairs = T.alloc_local((2,), T.float32x2)
+            for i in T.vectorized(2):
+                pairs[i] = T.Shuffle([total], [3, 0])
+            Y[0] = total
+            halve(Y, 0)
+            Y[1] = T.Shuffle([pairs[0], pairs[1]], [0, 1, 2, 3])
+            Z[0:8] = T.Shuffle([total, total], range(8)).astype(T.int32x8)
+
+    x, y, z = (np.arange(32) % 7).reshape(8, 4).astype("float32"), np.zeros((2, 4), "float32"), np.zeros(8, "int32")
+    tilecore.compile(kernel, target="cpu")(x, y, z)
+    total = 1 + 3 * x.sum(0)
+    np.testing.assert_array_equal(y, [total / 2, total[[3, 0, 3, 0]]])
+    np.testing.assert_array_equal(z, [*total, *total])
 
 
 def test_a_vector_of_indices_is_not_stored():

@@ -39,7 +39,7 @@ def test_what_to_write_instead_is_there(name):
         ("ptx_wgmma_ss", "T.gemm"),
         ("tcgen05_mma_arrive", "T.gemm"),
         ("alloc_tmem", "T.gemm"),
-        ("WSRole", "T.Pipelined"),
+        ("ws", "T.Pipelined"),
         ("cluster_sync", "T.sync_grid"),
         ("__ffs", "T.clz"),
         ("elect_one", "T.get_lane_idx"),

@@ -107,7 +107,9 @@ def capabilities(target: Target) -> Capabilities:
         dtypes=frozenset(FACTS),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
-        features=frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes"}),
+        features=frozenset(
+            "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers".split()
+        ),
     )
 
 

@@ -52,6 +52,7 @@ from tilecore.lowering.simt.analysis.accesses import (
     after_loop,
     distinct,
     in_next_iteration,
+    overlapping,
 )
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.may_alias import may_alias_parameters
@@ -116,6 +117,8 @@ class _Inserter:
         aliases = may_alias_parameters(func, {self.root(a.buffer) for a in accesses}, stored)
         self.conflict_analysis = ConflictAnalysis(threads, body, env.state(SharedPlan).places, aliases)
         self.tracked = {b for b in stored if is_shared(b) or is_global(b)} | set(aliases)
+        # memory that only asynchronous copies write may become that of a buffer that threads write
+        self.tracked |= overlapping(env.state(SharedPlan).places, stored)
         self.cached_accesses: dict[Any, list[PendingAccess]] = {}
         self.iterations: list[_Iteration] = []  # of the enclosing loops, the innermost last; one list for all ranges
 

@@ -28,6 +28,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.sizes import has_dynamic_size
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
@@ -74,7 +75,8 @@ def _without_unused(body: Stmt, placed: Mapping[Var, tuple[int, int]]) -> Stmt:
     """The code without allocations of shared buffers that it never uses."""
 
     def alloc(node: AllocBuffer) -> Stmt:
-        return nothing() if is_shared(node.buffer) and node.buffer not in placed else node
+        unused = is_shared(node.buffer) and node.buffer not in placed and not has_dynamic_size(node.buffer)
+        return nothing() if unused else node
 
     return structural_map(body, (AllocBuffer, alloc))
 
@@ -117,7 +119,7 @@ class _Plan:
     ) -> None:
         self.uniformity, self.alignment, self.alone = uniformity, alignment, alone
         self.roots = memory_roots(body)
-        allocs = [a for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
+        allocs = [a for a in collect(body, AllocBuffer) if is_shared(a.buffer) and not has_dynamic_size(a.buffer)]
         self.buffers = [alloc.buffer for alloc in allocs]
         self.sizes = {buffer: size_of(buffer) for buffer in self.buffers}
         self.places = {alloc.buffer: location_of_span(alloc.span) for alloc in allocs}

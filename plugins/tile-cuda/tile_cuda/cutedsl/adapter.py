@@ -11,7 +11,7 @@ from tile_cuda.cutedsl import package
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import LoadedKernel
+from tilecore.contract.adapter import HostCode, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError
 from tilecore.target import Target
@@ -36,6 +36,10 @@ class CuteDslAdapter(DriverAdapter):
 
     def binary_formats(self) -> tuple[str, ...]:
         return (package.FORMAT,)
+
+    def host_code(self, artifact: Artifact) -> HostCode | None:
+        """None: the functions that launch the kernels need the package."""
+        return None
 
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Loads the functions that launch the kernels. Raises LaunchError."""

@@ -1,35 +1,31 @@
-"""Emits kernels as Python of CuTe DSL: the dialect, and an emitter that overrides what Python writes otherwise than C.
+"""Emits kernels as Python of CuTe DSL: the dialect, and what is emitted otherwise than in C, node by node.
 
-The text of a kernel is a function decorated with ``cute.kernel``, and one with ``cute.jit`` that launches it. Memory is
-an Array of device.py: ``x[i]`` loads an element, ``tc.store(x, i, value)`` stores one. Numbers have the types of CuTe
-DSL; those of fewer than 32 bits are computed in Int32, as C computes them in int, and brought back.
+The text of a kernel is a function decorated with ``cute.kernel``, and one with ``cute.jit`` that launches it. words.py
+writes their words.
 """
 
 from __future__ import annotations
 
 import keyword
-import math
-import re
-import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tile_cuda.cutedsl.instructions import STATEMENTS, VALUES
 from tile_cuda.cutedsl.names import LAUNCH, TYPES
+from tile_cuda.cutedsl.words import CuteDslSyntax
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.forms import C
-from tilecore.codegen.literals import as_single
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
-from tilecore.codegen.syntax import Memory, Parameter
-from tilecore.codegen.text import UNARY, Text, call, within
+from tilecore.codegen.source_emitter import EmittedKernel
+from tilecore.codegen.syntax import Parameter
+from tilecore.codegen.text import Text, call
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import BufferStore, Call, PrimFunc, Ramp, TensorLoad
+from tilecore.ir.nodes import BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
 from tilecore.ir.visit import collect
 
-_LITERAL = re.compile(r"-?\d+")
+_MOST_UNROLLED = 16  # iterations of a loop that is unrolled whatever it does
 _MODULE_NAMES = "cuda cutlass cute tc float blocks_x blocks_y blocks_z stream shared"
 
 DIALECT = Dialect(
@@ -45,82 +41,12 @@ DIALECT = Dialect(
 )
 
 
-class CuteDslEmitter(SourceEmitter):
+class CuteDslEmitter(CuteDslSyntax):
     """Emits one kernel in CuTe DSL."""
-
-    comment = "#"
-    block_start = ":"
-    block_end = ""
-    otherwise = "else:"
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._unrolled: int | None = None  # the factor for the next loop, 0: wholly
         self._first_line = 0  # where declarations of memory stand
-
-    # -- numbers ------------------------------------------------------------------------------------------------
-
-    def integer(self, value: int, dtype: str) -> Text:
-        """A number of Python for the types that are computed in Int32; others have their type."""
-        number = FACTS[dtype].wrapped(value)
-        if FACTS[dtype].bits > 32 or dtype == "uint32":
-            return call(self.type_of(dtype), str(number))
-        return Text(str(number), UNARY if number < 0 else Text("").level)
-
-    def floating(self, value: float, dtype: str) -> Text:
-        if dtype in ("float16", "bfloat16"):
-            from tilecore.codegen.literals import narrow_bits, narrow_number
-
-            value = narrow_number(narrow_bits(value, dtype), dtype)
-        elif dtype != "float64":
-            value = as_single(value)
-        return call(self.type_of(dtype), _float_text(value, is_double=dtype == "float64"))
-
-    def boolean(self, value: bool) -> Text:
-        return Text(str(value))
-
-    def _typed(self, dtype: str, value: Text) -> Text:
-        """A number of Python with its type; other values as they are."""
-        return call(self.type_of(dtype), value) if _LITERAL.fullmatch(value.text) else value
-
-    def typed_binary(self, symbol: str, level: int, a: Text, b: Text, dtype: str) -> Text:
-        kind, bits = FACTS[dtype].kind, FACTS[dtype].bits
-        if kind == "float":
-            if symbol == "*":
-                return call("tc.product", a, b)
-            return self.binary(symbol, level, a, b)
-        if kind != "bool" and bits < 32:  # C computes them in int
-            a, b = (value if _LITERAL.fullmatch(value.text) else call("Int32", value) for value in (a, b))
-        if symbol == "/":  # CuTe DSL's // rounds down; its % has the sign of a, as here
-            return call("tc.divide", self._typed(dtype, a), b)
-        if symbol in ("<<", ">>"):
-            own = dtype if bits >= 32 else "int32"
-            b = call(self.type_of(own), b)
-        return self.binary(symbol, level, a, b)
-
-    def unary(self, symbol: str, value: Text) -> Text:
-        return Text(f"(not {within(value, UNARY)})") if symbol == "!" else super().unary(symbol, value)
-
-    def cast(self, dtype: str, value: Text) -> Text:
-        return call(self.type_of(dtype), value)
-
-    def widened(self, value: Text) -> Text:
-        return self.cast("float32", value)
-
-    def narrowed(self, dtype: str, value: Text) -> Text:
-        return self.cast(dtype, value)
-
-    def choice(self, condition: Text, yes: Text, no: Text) -> Text:
-        return Text(f"({yes} if {condition} else {no})")
-
-    def function(self, name: str, *arguments: Text | str) -> Text:
-        return call(f"tc.{name.removeprefix('tc_')}", *arguments)
-
-    def typed_function(self, name: str, dtype: str, *arguments: Text | str) -> Text:
-        return self.function(name, self.type_of(dtype), *arguments)
-
-    def sized_function(self, name: str, number: int, *arguments: Text | str) -> Text:
-        return self.function(name, str(number), *arguments)
 
     # -- expressions --------------------------------------------------------------------------------------------
 
@@ -154,9 +80,6 @@ class CuteDslEmitter(SourceEmitter):
             return super().or_value(node)
         return self.choice(self.value(node.a), call("Boolean", "True"), call("Boolean", self.value(node.b)))
 
-    def binary(self, symbol: str, level: int, a: Text, b: Text) -> Text:
-        return super().binary({"&&": "and", "||": "or"}.get(symbol, symbol), level, a, b)
-
     def address(self, node: Any) -> Text:
         return Text(self.place(node))
 
@@ -176,15 +99,6 @@ class CuteDslEmitter(SourceEmitter):
         return self.function(f"tc_atomic_{kind}", self.address(element), *operands, *orders)
 
     # -- memory -------------------------------------------------------------------------------------------------
-
-    def named(self, memory: Memory, index: Text) -> Text:
-        return self.access(memory, index)
-
-    def stored(self, memory: Memory, index: Text, value: Text) -> str:
-        return f"tc.store({memory.name}, {index}, {value})"
-
-    def pointer(self, memory: Memory, index: Text) -> Text:
-        return Text(memory.name) if index.text == "0" else call("tc.at", memory.name, index)
 
     def emit_store(self, node: BufferStore) -> None:
         (index,) = node.indices
@@ -207,13 +121,6 @@ class CuteDslEmitter(SourceEmitter):
         self.call_line(self.function(f"tc_atomic_add_x{self.known_number(node, count)}", *arguments))
 
     # -- declarations -------------------------------------------------------------------------------------------
-
-    def constant(self, dtype: str, name: str, value: Text) -> str:
-        return f"{name} = {self._typed(dtype, value)}"
-
-    def indices(self, names: Sequence[tuple[str, str]]) -> str:
-        left, right = (", ".join(parts) for parts in zip(*names, strict=True))
-        return f"{left} = {right}"
 
     def emit_indices(self, func: PrimFunc, threads: tuple[int, int, int]) -> None:
         super().emit_indices(func, threads)
@@ -241,49 +148,12 @@ class CuteDslEmitter(SourceEmitter):
         self.lines[self._first_line : self._first_line] = [f"  {line}" for line in declared]
         self._first_line += len(declared)
 
-    def variable(self, dtype: str, name: str, align: int) -> str:
-        return self.local_array(dtype, name, 1, align)
-
-    def local_array(self, dtype: str, name: str, count: int, align: int) -> str:
-        return f"{name} = tc.local({self.type_of(dtype)}, {count}{f', {align}' if align else ''})"
-
     def shared_arena(self, size: int) -> str:
         self.lines.insert(self._first_line, f"  {self.dialect.arena_name} = tc.shared({size})")
         self._first_line += 1
         return ""
 
-    def shared_array(self, memory: Memory, count: int | None, offset: int) -> str:
-        return f"{memory.name} = tc.in_shared({self.dialect.arena_name}, {offset}, {self.type_of(memory.dtype)})"
-
-    def view(self, memory: Memory, source: Memory, read_only: bool) -> str:
-        return f"{memory.name} = tc.view({source.name}, {self.type_of(memory.dtype)})"
-
     # -- control flow -------------------------------------------------------------------------------------------
-
-    def unroll_line(self, factor: int) -> str:
-        self._unrolled = factor
-        return ""
-
-    def for_head(self, dtype: str, name: str, first: Text, stop: Text) -> str:
-        words = {None: "", 0: ", unroll_full=True"}
-        unrolled = words.get(self._unrolled, f", unroll={self._unrolled}")
-        self._unrolled = None
-        if dtype != "int32":
-            first, stop = (call(self.type_of(dtype), bound) for bound in (first, stop))
-        bounds = str(stop) if first.text == "0" else f"{first}, {stop}"
-        return f"for {name} in cutlass.range({bounds}{unrolled})"
-
-    def while_head(self, condition: Text) -> str:
-        return f"while {condition}"
-
-    def if_head(self, condition: Text) -> str:
-        return f"if {condition}"
-
-    def else_if_head(self, condition: Text) -> str:
-        return f"elif {condition}"
-
-    def empty_block(self) -> str:
-        return "pass"
 
     def emit_break(self, node: Any) -> None:
         refuse(node, self.dialect.kind, "use a condition in T.While", "a break out of a loop in CuTe DSL")
@@ -291,8 +161,19 @@ class CuteDslEmitter(SourceEmitter):
     def emit_continue(self, node: Any) -> None:
         refuse(node, self.dialect.kind, "put the rest of the loop into an if", "a continue of a loop in CuTe DSL")
 
-    def call_statement(self, call: Text) -> str:
-        return str(call)
+    def emit_for(self, node: For) -> None:
+        """A loop. One over many iterations that touch no registers is not unrolled, which would only make it large."""
+        if node.kind == ForKind.UNROLLED and not self._needs_unrolling(node):
+            node = For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
+        super().emit_for(node)
+
+    def _needs_unrolling(self, node: For) -> bool:
+        count = constant(node.extent)
+        if count is not None and count <= _MOST_UNROLLED:
+            return True
+        buffers = {load.source for load in collect(node.body, TensorLoad)}
+        buffers |= {store.buffer for store in collect(node.body, BufferStore)}
+        return any(str(buffer.scope()).startswith("local") for buffer in buffers)
 
     def emit_print(self, node: Any) -> None:
         refuse(node.value, self.dialect.kind, "print with another execution backend", "a print in CuTe DSL")
@@ -309,9 +190,6 @@ class CuteDslEmitter(SourceEmitter):
         return refuse(node, self.dialect.kind, hint, "a function of CUDA C++ source text in CuTe DSL")
 
     # -- kernels ------------------------------------------------------------------------------------------------
-
-    def parameter_type(self, parameter: Parameter) -> str:
-        return "Int64" if parameter.is_buffer else self.type_of(parameter.dtype)
 
     def kernel_head(self, head: KernelHead) -> str:
         names = self._parameter_names()
@@ -360,18 +238,3 @@ def _address(parameter: Parameter) -> str:
 def _may_fail(node: Any) -> bool:
     """Whether a value must not be evaluated where it is not asked for: it reads memory or takes part in a call."""
     return bool(collect(node, TensorLoad)) or bool(collect(node, Call))
-
-
-def _float_text(value: float, is_double: bool) -> str:
-    """A number of Python that becomes this float64, or this float32."""
-    if math.isnan(value):
-        return 'float("nan")'
-    if math.isinf(value):
-        return 'float("-inf")' if value < 0 else 'float("inf")'
-    packing = "<d" if is_double else "<f"
-    for digits in (6, 9):
-        short = f"{value:.{digits}g}"
-        number = float(short) if is_double else as_single(float(short))
-        if struct.pack(packing, number) == struct.pack(packing, value):
-            return short if any(mark in short for mark in ".e") else f"{short}.0"
-    return repr(value)

@@ -88,7 +88,31 @@ def _half_of_pair(emit: Expressions, node: Any) -> Text:
     return call("tc.half_of_pair", *(emit.value(argument) for argument in node.args))
 
 
+def _float_pair(emit: Expressions, node: Any) -> Text:
+    return call("tc.float_pair", *(emit.value(argument) for argument in node.args))
+
+
+def _on_pairs(emit: Expressions, node: Any) -> Text:
+    name, *pairs = node.args
+    return call("tc.on_pairs", f'"{name.value}"', *(emit.value(pair) for pair in pairs))
+
+
+def _float_of_pair(emit: Expressions, node: Any) -> Text:
+    pair, half = node.args
+    return call("tc.float_of_pair", emit.value(pair), str(constant(half)))
+
+
+def _refused_value(emit: Expressions, node: Any) -> Text:
+    what = f"{op_name(node)} in CuTe DSL"
+    return refuse(node, emit.dialect.kind, "use another execution backend, such as cython", what)
+
+
+_VALUES_NOT_EXPRESSED = (instructions.CLUSTER_RANK, instructions.DESCRIPTOR, instructions.DESCRIPTOR_AT)
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
+    **dict.fromkeys(_VALUES_NOT_EXPRESSED, _refused_value),
+    instructions.FLOAT_PAIR: _float_pair,
+    instructions.ON_PAIRS: _on_pairs,
+    instructions.FLOAT_OF_PAIR: _float_of_pair,
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,
     instructions.NEGATIVE: lambda emit, node: call("tc.negative", emit.value(node.args[0])),

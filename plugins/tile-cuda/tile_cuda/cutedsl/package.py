@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib
 import importlib.metadata
 import inspect
 import json
 import linecache
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tile_cuda import cubin
 from tile_cuda.cutedsl.names import LAUNCH
 from tile_cuda.target import architecture_of
 from tilecore.contract.records import BuildRequest
 from tilecore.errors import ToolchainError
 
 DISTRIBUTION = "nvidia-cutlass-dsl"
+OLDEST = (4, 8)  # the first version of the package whose functions are used here
 FORMAT = "cutedsl"  # the format of its binaries
 INSTALL = "pip install 'tile-cuda[cutedsl]'"
 OLDEST_CAPABILITY = 80  # of the devices that the package compiles for
@@ -45,7 +50,12 @@ def version() -> str:
 
 def missing() -> str:
     """What is missing of the package on this machine, and how to get it; "" where nothing is."""
-    return "" if version() else f"the package {DISTRIBUTION} is not installed; {INSTALL}"
+    if not version():
+        return f"the package {DISTRIBUTION} is not installed; {INSTALL}"
+    numbers = re.match(r"(\d+)\.(\d+)", version())
+    if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
+        return f"{DISTRIBUTION} {version()} is older than {'.'.join(map(str, OLDEST))}; {INSTALL}"
+    return ""
 
 
 def load() -> ModuleType:
@@ -88,6 +98,34 @@ def unpack(binary: bytes) -> list[Compiled]:
     if start != len(files):
         raise ValueError(f"{len(files)} bytes of files, and sizes for {start}")
     return kernels
+
+
+def is_binary(binary: bytes) -> bool:
+    """Whether these bytes begin as :func:`pack` writes them."""
+    return binary.startswith(b'[["')
+
+
+def describe(binary: bytes) -> dict[str, dict[str, int]]:
+    """By kernel: the registers and the stack of a thread, as :func:`tile_cuda.cubin.describe` gives them."""
+    usage_by_kernel = {}
+    for kernel in unpack(binary):
+        for usage in cubin.describe(kernel.cubin).values():  # the package gives the one kernel another name
+            usage_by_kernel[kernel.symbol] = usage
+    return usage_by_kernel
+
+
+def version_for_key() -> str:
+    """The version of the package, and a digest of the functions that kernels call; part of keys of the cache."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{DISTRIBUTION} {version() or 'missing'}, functions {digest.hexdigest()[:16]}"
+
+
+def check_available() -> None:
+    """Raises ImportError, with what to do, where the package is not installed or not new enough."""
+    if missing():
+        raise ImportError(missing(), name="cutlass")
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
@@ -146,11 +184,11 @@ def _compiled(
     options = f"--gpu-arch {architecture} --keep-cubin --dump-dir {folder}"
     try:
         function = cute.compile(launcher, *(kind(0) for kind in kinds), options=options)
-        cubin = function.__cubin__
+        code = function.__cubin__
         object_file = function.dump_to_object(_SYMBOL)
     except Exception as error:
         raise _failed(request, error) from error
-    return Compiled(symbol, object_file, cubin if isinstance(cubin, bytes) else b"")
+    return Compiled(symbol, object_file, code if isinstance(code, bytes) else b"")
 
 
 def _failed(request: BuildRequest, error: Exception) -> ToolchainError:

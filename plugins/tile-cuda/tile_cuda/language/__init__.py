@@ -9,11 +9,13 @@ from tile_cuda.language.refused_names import REFUSED
 
 _NAMES_BY_MODULE = {
     "barriers": "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity barrier_wait mbarrier_arrive barrier_arrive "
+    "named_barrier_arrive "
     "mbarrier_expect_tx mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async ptx_arrive_barrier "
     "ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier ptx_fence_barrier_init",
     "copies": "tma_copy tma_store_arrive tma_store_wait",
     "wgmma": "wgmma_gemm wait_wgmma warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand",
     "roles": "ws WarpSpecialize=ws shuffle_elect",
+    "cluster_copies": "copy_cluster",
     "clusters": "cluster_sync cluster_arrive cluster_arrive_relaxed cluster_wait block_rank_in_cluster",
     "source_kernel": "CUDASourceCodeKernel",
     "refused": " ".join(REFUSED),

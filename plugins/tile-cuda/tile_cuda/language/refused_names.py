@@ -42,6 +42,15 @@ _REFUSED: dict[str, tuple[str, str]] = {
         _BY_HAND,
         "T.wgmma_gemm(A, B, C) starts the product of tiles by wgmma, and T.wait_wgmma waits for it",
     ),
+    "wgmma_gemm_sp ptx_mma_sp ptx_wgmma_sp_ss ptx_wgmma_sp_rs": (
+        "uses the instructions of sparse matrices, which the compiler does not",
+        "T.gemm_sp(A_sparse, E, B, C) multiplies such a matrix on every target",
+    ),
+    "ptx_mma ptx_ldmatrix mma_fill mma_store": (
+        _BY_HAND,
+        "T.gemm multiplies tiles; tilecore.cuda.intrinsics.macro.mma_macro_generator.TensorCoreIntrinEmitter emits its "
+        "steps for kernels that divide the product themselves, in place of T.gemm",
+    ),
     "ptx_mma_sm70": (_BY_HAND, "T.gemm on tiles; it runs on sm_70 by its threads"),
 }
 REFUSED: dict[str, tuple[str, str]] = {name: reason for names, reason in _REFUSED.items() for name in names.split()}

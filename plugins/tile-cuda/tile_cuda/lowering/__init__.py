@@ -10,6 +10,7 @@ def lowering() -> Lowering:
     """The family, the implementations of tile operations and the passes that this target adds."""
     from tile_cuda.lowering.batch_divisions import BATCH_DIVISIONS
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
+    from tile_cuda.lowering.contract_products import CONTRACT_PRODUCTS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
@@ -19,6 +20,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
+    from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
@@ -35,6 +37,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.keep_signs import KEEP_SIGNS
     from tile_cuda.lowering.mma import MMA_SYNC
+    from tile_cuda.lowering.name_barriers import NAME_BARRIERS
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
     from tile_cuda.lowering.pair_floats import PAIR_FLOATS
@@ -43,10 +46,13 @@ def lowering() -> Lowering:
 
     describe()
     edits = (
+        PassEdit("insert", "inline_binds", NAME_BARRIERS, "before"),
         PassEdit("insert", "inline_binds", STAGE_TMA_COPIES, "before"),
+        PassEdit("insert", "inline_binds", CONTRACT_PRODUCTS, "before"),
         PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
+        PassEdit("insert", "before_tile_ops", ORDER_TMA_COPIES),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "after_tile_ops", INIT_MBARRIERS),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,6 +55,21 @@ def find_cuda_path() -> str:
     if path is None:
         raise RuntimeError(f"no CUDA toolkit: nvcc is not at {', '.join(tried[:8])}")
     return str(path.parent.parent)
+
+
+def discover_cuda_include_paths(cuda_home: str, machine: str | None = None, system: str | None = None) -> list[str]:
+    """The folders of a CUDA toolkit that have headers, of a package's layout (``include``) or a system's
+    (``targets/x86_64-linux/include``); where there are none, those of a system.
+
+    machine, system: of ``platform.machine()`` and ``sys.platform``; this machine's where they are left out.
+    """
+    flat = Path(cuda_home) / "include"
+    if (system or sys.platform).startswith("win"):
+        return [str(flat), str(flat / "cccl")]
+    name = "sbsa" if (machine or platform.machine()).lower() in ("aarch64", "arm64") else "x86_64"
+    of_target = Path(cuda_home) / "targets" / f"{name}-linux" / "include"
+    folders = [folder for base in (flat, of_target) for folder in (base, base / "cccl") if folder.is_dir()]
+    return [str(folder) for folder in folders or (flat, of_target, of_target / "cccl")]
 
 
 def get_nvcc_compiler() -> str:

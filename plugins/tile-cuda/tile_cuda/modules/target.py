@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.architectures import Architecture
+from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.target import architecture_of
 from tilecore.plugins import manager
 from tilecore.target import Target
@@ -45,6 +46,12 @@ def normalize_cuda_target(target: Any) -> Target | None:
     """The target with its architecture, where it is of this kind; else None."""
     _, resolved = manager.resolve(target)
     return resolved if resolved.kind == "cuda" else None
+
+
+def normalize_cutedsl_target(target: Any) -> Target | None:
+    """The target with its architecture, where its kernels are for the execution backend cutedsl; else None."""
+    _, resolved = manager.resolve(target)
+    return resolved if resolved.get("language") == LANGUAGE else None
 
 
 def target_is_cuda(target: Any) -> bool:

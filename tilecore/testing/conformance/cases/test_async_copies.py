@@ -43,6 +43,26 @@ def test_copies_of_each_thread_in_groups(target, dtype, count):
     np.testing.assert_array_equal(y, expected)
 
 
+def test_a_vectorized_loop_of_copies(target):
+    """The iterations of a vectorized loop copy one element each, and together one move."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((2, 128), "float16"), Y: T.Tensor((2, 128), "float16")):
+        with T.Kernel(2, threads=32) as b:
+            tx = T.get_thread_binding()
+            tile = T.alloc_shared((128,), "float16")
+            for i in T.vectorized(4):
+                T.ptx_cp_async(T.address_of(tile[tx * 4 + i]), T.address_of(X[b, tx * 4 + i]), 1)
+            T.ptx_commit_group()
+            T.ptx_wait_group(0)
+            T.sync_threads()
+            for i in T.serial(4):
+                Y[b, i * 32 + tx] = tile[i * 32 + tx]
+
+    x = sample("float16", (2, 128))
+    np.testing.assert_array_equal(check(kernel, target, x, zeros("float16", x.shape))[1], x)
+
+
 @pytest.mark.parametrize("column_major", [True, False])
 def test_a_persistent_scheduler_takes_every_tile_once(target, column_major):
     rows, columns, workers, panel = 5, 7, 4, 3

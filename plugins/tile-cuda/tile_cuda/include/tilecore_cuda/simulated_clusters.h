@@ -14,6 +14,16 @@ template <class T>
 TC_FN T* tc_remote_shared(T* own, unsigned rank, int line = TC_LINE) {
   return static_cast<T*>(tc_sim_remote_shared(own, rank, line));
 }
+template <class T>
+TC_FN void tc_store_remote(T* own, T value, unsigned rank, int line = TC_LINE) {
+  tc_store(tc_remote_shared(own, rank, line), value, line);
+}
+TC_FN void tc_transaction_release_remote(void* barrier, unsigned rank, int line = TC_LINE) {
+  tc_sim_transaction_arrive(tc_sim_remote_shared(barrier, rank, line), 1, 0, line);
+}
+TC_FN void tc_transaction_wait_cluster(void* barrier, unsigned parity, int line = TC_LINE) {
+  tc_transaction_wait(barrier, parity, line);
+}
 TC_FN void tc_transaction_arrive_remote(void* barrier, unsigned rank, int line = TC_LINE) {
   tc_sim_transaction_arrive(tc_sim_remote_shared(barrier, rank, line), 1, 0, line);
 }

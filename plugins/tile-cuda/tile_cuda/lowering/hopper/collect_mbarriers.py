@@ -16,7 +16,7 @@ from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.analysis.kernels import kernels_of
 
 # names of this target's language that need no feature of sm_90a
-ON_ALL_ARCHITECTURES = frozenset({"T.CUDASourceCodeKernel"})
+ON_ALL_ARCHITECTURES = frozenset({"T.CUDASourceCodeKernel", "T.named_barrier_arrive", "TensorCoreIntrinEmitter.mma"})
 
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:

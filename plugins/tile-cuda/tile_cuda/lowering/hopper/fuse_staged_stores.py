@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.tma_stores import reason_against_store
 from tilecore.contract.passes import Pass, PassEnv
@@ -101,7 +102,7 @@ def _direct(staged: StagedStore) -> Evaluate:
     source, target = staged.source, staged.target
     operands = list(target.call.args)
     operands[target.op.operand_names().index("src")] = source.src
-    return target.rebuilt(operands)
+    return target.rebuilt(operands, {**target.hints, CudaCallAttr.STAGED: 1})
 
 
 def _reason_against(staged: StagedStore, memory: Memory) -> str | None:

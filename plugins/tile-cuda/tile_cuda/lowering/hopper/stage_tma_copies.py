@@ -8,7 +8,8 @@ A loop whose iterations begin with loads by T.tma_copy and arrivals at their mba
         loads of iteration k + S - 1      # to slot (k + S - 1) % S
         the rest of iteration k           # of slot k % S, which waits for parity k // S % 2
 
-The user writes the waits for one tile and one mbarrier, whose phase k has the parity k % 2. Any other loop with
+The user writes the waits for one tile and one mbarrier, whose phase k has the parity k % 2. Where the copies stand in
+the code of some threads (T.ws), which runs ahead by itself, iteration k only uses slot k % S. Any other loop with
 T.tma_copy runs its iterations one after the other, with the barrier in front of each.
 """
 
@@ -27,6 +28,7 @@ from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, 
 from tilecore.ir.dialect_calls import has_dialect_calls
 from tilecore.ir.nodes import (
     AllocBuffer,
+    AttrStmt,
     Bind,
     BufferLoad,
     BufferRegion,
@@ -47,6 +49,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, renewed, stores, substitute, variables
 
@@ -59,12 +62,13 @@ def stage_tma_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
     staged = [loop for loop in collect(func.body, For) if _stages(loop) > 1 and _copies(loop)]
     body = func.body
     for loop in staged:
-        plan = _plan(loop, func.body)
+        in_roles = _is_in_roles(loop)
+        plan = _plan(loop, func.body, in_roles)
         if isinstance(plan, str):
             env.note("notes", {"text": f"a T.Pipelined loop with T.tma_copy runs without stages: {plan}"})
-            replaced: Stmt = _one_after_the_other(loop)
+            replaced: Stmt = _one_after_the_other(loop, in_roles)
         else:
-            replaced = _staged(loop, plan)
+            replaced = _in_slots(loop, plan) if in_roles else _staged(loop, plan)
             body = _with_slots(body, plan)
         body = structural_map(body, (For, lambda node, old=loop, new=replaced: new if node.same_as(old) else node))
     return func.with_body(body)
@@ -91,36 +95,63 @@ class _Plan:
     slots: int
 
 
-def _plan(loop: For, body: Stmt) -> _Plan | str:
+def _is_in_roles(loop: For) -> bool:
+    """Does the code of some threads do all the copies?"""
+    roles = [
+        n for n in collect(loop.body, AttrStmt, IfThenElse) if not isinstance(n, AttrStmt) or range_of(n) is not None
+    ]
+    return len(_copies(loop)) == len({id(copy.call) for role in roles for copy in _copies(role)})
+
+
+def _plan(loop: For, body: Stmt, in_roles: bool) -> _Plan | str:
     """The division of a loop; or why it cannot be staged."""
     if any(_contains(other, loop) for other in collect(body, For, While)):
         return "it stands in another loop"
     if constant(loop.min) != 0:
         return "it does not begin at 0"
     parts = statements_of(loop.body)
-    count = next((n for n, part in enumerate(parts) if not _is_load(part)), len(parts))
+    count = 0 if in_roles else next((n for n, part in enumerate(parts) if not _is_load(part)), len(parts))
     loads, rest = parts[:count], parts[count:]
-    copies = [copy for part in loads for copy in _copies(part)]
-    if not copies or len(copies) < len(_copies(loop)):
+    copies = _copies(loop)
+    if not in_roles and sum(len(_copies(part)) for part in loads) < len(copies):
         return "its iterations do not begin with all of their copies to shared memory"
+    if not all(is_shared(copy.dst.source) and is_whole(copy.dst) for copy in copies):
+        return "a copy does not fill a whole tile"
     tiles = {copy.dst.source for copy in copies}
     mbarriers = {copy.barrier.source for copy in copies}
-    arrived = {call.args[1].source for part in loads for call in _calls(part, "arrive", "arrive_expect")}
-    if not arrived <= mbarriers:
+    uses = [call for call in collect(loop.body, Call) if op_name(call) == instructions.MBARRIER and len(call.args) > 1]
+    if in_roles:
+        mbarriers |= {call.args[1].source for call in uses}
+    elif not {call.args[1].source for part in loads for call in _arrivals(part)} <= mbarriers:
         return "it arrives at other mbarriers among its copies"
-    if not all(is_whole(copy.dst) for copy in copies):
-        return "a copy fills a part of a tile"
-    if any(loop.loop_var in variables(index) for copy in copies for index in copy.barrier.indices):
+    elements = [*(copy.barrier for copy in copies), *(call.args[1] for call in uses)]
+    if any(loop.loop_var in variables(index) for element in elements for index in element.indices):
         return "its mbarriers depend on the iteration"
-    reason = _reason_against_rest(loop, rest, mbarriers)
-    if reason:
-        return reason
+    if not all(_has_parity_of_iteration(call, loop) for call in uses if call.args[1].source in mbarriers):
+        return "it waits for another parity than that of the iteration"
+    if not in_roles and any(call.args[1].source in mbarriers for part in rest for call in _arrivals(part)):
+        return "it arrives at the mbarriers of its copies behind its waits"
     around = _without(body, loop)
     used = {node.source for node in collect(around, TensorLoad, TensorRegion)} | {s.buffer for s in stores(around)}
     if used & (tiles | mbarriers):
         return "other code uses its tiles or mbarriers"
     slots = _stages(loop)
     return _Plan(loads, rest, _slotted(tiles, slots), _slotted(mbarriers, slots), slots)
+
+
+def _arrivals(part: Stmt) -> list[Call]:
+    calls = (call for call in collect(part, Call) if op_name(call) == instructions.MBARRIER)
+    return [call for call in calls if str(call.args[0].value).startswith("arrive")]
+
+
+def _has_parity_of_iteration(call: Call, loop: For) -> bool:
+    """Does a wait wait for the phase of this iteration, or of the one before? Other operations do."""
+    if not str(call.args[0].value).startswith("wait"):
+        return True
+    k, analyzer = loop.loop_var, Analyzer()
+    analyzer.bind(k, Range.from_min_extent(const(0, dtype_of(k)), loop.extent))
+    parities = (tirx.floormod(k.astype("int32") + const(n, "int32"), const(2, "int32")) for n in (0, 1))
+    return any(constant(analyzer.simplify(call.args[2].astype("int32") - parity)) == 0 for parity in parities)
 
 
 def _contains(outer: Stmt, loop: For) -> bool:
@@ -134,28 +165,7 @@ def _is_load(part: Stmt) -> bool:
     if not isinstance(part, Evaluate):
         return False
     copies = _copies(part)
-    return bool(copies and is_shared(copies[0].dst.source)) or bool(_calls(part, "arrive", "arrive_expect"))
-
-
-def _calls(part: Stmt, *names: str) -> list[Call]:
-    """The calls of these operations on mbarriers."""
-    calls = (call for call in collect(part, Call) if op_name(call) == instructions.MBARRIER)
-    return [call for call in calls if str(call.args[0].value) in names]
-
-
-def _reason_against_rest(loop: For, rest: list[Stmt], mbarriers: set[Var]) -> str | None:
-    """Why the rest of an iteration cannot run on a slot; None where it can."""
-    k, analyzer = loop.loop_var, Analyzer()
-    analyzer.bind(k, Range.from_min_extent(const(0, dtype_of(k)), loop.extent))
-    for part in rest:
-        for call in collect(part, Call):
-            if op_name(call) != instructions.MBARRIER or len(call.args) < 2 or call.args[1].source not in mbarriers:
-                continue
-            parity = call.args[2] if str(call.args[0].value) == "wait" else None
-            expected = tirx.floormod(k, const(2, dtype_of(k))).astype("int32")
-            if parity is None or constant(analyzer.simplify(parity.astype("int32") - expected)) != 0:
-                return "it waits for another parity than that of the iteration"
-    return None
+    return bool(copies and is_shared(copies[0].dst.source)) or bool(_arrivals(part))
 
 
 def _without(body: Stmt, loop: For) -> Stmt:
@@ -211,27 +221,35 @@ def _staged(loop: For, plan: _Plan) -> Stmt:
     prologue = For(first, const(0, dtype_of(k)), ahead, ForKind.SERIAL, loads_of(first), span=loop.span)
     slot = tirx.floormod(k.astype("int32"), slots)
     phase = tirx.floordiv(k.astype("int32"), slots)
-    rest = [_on_slot(_with_parity(part, plan, phase), plan, slot) for part in plan.rest]
+    rest = [_on_slot(_with_parity(part, plan, {k: phase.astype(dtype_of(k))}), plan, slot) for part in plan.rest]
     body = seq([*_barrier(loop), loads_of(k + ahead), *rest])
     return seq([prologue, _serial(loop, body)])
 
 
-def _with_parity(part: Stmt, plan: _Plan, phase: Any) -> Stmt:
+def _in_slots(loop: For, plan: _Plan) -> Stmt:
+    """The loop whose iteration k uses slot k % S."""
+    k, slots = loop.loop_var, const(plan.slots, "int32")
+    phase = tirx.floordiv(k.astype("int32"), slots).astype(dtype_of(k))
+    slot = tirx.floormod(k.astype("int32"), slots)
+    return _serial(loop, seq([_on_slot(_with_parity(part, plan, {k: phase}), plan, slot) for part in plan.rest]))
+
+
+def _with_parity(part: Stmt, plan: _Plan, phase: dict[Var, Any]) -> Stmt:
     """The statement with the parity of a slot's phase in its waits."""
 
     def wait(node: Call) -> Any:
-        if op_name(node) != instructions.MBARRIER or str(node.args[0].value) != "wait":
+        if op_name(node) != instructions.MBARRIER or not str(node.args[0].value).startswith("wait"):
             return node
         if node.args[1].source not in plan.mbarriers:
             return node
-        args = [node.args[0], node.args[1], tirx.floormod(phase, const(2, "int32"))]
+        args = [node.args[0], node.args[1], substitute(node.args[2], phase)]
         return Call(node.op, args, attrs=node.attrs, ret_ty="void")
 
     return structural_map(part, (Call, wait))
 
 
-def _one_after_the_other(loop: For) -> Stmt:
-    return _serial(loop, seq([*_barrier(loop), *statements_of(loop.body)]))
+def _one_after_the_other(loop: For, in_roles: bool) -> Stmt:
+    return _serial(loop, loop.body if in_roles else seq([*_barrier(loop), *statements_of(loop.body)]))
 
 
 def _barrier(loop: For) -> list[Stmt]:

@@ -74,6 +74,13 @@ def test_the_tile_stays_where_the_copies_cannot_be_one(kind, reason):
     assert notes_on_tile(kernel) == [f"c_shared: threads copy the result through this shared tile, because {reason}"]
 
 
+def test_float32_is_staged_in_pairs():
+    kernel = built(staged(100, 136, 96, tile=(64, 64, 32), out="float32"))
+    right(kernel, 100, 136, 96, "float32")
+    assert chosen(kernel, "copy")[-1] == "tensor store"
+    assert "c_shared" not in kernel.get_kernel_source()
+
+
 def test_the_tile_stays_where_it_rounds_and_where_tensor_stores_are_off():
     """Numbers are rounded to the type of the tile, which is narrower than that of C."""
     kernel = built(staged(64, 64, 64, out="float32", shared_out="float16"))
