@@ -9,7 +9,7 @@ from tilecore.caller import levels_to_user
 
 if TYPE_CHECKING:
     from tilecore.runtime.call_plan import CallPlan
-    from tilecore.runtime.params import TensorParam
+    from tilecore.artifact.records import TensorParam
 
 
 class GradientWarning(UserWarning):
