@@ -73,7 +73,7 @@ def lower(
 ) -> tuple[IRModule, PassEnv]:
     """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
     from tilecore.contract.passes import PassEnv
-    from tilecore.ir.nodes import IRModule
+    from tilecore.lowering.pipeline import check_kernels
     from tilecore.lowering.pipeline import lower as run_passes
     from tilecore.lowering.tile_ops.registry import implementations_of
 
@@ -84,9 +84,7 @@ def lower(
     env = PassEnv(target, capabilities, implementations, configs, refusals=refusals)
     with held_back():
         module = run_passes(func, backend, env)
-    if not isinstance(module, IRModule):
-        message = "its passes leave the function whole, and the code generator takes kernels"
-        raise wrong(backend, message, "a PrimFunc after the last pass", "an IRModule, as outline_kernels makes it")
+    check_kernels(module, backend, "after the last pass", "the code generator takes kernels")
     return module, env
 
 

@@ -54,12 +54,20 @@ def passes_of(backend: Backend) -> list[Pass]:
     return [CONTRACT_SUMS, *edits]  # every family begins with this pass, and backends cannot edit it
 
 
+def check_kernels(result: Any, backend: Backend, where: str, reason: str) -> None:
+    """Refuse a plugin whose passes have not made kernels of the function. where, reason: for the message."""
+    if not isinstance(result, IRModule):
+        message = f"its passes leave the function whole, and {reason}"
+        raise wrong(backend, message, f"a PrimFunc {where}", "an IRModule, as outline_kernels makes it")
+
+
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Lowers tile IR to target IR by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     steps = passes_of(backend)
     warn_of_moved(steps, env.capabilities.features, backend)
     family = family_steps(backend.lowering.family)
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
+    behind_outline = family[len(before_outline) + 1 :]
     verifier = Verifier() if debug.check_enabled() else None
     if verifier:
         verifier.verify(func, "the front end")
@@ -78,6 +86,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if isinstance(current, IRModule) and step in before_outline:
             result = f"pass {steps[position - 1].name}, before it, returned an IRModule"
             raise wrong(backend, f"pass {step.name} takes a whole function", result, "a PrimFunc")
+        if step in behind_outline:
+            check_kernels(current, backend, f"in front of pass {step.name}", f"pass {step.name} takes kernels")
         _begin(step, env, declares_state)
         try:
             current = step.run(current, env)
