@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.dtypes import element_type
-from tilecore.errors import LanguageError, WrongShapeError
+from tilecore.errors import FailedAssertError, LanguageError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import constant
 from tilecore.ir.reducers import updated
@@ -37,7 +37,7 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
         raise LanguageError(f"T.alloc_reducer(replication={replication!r})", expected='None, "all" or "none"')
     kind = str(DType(dtype))
     if not has_meaning(op, kind):
-        raise WrongShapeError(
+        raise FailedAssertError(
             f"T.alloc_reducer(op={op!r}) is not defined for {kind} values",
             expected="an integer dtype or bool" if op.startswith("bit") else "an integer or a float dtype",
         )
