@@ -17,12 +17,14 @@ from tilecore.ir.language_names import NAMES as _NAMES
 
 def _cast(values: tuple[Any, ...], dtype: _dtypes.dtype) -> Any:
     """A value cast to an element type, which its call does; several values are the lanes of a vector type. Without a
-    value, a variable that T.let gives one."""
+    value, a variable: in a kernel one that T.let gives a value, outside of kernels a size as T.dynamic makes them."""
     if not values and dtype.lanes == 1:
+        from tilecore.ir.nodes import Var
         from tilecore.language.conversions import ir_dtype
-        from tilecore.tracing.current import current
+        from tilecore.tracing.current import active
 
-        return current(f"T.{dtype}()").variable("value", ir_dtype(dtype))
+        builder = active()
+        return Var("value", ir_dtype(dtype)) if builder is None else builder.variable("value", ir_dtype(dtype))
     if len(values) != 1:
         from tilecore.language.lanes import vector_of
 

@@ -136,6 +136,8 @@ def negative(value: Any) -> Expr:
         return binary("sub", convert(0, kind), a)
     elif kind.facts.unsigned_zero:  # TVM multiplies by -1, which it refuses for them
         return tirx.Sub(convert(0, kind), a)
+    elif kind.bits <= 8 and isinstance(a, FloatImm) and math.isinf(a.value):  # a product would saturate
+        return FloatImm(kind, -a.value)
     return _TVM["neg"](a)
 
 

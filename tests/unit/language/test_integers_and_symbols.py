@@ -115,3 +115,25 @@ def test_persistent_coordinates_cover_every_tile_once():
                 seen.add(tuple(value(c) for c in coordinates))
             assert len(seen) == total
             assert all(0 <= c < s for point in seen for c, s in zip(point, sizes, strict=True))
+
+
+def test_element_types_without_a_value_are_sizes_of_the_call():
+    import numpy as np
+
+    import tilecore
+
+    size = T.int32()
+    assert str((size & 3).ty.dtype) == "int32"
+    assert isinstance(T.uint64(), T.Var)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(size):
+                A[i] = size
+
+    compiled = tilecore.compile(kernel, target="cpu")
+    for number in (5, 7):
+        a = np.zeros(number, np.int32)
+        compiled(a)
+        assert a.tolist() == [number] * number

@@ -50,6 +50,12 @@ def loses_infinities(dtype: str) -> bool:
     return facts.kind == "float" and facts.bits <= 8 and facts.has_infinity
 
 
+def infinity_bits(number: float, dtype: str) -> int:
+    """The stored form of plus or minus infinity, ``number``, in a float type that has infinities."""
+    facts = FACTS[dtype]
+    return (int(number < 0) << (facts.bits - 1)) | ((1 << facts.exponent) - 1) << facts.significand
+
+
 def if_then_else(emit: Expressions, node: Call) -> Value:
     condition = emit.value(node.args[0])
     if condition.lanes > 1 or not any(_only_if_chosen(side) for side in node.args[1:]):

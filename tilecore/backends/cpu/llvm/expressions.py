@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,11 @@ class Expressions:
         return literal(int(node.value), *split(dtype_of(node)))
 
     def _float(self, node: Any) -> Value:
-        return literal(float(node.value), *split(dtype_of(node)))
+        number, (dtype, lanes) = float(node.value), split(dtype_of(node))
+        if not math.isinf(number) or not choices.loses_infinities(dtype):
+            return literal(number, dtype, lanes)
+        raw = choices.infinity_bits(number, dtype)  # in its stored form, as rounding saturates
+        return Value("", dtype, lanes, str(raw) if lanes == 1 else f"splat ({stored(dtype)} {raw})")
 
     def _var(self, node: Var) -> Value:
         value = self.env[node]  # its other form, once made, is not there on every way from here: a copy gets it

@@ -148,3 +148,30 @@ def test_a_value_that_many_iterations_copy_keeps_its_bits(target, dtype):
         x = np.array(numbers, np.float32).astype(element(dtype))
     y = check(kernel, target, x, zeros(dtype, (8, 64)))[1]
     same(y, np.repeat(x[:, None], 64, axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float16"])
+def test_an_infinity_that_is_stored_stays_one(target, dtype):
+    """A constant is in its type already, so that nothing saturates it; a number that is cast to the type is."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), "float32"), Y: T.Tensor((4, 64), dtype), Z: T.Tensor((64,), "float32")):
+        with T.Kernel(1):
+            tile = T.alloc_fragment((64,), dtype)
+            T.fill(tile, T.infinity(dtype))
+            T.copy(tile, Y[0, :])
+            for i in T.Parallel(64):
+                Y[1, i] = -T.infinity(dtype)
+                Y[2, i] = T.if_then_else(i % 2 == 0, T.infinity(dtype), T.cast(1, dtype))
+                Y[3, i] = T.cast(X[i % 4], dtype)
+                Z[i] = T.cast(T.infinity(dtype), "float32")
+
+    needs_type(target, dtype)
+    x = np.array([np.inf, -np.inf, 2.0, 0.5], np.float32)
+    y, z = check(kernel, target, x, zeros(dtype, (4, 64)), zeros("float32", 64))[1:]
+    y, largest = y.astype(np.float32), np.inf if dtype == "float16" else 57344
+    same(y[0], np.full(64, np.inf, np.float32))
+    same(y[1], np.full(64, -np.inf, np.float32))
+    same(y[2], np.tile(np.array([np.inf, 1], np.float32), 32))
+    same(y[3], np.tile(np.clip(x, -largest, largest), 16))
+    same(z, np.full(64, np.inf, np.float32))

@@ -9,7 +9,7 @@ import pytest
 import tilecore.language as T
 from tilecore.dtypes import dtype as DType
 
-from .kit import check, every_value, sample, zeros
+from .kit import check, every_value, same, sample, zeros
 
 VECTORS = ("float32x2", "float16x4", "bfloat16x2", "int8x4", "uint8x16", "float8_e4m3fnx8", "int32x4", "float64x2")
 
@@ -237,3 +237,40 @@ def test_slices_by_iterations_and_threads(target):
         y, np.concatenate([np.ones((21, 1)), x[:, :4], np.ones((21, 1))], axis=1, dtype="float32")
     )
     np.testing.assert_array_equal(z, np.repeat(np.arange(32)[:, None], 3, axis=1))
+
+
+def test_dot_products_of_four_bytes_in_memory(target):
+    """T.dp4a adds to an element of int32: of elements, slices, buffers and vectors of int8."""
+    n = 8
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((n, 16), "int8"),
+        B: T.Tensor((n, 16), "int8"),
+        V: T.Tensor((n,), "int8x4"),
+        C: T.Tensor((n,), "int32"),
+        D: T.Tensor((3, n), "int32"),
+    ):
+        with T.Kernel(n) as block:
+            total = T.alloc_fragment((1,), "int32")
+            row, four = T.alloc_shared((16,), "int8"), T.alloc_shared((4,), "int8")
+            total[0] = 5
+            T.copy(A[block, :], row)
+            for step in T.serial(4):
+                T.copy(B[block, step * 4 : step * 4 + 4], four)
+                T.dp4a(row[step * 4], four, total)
+            C[block] = total[0]
+            T.dp4a(A[block, 4:8], B[block, 8], D[0, block])
+            T.dp4a(V[block], B[block, 0:4], D[1, block])
+            T.dp4a(A[block, T.Ramp(12, 1, 4)], V[block], D[2, block])
+
+    rng = np.random.default_rng(3)
+    a, b, v = (rng.integers(-128, 128, (n, size), dtype=np.int8) for size in (16, 16, 4))
+    a[0], b[0] = -128, -128
+    results, sums = zeros("int32", n), np.arange(3 * n, dtype=np.int32).reshape(3, n)
+    expected = sums + [
+        (x.astype(np.int32) * y).sum(1) for x, y in ((a[:, 4:8], b[:, 8:12]), (v, b[:, :4]), (a[:, 12:], v))
+    ]
+    results, sums = check(kernel, target, a, b, v, results, sums)[3:]
+    same(results, 5 + (a.astype(np.int32) * b).sum(1, dtype=np.int32))
+    same(sums, expected.astype(np.int32))
