@@ -21,7 +21,7 @@ from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.pass_options import device_flags, warn_of_ignored
 from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     """Compile tile IR for a target: lower, emit, build."""
     report: dict[str, Any] = {}
     debug.tile_ir(func)
+    options = replace(options, out_idx=out_idx_of(func, options))
     if options.out_idx:
         checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
@@ -113,6 +114,18 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
     return {**json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))), **options.pass_configs}
 
 
+def out_idx_of(func: PrimFunc, options: CompileOptions) -> tuple[int, ...]:
+    """The parameters that calls allocate: those that T.empty made, or those that the caller names."""
+    declared = tuple(int(position) for position in func.attrs.get(FunctionAttr.OUT_IDX, ()))
+    if declared and options.out_idx:
+        raise TargetError(
+            f"Out index conflict: {func.attrs['global_symbol']} returns tensors of T.empty itself",
+            found=f"out_idx={list(options.out_idx)}",
+            hint="leave out out_idx",
+        )
+    return declared or options.out_idx
+
+
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
     """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
@@ -148,10 +161,11 @@ def build(
     if not formats:
         return b"", ""
     debug.tools(backend)
-    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    configs = pass_configs_of(func, options)
+    annotated = tuple(str(flag) for flag in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    flags = (*options.compile_flags, *annotated, *device_flags(configs))
     symbols = tuple(emitted.name_of(str(v.name_hint)) for v in module.functions)
     name = str(func.attrs["global_symbol"])
-    configs = pass_configs_of(func, options)
     request = BuildRequest(name, emitted.source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
     if binary_format not in formats:

@@ -109,8 +109,8 @@ class WrongIndexError(LanguageError, IndexError):
     """An index, an axis or a lane that does not exist."""
 
 
-class WrongShapeError(LanguageError, AssertionError):
-    """Shapes, or element types, that contradict each other where TileLang compares them by an assertion."""
+class FailedAssertError(LanguageError, AssertionError):
+    """An assertion about the source that does not hold: an `assert` of the user's, or one that TileLang makes."""
 
 
 class UnsupportedError(TilecoreError, NotImplementedError):
@@ -171,3 +171,7 @@ class DeviceAssertError(InterpreterError, AssertionError):
 
 class AutotuneError(TilecoreError, RuntimeError):
     """No configuration of a search compiled, ran and gave a correct result."""
+
+
+class WrongConfigurationsError(AutotuneError, ValueError):
+    """The configurations that the user wrote do not fit the function, or there are none."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import FailedAssertError, LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
 from tilecore.frontend.containers import (  # noqa: F401  also hooks
     assign_item,
@@ -155,7 +155,7 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
     if is_kernel_value(test):
         device_assert(test, text)
     elif not test:
-        raise LanguageError(text).at(current().location)
+        raise FailedAssertError(text).at(current().location)
 
 
 # -- assignments ---------------------------------------------------------------------------------------------
@@ -215,13 +215,9 @@ def is_leaf(expression: Any) -> bool:
 
 
 def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -> Any:
-    """``name: annotation`` without a value: in eager kernels the declaration of a parameter."""
+    """``name: annotation`` without a value: the declaration of a parameter."""
     builder = current()
-    if builder.on_annotation is None:
-        raise LanguageError(
-            f"`{name}: ...` declares a parameter in the body; this function declares parameters in its signature",
-            hint="annotate the parameter in the `def` line, or remove @T.prim_func and use @tilecore.jit alone",
-        ).at(builder.location)
+    assert builder.on_annotation is not None
     return builder.on_annotation(name, annotation(), _old_value(old))
 
 

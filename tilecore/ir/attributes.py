@@ -11,8 +11,10 @@ class FunctionAttr:
     """Attributes of a PrimFunc. ``outline_kernels`` and ``describe_kernels`` write those of thread IR, whose values
     docs/thread-ir.md describes."""
 
-    COMPILE_FLAGS = "tile.compile_flags"  # T.annotate_compile_flags
-    PASS_CONFIGS = "tile.pass_configs"  # T.annotate_pass_configs, as JSON
+    # what the function says of its compilation, by TileLang's names
+    COMPILE_FLAGS = "tilelang_compile_flags"  # T.annotate_compile_flags
+    PASS_CONFIGS = "tilelang_pass_configs"  # T.annotate_pass_configs, as JSON
+    OUT_IDX = "tilelang_out_idx"  # positions, from the end, of the parameters that T.empty made
     POINTERS = "tile.pointers"  # {name of a parameter: "address" for a T.ptr, "table" for a tensor of addresses}
     SYMBOLS = "tile.symbols"  # the symbols of the parameters' shapes and strides, before buffers are flattened
     GRID = "tile.grid"  # [x, y, z]: blocks of a launch, expressions over the kernel's symbols

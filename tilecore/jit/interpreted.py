@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilecore.artifact.records import Artifact, Entry, TensorParam
-from tilecore.compiler import CompileOptions, checked_outputs, params_of
+from tilecore.compiler import CompileOptions, checked_outputs, out_idx_of, params_of
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Backend, Presence
 from tilecore.dtypes import dtype as DType
@@ -112,7 +112,7 @@ def interpreted(func: PrimFunc, backend: Backend, target: Target, options: Compi
         symbols=(*symbols_of_params(func.params), *scalar_symbols(func.params, sizes)),
         workspaces=(),
         entries=(Entry(name, (1, 1, 1)),),
-        out_idx=checked_outputs(options.out_idx, func),
+        out_idx=checked_outputs(out_idx_of(func, options), func),
         source=str(func.script(show_meta=True)),
         source_format="tile-ir",
         binary=b"",

@@ -54,6 +54,16 @@ class TensorType:
         return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
 
 
+def row_major_strides(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """The strides of a contiguous tensor of this shape, in elements."""
+    strides: list[Any] = []
+    step: Any = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
 def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
     """Raise LanguageError for a value that cannot be the size of an axis. Expressions are checked when used."""
     plain = isinstance(size, numbers.Number)

@@ -90,6 +90,7 @@ def _check_fits(value: Any, kind: str) -> None:
     if not fits:
         raise LanguageError(
             f"{value} does not fit in {kind}",
+            found=f"a number that {'is below minimum' if value < 0 else 'exceeds maximum'} of {kind}",
             expected=f"{low} to {high}",
             hint=f'T.cast(T.{wider}({value}), "{kind}") {meaning}',
         )

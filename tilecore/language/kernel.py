@@ -27,10 +27,11 @@ DEFAULT_THREADS = 128
 class Kernel:
     """``with T.Kernel(grid_x, grid_y, grid_z, threads=128) as (bx, by, bz):``: the body runs once for every block.
 
-    One to three grid extents, ints or expressions of sizes. threads: threads of a block, an int or up to three; a hint
-    to targets without threads. cluster_dims: blocks along each axis that run at the same time side by side, a hint to
-    targets that have clusters of blocks; the grid must be a multiple of it. The order in which blocks run is not
-    defined. A function may have several, one after the other; each sees what the ones before it wrote.
+    Up to three grid extents, ints or expressions of sizes; without any, the grid is one block. threads: threads of a
+    block, an int or up to three; a hint to targets without threads. cluster_dims: blocks along each axis that run at
+    the same time side by side, a hint to targets that have clusters of blocks; the grid must be a multiple of it. The
+    order in which blocks run is not defined. A function may have several, one after the other; each sees what the ones
+    before it wrote.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class Kernel:
         cluster_dims: Any = None,
         is_cpu: bool = False,
     ) -> None:
-        if not 1 <= len(blocks) <= 3:
-            raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="one to three")
-        self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
+        if len(blocks) > 3:
+            raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="up to three")
+        self.extent_count = len(blocks)  # how many the user wrote
+        self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks or (1,)]
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
                 raise WrongTypeError(
@@ -69,7 +71,7 @@ class Kernel:
         builder = current("T.Kernel")
         if builder.enclosing("kernel") is not None:
             raise LanguageError("a T.Kernel stands inside another T.Kernel", hint="write one after the other")
-        count = len(self.blocks)
+        count = self.extent_count
         if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
                 f"T.Kernel has {count} grid {'extent' if count == 1 else 'extents'} and {len(self.names)} "
@@ -77,20 +79,23 @@ class Kernel:
                 found=", ".join(self.names),
                 expected=f"{count} {'name' if count == 1 else 'names'}, or one name without parentheses for all",
             )
-        names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
+        axes = range(len(self.blocks))
+        names = self.names if len(self.names) == len(axes) else tuple(f"b{_LETTERS[i]}" for i in axes)
         names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
         self.span = builder.span
         self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
         self.frame = Frame("kernel", kernel=self)
         builder.frames.append(self.frame)
+        from tilecore.language.debugging import emit_preconditions
         from tilecore.language.hints import annotate
 
+        emit_preconditions(builder)
         if self.prelude:
             annotate(KernelHint.PRELUDE, str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
             annotate(KernelHint.CLUSTER_DIMS, *self.cluster_dims)
-        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
+        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars[:count])
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         builder = current()

@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError, WrongShapeError, WrongTypeError
+from tilecore.errors import FailedAssertError, LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
@@ -238,7 +238,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         view_bits = view_bits * as_expr(size)
     difference = Analyzer().simplify(source_bits - view_bits)
     if isinstance(difference, IntImm) and int(difference) != 0:
-        raise WrongShapeError(
+        raise FailedAssertError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",
@@ -256,13 +256,9 @@ class _View(Unnamed):
 
 
 def empty(*shape: Any, dtype: Any = "float32") -> Any:
-    """In an eager kernel: an output, allocated by the call and returned. ``T.empty((M, N), dtype)``."""
+    """An output, which the call allocates and the function returns. ``T.empty((M, N), dtype)``."""
     builder = current("T.empty")
-    if builder.on_empty is None:
-        raise LanguageError(
-            "T.empty is called outside an eager kernel (@tilecore.jit without @T.prim_func)",
-            hint="T.alloc_shared and T.alloc_fragment allocate on-chip memory",
-        )
+    assert builder.on_empty is not None
     sizes = list(shape)
     if sizes and isinstance(sizes[0], (tuple, list)):
         if len(sizes) == 2:

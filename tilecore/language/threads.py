@@ -73,7 +73,7 @@ def _size(warp_size: int | None) -> int:
 def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
     """Combines one value of every thread of a group; every thread of the group gets the result.
 
-    kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
+    kind: sum, prod, max, min, bitand, bitor or bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: all.
     """
     open_kernel(subject)
     require_block(subject.removeprefix("T."))
@@ -243,6 +243,7 @@ class CommReducer:
 
 _KINDS = {
     tirx.Add: "sum",
+    tirx.Mul: "prod",
     tirx.Max: "max",
     tirx.Min: "min",
     tirx.BitwiseAnd: "bitand",
@@ -254,7 +255,7 @@ _KINDS = {
 def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommReducer:
     """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce combines values.
 
-    Supported are sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
+    Supported are sums, products, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
     """
     values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
     if len(values) != 1:
@@ -267,9 +268,9 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     swapped = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
     if kind is None or not (in_order or swapped):
         raise UnsupportedError(
-            "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
+            "the function of T.comm_reducer is not a sum, product, maximum, minimum or bitwise operation",
             found=str(combined),
-            expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
+            expected="lambda x, y: x + y, x * y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
         )
     return CommReducer(kind, start)
 

@@ -60,6 +60,9 @@ class Builder:
         self.on_annotation: Callable[[str, Any, Any], Any] | None = None
         self.on_empty: Callable[[list[Any], Any], Any] | None = None
         self.on_const: Callable[[Any], None] | None = None
+        # (place, tile operation, operands) of checks in front of a T.Kernel, and how many of them a T.Kernel has
+        self.preconditions: list[tuple[Any, str, list[Any]]] = []
+        self.checked_preconditions = 0
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
         self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer

@@ -13,7 +13,7 @@ from tile_cuda import nvcc, nvrtc, search, toolchain
 
 import tilecore
 from tilecore.contract.records import BuildRequest
-from tilecore.errors import ToolchainError
+from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 
 GOOD = (
@@ -93,6 +93,17 @@ def test_quick_functions(monkeypatch, on):
     key = str(tilecore.PassConfigKey.TL_ENABLE_FAST_MATH)
     toolchain.build(dataclasses.replace(build_request, config={key: on}))
     assert rtc.arguments[2][2:] == (["--use_fast_math", "--fmad=false"] if on else EXACT)
+
+
+def test_how_many_registers_ptxas_may_use(monkeypatch):
+    rtc = Tool()
+    installed(monkeypatch, rtc)
+    key = str(tilecore.PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL)
+    toolchain.build(dataclasses.replace(request(adapter="nvrtc"), config={key: 10}))
+    assert "--ptxas-options=--register-usage-level=10" in rtc.arguments[2]
+    for wrong in (11, -1, "high"):
+        with pytest.raises(TargetError, match="from 0 to 10"):
+            toolchain.build(dataclasses.replace(request(adapter="nvrtc"), config={key: wrong}))
 
 
 @pytest.mark.parametrize(

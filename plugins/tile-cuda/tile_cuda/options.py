@@ -26,6 +26,12 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+REGISTER_USAGE_LEVEL = PassOption(
+    "tl.ptxas_register_usage_level",
+    "how much ptxas optimizes at the cost of registers, 0 to 10; None: its default",
+    None,
+    int,
+)
 OPTIONS = (
     ALLOW_TF32,
     BLOCK_PAIRS,
@@ -38,6 +44,7 @@ OPTIONS = (
     DISABLE_WARP_SPECIALIZED,
     DISABLE_WGMMA,
     FAST_MATH,
+    REGISTER_USAGE_LEVEL,
 )
 
 

@@ -18,11 +18,11 @@ from tile_cuda.architectures import Architecture
 from tile_cuda.cutedsl import package
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
-from tile_cuda.options import FAST_MATH
+from tile_cuda.options import FAST_MATH, REGISTER_USAGE_LEVEL
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
-from tilecore.errors import ToolchainError
+from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 
 _EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
@@ -94,6 +94,11 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     registers = int(request.target.get("max_registers") or 0)
     if registers:
         flags.insert(0, f"-maxrregcount={registers}")
+    level = REGISTER_USAGE_LEVEL.value_in(request.config)
+    if level is not None:
+        if not isinstance(level, int) or not 0 <= level <= 10:
+            raise TargetError(f"{REGISTER_USAGE_LEVEL.name} is {level!r}", expected="an int from 0 to 10")
+        flags.insert(0, f"--ptxas-options=--register-usage-level={level}")
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:

@@ -45,6 +45,19 @@ def tuned(target="cpu", **options):
     return autotune(configs=CONFIGS, **{**QUICK, "ref_prog": plus_one, **options})(factory(target))
 
 
+def test_configurations_set_pass_configurations(searches):
+    """Each candidate is compiled with its own; the fastest kernel has them, from the disk too."""
+    configs = [{"block": 8, "pass_configs": {"tl.dump_ir_path": name}} for name in ("one", "two")]
+    for _ in range(2):
+        add = autotune(configs=configs, **QUICK, ref_prog=plus_one)(factory("cpu"))
+        kernel = add(64)
+        assert kernel.config in configs
+        assert kernel(np.arange(64, dtype=np.int32))[3] == 4
+    assert searches == [configs]
+    result = AutoTuner(functools.partial(factory("cpu"), 64), configs).set_profile_args(**QUICK).run()
+    assert result.config in configs
+
+
 def test_a_call_searches_once_for_each_set_of_arguments(searches):
     add = tuned()
     kernel = add(64)

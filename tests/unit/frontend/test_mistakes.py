@@ -421,7 +421,7 @@ MISTAKES = {
             Y[0, 0] = 1
         """,
         "T.Kernel has 4 grid extents",
-        "one to three",
+        "up to three",
     ),
     "too many loop variables": (
         """
@@ -652,17 +652,17 @@ MISTAKES = {
         with T.Kernel(1):
             Z[0] = 1
         """,
-        "`Z: ...` declares a parameter",
-        "annotate the parameter in the `def` line",
+        "`Z: ...` declares a name that is not a parameter",
+        "X, Y",
     ),
-    "output of an eager kernel": (
+    "output that is not returned": (
         """
         out = T.empty((n,), "float32")  #!
         with T.Kernel(1):
             out[0] = 1
         """,
-        "T.empty is called outside an eager kernel",
-        "T.alloc_shared",
+        "an output with T.empty that it does not return",
+        "T.alloc_global",
     ),
     "rounding of a chip": (
         """

@@ -70,7 +70,14 @@ class Expressions:
         return self.fn.ramp(self.value(node.base), self.value(node.stride), int(node.lanes))
 
     def _broadcast(self, node: Any) -> Value:
-        return self.fn.broadcast(self.value(node.value), int(node.lanes))
+        """One value for all lanes; where rounding would change an infinity, it is moved in its stored form."""
+        value, lanes = self.lazy(node.value), int(node.lanes)
+        if not value.raw or value.lanes == lanes or not choices.loses_infinities(value.dtype):
+            return self.fn.broadcast(widen(self.fn, value), lanes)
+        kind = vector(stored(value.dtype), lanes)
+        first = self.fn.op(f"insertelement {kind} poison, {stored(value.dtype)} {value.raw}, i64 0")
+        spread = self.fn.op(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return Value("", value.dtype, lanes, spread)
 
     def _shuffle(self, node: Any) -> Value:
         """Lanes picked from one or two vectors; narrow floats are moved in their stored form."""

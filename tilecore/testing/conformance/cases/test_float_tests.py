@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.interpreter import interpret
 
-from .kit import FLOATS, close, compiled, element, every_value, has_feature, wide, zeros
+from .kit import FLOATS, check, close, compiled, element, every_value, has_feature, needs_type, same, wide, zeros
 
 TESTS = (np.isnan, np.isinf, np.isfinite)
 
@@ -96,3 +96,55 @@ def test_what_holds_of_integers_alone(target, dtype):
     signs = ~np.isnan(wide(expected))
     np.testing.assert_array_equal(np.signbit(wide(values))[signs], np.signbit(wide(expected))[signs], "of zeros too")
     np.testing.assert_array_equal(equalities, np.stack([x == x, x != x]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_halves_are_rounded_away_from_zero(target, dtype):
+    n = 64
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), dtype), Y: T.Tensor((2, n), dtype)):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                Y[0, i] = T.round(X[i], rounding_mode="ties-away-from-zero")
+                Y[1, i] = T.round(X[i])
+
+    needs_type(target, dtype)
+    corners = [0.0, 0.25, 0.5, 0.75, 1.5, 2.5, 3.5, 0.49999997, 100.5, 127.5, 2047.5, 8388607.5, 1e30, np.inf, np.nan]
+    x = np.resize([*corners, *(-number for number in corners)], n).astype(element(dtype))
+    y = check(kernel, target, x, zeros(dtype, (2, n)))[1]
+    with np.errstate(invalid="ignore"):
+        size = np.abs(wide(x))
+        away = np.copysign(np.floor(size) + (size - np.floor(size) >= 0.5), wide(x))
+    away = np.where(np.isfinite(wide(x)), away, wide(x))
+    same(y, np.stack([away, np.rint(wide(x))]).astype(element(dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_infinity(target, dtype):
+    @T.prim_func
+    def kernel(Y: T.Tensor((2, 16), dtype)):
+        with T.Kernel(1):
+            T.fill(Y[0, :], T.infinity(dtype))
+            for i in T.Parallel(16):
+                Y[1, i] = T.infinity(dtype)
+
+    needs_type(target, dtype)
+    y = check(kernel, target, zeros(dtype, (2, 16)))[0]
+    assert np.isposinf(wide(y)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "float16", "bfloat16", "float32"])
+def test_a_value_that_many_iterations_copy_keeps_its_bits(target, dtype):
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), dtype), Y: T.Tensor((8, 64), dtype)):
+        with T.Kernel(8) as b:
+            for i in T.Parallel(64):
+                Y[b, i] = X[b]
+
+    needs_type(target, dtype)
+    numbers = [np.inf, -np.inf, np.nan, 1.5, -0.0, 0.0, 448.0, 2.0**-9]
+    with np.errstate(invalid="ignore", over="ignore"):
+        x = np.array(numbers, np.float32).astype(element(dtype))
+    y = check(kernel, target, x, zeros(dtype, (8, 64)))[1]
+    same(y, np.repeat(x[:, None], 64, axis=1))
