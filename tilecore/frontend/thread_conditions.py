@@ -180,7 +180,7 @@ class _Gather:
         return statements if _is_in_scope(statements) else None
 
     def _is_value_of_block(self, node: Any) -> bool:
-        """Does the statement name a value that any thread may compute? What it loads lies where some thread loads, too."""
+        """Does the statement name a value that any thread may compute, because some thread loads the same?"""
         if not isinstance(node, Bind) or collect(node.value, Call):
             return False
         loads = collect(node.value, TensorLoad)

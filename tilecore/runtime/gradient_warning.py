@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tilecore.caller import levels_to_user
 
 if TYPE_CHECKING:
-    from tilecore.runtime.call_plan import CallPlan
     from tilecore.artifact.records import TensorParam
+    from tilecore.runtime.call_plan import CallPlan
 
 
 class GradientWarning(UserWarning):

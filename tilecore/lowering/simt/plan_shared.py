@@ -63,7 +63,7 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         limit = env.capabilities.shared_bytes
         if limit and total > limit:
             user = env.find_state(UserFunction)
-            row = fewer_stages(placed, plan.needed, user.shared if user is not None else (), env)
+            row = None if user is None else fewer_stages(placed, plan.needed, user.shared, env)
             if row is not None:
                 env.note(TOPIC, row)
             env.refuse(too_much_shared(placed, total, plan.needed, plan.place_of_largest(), env))
@@ -226,4 +226,6 @@ class _Plan:
         return range_a[0] <= range_b[1] and range_b[0] <= range_a[1]
 
 
-PLAN_SHARED = Pass("plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers), leaves=(SharedPlan,))
+PLAN_SHARED = Pass(
+    "plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers, UserFunction), leaves=(SharedPlan,)
+)
