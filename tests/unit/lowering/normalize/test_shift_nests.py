@@ -54,7 +54,9 @@ def by_two_numbers(held, other, i, j):
         other[i, j] = held[i + 16, j] + held[i + 8, j]
 
 
-@pytest.mark.parametrize(("write", "index", "bound"), [(lower_half, "i - 16", "i >= 16"), (upper_half, "i + 16", "i < 16")])
+@pytest.mark.parametrize(
+    ("write", "index", "bound"), [(lower_half, "i - 16", "i >= 16"), (upper_half, "i + 16", "i < 16")]
+)
 def test_the_nest_runs_over_the_rows_of_the_fragment(write, index, bound):
     before, after, _ = around_pass(kernel_of(write), PASS)
     assert "held[i, j]" in str(after) and "held[i, j]" not in str(before)

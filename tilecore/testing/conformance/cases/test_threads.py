@@ -44,6 +44,22 @@ def test_loops_bound_to_threads(target):
     np.testing.assert_array_equal(y, x * np.float32(2) + np.arange(4, dtype=np.float32)[:, None])
 
 
+def test_an_index_of_threads_is_a_value(target):
+    """T.thread_binding without a loop; ``.dtype`` of what is computed with it."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 8), "uint8"), Y: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1, threads=(8, 4)):
+            j = T.thread_binding(0, 8, thread="threadIdx.x")
+            i = T.thread_binding(0, 4, thread="threadIdx.y")
+            value = X[i, j] + T.uint8(1)
+            assert value.dtype == X.dtype
+            Y[i, 7 - j] = T.cast(value, Y.dtype) + j * 2
+
+    x, y = check(kernel, target, sample("uint8", (4, 8)), zeros("float32", (4, 8)))
+    np.testing.assert_array_equal(y, (x + np.uint8(1) + np.arange(8) * 2.0)[:, ::-1])
+
+
 def test_a_tree_of_sums_in_shared_memory(target):
     @T.prim_func
     def kernel(X: T.Tensor((6, 64), "float32"), Y: T.Tensor((6,), "float32")):
