@@ -67,9 +67,10 @@ _declare(
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
     "sigmoid floor ceil trunc round nearbyint popcount clz abs fabs=abs isnan isinf isfinite pow power atan2 fmod "
     "copysign hypot nextafter ldexp fast_rcp max min clamp fma if_then_else where Select cast Cast reinterpret "
-    "infinity max_value min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp dp4a likely "
+    "infinity max_value min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp likely "
     "call_intrin __exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )
+_declare("tilecore.language.dot_products", "dp4a")
 _declare(
     "tilecore.language.lanes",
     "Broadcast Shuffle extract_lane add2 sub2 mul2 fma2 max2 min2 abs2",

@@ -336,16 +336,6 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
 
 
 @also_named(a="A", b="B", c="C")
-def dp4a(A: Any, B: Any, C: Any) -> Expr:
-    """``C`` plus the dot product of the four int8 in each of the int32 ``A`` and ``B``."""
-    total = as_expr(C)
-    for lane in range(4):
-        x = convert((as_expr(A) << (24 - 8 * lane)) >> 24, "int32")
-        y = convert((as_expr(B) << (24 - 8 * lane)) >> 24, "int32")
-        total = total + x * y
-    return total
-
-
 @also_named(condition="cond")
 def likely(cond: Any) -> Expr:
     """A condition that the compiler may assume mostly holds."""
