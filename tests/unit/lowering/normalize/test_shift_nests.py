@@ -59,7 +59,8 @@ def by_two_numbers(held, other, i, j):
 )
 def test_the_nest_runs_over_the_rows_of_the_fragment(write, index, bound):
     before, after, _ = around_pass(kernel_of(write), PASS)
-    assert "held[i, j]" in str(after) and "held[i, j]" not in str(before)
+    assert "held[i, j]" in str(after)
+    assert "held[i, j]" not in str(before)
     assert f"other[{index}, j]" in str(after)
     assert bound in str(after)
 
