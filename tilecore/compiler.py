@@ -16,7 +16,7 @@ from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import Workspaces
-from tilecore.errors import TargetError, TilecoreError
+from tilecore.errors import LimitError, TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
@@ -73,6 +73,7 @@ def lower(
 ) -> tuple[IRModule, PassEnv]:
     """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
     from tilecore.contract.passes import PassEnv
+    from tilecore.lowering.fewer_stages import TOPIC, with_fewer_stages
     from tilecore.lowering.pipeline import check_kernels
     from tilecore.lowering.pipeline import lower as run_passes
     from tilecore.lowering.tile_ops.registry import implementations_of
@@ -81,9 +82,27 @@ def lower(
     implementations = implementations_of(backend)
     configs = pass_configs_of(func, options)
     warn_of_ignored(configs, backend.target)
-    env = PassEnv(target, capabilities, implementations, configs, refusals=refusals)
-    with held_back():
-        module = run_passes(func, backend, env)
+    reductions: list[Any] = []
+    while True:
+        errors: list[TilecoreError] | None = None if refusals is None else []
+        env = PassEnv(target, capabilities, implementations, configs, refusals=errors)
+        module, refusal = None, None
+        try:
+            with held_back():
+                module = run_passes(func, backend, env)
+        except LimitError as error:
+            refusal = error
+        smaller = with_fewer_stages(func, env.report)
+        if smaller is None:
+            break
+        reductions += env.report[TOPIC]
+        func = smaller
+    if refusal is not None:
+        raise refusal
+    if refusals is not None:
+        refusals += errors or []
+    if reductions:
+        env.report[TOPIC] = reductions
     check_kernels(module, backend, "after the last pass", "the code generator takes kernels")
     return module, env
 

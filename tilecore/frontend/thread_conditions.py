@@ -164,8 +164,9 @@ class _Gather:
         for part in node.seq if isinstance(node, SeqStmt) else [node]:
             if is_nothing(part):
                 continue
-            is_plain_value = isinstance(part, Bind) and not collect(part.value, TensorLoad, Call)
-            if isinstance(part, (AllocBuffer, DeclBuffer)) or is_plain_value:
+            if isinstance(part, (AllocBuffer, DeclBuffer)) or self._is_value_of_block(part):
+                if isinstance(part, Bind) and collect(part.value, TensorLoad):
+                    flush()  # what the statements before it write
                 statements.append(part)
             elif not _is_collective(part) and not is_barrier(part):
                 of_threads.append(part)
@@ -177,6 +178,14 @@ class _Gather:
                 statements.append(inner)
         flush()
         return statements if _is_in_scope(statements) else None
+
+    def _is_value_of_block(self, node: Any) -> bool:
+        """Does the statement name a value that any thread may compute, because some thread loads the same?"""
+        if not isinstance(node, Bind) or collect(node.value, Call):
+            return False
+        loads = collect(node.value, TensorLoad)
+        reads_shared = all(not is_private(load.source) for load in loads)
+        return not loads or (reads_shared and not variables(node.value) & (self.axes.keys() | self.values.keys()))
 
     def _collective(self, node: Any, condition: Any) -> Stmt | None:
         if isinstance(node, Evaluate) or (isinstance(node, For) and node.kind == ForKind.PARALLEL):

@@ -110,6 +110,11 @@ class Explanation:
         for row in self._rows("pipelines"):
             filled = f", filled {row['filled']}" if "filled" in row else ""
             lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
+        for row in self._rows("fewer_stages"):
+            lines.append(
+                f"  {row['tiles']}: {row['fewer']} stages instead of {row['stages']}: more do not fit into shared"
+                " memory beside what the compiler adds"
+            )
         section = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:

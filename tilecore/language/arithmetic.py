@@ -16,7 +16,7 @@ import numpy as np
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError, WrongTypeError
-from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, tirx
+from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, is_buffer_var, tirx
 from tilecore.language.conversions import convert, unify
 from tilecore.language.values import SIGNS, KernelValue, as_expr, no_key
 from tilecore.tracing.current import active, current
@@ -208,6 +208,17 @@ def _install() -> None:
         _replace(kind, "__rpow__", lambda a, b: power(b, a))
     for name in ("__getitem__", "__iter__"):
         _replace(ExprOperand, name, no_elements)
+    of_buffer = Var.dtype
+    Expr.dtype = property(_element_type)
+    Var.dtype = property(lambda var: of_buffer.fget(var) if is_buffer_var(var) else _element_type(var))
+
+
+def _element_type(value: Expr) -> dtype:
+    """``value.dtype``: the type of an expression, as programs ask for it."""
+    kind = getattr(value.ty, "dtype", None)
+    if kind is None:
+        raise AttributeError(f"{type(value).__name__} has no element type: {value.ty}")
+    return dtype(str(kind))
 
 
 def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:

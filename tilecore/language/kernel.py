@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
+from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Frame
@@ -261,7 +262,23 @@ def _dim(dim: int) -> int:
     return dim
 
 
-def thread_loop(axis: Axis, tag: str) -> list[Any]:
+class ThreadLoop(Arithmetic):
+    """T.thread_binding: as a loop it has one iteration for each thread; as a value it is the index of the thread."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+    def expr(self) -> Any:
+        return self.index
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.index,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def thread_loop(axis: Axis, tag: str) -> ThreadLoop:
     """One iteration per thread: the loop's variable is the thread's index."""
     names = [f"threadIdx.{letter}" for letter in _LETTERS]
     if tag not in names:
@@ -273,4 +290,4 @@ def thread_loop(axis: Axis, tag: str) -> list[Any]:
             f"T.thread_binding has {axis.extent} iterations along {tag}",
             expected=f"the kernel's {kernel.threads[dim]} threads",
         )
-    return [kernel.thread_vars[dim] + axis.start]
+    return ThreadLoop(kernel.thread_vars[dim] + axis.start)

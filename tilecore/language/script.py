@@ -10,7 +10,7 @@ from typing import Any
 
 from tilecore import dtypes as dtypes
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import ADDRESS
@@ -132,14 +132,22 @@ class _Let:
 let = _Let()
 
 
-def call_extern(dtype: Any, func_name: str, *args: Any) -> Expr:
+def call_extern(*args: Any, dtype: Any = None) -> Expr:
     """A call of a function of the target's own source language (T.import_source brings its text).
 
+    ``T.call_extern(dtype, name, *operands)``, or ``T.call_extern(name, *operands, dtype=dtype)``.
     Targets without source text, and the interpreter, raise UnsupportedError.
     """
     span = current("T.call_extern").span
+    if len(args) < (2 if dtype is None else 1):
+        raise WrongTypeError(
+            "T.call_extern is called without a result type or without a name",
+            found=f"{len(args)} arguments",
+            expected="T.call_extern(dtype, name, *operands)",
+        )
+    dtype, func_name, *values = args if dtype is None else (dtype, *args)
     kind = "void" if str(dtype) in ("handle", "void") else ir_dtype(DType(dtype))
-    operands = [_operand(arg) for arg in args]
+    operands = [_operand(arg) for arg in values]
     return tirx.call_extern(kind, str(func_name), *operands, span=span)
 
 

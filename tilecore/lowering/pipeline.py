@@ -18,6 +18,7 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
 from tilecore.lowering.declared_state import leaves_of, needs_of
 from tilecore.lowering.edits import edited, warn_of_moved
+from tilecore.lowering.fewer_stages import shared_names
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.check_nests import check_nests
@@ -77,7 +78,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     check_capabilities(func, env)
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)
-    env.publish(UserFunction(func.span))
+    env.publish(UserFunction(func.span, shared_names(func)))
     declares_state = verifier is not None and backend.target.contract > 1  # passes of contract 1 declare none
     current: Any = func
     for position, step in enumerate(steps):

@@ -16,7 +16,7 @@ from tunable_kernels import adder, factory, plus_one
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotune import tuning
+from tilecore.autotune import AutotuneWarning, tuning
 from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
 from tilecore.contract.records import Presence
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
@@ -274,6 +274,16 @@ def test_step_by_step():
     assert (result.latency, result.config) == (result.kernel.latency, result.kernel.config)
     assert "B" in str(result.func)
     assert tuner(add).run().from_cache
+
+
+def test_options_of_tilelangs_search_are_said_to_change_nothing():
+    def add(block):
+        return adder(48, block)
+
+    with pytest.warns(AutotuneWarning, match="use_pipeline, enable_grouped_compile: ") as caught:
+        result = tuner(add).run(use_pipeline=True, enable_grouped_compile=True, group_compile_size=4, early_stop=True)
+    assert caught[0].filename == __file__
+    assert result.config["block"] in (8, 16)
 
 
 def test_partials_and_jit_functions():

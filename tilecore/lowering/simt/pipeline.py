@@ -18,6 +18,7 @@ from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.normalize.shift_nests import SHIFT_NESTS
 from tilecore.lowering.simt import tile_ops
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
@@ -49,6 +50,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     CHECK_THREADS,
     NOTE_RANGES,
     SEPARATE_OVERLAPS,
+    SHIFT_NESTS,
     READ_LAYOUTS,
     REDUCE_REDUCERS,
     SINK_REDUCTIONS,

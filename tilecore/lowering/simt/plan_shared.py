@@ -37,8 +37,10 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.shared_size import size_of
 from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
+from tilecore.lowering.fewer_stages import TOPIC
+from tilecore.lowering.simt.analysis.shared_limit import fewer_stages, too_much_shared
 from tilecore.lowering.simt.state import SharedPlan, UniformBuffers
+from tilecore.lowering.state import UserFunction
 
 ALIGN = 128  # bytes; bulk copies and swizzles require it
 SMALL = 256  # bytes: buffers of at most this size share no memory, since sharing would cost a barrier
@@ -60,6 +62,10 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         total = max((start + size for start, size in placed.values()), default=0)
         limit = env.capabilities.shared_bytes
         if limit and total > limit:
+            user = env.find_state(UserFunction)
+            row = None if user is None else fewer_stages(placed, plan.needed, user.shared, env)
+            if row is not None:
+                env.note(TOPIC, row)
             env.refuse(too_much_shared(placed, total, plan.needed, plan.place_of_largest(), env))
         rows = {str(b.name): list(p) for b, p in placed.items()}
         lines = {str(b.name): plan.lines[b] for b in placed if b in plan.lines}
@@ -220,4 +226,6 @@ class _Plan:
         return range_a[0] <= range_b[1] and range_b[0] <= range_a[1]
 
 
-PLAN_SHARED = Pass("plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers), leaves=(SharedPlan,))
+PLAN_SHARED = Pass(
+    "plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers, UserFunction), leaves=(SharedPlan,)
+)

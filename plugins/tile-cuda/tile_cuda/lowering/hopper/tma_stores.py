@@ -26,7 +26,7 @@ from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.attributes import CallAttr, StatementAttr
+from tilecore.ir.attributes import CallAttr, LoopAttr, StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, statements_of, store
 from tilecore.ir.nodes import (
     EQ,
@@ -34,6 +34,7 @@ from tilecore.ir.nodes import (
     AttrStmt,
     BufferRegion,
     Evaluate,
+    For,
     ForKind,
     IfThenElse,
     Range,
@@ -44,7 +45,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.regions import is_whole
-from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.thread_calls import WARP_BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
@@ -61,10 +62,37 @@ _TYPES = ("float16", "bfloat16")
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    function = env.state(TileFunction)
-    return reason_against_store(
-        call, function.function.body, env.state(WarpSpecialization).tensors, function.divisors, env
-    )
+    function, state = env.state(TileFunction), env.state(WarpSpecialization)
+    body = function.function.body
+    reason = reason_against_store(call, body, state.tensors, function.divisors, env)
+    return reason or (None if state.is_tight else _reason_of_memory(call, body, state.tensors, env))
+
+
+def _reason_of_memory(call: TileCall, body: Stmt, tensors: Container[Var], env: PassEnv) -> str | None:
+    """Why the shared memory has no place for the copy's staging memory, which nothing shares; None where it has."""
+    slots = _slots(body)
+    tiles = [alloc.buffer for alloc in collect(body, AllocBuffer) if is_shared(alloc.buffer)]
+    of_tiles = sum(_bytes(tile) * slots.get(tile, 1) for tile in tiles)
+    staging, limit = staging_bytes(call, body, tensors, env), env.capabilities.shared_bytes
+    if of_tiles + staging <= limit:
+        return None
+    return f"its {staging} bytes of shared memory do not fit beside the kernel's tiles, of {of_tiles} bytes"
+
+
+def _bytes(buffer: Var) -> int:
+    return prod(int(constant(size) or 0) for size in buffer.shape) * DType(dtype_of(buffer)).bits // 8
+
+
+def _slots(body: Stmt) -> dict[Var, int]:
+    """The slots of the shared tiles that copies of pipelined loops fill."""
+    slots: dict[Var, int] = {}
+    for loop_ in collect(body, For):
+        stages = int(loop_.annotations.get(LoopAttr.STAGES, 1))
+        calls = (as_tile_call(node) for node in collect(loop_.body, Evaluate)) if stages > 1 else ()
+        for call in calls:
+            if call is not None and call.op.name == "copy" and is_shared(call.dst.source):
+                slots[call.dst.source] = max(stages, slots.get(call.dst.source, 1))
+    return slots
 
 
 def reason_against_store(
