@@ -18,6 +18,7 @@ from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
 from tilecore.frontend.thread_conditions import gather_collectives
+from tilecore.frontend.undefined_sizes import check_sizes
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
@@ -109,6 +110,7 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))
+    check_sizes(function, place)
     function = function.with_attr("global_symbol", builder.name)
     if outputs:
         function = function.with_attr(FunctionAttr.OUT_IDX, list(range(-len(outputs), 0)))

@@ -137,3 +137,15 @@ def test_element_types_without_a_value_are_sizes_of_the_call():
         a = np.zeros(number, np.int32)
         compiled(a)
         assert a.tolist() == [number] * number
+
+
+def test_a_size_that_no_argument_gives_is_refused():
+    size = T.dynamic("m")
+    with pytest.raises(LanguageError, match="reads the size 'm', whose value no argument gives") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((4,), "int32")):
+            with T.Kernel(1):
+                A[0] = size
+
+    assert caught.value.hint == "or pass the number as a scalar parameter, m: T.int32"
