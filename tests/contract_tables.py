@@ -56,6 +56,7 @@ WORDS = {
     "shared_arena": (1024,),
     "shared_array": ("x", 64, 256),
     "view": ("x", "y", False),
+    "pointer_at": ("x", "a"),
     "for_head": ("int32", "i", "0", "n"),
     "unroll_line": (4,),
     "while_head": ("c",),
@@ -182,7 +183,7 @@ def _default(name: str) -> str:
     dialect = Dialect(kind="acme", include="acme.h", head=lambda head: f"void {head.symbol}(...)")
     words: list[Any] = list(WORDS[name])
     memory = {"x": Memory("x", "float32", scope="shared"), "y": Memory("y", "int32", scope="shared")}
-    if name in ("access", "named", "stored", "assigned", "updated", "pointer", "shared_array", "view"):
+    if name in ("access", "named", "stored", "assigned", "updated", "pointer", "shared_array", "view", "pointer_at"):
         words[0] = memory[words[0]]
     if name == "view":
         words[1] = memory[words[1]]

@@ -16,8 +16,8 @@ import tilecore
 PACKAGE = Path(tilecore.__file__).parent
 # From the bottom to the top. Packages and modules of one line may import one another, without circles.
 LAYERS = """
-errors former_attributes interrupts settings signatures debug caller progress target transform dtypes element_values
-whole_files
+errors former_attributes module_names interrupts settings signatures debug caller progress target transform dtypes
+element_values whole_files
 artifact
 ir tensors
 contract
@@ -33,7 +33,7 @@ compiler
 simulate backends profiler interpreter pictures
 jit target_report autotune
 autotuner cache env layout math engine
-testing demo scaffold
+testing demo scaffold porting
 commands cli __main__
 """
 RANK = {name: rank for rank, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
     from tilecore.cache import is_cache_enabled as is_cache_enabled
+    from tilecore.debug import set_log_level as set_log_level
     from tilecore.dtypes import dtype as DataType  # noqa: F401
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tilecore.profiler import Profiler as Profiler
     from tilecore.profiler import TensorSupplyType as TensorSupplyType
     from tilecore.target import Target as Target
+    from tilecore.tensors.reachable import reachable as reachable
     from tilecore.transform import PassConfigKey as PassConfigKey
 
     __version__: str
@@ -66,6 +68,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "env": ("tilecore.env", ""),
     "errors": ("tilecore.errors", ""),
     "interpreter": ("tilecore.interpreter", ""),
+    "reachable": ("tilecore.tensors.reachable", "reachable"),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),
@@ -82,6 +85,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),
     "par_compile": ("tilecore.jit.parallel", "par_compile"),
     "profiler": ("tilecore.profiler", ""),
+    "set_log_level": ("tilecore.debug", "set_log_level"),
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }
@@ -101,7 +105,7 @@ class _Package(ModuleType):
             value = import_module(module)
             value = getattr(value, attribute) if attribute else value
         else:
-            raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
+            value = _module_without_file(name)
         super().__setattr__(name, value)
         return value
 
@@ -114,6 +118,19 @@ class _Package(ModuleType):
         return sorted({*super().__dir__(), *__all__})
 
 
+def _module_without_file(name: str) -> Any:
+    """``tilecore.<name>``, a module of TileLang's name or of a backend; raises AttributeError where there is none."""
+    if not name.startswith("_"):
+        from tilecore.plugins.module_finder import is_module, why_missing
+
+        if is_module(name):
+            return import_module(f"tilecore.{name}")
+        reason = why_missing(name)
+        if reason is not None:
+            raise AttributeError(reason)
+    raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
+
+
 def _version() -> str:
     from importlib_metadata import PackageNotFoundError, version
 
@@ -123,17 +140,17 @@ def _version() -> str:
         return _FALLBACK_VERSION
 
 
-class _FormerNames:
-    """The last place where the import system looks: modules of tilecore under names that they no longer have."""
+class _ModulesWithoutFiles:
+    """The last place where the import system looks: modules of tilecore that are no files."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not name.startswith("tilecore."):
             return None
-        from tilecore.plugins.former_names import spec_of
+        from tilecore.plugins.module_finder import spec_of
 
         return spec_of(name)
 
 
-sys.meta_path.append(_FormerNames)  # type: ignore[arg-type]
+sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package

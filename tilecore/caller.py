@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from tilecore.errors import LanguageError, Location, UnsupportedError
+from tilecore.errors import LanguageError, Location, UnsupportedError, WrongTypeError
 from tilecore.signatures import signature_of
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -82,7 +82,7 @@ def placed(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", str(error))
             expected = f"{function.__name__}{without_types(function)}"
-            raise at_caller(LanguageError(text, expected=expected)) from None
+            raise at_caller(WrongTypeError(text, expected=expected)) from None
 
     return call
 

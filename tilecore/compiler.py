@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
+from tilecore.artifact.bounded_sizes import MOST_SHARED, within
+from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import Workspaces
-from tilecore.errors import TargetError, TilecoreError
+from tilecore.errors import LimitError, TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.plugins.pass_options import warn_of_ignored
+from tilecore.plugins.pass_options import device_flags, warn_of_ignored
+from tilecore.plugins.suitable import suitable_names
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
     from tilecore.contract.passes import PassEnv
+    from tilecore.contract.records import Capabilities
     from tilecore.ir.nodes import IRModule, PrimFunc
     from tilecore.target import Target
 
@@ -45,8 +50,9 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     """Compile tile IR for a target: lower, emit, build."""
     report: dict[str, Any] = {}
     debug.tile_ir(func)
+    options = replace(options, out_idx=out_idx_of(func, options))
     if options.out_idx:
-        checked_out_idx(options.out_idx, params_of(func))  # a wrong one is refused before anything is built
+        checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower"):
         module, env = lower(func, backend, target, options)
     with _timed(report, "emit"):
@@ -67,7 +73,8 @@ def lower(
 ) -> tuple[IRModule, PassEnv]:
     """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
     from tilecore.contract.passes import PassEnv
-    from tilecore.ir.nodes import IRModule
+    from tilecore.lowering.fewer_stages import TOPIC, with_fewer_stages
+    from tilecore.lowering.pipeline import check_kernels
     from tilecore.lowering.pipeline import lower as run_passes
     from tilecore.lowering.tile_ops.registry import implementations_of
 
@@ -75,12 +82,28 @@ def lower(
     implementations = implementations_of(backend)
     configs = pass_configs_of(func, options)
     warn_of_ignored(configs, backend.target)
-    env = PassEnv(target, capabilities, implementations, configs, refusals=refusals)
-    with held_back():
-        module = run_passes(func, backend, env)
-    if not isinstance(module, IRModule):
-        message = "its passes leave the function whole, and the code generator takes kernels"
-        raise wrong(backend, message, "a PrimFunc after the last pass", "an IRModule, as outline_kernels makes it")
+    reductions: list[Any] = []
+    while True:
+        errors: list[TilecoreError] | None = None if refusals is None else []
+        env = PassEnv(target, capabilities, implementations, configs, refusals=errors)
+        module, refusal = None, None
+        try:
+            with held_back():
+                module = run_passes(func, backend, env)
+        except LimitError as error:
+            refusal = error
+        smaller = with_fewer_stages(func, env.report)
+        if smaller is None:
+            break
+        reductions += env.report[TOPIC]
+        func = smaller
+    if refusal is not None:
+        raise refusal
+    if refusals is not None:
+        refusals += errors or []
+    if reductions:
+        env.report[TOPIC] = reductions
+    check_kernels(module, backend, "after the last pass", "the code generator takes kernels")
     return module, env
 
 
@@ -89,21 +112,35 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
     return {**json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))), **options.pass_configs}
 
 
+def out_idx_of(func: PrimFunc, options: CompileOptions) -> tuple[int, ...]:
+    """The parameters that calls allocate: those that T.empty made, or those that the caller names."""
+    declared = tuple(int(position) for position in func.attrs.get(FunctionAttr.OUT_IDX, ()))
+    if declared and options.out_idx:
+        raise TargetError(
+            f"Out index conflict: {func.attrs['global_symbol']} returns tensors of T.empty itself",
+            found=f"out_idx={list(options.out_idx)}",
+            hint="leave out out_idx",
+        )
+    return declared or options.out_idx
+
+
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
-    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+    """Target IR to source text. adapter: the execution backend, the first that runs the target where it is "".
 
     Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
     """
     from tilecore.codegen.emitted import read_emitted
     from tilecore.codegen.registration import call_codegen
+    from tilecore.codegen.source_callbacks import changed_source
 
     backend.codegen.register()
     function = backend.codegen.function
-    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
+    request = CodegenRequest(target, adapter or next(iter(suitable_names(backend, target)), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
             returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
     emitted = read_emitted(backend, function, returned, [str(v.name_hint) for v in module.functions])
+    emitted = replace(emitted, source=changed_source(emitted.source, target))
     debug.source(emitted.source, emitted.source_format or backend.codegen.emits)
     return emitted
 
@@ -122,10 +159,11 @@ def build(
     if not formats:
         return b"", ""
     debug.tools(backend)
-    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    configs = pass_configs_of(func, options)
+    annotated = tuple(str(flag) for flag in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
+    flags = (*options.compile_flags, *annotated, *device_flags(configs))
     symbols = tuple(emitted.name_of(str(v.name_hint)) for v in module.functions)
     name = str(func.attrs["global_symbol"])
-    configs = pass_configs_of(func, options)
     request = BuildRequest(name, emitted.source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
     if binary_format not in formats:
@@ -145,12 +183,13 @@ def assemble(
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared
 
-    params = params_of(func)
+    params = params_of(func, env.capabilities)
     buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
     workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
-    entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
+    limit = env.capabilities.shared_bytes or MOST_SHARED
+    entries = tuple(_entry(v, f, emitted, limit) for v, f in module.functions.items())
     require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
-    sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
+    sizes = [d for e in entries for d in (*e.grid, e.shared_bytes)] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(
         name=str(func.attrs["global_symbol"]),
@@ -173,15 +212,20 @@ def assemble(
     )
 
 
-def params_of(func: PrimFunc) -> tuple[Param, ...]:
-    """The parameters as the user declared them, with how the kernel uses each."""
+def params_of(func: PrimFunc, capabilities: Capabilities | None = None) -> tuple[Param, ...]:
+    """The parameters as the user declared them, with how the kernel uses each. capabilities: of the target; one without
+    pointers takes no address for a T.ptr."""
     from tilecore.dtypes import dtype as DType
     from tilecore.ir.accesses import access_modes
     from tilecore.ir.build import dtype_of
+    from tilecore.ir.guards import access_conditions
     from tilecore.ir.nodes import is_buffer_var
     from tilecore.ir.sizes import to_dim
 
-    modes = access_modes(func)
+    features = capabilities.features if capabilities is not None else None
+    takes_addresses = not features or "pointers" in features
+    modes, conditions = access_modes(func), access_conditions(func)
+    pointers = (func.attrs or {}).get(FunctionAttr.POINTERS) or {}
     params: list[Param] = []
     for param in func.params:
         kind = dtype_of(param)
@@ -191,10 +235,38 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
+        name, access = str(param.name), modes.get(param, "r")
+        pointer = str(pointers.get(name, ""))
+        if pointer == "address" and not takes_addresses:
+            pointer = ""
         params.append(
-            TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
+            TensorParam(name, kind, shape, strides, access, DType(kind).bytes, packed, pointer, conditions[param])
         )
     return tuple(params)
+
+
+def checked_outputs(out_idx: tuple[int, ...], func: PrimFunc) -> tuple[int, ...]:
+    """As :func:`checked_out_idx`. Raises TargetError for an output that the kernel reads and does not write, and warns
+    of one that it does not access."""
+    from tilecore.ir.accesses import access_modes
+
+    params = params_of(func)
+    accessed = {str(param.name) for param in access_modes(func)}
+    indices = checked_out_idx(out_idx, params)
+    names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
+    for position in indices:
+        param = params[position]
+        if not isinstance(param, TensorParam) or "w" in param.access:
+            continue
+        if param.name in accessed:
+            raise TargetError(
+                f"out_idx {position} names {param.name}, which the kernel does not write",
+                found=names,
+                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
+            )
+        message = f"{param.name} is an output that the kernel does not access: calls return it uninitialised"
+        warnings.warn(message, stacklevel=2)
+    return indices
 
 
 def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
@@ -210,17 +282,12 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
         param = params[position]
         if not isinstance(param, TensorParam):
             raise TargetError(f"out_idx {number} names {param.name}, which is no tensor", found=names)
-        if "w" not in param.access:
-            raise TargetError(
-                f"out_idx {number} names {param.name}, which the kernel does not write",
-                found=names,
-                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
-            )
         indices.append(position)
     return tuple(dict.fromkeys(indices))
 
 
-def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
+def _entry(var: Any, func: PrimFunc, emitted: EmittedModule, limit: int) -> Entry:
+    """The record of a kernel. limit: the most bytes of shared memory of a block."""
     from tilecore.ir.sizes import to_dim
     from tilecore.lowering.analysis.cost import block_cost, longest_block
 
@@ -228,7 +295,10 @@ def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
     entry_facts = emitted.facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs[FunctionAttr.GRID])
     tx, ty, tz = (int(t) for t in func.attrs[FunctionAttr.THREADS])
-    shared = entry_facts.get("shared_bytes", 0)
+    shared: Dim = entry_facts.get("shared_bytes", 0)
+    if FunctionAttr.DYNAMIC_SHARED in func.attrs:
+        dynamic = to_dim(func.attrs[FunctionAttr.DYNAMIC_SHARED])
+        shared = within(("+", shared, dynamic.tree if isinstance(dynamic, DimExpr) else dynamic), limit)
     attributes = entry_facts.get("attributes", {})
     return Entry(
         emitted.name_of(symbol), (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecore import settings
-from tilecore.errors import TilecoreError
+from tilecore.errors import ArgumentError, TilecoreError
 
 BACKEND, TIMES, TILE_IR, SOURCE, PASSES, TOOLS = range(1, 7)
 _state = threading.local()
@@ -134,3 +134,14 @@ def command(text: str) -> None:
 def announce(text: str) -> None:
     """Tell the user something that they asked to be told."""
     print(f"[tilecore] {text}", file=sys.stderr)
+
+
+def set_log_level(level: str | int) -> None:
+    """Show the records of tilecore's loggers (``logging.getLogger("tilecore.jit")`` and others) from this level on: a
+    number of the module ``logging``, or its name. Raises ArgumentError for another name."""
+    import logging
+
+    number = logging.getLevelName(level.upper()) if isinstance(level, str) else level
+    if not isinstance(number, int):
+        raise ArgumentError(f"there is no level {level!r}", expected="DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    logging.getLogger("tilecore").setLevel(number)

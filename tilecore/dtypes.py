@@ -8,6 +8,7 @@ Importing this module imports neither numpy, torch nor TVM.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
@@ -132,6 +133,8 @@ FACTS: dict[str, Facts] = {  # the facts of each element type, by its name
     "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),
 }
 NARROW_FLOATS = tuple(name for name, facts in FACTS.items() if facts.is_narrow)  # float types of at most 16 bits
+# of tensors whose elements are pairs of 4 bits: dlpack.h's code, bits and lanes; torch's float4_e2m1fn_x2
+DLPACK_PAIRS = {"float4_e2m1fn": (17, 4, 2)}
 # of torch, which numpy lacks: the integers of the same size
 TORCH_BITS = {name: f"uint{facts.bits}" for name, facts in FACTS.items() if facts.in_ml_dtypes and facts.torch == name}
 
@@ -149,9 +152,15 @@ ALIASES = {
     "fp32": "float32",
 }
 
+LANES = (2, 4, 8, 16, 32, 64)  # of vector types: "float32x2" is a vector of two float32
+_VECTOR = re.compile(rf"(\w+?)_?x({'|'.join(map(str, LANES))})")  # torch spells float4_e2m1fn_x2
+
 
 class dtype(str):
-    """An element type; behaves as its name. ``dtype("float16")``, ``dtype(torch.float16)``, ``dtype(numpy.int8)``."""
+    """An element type; behaves as its name. ``dtype("float16")``, ``dtype(torch.float16)``, ``dtype(numpy.int8)``.
+
+    ``dtype("float16x4")`` is a vector of four float16: ``lanes`` is 4, ``element`` the type of one of them.
+    """
 
     __slots__ = ()
 
@@ -160,29 +169,45 @@ class dtype(str):
 
     @property
     def facts(self) -> Facts:
+        if self.lanes > 1:
+            raise _no_vector(self)
         return FACTS[str(self)]
 
     @property
+    def lanes(self) -> int:
+        """The number of elements of a vector type; 1 of an element type."""
+        return 1 if str(self) in FACTS else split_vector(self)[1]
+
+    @property
+    def element(self) -> dtype:
+        """The type of one lane of a vector type; an element type itself."""
+        return self if str(self) in FACTS else dtype(split_vector(self)[0])
+
+    @property
     def bits(self) -> int:
-        return FACTS[str(self)].bits
+        """Bits of one element; of a vector type those of one lane."""
+        return FACTS[str(self.element)].bits
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element, rounded up (a packed pair of 4-bit ones shares one)."""
-        return (self.bits + 7) // 8
+        """Bytes of one element or vector, rounded up (a packed pair of 4-bit ones shares one)."""
+        return (self.bits * self.lanes + 7) // 8
 
     @property
     def is_float(self) -> bool:
-        return FACTS[str(self)].kind == "float"
+        return FACTS[str(self.element)].kind == "float"
 
     @property
     def is_integer(self) -> bool:
-        return FACTS[str(self)].kind in ("int", "uint")
+        return FACTS[str(self.element)].kind in ("int", "uint")
 
     def as_torch(self) -> Any:
-        """The torch dtype that holds such elements (pairs of 4-bit ones are held as int8 or uint8)."""
+        """The torch dtype that holds such elements (pairs of 4-bit ones are held as int8 or uint8). Of the vector types
+        torch has float4_e2m1fnx2 alone, since version 2.8; for others it raises LanguageError."""
         import torch
 
+        if self == "float4_e2m1fnx2" and hasattr(torch, "float4_e2m1fn_x2"):
+            return torch.float4_e2m1fn_x2
         return getattr(torch, str(self.facts.torch))
 
     def as_numpy(self) -> Any:
@@ -196,21 +221,22 @@ class dtype(str):
 
         return numpy.dtype(getattr(ml_dtypes, name))
 
-    def __call__(self, value: Any) -> Any:
-        """Cast ``value``: an expression inside a kernel. Raises TypeError before ``tilecore.language`` is imported."""
+    def __call__(self, *values: Any) -> Any:
+        """Cast a value: an expression inside a kernel. A vector type makes a vector of the values of its lanes, too.
+        Raises TypeError before ``tilecore.language`` is imported."""
         if _cast is None:
             raise TypeError(f"{self!r}(...) is a cast in a kernel: import tilecore.language first")
-        return _cast(value, self)
+        return _cast(values, self)
 
     def __repr__(self) -> str:
         return f"T.{self!s}"
 
 
-_cast: Callable[[Any, dtype], Any] | None = None
+_cast: Callable[[tuple[Any, ...], dtype], Any] | None = None
 
 
-def set_cast(cast: Callable[[Any, dtype], Any]) -> None:
-    """What a call of an element type does: the language's cast of a value to it."""
+def set_cast(cast: Callable[[tuple[Any, ...], dtype], Any]) -> None:
+    """What a call of an element type with values does: the language's cast of a value to it."""
     global _cast
     _cast = cast
 
@@ -224,6 +250,9 @@ def canonical_name(value: Any) -> str:
         name = ALIASES.get(name, name)
         if name in FACTS:
             return name
+        element, lanes = split_vector(name)
+        if lanes > 1:
+            return f"{element}x{lanes}"
         raise _unknown(value)
     if value is bool:
         return "bool"
@@ -240,6 +269,37 @@ def canonical_name(value: Any) -> str:
     if text in FACTS or text in ALIASES:
         return ALIASES.get(text, text)
     raise _unknown(value)
+
+
+def split_vector(name: str) -> tuple[str, int]:
+    """Of the name of a vector type, "float32x2", the element type and the number of lanes; of another name, 1 lane."""
+    match = _VECTOR.fullmatch(name)
+    element = ALIASES.get(match[1], match[1]) if match else name
+    if match is None or element not in FACTS or element in ("bool", "tfloat32"):
+        return name, 1
+    return element, int(match[2])
+
+
+def element_type(value: Any) -> dtype:
+    """The element type that ``value`` names. Raises LanguageError for a vector type."""
+    kind = dtype(value)
+    if kind.lanes > 1:
+        raise _no_vector(kind)
+    return kind
+
+
+def _no_vector(vector: dtype) -> Exception:
+    from tilecore.caller import at_caller
+    from tilecore.errors import LanguageError
+
+    return at_caller(
+        LanguageError(
+            f"the vector type {vector!s} stands where an element type is expected",
+            found=f"a type of {vector.lanes} lanes",
+            expected=f"an element type, such as {vector.element!s}",
+            hint="vector types are for buffers (T.alloc_local, T.alloc_shared, T.view, T.Tensor), T.alloc_var, T.cast",
+        )
+    )
 
 
 def nearest_types(name: str, candidates: Collection[str], most: int = 3) -> list[str]:
@@ -273,3 +333,16 @@ def _unknown(value: Any) -> Exception:
             hint=f"did you mean {close[0]!r}?" if close else None,
         )
     )
+
+
+def __getattr__(name: str) -> Any:
+    """The element types by name: ``tilecore.dtypes.float16``. ``_TORCH_DTYPE_TO_STR``, which programs written for
+    TileLang read, maps the dtypes of torch to the names of element types."""
+    if name == "_TORCH_DTYPE_TO_STR":
+        import torch
+
+        kinds = ((getattr(torch, facts.torch, None), kind) for kind, facts in FACTS.items() if facts.torch == kind)
+        return {torch_type: kind for torch_type, kind in kinds if torch_type is not None}
+    if name in FACTS or (name in ALIASES and name.isidentifier()):
+        return dtype(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -67,6 +67,12 @@ class ValueType:
             value -= span
         return self.carrier.type(value)
 
+    def constant(self, value: Any) -> Value:
+        """The value of a constant of the IR: as :meth:`const`, but an infinity stays one in a type that has it."""
+        if self.saturates and FACTS[self.name].has_infinity and np.isinf(value):
+            return self.carrier.type(value)
+        return self.const(value)
+
 
 @cache
 def value_type(name: str) -> ValueType:

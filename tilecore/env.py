@@ -25,6 +25,31 @@ _NAMES = {
     "TILELANG_DEFAULT_EXECUTION_BACKEND": "TILECORE_EXECUTION_BACKEND",
     "TILELANG_DEFAULT_VERBOSE": "TILECORE_VERBOSE",
 }
+# Variables of TileLang that have no counterpart, and what to do here.
+NOTES = {
+    "TILELANG_TMP_DIR": "temporary files are in the system's folder, which TMPDIR sets",
+    "TILELANG_CLEANUP_TEMP_FILES": "temporary files are always removed; TILECORE_DUMP=FOLDER keeps those of every step",
+    "TILELANG_KERNEL_CACHE_USE_LIB_STAMP": "cache keys contain the versions and files of tilecore and of the backend",
+    "TILELANG_JIT_DIAGNOSTICS": "TILECORE_DEBUG=2 prints the time of every step",
+    "TILELANG_PASS_PROFILE": "TILECORE_DEBUG=2 prints the time of every step",
+    "TILELANG_PASS_PROFILE_THRESHOLD_MS": "TILECORE_DEBUG=2 prints the time of every step",
+    "TILELANG_PASS_DIFF": "TILECORE_DUMP=FOLDER writes the IR after every pass",
+    "TILELANG_PASS_DIFF_OUTPUT": "TILECORE_DUMP=FOLDER writes the IR after every pass",
+    "TL_LOWER_TRACE": "TILECORE_DUMP=FOLDER writes the IR after every pass",
+    "TL_LOWER_TRACE_DIR": "TILECORE_DUMP=FOLDER writes the IR after every pass",
+    "TILELANG_ENABLE_IR_SPAN": "every node of the IR has its source line",
+    "TILELANG_COMPILE_TIMEOUT_SECONDS": "AutoTuner.run(timeout=...) limits the time of a configuration",
+    "TILELANG_AUTO_TUNING_CPU_UTILITIES": "par_compile(num_workers=...) sets the number of parallel compilations",
+    "TILELANG_AUTO_TUNING_CPU_COUNTS": "par_compile(num_workers=...) sets the number of parallel compilations",
+    "TILELANG_AUTO_TUNING_MAX_CPU_COUNT": "par_compile(num_workers=...) sets the number of parallel compilations",
+    "TILELANG_LAYOUT_COST_MODEL": "layouts are chosen by each target; T.annotate_layout sets one",
+    "TILELANG_TEMPLATE_PATH": "each backend brings its headers; get_kernel_source() shows what they are used for",
+    "CUTLASS_INCLUDE_DIR": "emitted source needs no such headers; compile_flags=['-I...'] adds folders",
+    "COMPOSABLE_KERNEL_INCLUDE_DIR": "emitted source needs no such headers; compile_flags=['-I...'] adds folders",
+    "TVM_IMPORT_PYTHON_PATH": "tilecore uses the package apache-tvm of the environment",
+    "TVM_LIBRARY_PATH": "tilecore uses the package apache-tvm of the environment",
+    "SKIP_LOADING_TILELANG_SO": "nothing is loaded before it is used",
+}
 _READERS = {"TILECORE_CACHE_DIR": settings.cache_dir, "TILECORE_DATA_DIR": settings.data_dir}  # with their defaults
 
 
@@ -104,6 +129,8 @@ class Environment:
 
 def _setting(name: str) -> str:
     setting = _NAMES.get(name, name)
+    if setting in NOTES:
+        raise AttributeError(f"tilecore has no setting {setting!r}; instead: {NOTES[setting]}")
     if setting not in SETTINGS:
         close = [] if name.startswith("__") else difflib.get_close_matches(name, [*_NAMES, *SETTINGS], 1)
         raise AttributeError(f"tilecore has no setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))

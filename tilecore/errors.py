@@ -93,8 +93,24 @@ def _rebuild(kind: type[TilecoreError], message: str, facts: dict) -> TilecoreEr
     return error
 
 
-class LanguageError(TilecoreError):
-    """The kernel's source is not valid: wrong names, types, shapes, scopes or arguments."""
+class LanguageError(TilecoreError, ValueError):
+    """The kernel's source is not valid: wrong names, types, shapes, scopes or arguments.
+
+    It is a ValueError, which TileLang raises for most of these faults. A subclass is raised where Python and TileLang
+    have a more exact class for the fault, so that programs that expect that class catch it.
+    """
+
+
+class WrongTypeError(LanguageError, TypeError):
+    """An operation of the language was applied to a value of a type that it is not defined for."""
+
+
+class WrongIndexError(LanguageError, IndexError):
+    """An index, an axis or a lane that does not exist."""
+
+
+class FailedAssertError(LanguageError, AssertionError):
+    """An assertion about the source that does not hold: an `assert` of the user's, or one that TileLang makes."""
 
 
 class UnsupportedError(TilecoreError, NotImplementedError):
@@ -105,7 +121,7 @@ class LimitError(UnsupportedError):
     """The kernel needs more of a resource (memory, threads) than the target has."""
 
 
-class LoweringError(TilecoreError):
+class LoweringError(TilecoreError, RuntimeError):
     """A pass received an invalid intermediate representation."""
 
 
@@ -117,11 +133,11 @@ class TargetError(TilecoreError, ValueError):
     """The target does not exist, or one of its attributes is wrong."""
 
 
-class PluginError(TilecoreError):
+class PluginError(TilecoreError, RuntimeError):
     """An installed backend package is broken or clashes with another one; the message names the package."""
 
 
-class ToolchainError(TilecoreError):
+class ToolchainError(TilecoreError, RuntimeError):
     """A compiler or library of the target's toolchain is missing or failed."""
 
 
@@ -153,5 +169,9 @@ class DeviceAssertError(InterpreterError, AssertionError):
     """The condition of a T.device_assert was false."""
 
 
-class AutotuneError(TilecoreError):
+class AutotuneError(TilecoreError, RuntimeError):
     """No configuration of a search compiled, ran and gave a correct result."""
+
+
+class WrongConfigurationsError(AutotuneError, ValueError):
+    """The configurations that the user wrote do not fit the function, or there are none."""

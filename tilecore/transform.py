@@ -7,6 +7,10 @@ from enum import Enum
 from typing import Any
 
 from tilecore.errors import TargetError
+from tilecore.module_names.submodules import submodules_of
+
+__path__: list[str] = []  # a package whose modules are names of others (tilecore/module_names/table.py)
+__getattr__ = submodules_of(__name__)
 
 
 class PassConfigKey(str, Enum):
@@ -17,6 +21,13 @@ class PassConfigKey(str, Enum):
     """
 
     TL_SIMPLIFY = "tl.Simplify"
+    # keys of the dict that is the value of TL_SIMPLIFY
+    TL_SIMPLIFY_TRANSITIVELY_PROVE_INEQUALITIES = "transitively_prove_inequalities"
+    TL_SIMPLIFY_CONVERT_BOOLEAN_TO_AND_OF_ORS = "convert_boolean_to_and_of_ors"
+    TL_SIMPLIFY_APPLY_CONSTRAINTS_TO_BOOLEAN_BRANCHES = "apply_constraints_to_boolean_branches"
+    TL_SIMPLIFY_PROPAGATE_KNOWNS_TO_PROVE_CONDITIONAL = "propagate_knowns_to_prove_conditional"
+    TL_SIMPLIFY_PROPAGATE_KNOWNS_TO_SIMPLIFY_EXPRESSIONS = "propagate_knowns_to_simplify_expressions"
+    TL_SIMPLIFY_ENABLE_LET_INLINE = "enable_simplify_let_inline"
     TL_DISABLE_DATA_RACE_CHECK = "tl.disable_data_race_check"
     TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
     TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
@@ -34,19 +45,28 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_SHARED_MEMORY_REUSE = "tl.disable_shared_memory_reuse"
     TL_DISABLE_BANK_AWARE_ALLOCATION = "tl.disable_bank_aware_allocation"
     TL_DISABLE_BUFFER_INIT_CHECK = "tl.disable_buffer_init_check"
+    TL_DISABLE_LOOP_UNSWITCHING = "tl.disable_loop_unswitching"
+    TL_DISABLE_OUT_OF_BOUND_WARNING = "tl.disable_out_of_bound_warning"
+    TL_DISABLE_PRELOWER_SEMANTIC_CHECK = "tl.disable_prelower_semantic_check"
     TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE = "tl.enable_aggressive_shared_memory_merge"
     TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
     TL_ENABLE_ASYNC_COPY = "tl.enable_async_copy"
+    TL_ENABLE_REDUCER_PLAN_VERBOSE = "tl.enable_reducer_plan_verbose"
     TL_ENABLE_VECTORIZE_PLANNER_VERBOSE = "tl.enable_vectorize_planner_verbose"
     TL_ENABLE_LOWER_LDGSTG = "tl.enable_lower_ldgstg"
     TL_ENABLE_LOWER_LDGSTG_PREDICATED = "tl.enable_lower_ldgstg_predicated"
     TL_EMIT_LINE_DIRECTIVES = "tl.emit_line_directives"
     TL_FORCE_LET_INLINE = "tl.force_let_inline"
+    TL_IF_STMT_BINDING_INLINE_REPLAYABLE_BINDS = "tl.if_stmt_binding_inline_replayable_binds"
+    TL_AST_PRINT_ENABLE = "tl.ast_print_enable"
+    TL_LAYOUT_COST_MODEL = "tl.layout_cost_model"
+    TL_LOOP_UNSWITCHING_ALLOW_NON_TRIVIAL_ELSE = "tl.loop_unswitching_allow_non_trivial_else"
     TL_LAYOUT_VISUALIZATION_ENABLE = "tl.layout_visualization_enable"
     TL_LAYOUT_VISUALIZATION_FORMATS = "tl.layout_visualization_formats"
     TL_REDUCER_FORCE_BASELINE = "tl.reducer_force_baseline"
     TL_STORAGE_REWRITE_DETECT_INPLACE = "tl.storage_rewrite_detect_inplace"
     TL_PASS_PROFILE = "tl.pass_profile"
+    TL_PASS_PROFILE_THRESHOLD_MS = "tl.pass_profile_threshold_ms"
     TL_ENABLE_DUMP_IR = "tl.enable_dump_ir"
     TL_DUMP_IR_DIR = "tl.dump_ir_path"
     TIR_ENABLE_EQUIV_TERMS_IN_CSE = "tir.enable_equiv_terms_in_cse_tir"
@@ -60,6 +80,7 @@ class PassConfigKey(str, Enum):
     TIR_ADD_LOWER_PASS = "tirx.add_lower_pass"
     TIR_NOALIAS = "tirx.noalias"
     TL_ALLOW_TF32 = "tl.allow_tf32"
+    TL_DISABLE_MORE_STAGES = "tl.disable_more_stages"
     TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
@@ -72,6 +93,17 @@ class PassConfigKey(str, Enum):
 
 # Keys that TileLang's and TVM's programs set, with what each does there: for the warning where nobody reads the key.
 KNOWN_ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "transitively_prove_inequalities",
+            "convert_boolean_to_and_of_ors",
+            "apply_constraints_to_boolean_branches",
+            "propagate_knowns_to_prove_conditional",
+            "propagate_knowns_to_simplify_expressions",
+            "enable_simplify_let_inline",
+        ),
+        "is a part of the value of tl.Simplify",
+    ),
     "tl.Simplify": "sets how TileLang's pass Simplify works",
     "tl.ast_print_enable": "prints the syntax trees of passes",
     "tl.config_index_bitwidth": "sets the width of index expressions in bits",
@@ -116,6 +148,7 @@ KNOWN_ELSEWHERE: Mapping[str, str] = {
     "tl.pass_profile_threshold_ms": "hides passes that take less time",
     "tl.ptxas_register_usage_level": "sets the assembler's effort to save registers",
     "tl.reducer_force_baseline": "uses the plain form of reducers",
+    "tl.UnrollLoop": "sets how loops are unrolled",
     "tl.storage_rewrite_detect_inplace": "lets a buffer take the memory of one that it replaces",
 }
 _TVM_PREFIXES = ("tir.", "tirx.", "s_tir.")
@@ -149,3 +182,8 @@ def plain_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
 def simplify_prim_func(func: Any) -> Any:
     """Decorator kept for source compatibility: kernels are simplified when they are compiled."""
     return func
+
+
+def apply_simplify(stmt: Any, inline_let: bool = False) -> Any:
+    """The function or module as it is: kernels are simplified when they are compiled."""
+    return stmt

@@ -66,3 +66,31 @@ def test_the_cache_on_and_off():
         assert not tilecore.is_cache_enabled()
     finally:
         env.enable_cache() if before else env.disable_cache()
+
+
+def test_a_variable_of_tilelang_without_a_counterpart_says_what_to_do():
+    from tilecore.env import NOTES, env
+
+    for name in NOTES:
+        with pytest.raises(AttributeError, match="instead: "):
+            getattr(env, name)
+    with pytest.raises(AttributeError, match="TMPDIR"):
+        env.TILELANG_TMP_DIR = "/tmp"
+
+
+def test_the_level_of_records():
+    import logging
+
+    import tilecore
+
+    logger = logging.getLogger("tilecore")
+    before = logger.level
+    try:
+        tilecore.set_log_level("warning")
+        assert logger.level == logging.WARNING
+        tilecore.set_log_level(logging.DEBUG)
+        assert logging.getLogger("tilecore.jit").getEffectiveLevel() == logging.DEBUG
+        with pytest.raises(tilecore.errors.ArgumentError, match="there is no level 'loud'"):
+            tilecore.set_log_level("loud")
+    finally:
+        logger.setLevel(before)

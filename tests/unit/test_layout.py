@@ -109,3 +109,68 @@ def test_layouts_are_accepted_by_kernels():
 
 def test_layouts_need_no_tvm():
     assert imported_by("import tilecore.layout") == []
+
+
+def placed(layout):
+    return layout._places()
+
+
+def test_repeated_and_replicated_fragments():
+    base = T.Fragment((4, 4), lambda i, j: (i * 2 + j // 2, j % 2))
+    assert base.get_thread_size() == 8
+    repeated = base.repeat((2, 3))
+    assert repeated.shape == (8, 12)
+    assert all(
+        place == (i % 4 * 2 + j % 4 // 2, i // 4 * 6 + j // 4 * 2 + j % 2) for (i, j), place in placed(repeated).items()
+    )
+    first_axis = base.repeat((2, 2), lower_dim_first=False)
+    assert placed(first_axis)[4, 0] == (0, 2)
+    assert placed(first_axis)[0, 4] == (0, 4)
+    threads = base.repeat((2, 3), repeat_on_thread=True)
+    assert all(
+        place == (i // 4 * 24 + j // 4 * 8 + i % 4 * 2 + j % 4 // 2, j % 2) for (i, j), place in placed(threads).items()
+    )
+    copies = base.replicate(2)
+    assert copies.replicate == 2
+    assert all(place == (copy * 8 + i * 2 + j // 2, j % 2) for (i, j, copy), place in placed(copies).items())
+    more = copies.replicate(3)
+    assert more.get_thread_size() == 48
+    assert all(place == (copy * 8 + i * 2 + j // 2, j % 2) for (i, j, copy), place in placed(more).items())
+
+
+def test_equal_layouts():
+    layout = T.Layout((4, 8), lambda i, j: i * 8 + j)
+    assert layout.is_equal(T.Layout((4, 8), lambda a, b: b + a * 8))
+    assert not layout.is_equal(T.Layout((4, 8), lambda i, j: j * 4 + i))
+    assert not layout.is_equal(T.Layout((8, 4), lambda i, j: i * 4 + j))
+    fragment = T.Fragment((4, 8), lambda i, j: (i * 8 + j, 0))
+    assert fragment.is_equal(
+        T.Fragment((4, 8), forward_thread_fn=lambda i, j: i * 8 + j, forward_index_fn=lambda i, j: 0)
+    )
+    assert not fragment.is_equal(T.Fragment((4, 8), lambda i, j: (i * 8 + j, 0)).replicate(2))
+    assert not fragment.is_equal(layout)
+
+
+def test_shapes_of_layouts():
+    turned = T.Layout((4, 8), lambda i, j: [j, i])
+    assert turned.get_input_shape() == [4, 8]
+    assert turned.get_output_shape() == [8, 4]
+    assert turned(1, 2) == [2, 1]
+    repeated = turned.repeat(0, 3)
+    assert repeated.get_input_shape() == [12, 8]
+    assert repeated(9, 2) == [2, 2, 1]
+
+
+def test_fragments_of_tiles():
+    from tilecore import layout
+
+    plain, turned = layout.make_gemm_fragment_8x8(), layout.make_gemm_fragment_8x8_transposed()
+    assert all(place == (i * 4 + j // 2, j % 2) for (i, j), place in placed(plain).items())
+    assert all(placed(turned)[j, i] == place for (i, j), place in placed(plain).items())
+    whole = layout.make_fully_replicated_layout_fragment((2, 3), 32)
+    assert all(place == (copy, i * 3 + j) for (i, j, copy), place in placed(whole).items())
+    rows = layout.make_quarter_bank_swizzled_layout(8, 16, 16)
+    tile = type("Tile", (), {"shape": (8, 16), "dtype": "float16"})
+    assert rows.is_equal(layout.make_quarter_bank_swizzled_layout(tile))
+    assert rows(0, 0) == [0, 0]
+    assert rows(4, 0) == [4, 8]

@@ -18,8 +18,11 @@ def require_sound(artifact: Artifact) -> None:
         _require(isinstance(getattr(artifact, name), str), name, getattr(artifact, name))
     _require(_is_name(artifact.name) and _is_name(artifact.adapter), "name or adapter", "nothing")
     symbols = {symbol.name for symbol in artifact.symbols if _is_name(symbol.name)}
+    scalars = {param.name for param in artifact.params if isinstance(param, ScalarParam)}
     for param in artifact.params:
         _check_param(param, symbols)
+        if isinstance(param, TensorParam):
+            _require(_are_dims((param.needed,), symbols | scalars), f"the use of {param.name}", param.needed)
     for symbol in artifact.symbols:
         _check_symbol(symbol, artifact)
     for workspace in artifact.workspaces:
@@ -46,6 +49,7 @@ def _check_param(param: TensorParam | ScalarParam, symbols: set[str]) -> None:
     _require(param.access in ("r", "w", "rw"), f"the access of {param.name}", param.access)
     _require(_is_count(param.align) and param.align > 0, f"the alignment of {param.name}", param.align)
     _require(_is_count(param.packed) and param.packed > 0, f"the packing of {param.name}", param.packed)
+    _require(param.pointer in ("", "address", "table"), f"the pointers of {param.name}", param.pointer)
 
 
 def _check_symbol(symbol: Symbol, artifact: Artifact) -> None:

@@ -20,6 +20,9 @@ class TensorParam:
     dtype: of the elements; ``packed`` elements share one storage element (2 for int4: the tensor that the caller
     passes is int8 with its last axis halved, the even element in the low bits).
     access: "r", "w" or "rw", as the kernel uses it. align: bytes that the data pointer must be a multiple of.
+    pointer: "address" for a T.ptr: a call may pass an address instead of a tensor. "table": the elements are addresses.
+    needed: other than 0 where the kernel accesses the tensor; of the sizes of the call and its integer scalars, by
+    their names. Where it is 0 a call may pass None, and the slot is 0.
     """
 
     name: str
@@ -29,6 +32,8 @@ class TensorParam:
     access: str = "rw"
     align: int = 1
     packed: int = 1
+    pointer: str = ""
+    needed: Dim = 1
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,8 @@ def _param_to_json(param: Param) -> dict[str, Any]:
         "access": param.access,
         "align": param.align,
         "packed": param.packed,
+        **({"pointer": param.pointer} if param.pointer else {}),
+        **({"needed": dim_to_json(param.needed)} if param.needed != 1 else {}),
     }
 
 
@@ -191,6 +198,8 @@ def _param_from_json(facts: Mapping[str, Any]) -> Param:
         facts["access"],
         facts["align"],
         facts["packed"],
+        facts.get("pointer", ""),
+        dim_from_json(facts.get("needed", 1)),
     )
 
 

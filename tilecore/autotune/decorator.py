@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Config, Configs, completed, expand, set_by_call, tunables
+from tilecore.autotune.configs import Config, Configs, completed, expand, set_by_call, tunables, variant
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
@@ -54,7 +54,7 @@ class AutotunedKernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         config = self._known_config(args, kwargs)
         if config is not None:
-            kernel = self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
+            kernel = self._called(args, kwargs, config)
             if self.jit_impl.mode != "eager":
                 kernel.config = config
             return kernel
@@ -62,16 +62,24 @@ class AutotunedKernel:
         if result is None:
             return self.jit_impl(*args, **kwargs)
         if self.jit_impl.mode == "eager":
-            return self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, result.config))
+            return self._called(args, kwargs, result.config)
         return self._kernel(result, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these arguments, tuned unless they set all tunables."""
         config = self._known_config(args, kwargs)
         if config is not None:
-            return self.jit_impl.compile(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
+            return self._compiled(args, kwargs, config)
         result = self._result(args, kwargs)
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
+
+    def _called(self, args: Sequence[Any], kwargs: dict[str, Any], config: Config) -> Any:
+        call = completed(self.jit_impl.call_signature(kwargs), args, kwargs, config)
+        return variant(self.jit_impl, config)(**call)
+
+    def _compiled(self, args: Sequence[Any], kwargs: dict[str, Any], config: Config) -> JITKernel:
+        call = completed(self.jit_impl.call_signature(kwargs), args, kwargs, config)
+        return variant(self.jit_impl, config).compile(**call)
 
     def tune(self, *args: Any, **kwargs: Any) -> AutotuneResult:
         """The result of the search for these arguments, from memory or disk, else from a new search.
@@ -117,7 +125,7 @@ class AutotunedKernel:
     def _kernel(self, result: AutotuneResult, args: Sequence[Any], kwargs: dict[str, Any]) -> JITKernel:
         if not self.do_not_specialize and self.jit_impl.state() is not None:
             return result.kernel
-        kernel = self.jit_impl.compile(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, result.config))
+        kernel = self._compiled(args, kwargs, result.config)
         kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
         return kernel
 

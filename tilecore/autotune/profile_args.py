@@ -27,6 +27,8 @@ class ProfileOptions(TypedDict, total=False):
     manual_check_prog: Callable[..., Any] | None
     cache_input_tensors: bool
     progress: bool | None
+    early_stop: bool
+    early_stop_factor: float
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class ProfileArgs:
     every candidate that runs for right. cache_input_tensors: kept for compatibility; one set of inputs is used for all
     candidates that take the same shapes in any case. progress: what a search says on standard error while it goes on:
     when not given, bars on a terminal, and lines elsewhere if the setting TILECORE_VERBOSE or the kernel's ``verbose``
-    asks for them; True: lines wherever there is no terminal; False: nothing.
+    asks for them; True: lines wherever there is no terminal; False: nothing. early_stop: a candidate whose estimate is
+    more than early_stop_factor (at least 1) times the best time so far is not timed further.
     """
 
     warmup: float = 25
@@ -55,12 +58,16 @@ class ProfileArgs:
     manual_check_prog: Callable[..., Any] | None = None
     cache_input_tensors: bool = False
     progress: bool | None = None
+    early_stop: bool = True
+    early_stop_factor: float = 2.0
 
     def __post_init__(self) -> None:
         if self.manual_check_prog is not None and self.ref_prog is None:
             raise ArgumentError("manual_check_prog compares with a reference", expected="ref_prog as well")
         if self.timeout <= 0:
             raise ArgumentError(f"timeout={self.timeout!r}", expected="seconds, more than 0")
+        if self.early_stop and self.early_stop_factor < 1:
+            raise ArgumentError(f"early_stop_factor={self.early_stop_factor!r}", expected="a number of at least 1")
 
     @property
     def tolerance(self) -> Tolerance:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tilecore.jit.build_jobs import Job
     from tilecore.jit.build_many import Outcome
 
-# A candidate whose estimate is this many times the best time so far is not timed further.
-HOPELESS = 2.0
-
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -98,7 +95,7 @@ def _run_and_time(
             best: float | None = None
             for number, candidate in enumerate(right, 1):
                 assert candidate.artifact is not None
-                slowest = None if best is None else HOPELESS * best
+                slowest = None if best is None or not args.early_stop else args.early_stop_factor * best
                 _time(candidate, bench, sets.of(candidate.artifact, adapter), args, slowest)
                 if candidate.latency is not None:
                     best = candidate.latency if best is None else min(best, candidate.latency)

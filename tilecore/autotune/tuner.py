@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.inputs import get_autotune_inputs
+from tilecore.autotune.judges import AutotuneWarning
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
 from tilecore.jit.impl import JITImpl
@@ -70,18 +72,29 @@ class AutoTuner:
         return self
 
     def run(
-        self, warmup: float | None = None, rep: float | None = None, timeout: float | None = None
-    ) -> AutotuneResult:
-        """Search, or take a stored result. warmup, rep, timeout: in place of those of set_profile_args, when given.
+        self, warmup: float | None = None, rep: float | None = None, timeout: float | None = None,
+        use_pipeline: bool = False, enable_grouped_compile: bool = False, group_compile_size: int = 2,
+        benchmark_multi_gpu: bool = False, benchmark_devices: Sequence[int] | None = None,
+        early_stop: bool | None = None, early_stop_factor: float | None = None,
+    ) -> AutotuneResult:  # fmt: skip
+        """Search, or take a stored result. warmup, rep, timeout, early_stop, early_stop_factor: in place of those of
+        set_profile_args, when given.
+
+        use_pipeline, enable_grouped_compile, group_compile_size, benchmark_multi_gpu, benchmark_devices: how TileLang
+        shares out its search. They change no result: here processes compile the candidates at the same time, and one
+        device times them; asking for something else gives an AutotuneWarning.
 
         Raises AutotuneError, with the reasons of all candidates, when none is left.
         """
-        profile = replace(
-            self._profile,
-            warmup=self._profile.warmup if warmup is None else warmup,
-            rep=self._profile.rep if rep is None else rep,
-            timeout=self._profile.timeout if timeout is None else timeout,
-        )
+        asked = {"use_pipeline": use_pipeline, "enable_grouped_compile": enable_grouped_compile}
+        asked["benchmark_multi_gpu"] = benchmark_multi_gpu or benchmark_devices is not None
+        _warn_of_sharing([name for name, is_asked in asked.items() if is_asked])
+        options = {
+            "warmup": warmup, "rep": rep, "timeout": timeout, "early_stop": early_stop,
+            "early_stop_factor": early_stop_factor,
+        }  # fmt: skip
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        profile = replace(self._profile, **given)
         jit_impl, args, kwargs = self._target()
         inputs = get_autotune_inputs() or self._inputs
         return Tuning(jit_impl, self.configs, profile, args, kwargs, inputs).run()
@@ -99,3 +112,14 @@ class AutoTuner:
                 fn = JITImpl(fn.func, {**fn.settings, **{k: v for k, v in self._compile_args.items() if v is not None}})
             return fn, args, kwargs
         return JITImpl(fn, self._compile_args), args, kwargs
+
+
+def _warn_of_sharing(names: list[str]) -> None:
+    """Warn of options that share out TileLang's search in another way than this one's."""
+    if names:
+        warnings.warn(
+            f"{', '.join(names)}: the search compiles candidates in processes, at the same time, and times them on one "
+            "device, after the last is compiled; these options do not change that",
+            AutotuneWarning,
+            stacklevel=3,
+        )

@@ -12,7 +12,7 @@ from tilecore import debug, settings
 from tilecore.autotune import store
 from tilecore.autotune.bench import Bench
 from tilecore.autotune.candidates import Candidate
-from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
+from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables, variant
 from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.judges import AutotuneWarning, judge_for
 from tilecore.autotune.oracle import Oracle
@@ -112,7 +112,7 @@ class Tuning:
         text = f"{self._name()}: kernels run by their definition, which is not timed: the first configuration is taken"
         warnings.warn(text, AutotuneWarning, stacklevel=levels_to_user())
         config = self.configs[0]
-        kernel = self.jit_impl.compile(**self._call(config))
+        kernel = variant(self.jit_impl, config).compile(**self._call(config))
         return self._filled(AutotuneResult(
             kernel, config, math.nan, None, "nothing", False, [Candidate(config, "right", "not timed")]
         ))  # fmt: skip
@@ -127,7 +127,7 @@ class Tuning:
 
     def _job(self, config: Config) -> Job:
         call = self._call(config)
-        return job_of(self.jit_impl, label_of(self.jit_impl, (), call), (), call)
+        return job_of(variant(self.jit_impl, config), label_of(self.jit_impl, (), {**call, **config}), (), call)
 
     def _arguments_of_call(self) -> dict[str, Any] | None:
         """The arguments of a call of an eager kernel, by name; None if tensors are passed as types or left out."""
@@ -146,7 +146,7 @@ class Tuning:
         assert best.artifact is not None
         assert best.latency is not None
         kernel = load(best.job, best.artifact)
-        remember(self.jit_impl, (), self._call(best.config), best.job, kernel)
+        remember(variant(self.jit_impl, best.config), (), self._call(best.config), best.job, kernel)
         reference = self._reference_latency(kernel, search_result) if self.profile.ref_prog is not None else None
         for candidate in search_result.candidates:
             candidate.job = candidate.artifact = None  # results are kept for long
@@ -165,7 +165,7 @@ class Tuning:
 
     def _from_stored(self, stored: store.Stored) -> AutotuneResult:
         config = self.configs[stored.index]
-        kernel = self.jit_impl.compile(**self._call(config))
+        kernel = variant(self.jit_impl, config).compile(**self._call(config))
         return self._filled(
             AutotuneResult(kernel, config, stored.latency, stored.ref_latency, stored.checked, from_cache=True)
         )

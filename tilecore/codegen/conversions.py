@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import literals
@@ -23,7 +24,9 @@ def cast_value(emit: Expressions, node: Any) -> Text:
         return refuse(node, emit.dialect.kind, what=f"a conversion from {source} to {target}")
     handler = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
     if handler and FACTS[target].kind == "float":
-        return emit.floating(float(node.value.value), target)
+        number = float(node.value.value)
+        saturates = FACTS[target].bits <= 8 and math.isinf(number)
+        return emit.floating(math.copysign(FACTS[target].max or 0, number) if saturates else number, target)
     return convert(emit, emit.value(node.value), source, target)
 
 

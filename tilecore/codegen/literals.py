@@ -75,14 +75,14 @@ def as_single(value: float) -> float:
 
 
 def narrow_bits(value: float, dtype: str) -> int:
-    """The bits of ``value`` in a narrow float type, rounded once."""
+    """The bits of ``value`` in a narrow float type, rounded once; of an infinity those of the type's, if it has one."""
     import numpy as np
 
     from tilecore.element_values import value_type
 
     kind = value_type(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        stored = np.asarray(kind.encode(kind.const(value)))
+        stored = np.asarray(kind.encode(kind.constant(value)))
     return int(stored.view(f"uint{8 * stored.itemsize}"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, Ramp, TensorLoad, Var, structural_walk
+from tilecore.ir.views import source_of
 
 _REGISTER = 4  # bytes: operands of calls are taken as registers
 
@@ -30,7 +31,9 @@ class MemoryUses:
             self._need(node.value.source, int(index.lanes) * _bytes_of(node.value.source))
 
     def _view(self, node: DeclBuffer) -> None:
-        source = node.data.args[0]
+        source = source_of(node)
+        if source is None:
+            return
         self._source[node.buffer] = source
         self._need(source, _bytes_of(node.buffer))
 

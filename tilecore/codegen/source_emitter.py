@@ -72,7 +72,8 @@ class SourceEmitter(CallValues, Statements):
         shared_bytes = int(func.attrs.get(FunctionAttr.SHARED_BYTES) or 0)
         threads = _three(func.attrs[FunctionAttr.THREADS])
         self.emit_indices(func, threads)
-        arena = self.shared_arena(shared_bytes) if shared_bytes else ""
+        has_arena = shared_bytes or FunctionAttr.DYNAMIC_SHARED in func.attrs
+        arena = self.shared_arena(shared_bytes) if has_arena else ""
         if arena:
             self.line(arena)
         self.emit(func.body)

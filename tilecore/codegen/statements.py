@@ -36,6 +36,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import known_range
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_nodes import STATEMENT, THREAD_NODES
+from tilecore.ir.views import address_in, source_of
 
 _OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
 _UPDATES = {"Add": "+", "Sub": "-", "Mul": "*"}
@@ -194,14 +195,19 @@ class Statements(Effects):
         self.line(self.variable(dtype, name, align) if scalar else self.local_array(dtype, name, count, align))
 
     def emit_view(self, node: DeclBuffer) -> None:
-        """Another element type of a buffer's memory."""
+        """Another element type of a buffer's memory, or a tensor at an address."""
         if str(node.buffer.scope()) in self.dialect.scopes:
             self.dialect.scopes[str(node.buffer.scope())](self, node)
             return
-        source = replace(self.memory[node.data.args[0]], scope=str(node.data.args[0].scope()) or "global")
         dtype = dtype_of(node.buffer)
         self.type_of(dtype, node)
         name = self.names.take(str(node.buffer.name))
+        address, viewed = address_in(node), source_of(node)
+        if address is not None or viewed is None:
+            self.memory[node.buffer] = Memory(name, dtype, scope=str(node.buffer.scope()) or "global")
+            self.line(self.pointer_at(self.memory[node.buffer], self.value(address)))
+            return
+        source = replace(self.memory[viewed], scope=str(viewed.scope()) or "global")
         memory = Memory(name, dtype, scope=source.scope)
         self.line(self.view(memory, source, self.uses.is_read_only(node.buffer)))
         self.memory[node.buffer] = memory

@@ -223,6 +223,11 @@ class Syntax:
         pointer = self.dialect.pointer(self.dialect.aliased(self.type_of(memory.dtype)), source.scope, read_only)
         return f"{pointer} {memory.name} = ({pointer}){source.name};"
 
+    def pointer_at(self, memory: Memory, address: Text) -> str:
+        """``memory``: a tensor whose first element is at an address, a 64-bit integer."""
+        pointer = self.dialect.pointer(self.type_of(memory.dtype), memory.scope, False)
+        return f"{pointer} {memory.name} = ({pointer}){within(address, UNARY)};"
+
     # -- control flow: heads, without the start of the block ----------------------------------------------------
 
     def for_head(self, dtype: str, name: str, first: Text, stop: Text) -> str:

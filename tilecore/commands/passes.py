@@ -18,6 +18,7 @@ from tilecore.errors import ArgumentError
 from tilecore.jit.request import OPTIONS
 from tilecore.lowering.listing import ListedStep, as_rows, listed_steps
 from tilecore.plugins import manager
+from tilecore.plugins.pass_options import CORE_OPTIONS
 
 WIDTH = 120  # of the list, in characters
 
@@ -68,7 +69,7 @@ def _lines(steps: list[ListedStep]) -> list[str]:
 
 def _options(backend: Backend) -> list[dict[str, Any]]:
     """The pass configurations that are read for a target, by tilecore itself and by the backend."""
-    declared = [("tilecore", option) for option in OPTIONS]
+    declared = [("tilecore", option) for option in (*CORE_OPTIONS, *OPTIONS)]
     declared += [(backend.package, option) for option in backend.target.options or ()]
     return [
         {

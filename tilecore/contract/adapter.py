@@ -55,6 +55,19 @@ class LoadedKernel:
         return "tilecore.launch_on_device" if self.on_device else "tilecore.launch"
 
 
+@dataclass(frozen=True)
+class HostCode:
+    """What a shared library with a kernel needs of an execution backend.
+
+    source: text in C that defines
+    ``static int tilecore_launch(const int64_t *slots, const int64_t *grids, int device)``, which launches all entries,
+    with the slots and grids of :class:`LoadedKernel`, and returns 0 or an error code. objects: object files to link.
+    """
+
+    source: str
+    objects: tuple[bytes, ...] = ()
+
+
 class KernelAdapter(ABC):
     """One way to run kernels of a target; ``name`` is what users pass as ``execution_backend``.
 
@@ -76,10 +89,20 @@ class KernelAdapter(ABC):
     def available(self, target: Target) -> Presence:
         """Whether it can run on this machine. Quick; ``detail`` says what is missing and how to get it."""
 
+    def target(self, target: Target) -> Target:
+        """The target that its kernels are compiled for: ``target``, or ``target`` with an attribute by which kernels
+        for this execution backend are lowered otherwise. Raises TargetError where it runs no kernels of this target."""
+        return target
+
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import
         TVM."""
+
+    def host_code(self, artifact: Artifact) -> HostCode | None:
+        """How a shared library launches the kernel (``kernel.export_library``, ``kernel.get_host_source``); None: it
+        cannot, and kernels are exported to files of tilecore's own."""
+        return None
 
     def binary_formats(self) -> Sequence[str]:
         """Formats of binaries that it loads; empty: it loads the source itself and no toolchain is called."""

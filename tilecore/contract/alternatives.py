@@ -8,6 +8,8 @@ FEATURES = {
     "print": TILE_OPS["print"].instead,
     "device_assert": TILE_OPS["device_assert"].instead,
     "dynamic_shapes": "sizes that are numbers: one kernel for each shape that is needed",
+    "dynamic_shared": "constant sizes of T.alloc_shared, and loop over the axis",
+    "pointers": "tensors that are parameters, one for each pointer, or all parts in one tensor",
     "source": "operations of the language, which every target has",
 }
 

@@ -71,10 +71,11 @@ LIBRARY = (
         (
             (
                 "ir.nodes",
-                "AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue DeclBuffer Div "
-                "EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind IRModule IfThenElse IntImm IterVar Max Min "
-                "Mul PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub TensorLoad TensorRegion Var While "
-                "is_buffer_var structural_equal structural_map structural_mutate structural_walk tirx tvm_ffi",
+                "Add AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue "
+                "DeclBuffer Div EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind GE GT IRModule IfThenElse "
+                "IntImm IterVar LE LT Max Min Mul Not PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub "
+                "TensorLoad TensorRegion Var While is_buffer_var structural_equal structural_map structural_mutate "
+                "structural_walk tirx tvm_ffi",
             ),
             ("ir.attributes", "*"),
             ("ir.names", "TILE_OP_NAMES"),
@@ -92,17 +93,17 @@ LIBRARY = (
         "IR: reading it",
         "Walks, analyses of indices and of memory.",
         (
-            ("ir.visit", "children collect jumps_out loads reads_variable renewed substitute variables"),
+            ("ir.visit", "children collect jumps_out loads reads_variable renewed stores substitute variables"),
             ("ir.affine", "coefficient"),
             ("ir.analyzer", "Analyzer"),
-            ("ir.contraction", "is_fma separated"),
+            ("ir.contraction", "contract_products is_fma separated"),
             ("ir.effects", "effect_in"),
             ("ir.lasting", "branch_scope"),
             ("ir.memory_writes", "Memory writes_of"),
             ("ir.ranges", "binding_loops known_range within"),
             ("ir.reductions", "NUMBERS combine combining_kind has_meaning identity"),
             ("ir.regions", "element_indices is_whole"),
-            ("ir.scopes", "is_fragment is_global is_private is_shared is_total"),
+            ("ir.scopes", "is_fragment is_global is_own is_private is_shared is_total"),
             ("ir.sizes", "symbols_of_shapes to_dim"),
             ("ir.tabulate", "tabulate"),
             ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),
@@ -149,7 +150,7 @@ LIBRARY = (
             ("ir.thread_nodes", "*"),
             ("ir.thread_ops", "thread_call thread_statement"),
             ("ir.thread_walk", "CallArguments ThreadWalk nodes_inside read_call"),
-            ("lowering.simt.state", "RequestedLayouts ThreadCount TileFunction threads_of_call"),
+            ("lowering.simt.state", "RequestedLayouts SharedPlan ThreadCount TileFunction threads_of_call"),
             ("lowering.simt.thread_env", "ThreadEnv"),
             ("lowering.simt.tile_ops.accumulators", "Accumulator is_whole_fragment"),
             ("lowering.simt.matrix.instruction", "MatrixInstruction"),
@@ -164,7 +165,7 @@ LIBRARY = (
             ("lowering.simt.prefetch_loops", "PREFETCH_LOOPS beside_sums bytes_of prefetch_loops"),
             ("lowering.simt.pipeline_loops", "PIPELINE_LOOPS pipeline_loops"),
             ("lowering.simt.lower_allreduce", "LOWER_ALLREDUCE lower_allreduce"),
-            ("lowering.simt.analysis.accesses", "slots_differ"),
+            ("lowering.simt.analysis.accesses", "overlapping slots_differ"),
             ("lowering.simt.analysis.asynchronous", "ASYNC_NEST"),
             ("lowering.simt.analysis.panels", "Panels in_panels panels_of"),
             ("lowering.simt.analysis.dies", "Dies"),
@@ -218,11 +219,21 @@ LIBRARY = (
             ("language.dialects", "dialect_hints emit_call"),
             ("language.gemm", "GemmWarpPolicy product_operands"),
             ("language.hints", "annotate"),
-            ("language.kernel", "open_kernel"),
+            ("language.kernel", "Kernel open_kernel"),
             ("language.memory", "allocate"),
+            ("language.pointers", "Pointer access_ptr"),
             ("language.regions", "describe region_of region_pair"),
             ("language.threads", "thread_number"),
-            ("tracing.current", "current"),
+            ("tracing.current", "active current"),
+        ),
+    ),
+    Group(
+        "Modules that a backend adds under ``tilecore``",
+        "For programs that import the modules of their chip by TileLang's names (``TargetSpec.modules``).",
+        (
+            ("codegen.source_callbacks", "SourceCallback register_postproc register_postproc_callback remove_postproc"),
+            ("language.float8", "checked_format determine_fp8_type"),
+            ("profiler.tile_device", "TileDevice checked_kind"),
         ),
     ),
     Group(

@@ -104,6 +104,8 @@ class TargetSpec:
     contract: the version of the contract that the plugin was written for.
     options: the pass configurations that the passes and the toolchain read; None: not declared, so that known keys are
     passed on without a check.
+    modules: modules and names that it adds under ``tilecore``, each with its place. ``{"acme": "tile_acme.names"}`` is
+    the module ``tilecore.acme``, ``{"carver.arch.ACME": "tile_acme.arch:ACME"}`` a name of ``tilecore.carver.arch``.
     """
 
     kind: str
@@ -119,6 +121,7 @@ class TargetSpec:
     contract: int = CONTRACT_VERSION
     known_failures: Callable[[Target], Mapping[str, str]] = lambda target: {}
     options: Sequence[PassOption] | None = None
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.python_content import MISSING, PLAIN, same_plain
 from tilecore.frontend.python_state import Watch
-from tilecore.ir.nodes import IfThenElse
+from tilecore.ir.nodes import IfThenElse, TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
@@ -103,7 +103,7 @@ class Branches:
     def _enter(self, side: str, static: bool) -> bool:
         if self.dynamic:
             self.builder.name_pending()
-            frame = Frame("branch")
+            frame = Frame("branch", condition=self.test)
             self.sides[side] = frame
             self.builder.frames.append(frame)
             self.staged.__enter__()
@@ -162,7 +162,7 @@ def _value(read: Callable[[], Any]) -> Any:
 def _refusal(name: str, where: str, value: Any, reason: str | None = None) -> LanguageError:
     message = f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
     message += "after it" if where == AN_IF else "after it or in its next iteration"
-    if isinstance(value, BufferHandle):
+    if isinstance(value, (BufferHandle, TensorRegion)):
         return LanguageError(
             message,
             found="a buffer" + (f", and {reason}" if reason else ""),

@@ -8,7 +8,9 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.python_content import CONTAINERS
 from tilecore.frontend.python_state import check_advance, check_change
+from tilecore.ir.nodes import TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
+from tilecore.language.slices import slice_text
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import is_kernel_value
 from tilecore.tracing.current import current
@@ -23,7 +25,7 @@ def read(value: Any) -> Any:
 
 def item(container: Any, index: Any) -> Any:
     """``container[index]``"""
-    if isinstance(container, (BufferHandle, LocalVar, VariableRead)):
+    if isinstance(container, (BufferHandle, LocalVar, VariableRead, TensorRegion)):
         return container[index]
     is_array = hasattr(container, "dtype") and hasattr(container, "shape")  # numpy's and torch's
     if (is_array or isinstance(container, (list, tuple, str, range, Mapping))) and _has_kernel_value(index):
@@ -117,8 +119,9 @@ def _variable_at(look: Callable[[], Any]) -> LocalVar | None:
 
 def item_to_update(target: Any, index: Any) -> Any:
     """The old value in ``target[index] += value``."""
-    if isinstance(index, slice) and isinstance(target, BufferHandle):
-        raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
+    if isinstance(index, slice) and isinstance(target, (BufferHandle, TensorRegion)):
+        name = target.name if isinstance(target, BufferHandle) else slice_text(target)
+        raise LanguageError(f"{name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
     return item(target, index)
 
 

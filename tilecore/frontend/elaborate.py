@@ -3,91 +3,67 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FunctionType
 from typing import Any
 
-from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
+from tilecore.frontend.declarations import Declarations, Output, Undeclared, parameter_of
 from tilecore.frontend.python_errors import explained, foreign_hint
+from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
+from tilecore.frontend.thread_conditions import gather_collectives
+from tilecore.frontend.undefined_sizes import check_sizes
 from tilecore.interrupts import held_back
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
 from tilecore.ir.spans import span_at
-from tilecore.language.annotations import PtrType, Ref, TensorType
+from tilecore.language.annotations import Ref
 from tilecore.language.arithmetic import NoPythonNumberError
-from tilecore.language.buffers import BufferHandle, reference
-from tilecore.language.conversions import ir_dtype
-from tilecore.language.pointers import Pointer
-from tilecore.language.tensor_variables import tensor_var
+from tilecore.language.buffers import reference
+from tilecore.language.symbols import Var as VarType
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.current import building, current
+from tilecore.tracing.vectors import lanes_as_axes
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> PrimFunc:
-    """The tile IR of a function whose parameters are all annotated."""
+    """The tile IR of a T.prim_func. The signature annotates its parameters, or the body declares them."""
     builder = Builder(function.__name__)
     place = definition_of(function)
-    params: list[Var | Pointer] = []
     values: list[Any] = []
     check_parameters(function, keyword_only=False)
-    for name in signature_of(function).parameters:
+    names = tuple(signature_of(function).parameters)
+    declarations = Declarations(function, builder, names)
+    for name in names:
         if name not in annotations:
+            values.append(Undeclared(name))
+            continue
+        try:
+            declarations.params[name], value = parameter_of(builder, name, annotations[name])
+        except LanguageError as error:
+            raise error.at(place_of_argument(function, name)) from None
+        values.append(value)
+    outputs = declarations.returned(run(builder, function, values), place)
+    for name in names:
+        if name not in declarations.params:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} has no annotation",
                 location=place_of_argument(function, name),
-                expected=f"{name}: T.Tensor(shape, dtype), or {name}: T.int32 for a scalar",
+                expected=f"{name}: T.Tensor(shape, dtype), or {name}: T.int32 for a scalar, here or in the body",
             )
-        try:
-            var, value = parameter_of(builder, name, annotations[name])
-        except LanguageError as error:
-            raise error.at(place_of_argument(function, name)) from None
-        params.append(var)
-        values.append(value)
-    if run(builder, function, values) is not None:
-        raise LanguageError(
-            f"{function.__name__} returns a value, but a T.prim_func has no results",
-            location=place,
-            expected="results stored to tensors that are parameters",
-            hint="remove the `return`; @tilecore.jit(out_idx=[-1]) returns such tensors to the caller",
-        )
     try:
-        return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params], place)
+        return finish(builder, declarations.parameters(), place, outputs)
     except LanguageError as error:
         raise error.at(place) from None
-
-
-def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
-    """The IR parameter for an annotation, and what the function's body gets for it."""
-    if annotation in (int, float, bool):
-        annotation = DType(annotation)
-    if isinstance(annotation, TensorType):
-        buffer = tensor_var(builder.unique(name), annotation)
-        return buffer, BufferHandle(buffer)
-    if isinstance(annotation, DType):
-        var = Var(builder.unique(name), ir_dtype(annotation))
-        return var, var
-    if isinstance(annotation, Var):
-        builder.unique(str(annotation.name))
-        return annotation, annotation
-    if isinstance(annotation, PtrType) or annotation is PtrType:
-        pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
-        return pointer, pointer
-    if type(annotation).__name__ == "_TensorFactory":
-        raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
-    raise LanguageError(
-        f"the annotation of parameter {name!r} is not a type of the language",
-        found=repr(annotation)[:80],
-        expected="T.Tensor(shape, dtype), T.StridedTensor(shape, strides, dtype), or an element type such as T.int32",
-    )
 
 
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
@@ -116,12 +92,30 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
             raise instead.with_traceback(error.__traceback__) from error
 
 
-def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
-    """The PrimFunc of everything built. place: where the user's definition begins."""
+def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequence[Output] = ()) -> PrimFunc:
+    """The PrimFunc of everything built. place: where the user's definition begins. outputs: further parameters, which a
+    call allocates and returns."""
+    params = [*params, *(output.buffer for output in outputs)]
+    if builder.checked_preconditions < len(builder.preconditions):
+        builder.place, name, _ = builder.preconditions[-1]
+        raise LanguageError(
+            f"T.{name} stands behind the last T.Kernel",
+            location=builder.location,
+            expected="a T.Kernel after it, which checks it",
+            hint="write it in front of T.Kernel, or inside",
+        )
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    function = PrimFunc(params, settle(body, builder), span=span_at(place))
+    body = gather_collectives(order_reducers(settle(body, builder)))
+    if builder.lanes:
+        body = lanes_as_axes(body)
+    function = PrimFunc(params, body, span=span_at(place))
+    check_sizes(function, place)
     function = function.with_attr("global_symbol", builder.name)
+    if outputs:
+        function = function.with_attr(FunctionAttr.OUT_IDX, list(range(-len(outputs), 0)))
+    if builder.pointers:
+        function = function.with_attr(FunctionAttr.POINTERS, dict(builder.pointers))
     for key, value in builder.attributes.items():
         if key == "compile_flags":
             function = function.with_attr(FunctionAttr.COMPILE_FLAGS, [str(v) for v in value])
@@ -161,7 +155,10 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _is_ref(annotation: Any) -> bool:
-    return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
+    """Is it T.Ref, or T.Var, which is an older name of it?"""
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2] in ("Ref", "Var")
+    return annotation is Ref or annotation is VarType
 
 
 def _no_error_is_raised() -> bool:

@@ -10,7 +10,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import WrongTypeError
 from tilecore.frontend.signature import annotations_of, evaluate_strings
 
 
@@ -39,6 +39,13 @@ class PrimFunc:
         """The function as a ``tvm.tirx.PrimFunc`` of tile operations."""
         return self._ir if self._ir is not None else self._build()
 
+    @property
+    def buffer_map(self) -> dict[Any, Any]:
+        """The tensor parameters by themselves: in this version of TVM a parameter is the buffer."""
+        from tilecore.ir.nodes import is_buffer_var
+
+        return {param: param for param in self.ir.params if is_buffer_var(param)}
+
     def script(self, **options: Any) -> str:
         """The tile IR as text."""
         return self.ir.script(**options)
@@ -54,7 +61,7 @@ class PrimFunc:
         return f"<T.prim_func {self.function.__qualname__}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.function.__name__} is a T.prim_func and cannot be called directly",
             hint=f"compile it: kernel = tilecore.compile({self.function.__name__}); kernel(...)",
         )
@@ -72,7 +79,7 @@ def _prim_func(func: Any, depth: int = 1) -> PrimFunc:
     if isinstance(func, PrimFunc):
         return func
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "T.prim_func decorates something that is not a function",
             found=type(func).__name__,
             expected="a function definition",
@@ -113,7 +120,7 @@ def macro(func: Callable[..., Any] | None = None) -> Any:
     if func is None:
         return macro
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "T.macro decorates something that is not a function",
             found=type(func).__name__,
             expected="a function definition",

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import FailedAssertError, LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
 from tilecore.frontend.containers import (  # noqa: F401  also hooks
     assign_item,
@@ -43,8 +43,9 @@ from tilecore.frontend.operands import (  # noqa: F401  also hooks
 )
 from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  also hooks
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Evaluate, Expr
+from tilecore.ir.nodes import Evaluate, Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
+from tilecore.language.lanes import Bits, Broadcasted
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import active, current
 from tilecore.tracing.loops import LoopSpec, open_loop
@@ -154,7 +155,7 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
     if is_kernel_value(test):
         device_assert(test, text)
     elif not test:
-        raise LanguageError(text).at(current().location)
+        raise FailedAssertError(text).at(current().location)
 
 
 # -- assignments ---------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
     if isinstance(before, LocalVar) and not isinstance(value, BufferHandle):
         before.store(value)
         return before
-    if not is_kernel_value(value) or isinstance(value, BufferHandle):
+    if not is_kernel_value(value) or isinstance(value, (BufferHandle, TensorRegion, Bits, Broadcasted)):
         return value
     expression = as_expr(value)
     is_value = is_leaf(expression) and expression not in builder.readings
@@ -214,13 +215,9 @@ def is_leaf(expression: Any) -> bool:
 
 
 def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -> Any:
-    """``name: annotation`` without a value: in eager kernels the declaration of a parameter."""
+    """``name: annotation`` without a value: the declaration of a parameter."""
     builder = current()
-    if builder.on_annotation is None:
-        raise LanguageError(
-            f"`{name}: ...` declares a parameter in the body; this function declares parameters in its signature",
-            hint="annotate the parameter in the `def` line, or remove @T.prim_func and use @tilecore.jit alone",
-        ).at(builder.location)
+    assert builder.on_annotation is not None
     return builder.on_annotation(name, annotation(), _old_value(old))
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tilecore.caller import is_own, without_types
-from tilecore.errors import LanguageError, Location, TilecoreError
+from tilecore.errors import LanguageError, Location, TilecoreError, WrongTypeError
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import backend_fault
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 _OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 _CALL = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got|expected)\b")
 _FOREIGN = re.compile(r"\b((?:torch|np|numpy|math|jnp|tl|F)(?:\.\w+)*\.(\w+))\(")
-
-
-class WrongUseError(LanguageError, TypeError):
-    """An operation that Python cannot apply to a value of the kernel; a TypeError, as in Python."""
 
 
 class NoSuchAttributeError(LanguageError, AttributeError):
@@ -177,7 +173,7 @@ def _call_error(error: Exception, frame: FrameType) -> LanguageError:
     values = {n: arguments.locals.get(n) for n in argument_names if n != "self"}
     values_text = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
     reason = _plain(str(error)) or type(error).__name__
-    return WrongUseError(f"{name} got arguments that it cannot use: {reason}", found=values_text or None)
+    return WrongTypeError(f"{name} got arguments that it cannot use: {reason}", found=values_text or None)
 
 
 def _short(value: Any) -> str:
@@ -193,7 +189,7 @@ def _signature_error(error: Exception, frame: FrameType) -> LanguageError | None
     if frame.f_code.co_name == "call_macro" and is_own(frame.f_code.co_filename):
         macro = frame.f_locals["function"]
         text = f"the macro {macro.__name__}() {str(error)[match.end(1) + 2 :].strip()}"
-        return WrongUseError(text, expected=f"{macro.__name__}{signature_text(macro)}")
+        return WrongTypeError(text, expected=f"{macro.__name__}{signature_text(macro)}")
     import tilecore.language as language
 
     parts = [part for part in match[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
@@ -201,7 +197,7 @@ def _signature_error(error: Exception, frame: FrameType) -> LanguageError | None
     if name not in language._NAMES:
         return None
     complaint = _plain(str(error)[match.end(1) + 2 :])
-    return WrongUseError(
+    return WrongTypeError(
         f"T.{name}() {complaint.strip()}",
         expected=f"T.{name}{signature_text(getattr(language, name))}",
         hint=_keyword_hint(str(error)),
@@ -254,11 +250,11 @@ def _operation_error(error: Exception, location: Location | None, reads_values: 
         return _lookup_error(indexed[1] if indexed[1] in ("list", "tuple", "string", "range") else "array")
     instead = foreign_hint(location)
     if instead is not None:
-        return WrongUseError("a function of another library is called with a value of the kernel", hint=instead)
+        return WrongTypeError("a function of another library is called with a value of the kernel", hint=instead)
     if isinstance(error, IndexError):
         return None
     description = _descriptions()[types[0]] if types else "a value of the kernel"
-    return WrongUseError(f"Python cannot do this with {description}: {_plain(text)}", hint=_hint_for(text))
+    return WrongTypeError(f"Python cannot do this with {description}: {_plain(text)}", hint=_hint_for(text))
 
 
 def _hint_for(text: str) -> str | None:
@@ -277,12 +273,12 @@ _INDICES = re.compile(r"^(list|tuple|string|range|only integers, slices|slice)\b
 
 def _lookup_error(container: str) -> LanguageError:
     if container == "dict":
-        return WrongUseError(
+        return WrongTypeError(
             "a Python dict is looked up with a value of the kernel",
             expected="a key that is known when compiling",
             hint="put the values into a tensor parameter, or choose among them with T.if_then_else",
         )
-    return WrongUseError(
+    return WrongTypeError(
         f"a Python {container} is indexed with a value of the kernel, which is known only when the kernel runs",
         expected="an index that is known when compiling",
         hint="loop with `for x in values` or `for i in [0, 1, 2]`, which Python unrolls; or put the values into a "

@@ -87,9 +87,10 @@ def place_of_argument(function: FunctionType, name: str) -> Location:
 
 
 def check_parameters(function: FunctionType, keyword_only: bool) -> None:
-    """Raises LanguageError for a parameter that a kernel cannot have. keyword_only: it may have those behind `*`."""
+    """Raises LanguageError for a parameter that a kernel cannot have. keyword_only: it may have those behind `*`, and
+    `**options`, which are values known when compiling."""
     for name, parameter in signature_of(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if parameter.kind == parameter.VAR_POSITIONAL or (parameter.kind == parameter.VAR_KEYWORD and not keyword_only):
             stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
             raise LanguageError(
                 f"{stars}{name} cannot be a parameter of the kernel {function.__name__}",

@@ -7,6 +7,7 @@ from math import prod
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.interpreter.analysis import ON_CHIP, viewed_buffer
 from tilecore.interpreter.memory import POISON, Storage, View
+from tilecore.interpreter.pointers import compile_at_address
 from tilecore.interpreter.scope import BufferInfo, Expression, Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, IntImm
@@ -55,8 +56,11 @@ def _shape(scope: Scope, buffer: object) -> list[Expression]:
 
 
 def compile_alias(scope: Scope, node: DeclBuffer) -> Statement:
-    """Another shape or element type for the memory of a buffer."""
-    source = scope.buffer(viewed_buffer(node))
+    """Another shape or element type for the memory of a buffer; or a tensor at an address."""
+    viewed = viewed_buffer(node)
+    if viewed is None:
+        return compile_at_address(scope, node)
+    source = scope.buffer(viewed)
     info = scope.define_buffer(node.buffer)
     offset = getattr(node.buffer.ty, "elem_offset", None)
     if offset is not None and not (isinstance(offset, IntImm) and int(offset) == 0):

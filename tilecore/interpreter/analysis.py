@@ -24,6 +24,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.parallel_nests import written_operands
 from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.views import address_in
 
 ON_CHIP = ("shared", "shared.dyn", "local.fragment", "local", "local.var")
 
@@ -54,7 +55,9 @@ def facts_of(body: Stmt) -> FunctionFacts:
     facts = FunctionFacts()
 
     def declare(statement: DeclBuffer) -> None:
-        facts.roots[statement.buffer] = viewed_buffer(statement)
+        source = viewed_buffer(statement)
+        if source is not None:
+            facts.roots[statement.buffer] = source
 
     def evaluate(statement: Evaluate) -> None:
         call = as_tile_call(statement)
@@ -95,9 +98,11 @@ def written_buffers(body: Stmt) -> set[Var]:
     return written
 
 
-def viewed_buffer(statement: DeclBuffer) -> Var:
-    """The buffer whose memory a DeclBuffer views."""
+def viewed_buffer(statement: DeclBuffer) -> Var | None:
+    """The buffer whose memory a DeclBuffer views; None for a tensor at an address."""
     data = statement.data
+    if address_in(statement) is not None:
+        return None
     if isinstance(data, Call) and getattr(data.op, "name", "") == "tirx.buffer_data":
         return data.args[0]
     raise UnsupportedError(

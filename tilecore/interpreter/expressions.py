@@ -33,7 +33,7 @@ def compile_expression(scope: Scope, node: Expr) -> Expression:
 
 
 def _constant(scope: Scope, node: Any) -> Expression:
-    value = type_of(node).const(node.value)
+    value = type_of(node).constant(node.value)
     return lambda state: value
 
 

@@ -17,6 +17,7 @@ from tilecore.interpreter.arguments import (
     tensor_argument,
 )
 from tilecore.interpreter.memory import Storage, View
+from tilecore.interpreter.pointers import PointedMemory, null_view
 from tilecore.interpreter.scope import Scope, VariableInfo
 from tilecore.interpreter.sizes import Equation, equation, solve
 from tilecore.interpreter.state import Options, State
@@ -64,7 +65,8 @@ class Program:
         return equations
 
     def __call__(self, *args: Any, options: Options | None = None) -> None:
-        """Run on ``args``, one for each parameter in order; outputs are written in place."""
+        """Run on ``args``, one for each parameter in order; outputs are written in place. None for a tensor is a null
+        pointer, whose accesses are errors."""
         if len(args) != len(self.params):
             raise ArgumentError(
                 f"{len(args)} arguments were given",
@@ -84,11 +86,17 @@ class Program:
             if is_buffer_var(param):
                 info = self.scope.buffer(param)
                 written = param in self.scope.facts.written
+                if arg is None:
+                    continue
                 tensors[position] = tensor_argument(name, info.kind, info.rank, arg, written)
             else:
                 variable = self.scope.variable(param)
                 state.env[variable.slot] = scalar_argument(name, variable.kind, arg)
         self._solve(state, tensors)
+        for position in self.shapes.keys() - tensors.keys():
+            info = self.scope.buffer(self.params[position])
+            shape = tuple(int(item.expression(state)) for item in self.shapes[position])
+            state.env[info.slot] = null_view(info.name, info.kind, shape)
         for position, tensor in tensors.items():
             declared = self.strides[position]
             check_layout(tensor, tuple(int(item.expression(state)) for item in declared) if declared else None)
@@ -96,6 +104,7 @@ class Program:
             unit = self.scope.facts.units.get(info.var, info.kind.storage.itemsize)
             storage = Storage(tensor.contiguous.view(np.uint8), unit, None)
             state.env[info.slot] = View(info.name, info.kind, tensor.shape, storage)
+        state.pointed = PointedMemory([tensor.array for tensor in tensors.values()])
         return tensors
 
     def _solve(self, state: State, tensors: dict[int, TensorArgument]) -> None:
@@ -108,7 +117,7 @@ class Program:
             for axis, item in enumerate(self.strides[position]):
                 of_a_step = (item, tensor.strides[axis], f"{name}.strides[{axis}]")
                 (facts if tensor.shape[axis] > 1 else free).append(of_a_step)
-        solve(state, self.symbols, facts, free)
+        solve(state, self.symbols, facts, free, complete=len(tensors) == len(self.shapes))
 
 
 def interpret(

@@ -47,12 +47,13 @@ def solve(
     symbols: dict[str, VariableInfo],
     equations: Sequence[tuple[Equation, int, str]],
     free: Sequence[tuple[Equation, int, str]] = (),
+    complete: bool = True,
 ) -> None:
     """Bind the symbols in ``state`` from (equation, actual size, what it is called), and check all of them.
 
     An equation with one unknown that is linear in it is solved; raises ArgumentError where sizes contradict. free:
     strides of axes of one or no element, which no access uses: they give values to symbols that have none otherwise,
-    and are not checked.
+    and are not checked. complete: False where tensors are absent: a size that no other tensor has is 0.
     """
     origin: dict[str, str] = {}
     for candidates in (equations, [*equations, *free]):
@@ -63,7 +64,10 @@ def solve(
                 break
             pending.remove(solved)
     undetermined = [name for name in symbols if name not in origin]
-    if undetermined:
+    for name in undetermined if not complete else ():
+        state.env[symbols[name].slot] = symbols[name].kind.const(0)
+        origin[name] = "an absent tensor"
+    if undetermined and complete:
         raise ArgumentError(
             f"the size {undetermined[0]} cannot be found from the arguments",
             found=", ".join(

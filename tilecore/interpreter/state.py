@@ -48,8 +48,9 @@ class State:
     run. loops: the loops that are running, innermost last. returned: the lanes that have returned.
     coordinates: of each lane in the running T.Parallel nest, one array a level, for finding races. epoch: the first
     coordinate of that nest; epoch_end: the one after its last. grid, block: extents of the running kernel and index of
-    its running block. outside: reads outside of tensors since the last store (interpreter/tails.py). block_number,
-    block_epoch, block_end: as coordinates and epochs, for races between blocks.
+    its running block. outside: reads outside of tensors since the last store (interpreter/tails.py). pointed: what
+    pointers reach (interpreter/pointers.py). block_number, block_epoch, block_end: as coordinates and epochs, for races
+    between blocks.
     """
 
     __slots__ = (
@@ -67,11 +68,13 @@ class State:
         "mask",
         "options",
         "outside",
+        "pointed",
         "returned",
     )
 
     def __init__(self, slots: int, options: Options) -> None:
         self.env: list[Any] = [None] * slots
+        self.pointed: Any = None
         self.lanes: tuple[int, ...] = ()
         self.mask: Mask = None
         self.loops: list[LoopFrame] = []

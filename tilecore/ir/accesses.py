@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, Evaluate, TensorLoad, TensorRegion, Var, structural_walk
 from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.views import source_of
 
 
 def access_modes(func: Any) -> dict[Var, str]:
@@ -42,14 +43,14 @@ def access_modes(func: Any) -> dict[Var, str]:
             (Call, evaluate),
             (TensorLoad, lambda n: reads.add(n.source)),
             (BufferStore, lambda n: writes.add(n.buffer)),
-            (DeclBuffer, lambda n: alias.__setitem__(n.buffer, n.data.args[0])),
+            (DeclBuffer, lambda n: alias.__setitem__(n.buffer, source_of(n))),
         ],
         order="pre",
     )
     for view, source in alias.items():
-        if view in reads:
+        if source is not None and view in reads:
             reads.add(source)
-        if view in writes:
+        if source is not None and view in writes:
             writes.add(source)
     return {b: ("r" if b in reads else "") + ("w" if b in writes else "") for b in reads | writes}
 

@@ -11,8 +11,11 @@ class FunctionAttr:
     """Attributes of a PrimFunc. ``outline_kernels`` and ``describe_kernels`` write those of thread IR, whose values
     docs/thread-ir.md describes."""
 
-    COMPILE_FLAGS = "tile.compile_flags"  # T.annotate_compile_flags
-    PASS_CONFIGS = "tile.pass_configs"  # T.annotate_pass_configs, as JSON
+    # what the function says of its compilation, by TileLang's names
+    COMPILE_FLAGS = "tilelang_compile_flags"  # T.annotate_compile_flags
+    PASS_CONFIGS = "tilelang_pass_configs"  # T.annotate_pass_configs, as JSON
+    OUT_IDX = "tilelang_out_idx"  # positions, from the end, of the parameters that T.empty made
+    POINTERS = "tile.pointers"  # {name of a parameter: "address" for a T.ptr, "table" for a tensor of addresses}
     SYMBOLS = "tile.symbols"  # the symbols of the parameters' shapes and strides, before buffers are flattened
     GRID = "tile.grid"  # [x, y, z]: blocks of a launch, expressions over the kernel's symbols
     BLOCK_VARS = "tile.block_vars"  # three Vars: the index of the block
@@ -21,6 +24,7 @@ class FunctionAttr:
     PRELUDE = "tile.prelude"  # source text in front of the kernel
     SHARED = "simt.shared"  # {name of a shared buffer: its offset in bytes in the block's arena}
     SHARED_BYTES = "simt.shared_bytes"  # size of that arena
+    DYNAMIC_SHARED = "tile.dynamic_shared"  # bytes of shared buffers of sizes of the call: an expression
     ACCESS = "simt.access"  # {parameter: "r", "w" or "rw"}
     NO_RESTRICT = "simt.no_restrict"  # names of the parameters whose pointers must not be declared ``restrict``
     MIN_BLOCKS = "simt.min_blocks"  # blocks that a multiprocessor should hold
@@ -51,6 +55,9 @@ class LoopAttr:
     UNROLL_FACTOR = "unroll_factor"  # T.unroll(unroll_factor=)
     COALESCED_WIDTH = "coalesced_width"  # T.Parallel(coalesced_width=): how many neighbouring elements a thread takes
     LOOP_LAYOUT = "loop_layout"  # T.Parallel(loop_layout=): the T.Fragment that partitions the nest
+    LANES = "tile.lanes"  # the loop over the lanes of a vector
+    # a loop over lanes: the first elements that it accesses in global and shared memory are aligned to the whole vector
+    ALIGNED = "tile.aligned"
     PREFER_ASYNC = "prefer_async"  # T.Parallel(prefer_async=)
     ASYNC = "async"  # the nest of a copy that may be asynchronous
     # the nest of a tile operation on a thread's own memory: in a kernel that asks for thread indices each thread
@@ -71,6 +78,7 @@ class CallAttr:
     PREFER_INSTRUCTION = "prefer_instruction"  # T.copy(prefer_instruction=)
     K_PACK = "k_pack"  # T.gemm(k_pack=)
     ALLOW_TF32 = "allow_tf32"  # T.gemm(annotations={"allow_tf32": True})
+    BARRIER = "barrier_id"  # T.sync_threads(barrier_id=): which barrier, where that is a number
     ARRIVALS = "arrive_count"  # T.sync_threads(arrive_count=): how many threads arrive at the barrier
     THREADS = "threads"  # how many threads execute the operation, where that is a range of the block's
     ALONE = "alone"  # one thread executes the operation
@@ -97,6 +105,8 @@ class KernelHint:
     IMPORT_SOURCE = "import_source"  # T.import_source
     SET_MAX_NREG = "set_max_nreg"  # T.set_max_nreg
     USE_SWIZZLE = "use_swizzle"  # T.use_swizzle
+    ASYNC_GROUP = "async_group"  # T.ptx_commit_group: "commit"; T.ptx_wait_group: "wait" and a number of groups
+    DEPENDENT_LAUNCH = "dependent_launch"  # T.pdl_trigger: "trigger"; T.pdl_sync: "wait"
 
 
 class LayoutAttr:

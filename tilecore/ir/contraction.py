@@ -28,6 +28,7 @@ from tilecore.ir.nodes import (
     structural_map,
 )
 from tilecore.ir.tile_ops import hints_of
+from tilecore.ir.visit import variables
 
 FUSED = ("float64", "float32", "float16", "bfloat16")
 
@@ -70,6 +71,23 @@ def contract(node: Any) -> Any:
         term = node.b if isinstance(node, Add) else negative(node.b)
         return fma(*left, term, node.span)
     assert right is not None
+    x, y = right
+    return fma(x if isinstance(node, Add) else negative(x), y, node.a, node.span)
+
+
+def contract_products(node: Any) -> Any:
+    """A sum or a difference of two products as one ``fma``; any other expression unchanged.
+
+    The product with fewer variables is rounded, and added to the other. The language rounds both: this is for targets
+    whose user asked for fast mathematics.
+    """
+    if not isinstance(node, (Add, Sub)) or dtype_of(node) not in FUSED:
+        return node
+    left, right = _product(node.a), _product(node.b)
+    if left is None or right is None:
+        return node
+    if len(variables(node.b)) <= len(variables(node.a)):
+        return fma(*left, node.b if isinstance(node, Add) else negative(node.b), node.span)
     x, y = right
     return fma(x if isinstance(node, Add) else negative(x), y, node.a, node.span)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tilecore.errors import UnsupportedError
@@ -34,12 +35,18 @@ def has_dialect_calls(body: Any, kind: str) -> bool:
 
 
 def refuse_dialects(
-    body: Stmt, where: str, kind: str = "", takes_ranges: bool = False, expected: str | None = None
+    body: Stmt,
+    where: str,
+    kind: str = "",
+    takes_ranges: bool = False,
+    expected: str | None = None,
+    allowed: Collection[str] = (),
 ) -> None:
     """Raise UnsupportedError for the first call of a language that is not of target ``kind``.
 
     where: what does not support the call, for the message. expected: what supports it, if not any target of the kind.
-    takes_ranges: whether code for a range of the threads of a block is supported.
+    takes_ranges: whether code for a range of the threads of a block is supported. allowed: names in the language that
+    are supported whatever their target.
     """
     if not dialect_calls(body) and (takes_ranges or not has_ranges(body)):
         return
@@ -51,7 +58,7 @@ def refuse_dialects(
             raise _refused("code for some threads of a block (T.ws)", "", where, spans)
         for part in (getattr(node, name, None) for name in ("value", "condition", "min", "extent", "indices")):
             for _, call_kind, called in () if part is None else dialect_calls(part):
-                if call_kind != kind:
+                if call_kind != kind and called not in allowed:
                     raise _refused(called, call_kind, where, spans, expected)
         for child in children(node):
             look(child)

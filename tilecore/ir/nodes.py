@@ -100,6 +100,11 @@ from tvm.tirx import (  # noqa: E402
 from tvm.tirx.expr import EQ, GE, GT, LE, LT, NE, CallEffectKind  # noqa: E402
 from tvm_ffi import Object, structural_equal, structural_hash  # noqa: E402
 
+# Programs written for TileLang take these names from ``tvm.tirx``, as the TVM that comes with TileLang has them there.
+for _name, _class in (("PrimExpr", Expr), ("Call", Call), ("StringImm", StringImm)):
+    if not hasattr(tirx, _name):
+        setattr(tirx, _name, _class)
+
 Analyzer = tvm.sym.Analyzer
 ConstIntBound = tvm.sym.analyzer.ConstIntBound
 

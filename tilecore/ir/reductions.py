@@ -97,5 +97,10 @@ def combine_numbers(kind: str, total: Expr, value: Expr) -> Expr:
     return (tirx.Max if plain == "max" else tirx.Min)(total, cast(value, str(total.ty.dtype)))
 
 
+def ignores_nan(kind: str, dtype: str) -> bool:
+    """Does a reduction of values of ``dtype`` pass over those that are NaN, and may some of them be one?"""
+    return combining_kind(kind) in ("max", "min") and dtype.startswith(("float", "bfloat"))
+
+
 _BITWISE = {"bitand": tirx.BitwiseAnd, "bitor": tirx.BitwiseOr, "bitxor": tirx.BitwiseXor}
 _LOGICAL = {"bitand": tirx.And, "bitor": tirx.Or, "bitxor": tirx.NE}

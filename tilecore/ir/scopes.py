@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Var
 
+ARENA = "shared.call"  # the shared memory whose size only the call gives: place_dynamic_shared.py
 PRIVATE = ("local", "local.var")
 FRAGMENT = "local.fragment"
 REDUCE = "reduce."

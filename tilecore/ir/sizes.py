@@ -11,6 +11,7 @@ from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Cast, Expr, PrimFunc, Var, is_buffer_var
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect, variables
 
 _OPERATORS = {
@@ -61,6 +62,11 @@ def _tree(expr: Any) -> Any:
         found=str(expr),
         expected="integers, sizes of the arguments and scalars, combined with + - * // % min max",
     )
+
+
+def has_dynamic_size(buffer: Var) -> bool:
+    """Is it a shared buffer whose size only the call gives?"""
+    return is_shared(buffer) and any(constant(size) is None for size in buffer.shape)
 
 
 def symbols_in(params: Any) -> list[Var]:

@@ -101,9 +101,10 @@ _STATEMENTS = (
     _statement(
         "DeclBuffer",
         "view",
-        "Declares another buffer, of another element type or size, over the memory of a buffer.",
-        Field("buffer", "buffer", "the view"),
-        Field("data", "fact", "`data.args[0]` is the buffer whose memory it is"),
+        "Declares another buffer, of another element type or size, over the memory of a buffer; or a tensor in global "
+        "memory at an address, on targets with the feature `pointers`.",
+        Field("buffer", "buffer", "the view, or the tensor"),
+        Field("data", "fact", "`data.args[0]`: the buffer whose memory it is; the address (int64) of a `reinterpret`"),
     ),
     _statement(
         "AttrStmt",

@@ -171,7 +171,7 @@ _ROWS = (
         ("buffer:region",),
         reads=("buffer",),
         writes=("buffer",),
-        module="reductions",
+        module="reducers",
         instead="T.reduce_sum and the like on a buffer",
         collective=True,
     ),

@@ -59,6 +59,7 @@ def loads(node: Any) -> list[TensorLoad]:
 
 
 def stores(node: Any) -> list[BufferStore]:
+    """All stores to buffers under ``node``, in the order of the walk."""
     return collect(node, BufferStore)
 
 

@@ -6,6 +6,7 @@ import pickle
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tilecore.codegen.source_callbacks import registration_of
 from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.errors import TilecoreError
 from tilecore.jit.request import Request, build, ir_key
@@ -74,8 +75,11 @@ def build_message(message: JobMessage) -> Artifact:
 
 
 def can_be_sent(request: Request) -> bool:
-    """Whether another process can compile with this request: its backend is installed, its options can be pickled."""
+    """Whether another process can compile with this request: its backend is installed, its options can be pickled, and
+    no function of this process changes its source."""
     kind = request.backend.kind
+    if registration_of(kind):
+        return False
     installed = discovery.discover().entries.get(kind, ())
     if not all(claim in installed for claim in manager.claims(kind)):
         return False  # registered in this process only

@@ -125,7 +125,8 @@ def _crew_for(
         if threads or can_be_sent(request):
             return _Crew(executor, remote=not threads, owns_executor=False, timeout=timeout)
         text = (
-            f"backend {request.backend.kind!r} is registered in this process only: compiling here, not by the executor"
+            f"backend {request.backend.kind!r}, or a function that changes its source, is registered in this process "
+            f"only: compiling here, not by the executor"
         )
         warnings.warn(text, CompileWarning, stacklevel=5)
     workers = max(1, min(num_workers or usable_cpus(), len(missing)))

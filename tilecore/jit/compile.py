@@ -73,27 +73,16 @@ def compile(
     return compile_ir(lambda: ir_of(func), request)
 
 
-def compile_ir(
-    make_ir: Callable[[], Any],
-    request: Request,
-    source_key: str | None = None,
-    outputs: Callable[[], tuple[int, ...]] | None = None,
-) -> JITKernel:
+def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | None = None) -> JITKernel:
     """The kernel from the caches, else compiled.
 
-    make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR. outputs:
-    returns the ``out_idx`` of the request, where it is known only after the IR is built.
+    make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR.
     """
     with held_back(), collection_paused():
-        return _load_or_compile(make_ir, request, source_key, outputs)
+        return _load_or_compile(make_ir, request, source_key)
 
 
-def _load_or_compile(
-    make_ir: Callable[[], Any],
-    request: Request,
-    source_key: str | None,
-    outputs: Callable[[], tuple[int, ...]] | None,
-) -> JITKernel:
+def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: str | None) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
         kernel_key_of_source = disk.resolve(source_key)
@@ -106,8 +95,6 @@ def _load_or_compile(
                 _kernels.put(kernel_key_of_source, kernel)
                 return kernel
     func = make_ir()
-    if outputs is not None:
-        request = replace(request, options=replace(request.options, out_idx=outputs()))
     if request.adapter == INTERPRETED:
         return interpreted_kernel(func, request)
     key = ir_key(func, request)
@@ -172,4 +159,6 @@ def kernel_of(
     kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
+    kernel.compile_flags = request.options.compile_flags
+    kernel.verbose = request.options.verbose
     return kernel

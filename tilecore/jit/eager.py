@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
-from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
+from tilecore.jit.eager_call import LEFT_OUT, POINTER, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
-from tilecore.language.annotations import TensorType
+from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.signatures import signature_of
 
 if TYPE_CHECKING:
@@ -23,14 +24,24 @@ if TYPE_CHECKING:
 
 
 def is_eager(function: FunctionType) -> bool:
-    """Does the function itself, not one inside it, open a T.Kernel or declare a tensor?"""
+    """Is the function's body a kernel, not a function that returns a T.prim_func?
+
+    Then the function itself, not one inside it, opens a T.Kernel, declares a tensor in its body or its signature, or
+    makes a T.const or an output (T.empty); the T.Kernel may stand in a macro that it calls.
+    """
     from tilecore.frontend.source import parse_function
 
     try:
         _, definition = parse_function(function)
     except (LanguageError, SyntaxError):
         return False
-    return any(_declares(node) for node in _own_nodes(definition))
+    if any(_is_prim_func(node) for node in ast.walk(definition) if node is not definition):
+        return False
+    arguments = definition.args
+    annotations = [a.annotation for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    if any(_is_tensor_type(annotation) for annotation in annotations):
+        return True
+    return any(_declares(node) or _makes_size_or_output(node, function) for node in _own_nodes(definition))
 
 
 def declarations(function: FunctionType) -> tuple[list[str], list[str]]:
@@ -66,6 +77,31 @@ def _declares(node: ast.AST) -> bool:
     return False
 
 
+def _is_prim_func(node: ast.AST) -> bool:
+    """Is it a function under ``@T.prim_func``?"""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return any(_last_name(d.func if isinstance(d, ast.Call) else d) == "prim_func" for d in decorators)
+
+
+def _is_tensor_type(annotation: ast.expr | None) -> bool:
+    """Is it ``T.Tensor(...)`` or ``T.Tensor[...]``?"""
+    kind = annotation.func if isinstance(annotation, ast.Call) else getattr(annotation, "value", None)
+    is_applied = isinstance(annotation, (ast.Call, ast.Subscript))
+    return is_applied and kind is not None and _last_name(kind) in ("Tensor", "StridedTensor", "Buffer")
+
+
+def _makes_size_or_output(node: ast.AST, function: FunctionType) -> bool:
+    """Is it a call of T.const or T.empty? Other modules have functions of these names."""
+    if not isinstance(node, ast.Call) or _last_name(node.func) not in ("const", "empty"):
+        return False
+    names = inspect.getclosurevars(function)
+    path = ast.unparse(node.func).split(".")
+    value: Any = {**names.builtins, **names.globals, **names.nonlocals}.get(path[0])
+    for attribute in path[1:]:
+        value = getattr(value, attribute, None)
+    return str(getattr(value, "__module__", "")).startswith("tilecore.language")
+
+
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
@@ -79,6 +115,7 @@ class EagerKernel:
         self.request = request
         self.signature = signature_of(function)
         self._scalars: dict[str, DType] | None = None
+        self._pointers: set[str] = set()
         self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
@@ -96,11 +133,6 @@ class EagerKernel:
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The tile IR for the arguments of :meth:`compile`."""
         return self._elaborate(self.call_of(args, kwargs))[0]
-
-    def job_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The tile IR for the arguments of :meth:`compile`, and the positions of its outputs."""
-        ir, _, outputs = self._elaborate(self.call_of(args, kwargs))
-        return ir, outputs
 
     def call_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> EagerCall:
         """What these arguments ask to be compiled; tensors may be left out."""
@@ -128,10 +160,15 @@ class EagerKernel:
         return compiled
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
-        """Tensors, and scalars that are parameters of the kernel, as their types; other values as they are."""
+        """Tensors, and scalars and pointers that are parameters of the kernel, as their types; other values as they
+        are. A pointer is the same whatever it points to: POINTER."""
         if self._scalars is None:
             self._scalars = {n: kind for n, kind in self._annotations().items() if isinstance(kind, DType)}
-        return {name: self._type_of(name, value, self._scalars.get(name)) for name, value in bound.items()}
+            self._pointers = {n for n, kind in self._annotations().items() if is_pointer(kind)}
+        return {
+            name: POINTER if name in self._pointers else self._type_of(name, value, self._scalars.get(name))
+            for name, value in bound.items()
+        }
 
     @staticmethod
     def _type_of(name: str, value: Any, scalar: DType | None) -> Any:
@@ -156,11 +193,11 @@ class EagerKernel:
         elaborate_once = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
         source = source_key(self.function, (), described(call.types, _plain))
         key = request.key_from(source, eager=True, constants=dict(call.constants))
-        kernel = compile_ir(lambda: elaborate_once()[0], request, key, lambda: elaborate_once()[2])
+        kernel = compile_ir(lambda: elaborate_once()[0], request, key)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 
-    def _elaborate(self, call: EagerCall) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
+    def _elaborate(self, call: EagerCall) -> tuple[Any, tuple[str, ...]]:
         from tilecore.jit.elaborate_eager import elaborate
 
         return elaborate(self.function, call, self._annotations(), definition_of(self.function))
@@ -175,14 +212,31 @@ def tensor_type(value: Any) -> TensorType | None:
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is None or kind is None or isinstance(value, type):
         return None
-    return TensorType(tuple(int(s) for s in shape), DType(kind))
+    sizes = tuple(int(s) for s in shape)
+    return TensorType(sizes, DType(kind), _strides(value, sizes))
+
+
+def _strides(value: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides of a tensor in elements; None of one that is contiguous, or whose strides are not known here."""
+    strides = getattr(value, "stride", None)
+    if callable(strides):  # torch's
+        steps = tuple(strides())
+    else:
+        step, size = getattr(value, "strides", None), getattr(value, "itemsize", 0)
+        if not isinstance(step, tuple) or not size:
+            return None
+        steps = tuple(s // size for s in step)  # numpy's are in bytes
+    return None if steps == row_major_strides(shape) else steps
 
 
 def _key_of(value: Any) -> Any:
     if isinstance(value, TensorType):
-        return ("tensor", value.shape, str(value.dtype))
+        return ("tensor", value.shape, str(value.dtype), value.strides)
     return key_of(value)
 
 
 def _plain(value: Any) -> Any:
-    return ("tensor", tuple(value.shape), str(value.dtype)) if isinstance(value, TensorType) else value
+    if not isinstance(value, TensorType):
+        return value
+    kind = ("tensor", tuple(value.shape), str(value.dtype))
+    return kind if value.strides is None else (*kind, tuple(value.strides))

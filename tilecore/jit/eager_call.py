@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 from tilecore.errors import ArgumentError
@@ -21,6 +22,7 @@ class _LeftOut:
 
 
 LEFT_OUT = _LeftOut()
+POINTER = "T.ptr"  # in place of the argument of a parameter that is annotated so
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,11 @@ def split_constants(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> 
     """The keyword arguments that are parameters, and those that name a T.const. Raises ArgumentError for a value
     that is no size."""
     parameters = signature.parameters
-    if all(name in parameters for name in kwargs) or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+    if all(name in parameters for name in kwargs):
         return dict(kwargs), {}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        others = {name: value for name, value in kwargs.items() if name not in parameters and _is_size(value)}
+        return dict(kwargs), {name: operator.index(value) for name, value in others.items()}
     constants: dict[str, int] = {}
     for name, value in kwargs.items():
         if name in parameters:
@@ -127,6 +132,19 @@ def with_constants(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> i
         return signature
     more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
     return signature.replace(parameters=[*parameters, *more])
+
+
+def takes_any_name(function: FunctionType) -> bool:
+    """Has the function a parameter such as ``**options``?"""
+    return bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
+
+
+def expanded(function: FunctionType, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of a run of the function: the content of ``**options`` instead of its dict."""
+    if not takes_any_name(function):
+        return dict(values)
+    *others, (_, options) = values.items()  # it is the last parameter
+    return {**dict(others), **(options if isinstance(options, Mapping) else {})}
 
 
 def left_out(types: Mapping[str, Any]) -> list[str]:

@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, LanguageError, Location
-from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
-from tilecore.ir.nodes import Var, is_prim_expr
-from tilecore.jit.eager_call import LEFT_OUT, EagerCall
-from tilecore.language.annotations import TensorType
-from tilecore.language.buffers import BufferHandle
+from tilecore.frontend.declarations import Declarations, Undeclared, parameter_of
+from tilecore.frontend.elaborate import finish, run
+from tilecore.ir.nodes import is_prim_expr
+from tilecore.jit.declared_sizes import declared_sizes
+from tilecore.jit.eager_call import LEFT_OUT, EagerCall, expanded, takes_any_name
+from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.language.symbols import ConstDim, DerivedDim
-from tilecore.language.values import KernelValue
 from tilecore.tracing.builder import Builder
-from tilecore.tracing.current import current
-
-
-class _Undeclared(KernelValue):
-    """A tensor argument, or one that was left out, before the body declares it. kind: None for one left out."""
-
-    def __init__(self, name: str, kind: TensorType | None) -> None:
-        self.name = name
-        self.kind = kind
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute not in ("shape", "dtype"):
-            raise AttributeError(attribute)
-        return getattr(self.kind, attribute) if self.kind is not None else self._refuse()
-
-    def _refuse(self, *args: Any) -> Any:
-        if self.kind is None:
-            raise ArgumentError(
-                f"parameter {self.name!r} was left out, and is used before it is declared a tensor",
-                expected=f"{self.name}=... in the call, or {self.name}: T.Tensor[[...], dtype] before T.Kernel",
-            ).at(current().location)
-        raise LanguageError(
-            f"parameter {self.name!r} is used before it is declared",
-            expected=f"{self.name}: T.Tensor[[...], dtype] before T.Kernel",
-        )
-
-    expr = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __int__ = __float__ = __index__ = _refuse
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 @dataclass(frozen=True)
@@ -62,30 +29,33 @@ class _Check:
     location: Location | None
 
 
-class _Elaboration:
+class _Elaboration(Declarations):
+    """The parameters of one combination. sizes: names of the T.const sizes, as they are made."""
+
     def __init__(self, function: FunctionType, call: EagerCall, place: Location) -> None:
-        self.function = function
+        super().__init__(function, Builder(function.__name__), call.types)
         self.types = call.types
         self.constants = dict(call.constants)
         self.place = place
-        self.builder = Builder(function.__name__)
-        self.params: dict[str, Var] = {}
-        self.outputs: list[BufferHandle] = []
         self.checks: list[_Check] = []
-        self.sizes: list[str] = []  # names of the T.const sizes, as they are made
-        self.builder.on_annotation = self.declare
-        self.builder.on_empty = self.output
+        self.sizes: list[str] = []
+        self.sources = declared_sizes(function)
         self.builder.on_const = self.constant
 
     def constant(self, size: ConstDim) -> None:
-        """A T.const: it may have its value from the call."""
+        """A T.const: it may have its value from the call, by its name or from a tensor."""
         self.sizes.append(size.name)
         if size.name in self.constants:
             size.set_value(self.constants[size.name], f"the argument {size.name}=")
+        for source in self.sources.get(size.name, ()):
+            argument = self.types.get(source.parameter)
+            numbers = _numbers_of(argument, source.is_stride) if isinstance(argument, TensorType) else ()
+            if source.axis < len(numbers) and not is_prim_expr(numbers[source.axis]):
+                size.set_value(int(numbers[source.axis]), _where(source.parameter, source.is_stride, source.axis))
 
     def begin(self, annotations: Iterable[Any]) -> None:
         """Reset the T.const sizes of the signature, which all compilations of the function share."""
-        shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
+        shapes = [a.shape + (a.strides or ()) for a in annotations if isinstance(a, TensorType)]
         sizes = [
             leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.named_sizes()
         ]
@@ -93,31 +63,19 @@ class _Elaboration:
             size.clear_value()
             self.constant(size)
 
-    def declare(self, name: str, annotation: Any, old: Any) -> Any:
-        """``name: T.Tensor[[...], dtype]`` or ``name: T.int32`` in the body."""
-        if name not in self.types:
-            raise LanguageError(
-                f"`{name}: ...` declares a name that is not a parameter",
-                expected=", ".join(self.types),
-                hint="tensors in a list or a tuple are not supported: pass each as its own parameter",
-            )
-        if name in self.params:
-            raise LanguageError(f"parameter {name!r} is declared twice", expected="one declaration of it")
+    def resolved(self, name: str, annotation: Any) -> Any:
+        """The type of a declaration, with the sizes of the tensor that the call passes."""
         argument = self.types[name]
         if isinstance(annotation, TensorType):
             if argument is LEFT_OUT:
                 self._require(name, annotation)
-            elif isinstance(argument, TensorType):
-                annotation = self._settled(name, annotation, argument)
-            else:
-                raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(argument)[:60])
-        elif isinstance(argument, TensorType):
+                return annotation
+            if isinstance(argument, TensorType):
+                return self._settled(name, annotation, argument)
+            raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(argument)[:60])
+        if isinstance(argument, TensorType):
             raise LanguageError(f"parameter {name!r} is a tensor", found=repr(annotation), expected="T.Tensor[...]")
-        elif not isinstance(annotation, DType) and annotation not in (int, float, bool):
-            return old
-        var, value = parameter_of(self.builder, name, annotation)
-        self.params[name] = var
-        return value
+        return super().resolved(name, annotation)
 
     def _require(self, name: str, declared: TensorType) -> None:
         """Of a tensor that was left out, the declaration must say all sizes."""
@@ -129,36 +87,48 @@ class _Elaboration:
                     expected=f"{name}=... in the call (a tensor, or a T.Tensor type), or each T.const by its name",
                 ).at(self.builder.location)
 
-    def _settled(self, name: str, declared: TensorType, tensor_type: TensorType) -> TensorType:
-        """Give the T.const sizes of a declaration the sizes of the tensor.
-
-        A size computed from T.const sizes without a value yet takes the tensor's size; the end checks it."""
-        if len(declared.shape) != len(tensor_type.shape):
-            axes = "1 axis" if len(tensor_type.shape) == 1 else f"{len(tensor_type.shape)} axes"
+    def _settled(self, name: str, declared: TensorType, argument: TensorType) -> TensorType:
+        """The declaration, after its T.const sizes got the sizes and strides of the tensor."""
+        if len(declared.shape) != len(argument.shape):
+            axes = "1 axis" if len(argument.shape) == 1 else f"{len(argument.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        if str(declared.dtype.facts.torch) != str(tensor_type.dtype.facts.torch):
-            raise LanguageError(f"parameter {name!r} holds {tensor_type.dtype}", expected=str(declared.dtype))
-        shape = list(declared.shape)
-        for axis, (size, actual) in enumerate(zip(declared.shape, tensor_type.shape, strict=True)):
-            where = f"{name}.shape[{axis}]"
+        given_sizes = argument.shape
+        if declared.dtype.bits < 8 and argument.dtype in ("int8", "uint8"):
+            given_sizes = (*given_sizes[:-1], given_sizes[-1] * (8 // declared.dtype.bits))  # elements share bytes
+        elif str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
+            raise LanguageError(f"parameter {name!r} holds {argument.dtype}", expected=str(declared.dtype))
+        shape = self._sizes(name, declared.shape, given_sizes, is_stride=False)
+        strides = declared.strides
+        if strides is not None:
+            strides = self._sizes(name, strides, _numbers_of(argument, is_stride=True), is_stride=True)
+        settled = TensorType(shape, declared.dtype, strides, scope=declared.scope)
+        settled.lanes = declared.lanes
+        return settled
+
+    def _sizes(self, name: str, declared: Sequence[Any], actual: Sequence[Any], is_stride: bool) -> tuple[Any, ...]:
+        """Declared sizes with the tensor's. A size computed from T.const sizes without a value yet takes the tensor's
+        size; the end checks it."""
+        sizes = list(declared)
+        for axis, (size, number) in enumerate(zip(declared, actual, strict=True)):
+            where = _where(name, is_stride, axis)
             if isinstance(size, ConstDim):
-                if is_prim_expr(actual):
+                if is_prim_expr(number):
                     raise LanguageError(
-                        f"{where} is {actual}, and T.const {size.name!r} is a number", expected="an int"
+                        f"{where} is {number}, and T.const {size.name!r} is a number", expected="an int"
                     )
                 if isinstance(size, DerivedDim) and not size.is_known:
-                    self.checks.append(_Check(size, int(actual), where, self.builder.location))
-                    shape[axis] = int(actual)
+                    self.checks.append(_Check(size, int(number), where, self.builder.location))
+                    sizes[axis] = int(number)
                 else:
-                    size.set_value(int(actual), where)
-            elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
-                raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
-        return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+                    size.set_value(int(number), where)
+            elif isinstance(size, int) and size != number and not is_prim_expr(number) and not is_stride:
+                raise LanguageError(f"axis {axis} of {name!r} has size {number}", expected=str(size))
+        return tuple(sizes)
 
     def check(self) -> None:
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
         for name in self.constants:
-            if name not in self.sizes:
+            if name not in self.sizes and not takes_any_name(self.function):
                 raise ArgumentError(
                     f"{self.function.__name__}() has no parameter and no T.const named {name!r}",
                     location=self.place,
@@ -170,49 +140,38 @@ class _Elaboration:
             except LanguageError as error:
                 raise error.at(check.location) from None
 
-    def output(self, shape: list[Any], dtype: DType) -> BufferHandle:
-        """T.empty: a further parameter, which the call allocates."""
-        handle = _Output(shape, dtype, self.builder)
-        self.outputs.append(handle)
-        return handle
+
+def _numbers_of(kind: TensorType, is_stride: bool) -> Sequence[Any]:
+    """The sizes of a tensor's type, or its strides in elements."""
+    if not is_stride:
+        return kind.shape
+    return kind.strides if kind.strides is not None else row_major_strides(kind.shape)
 
 
-class _Output(BufferHandle):
-    """A T.empty; named by the assignment that it first stands in."""
-
-    def __init__(self, shape: list[Any], dtype: DType, builder: Builder) -> None:
-        self._kind = TensorType(tuple(shape), dtype)
-        self._builder = builder
-        self._buffer: Any = None
-
-    @property
-    def buffer(self) -> Any:  # type: ignore[override]
-        if self._buffer is None:
-            self._buffer = tensor_var(self._builder.unique("out"), self._kind)
-        return self._buffer
-
-    def name_once(self, builder: Builder, name: str) -> bool:
-        if self._buffer is None:
-            self._buffer = tensor_var(builder.unique(name), self._kind)
-        return True
+def _where(name: str, is_stride: bool, axis: int) -> str:
+    return f"{name}.{'strides' if is_stride else 'shape'}[{axis}]"
 
 
 def elaborate(
     function: FunctionType, call: EagerCall, annotations: dict[str, Any], place: Location
-) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
-    """The tile IR; the names of the parameters that a call passes; the positions of its outputs, as returned."""
+) -> tuple[Any, tuple[str, ...]]:
+    """The tile IR, and the names of the parameters that a call passes."""
     work = _Elaboration(function, call, place)
     work.begin(annotations.values())
     types = call.types
     values: dict[str, Any] = {}
     for name, argument in types.items():
-        if argument is LEFT_OUT or isinstance(argument, TensorType):
-            values[name] = _Undeclared(name, argument if isinstance(argument, TensorType) else None)
+        if argument is LEFT_OUT:
+            values[name] = Undeclared(name, is_left_out=True)
+        elif isinstance(argument, TensorType):
+            values[name] = Undeclared(name, argument)
         else:
             values[name] = argument
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
-    returned = run(work.builder, function, [], values)
+        if is_pointer(annotations.get(name)):
+            work.params[name], values[name] = parameter_of(work.builder, name, annotations[name])
+    outputs = work.returned(run(work.builder, function, [], expanded(function, values)), place)
     work.check()
     for name, argument in types.items():
         if name in work.params:
@@ -230,29 +189,4 @@ def elaborate(
                 expected=f"{name}: T.Tensor[[...], dtype] in the signature or the body",
             )
     names = tuple(name for name in types if name in work.params)
-    outputs = _returned(returned, work, place)
-    params = [work.params[n] for n in names] + [h.buffer for h in outputs]
-    positions = tuple(range(len(names), len(params)))
-    return finish(work.builder, params, place), names, positions
-
-
-def _returned(returned: Any, work: _Elaboration, place: Location) -> list[BufferHandle]:
-    handles = list(returned) if isinstance(returned, (tuple, list)) else ([] if returned is None else [returned])
-    for handle in handles:
-        if not any(handle is output for output in work.outputs):
-            raise LanguageError(
-                f"{work.function.__name__} returns a value that is not an output",
-                location=place,
-                found=repr(handle)[:60],
-                expected="tensors made by T.empty",
-            )
-    if len(handles) != len(work.outputs):
-        left = [h.name for h in work.outputs if not any(h is handle for handle in handles)]
-        raise LanguageError(
-            f"{work.function.__name__} makes an output with T.empty that it does not return",
-            found=f"{', '.join(left)}; returned: {', '.join(h.name for h in handles) or 'nothing'}",
-            expected=f"return {', '.join(h.name for h in work.outputs)}",
-            hint="T.alloc_global makes memory for one call that is not returned",
-            location=place,
-        )
-    return handles
+    return finish(work.builder, work.parameters(), place, outputs), names

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilecore.artifact.bounded_sizes import size_and_limit
+
 if TYPE_CHECKING:
-    from tilecore.artifact.records import Artifact
+    from tilecore.artifact.records import Artifact, Entry
 
 Row = Mapping[str, Any]
 
@@ -59,7 +61,7 @@ class Explanation:
             grid = ", ".join(str(d) for d in entry.grid)
             threads = "" if tuple(entry.threads) == (1, 1, 1) else f", threads {tuple(entry.threads)}"
             lines.append(
-                f"  {entry.symbol}: grid ({grid}){threads}, {entry.shared_bytes} bytes of on-chip memory per block"
+                f"  {entry.symbol}: grid ({grid}){threads}, {_shared_text(entry)} bytes of on-chip memory per block"
             )
             resources = self.functions.get(entry.symbol, {})
             if resources:
@@ -108,6 +110,11 @@ class Explanation:
         for row in self._rows("pipelines"):
             filled = f", filled {row['filled']}" if "filled" in row else ""
             lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
+        for row in self._rows("fewer_stages"):
+            lines.append(
+                f"  {row['tiles']}: {row['fewer']} stages instead of {row['stages']}: more do not fit into shared"
+                " memory beside what the compiler adds"
+            )
         section = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:
@@ -178,3 +185,9 @@ def _titled(title: str, lines: Iterable[str]) -> list[str]:
     """The lines under a title; an empty list if there are no lines."""
     listed = list(lines)
     return [title, *listed] if listed else []
+
+
+def _shared_text(entry: Entry) -> str:
+    """The on-chip memory of a block, without the limit of a size that the call gives."""
+    bounded = size_and_limit(entry.shared_bytes)
+    return str(entry.shared_bytes if bounded is None else bounded[0])

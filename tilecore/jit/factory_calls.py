@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compilation_cache.current import disk_cache
@@ -40,11 +39,7 @@ def _short(value: Any) -> str:
 
 def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job:
     """Runs the factory (or an eager kernel's body); raises what it raises."""
-    request = jit_impl.request()
-    if jit_impl.mode == "eager":
-        ir, outputs = jit_impl._eager_kernel().job_of(args, kwargs)
-        return Job(label, ir, replace(request, options=replace(request.options, out_idx=outputs)))
-    return Job(label, jit_impl.get_tir(*args, **kwargs), request)
+    return Job(label, jit_impl.get_tir(*args, **kwargs), jit_impl.request())
 
 
 def known_kernel(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.caller import placed
 from tilecore.compilation_cache.source_key import source_key
-from tilecore.errors import LanguageError, TargetError
+from tilecore.errors import LanguageError, TargetError, WrongTypeError
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
@@ -20,6 +20,7 @@ from tilecore.jit.eager_call import arguments_of, with_constants
 from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
+from tilecore.transform import plain_pass_configs
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -49,6 +50,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         functools.update_wrapper(self, plain)
         self.signature = signature_of(plain)
         self._kernels: dict[Any, JITKernel] = {}
+        self._variants: dict[str, JITImpl[_P, _KP, _T, _Ret]] = {}
         self._surroundings = Surroundings(plain)
         self._eager = EagerKernel(plain, self.request) if self.mode == "eager" else None
         self._own: JITKernel | None = None
@@ -95,6 +97,14 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
     @property
     def compile_flags(self) -> Any:
         return self.settings.get("compile_flags")
+
+    def with_pass_configs(self, configs: Mapping[Any, Any]) -> JITImpl[_P, _KP, _T, _Ret]:
+        """The same function, compiled with these pass configurations besides its own."""
+        merged = {**plain_pass_configs(self.pass_configs), **plain_pass_configs(configs)}
+        name = repr(sorted(merged.items(), key=lambda item: item[0]))
+        if name not in self._variants:
+            self._variants[name] = JITImpl(self.func, {**self.settings, "pass_configs": merged})
+        return self._variants[name]
 
     @functools.cached_property
     def func_source(self) -> str:
@@ -248,7 +258,7 @@ def _mode(func: Any) -> Literal["lazy", "eager", "kernel"]:
     if isinstance(func, PrimFunc):
         return "kernel"
     if not inspect.isfunction(func):
-        raise LanguageError(
+        raise WrongTypeError(
             "tilecore.jit decorates functions only", found=type(func).__name__, expected="a function or a T.prim_func"
         )
     return "eager" if is_eager(func) else "lazy"

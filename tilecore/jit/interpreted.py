@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilecore.artifact.records import Artifact, Entry, TensorParam
-from tilecore.compiler import CompileOptions, checked_out_idx, params_of
+from tilecore.compiler import CompileOptions, checked_outputs, out_idx_of, params_of
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Backend, Presence
 from tilecore.dtypes import dtype as DType
@@ -64,11 +64,16 @@ class InterpretedLaunch:
         call = self.read(slots_address, grids_address)
         tensors, scalars = iter(call.tensors), iter(call.scalars)
         arguments = [
-            array_of(next(tensors)) if isinstance(param, TensorParam) else number_of(next(scalars))
+            _given(next(tensors)) if isinstance(param, TensorParam) else number_of(next(scalars))
             for param in self.artifact.params
         ]
         self.program(*arguments)
         return 0
+
+
+def _given(slot: TensorSlot) -> np.ndarray | None:
+    """The array of a slot; None where the call passed None."""
+    return None if slot.absent else array_of(slot)
 
 
 def array_of(slot: TensorSlot) -> np.ndarray:
@@ -92,7 +97,9 @@ def number_of(slot: ScalarSlot) -> Any:
 def interpreted(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[Artifact, Backend]:
     """The record of a kernel that the interpreter runs, and the backend with the execution backend that does it."""
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params
+    from tilecore.lowering.normalize.check_nests import check_nests
 
+    check_nests(func)
     params = params_of(func)
     sizes = [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     name = str(func.attrs["global_symbol"])
@@ -105,7 +112,7 @@ def interpreted(func: PrimFunc, backend: Backend, target: Target, options: Compi
         symbols=(*symbols_of_params(func.params), *scalar_symbols(func.params, sizes)),
         workspaces=(),
         entries=(Entry(name, (1, 1, 1)),),
-        out_idx=checked_out_idx(options.out_idx, params),
+        out_idx=checked_outputs(out_idx_of(func, options), func),
         source=str(func.script(show_meta=True)),
         source_format="tile-ir",
         binary=b"",

@@ -11,6 +11,7 @@ from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, Loa
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.jit.given_outputs import GivenOutputs
 from tilecore.jit.kernel_adapter import BaseKernelAdapter
+from tilecore.jit.kernel_sources import KernelSources
 from tilecore.runtime.launcher import Launcher
 from tilecore.runtime.params import KernelParam, params_of
 
@@ -40,14 +41,14 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
+class JITKernel(KernelSources, Launcher, Generic[_P, _T], metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned. Calls raise ArgumentError and LaunchError.
 
     artifact: the record of the compiled kernel. target, backend, adapter: the target and its execution. from_cache:
     whether the kernel was loaded from the cache on disk. config, latency, ref_latency: set by the autotuner (latencies
-    in milliseconds). pass_configs: the settings of passes. In annotations: ``JITKernel[P, T]``, the parameters and the
-    result of a call.
+    in milliseconds). pass_configs, compile_flags, verbose: the settings of the compilation. In annotations:
+    ``JITKernel[P, T]``, the parameters and the result of a call.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         self.ref_latency: float | None = None
         self._make_ir = make_ir
         self.pass_configs: Mapping[str, Any] = {}
+        self.compile_flags: tuple[str, ...] = ()
+        self.verbose = False
 
     def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
         present = backend.adapters[artifact.adapter].available(target)
@@ -125,28 +128,6 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         """The kernel's tile IR."""
         return self.prim_func
 
-    @property
-    def kernel_source(self) -> str:
-        """The source that was emitted for the device."""
-        return self.artifact.source
-
-    def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The source that was emitted for the device."""
-        return self.artifact.source
-
-    def get_host_source(self) -> str:
-        """Always "": tilecore's launcher does the host's part of a launch."""
-        return ""
-
-    @property
-    def host_source(self) -> str:
-        """See ``get_host_source()``."""
-        return self.get_host_source()
-
-    def show_source(self) -> None:
-        """Print the emitted source."""
-        print(self.artifact.source)
-
     def explain(self) -> Any:
         """The compiler's choices and reasons: prints as a report; ``.data`` has it as plain data."""
         from tilecore.jit.explain import Explanation
@@ -200,6 +181,21 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
 
         return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
 
+    def run_once(self, func: Callable[..., Any] | None = None) -> Any:
+        """Run the kernel, or ``func``, on generated inputs; its result."""
+        return self.get_profiler().run_once(func)
+
+    def update_tuner_result(self, latency: float, config: Any, ref_latency: float | None) -> JITKernel[_P, _T]:
+        """Notes what an autotuner of the program's own has measured; returns the kernel. Latencies in milliseconds."""
+        self.latency, self.config, self.ref_latency = latency, config, ref_latency
+        return self
+
+    def get_tuner_result(self) -> dict[str, Any]:
+        """Its ``latency``, ``config`` and ``ref_latency``. Raises ValueError for a kernel that is not tuned."""
+        if self.latency is None:
+            raise ValueError(f"{self.artifact.name} was not tuned: no autotuner has measured it")
+        return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
+
     def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
@@ -214,6 +210,30 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         if not simulation:
             refuse_export(self.artifact, self.backend)
         return write_kernel(self.artifact, path)
+
+    def export_library(self, kernel_file: str | Path) -> None:
+        """Write a shared library with the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too.
+
+        ``tvm_ffi.load_module(path)["<kernel>"]`` calls it, without tilecore. It needs a C compiler. Raises
+        UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces; ``export``
+        takes those.
+        """
+        from tilecore.jit.library import export_library
+
+        self._require_code()
+        export_library(self.artifact, self._execution, self._device_type(), kernel_file)
+
+    def get_host_source(self) -> str:
+        """The C source of the function that ``export_library`` compiles; "" where the execution backend gives none.
+        Calls of the kernel itself go through tilecore's launcher."""
+        from tilecore.jit.library import source_of
+
+        return source_of(self.artifact, self._execution, self._device_type())
+
+    def _device_type(self) -> int:
+        """DLPack's type of the device that its tensors are on."""
+        device = self._execution.device
+        return self.backend.target.device if device is None else device
 
     def _require_code(self) -> None:
         if self.artifact.adapter == INTERPRETED:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilecore.artifact.records import Entry
     from tilecore.contract.adapter import KernelAdapter
     from tilecore.jit.kernel import JITKernel
     from tilecore.runtime.params import KernelParam
+    from tilecore.target import Target
 
 
 class BaseKernelAdapter:
@@ -34,6 +36,28 @@ class BaseKernelAdapter:
     def result_idx(self) -> list[int]:
         """Positions of the parameters that a call allocates and returns."""
         return self._kernel.out_idx
+
+    @property
+    def target(self) -> Target:
+        return self._kernel.target
+
+    @property
+    def prim_func(self) -> Any:
+        """The kernel's tile IR."""
+        return self._kernel.prim_func
+
+    @property
+    def kernels(self) -> tuple[Entry, ...]:
+        """The records of the functions that a call launches on the device."""
+        return self._kernel.artifact.entries
+
+    def get_host_source(self) -> str:
+        """See the kernel's method of this name."""
+        return self._kernel.get_host_source()
+
+    def get_device_source(self) -> str:
+        """The source that was emitted for the device."""
+        return self._kernel.get_kernel_source()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The source that was emitted for the device."""

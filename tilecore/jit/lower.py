@@ -39,13 +39,14 @@ def lower(
     The last three are accepted for compatibility and change nothing; :func:`tilecore.compile` makes a kernel.
     """
     request = make_request(target=target, target_host=target_host)
-    func = _only_function(func_or_mod)
+    func = only_function(func_or_mod)
     module, _ = compiler.lower(func, request.backend, request.target, request.options)
     emitted = compiler.emit(module, request.backend, request.target, request.adapter)
     return CompiledArtifact(module, list(params_of(compiler.params_of(func))), emitted.source)
 
 
-def _only_function(func_or_mod: Any) -> Any:
+def only_function(func_or_mod: Any) -> Any:
+    """The IR of a T.prim_func, or of the only function of an IRModule. Raises LanguageError where it has several."""
     functions = getattr(func_or_mod, "functions", None) if type(func_or_mod).__name__ == "IRModule" else None
     if functions is None:
         return ir_of(func_or_mod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,16 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from tilecore import debug, settings
+from tilecore.codegen.source_callbacks import registration_of
 from tilecore.compilation_cache.key import kernel_key
 from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED
 from tilecore.contract.records import PassOption
-from tilecore.errors import TargetError
+from tilecore.errors import TargetError, TilecoreError
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.pass_options import checked_pass_configs
+from tilecore.plugins.suitable import suitable_names
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates
 from tilecore.target import Target
@@ -52,7 +55,9 @@ class Request:
     def key_parts(self) -> dict[str, Any]:
         """The parts of the request that cache keys contain."""
         backend, options = self.backend, self.options
+        callback = registration_of(self.target.kind)
         return {
+            **({"source_callback": callback} if callback else {}),
             "target": str(self.target),
             "adapter": self.adapter,
             "out_idx": tuple(options.out_idx),
@@ -96,6 +101,8 @@ def make_request(
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
     is_chosen = execution_backend not in (None, "", "auto")
     adapter = choose_adapter(backend, resolved, str(execution_backend) if is_chosen else settings.execution_backend())
+    if adapter != INTERPRETED:
+        resolved = backend.adapters[adapter].target(resolved)
     is_verbose = settings.verbose() if verbose is None else bool(verbose)
     configs = checked_pass_configs(pass_configs, backend, OPTIONS)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
@@ -153,7 +160,8 @@ def _flags(compile_flags: Any) -> tuple[str, ...]:
 
 
 def choose_adapter(backend: Backend, target: Target, requested: str) -> str:
-    """The name of the execution backend; for "auto" the first that is available here, else the first.
+    """The name of the execution backend; for "auto" the first of those that run kernels of ``target`` that is available
+    here, else the first of them.
 
     TILECORE_INTERPRET chooses the interpreter, TILECORE_SIMULATE the simulated device (the interpreter where the target
     has none), whatever ``requested`` is. Raises TargetError for an unknown name.
@@ -173,13 +181,24 @@ def choose_adapter(backend: Backend, target: Target, requested: str) -> str:
                 expected=", ".join(dict.fromkeys([*get_args(ExecutionBackend), *names])),
                 hint="the environment variable TILECORE_EXECUTION_BACKEND sets it"
                 if requested == settings.execution_backend()
-                else None,
+                else _targets_with(requested),
             )
         return requested
-    for name in names:
+    suitable = suitable_names(backend, target) or names
+    for name in suitable:
         if backend.adapters[name].available(target).present:
             return name
-    return names[0]
+    return suitable[0]
+
+
+def _targets_with(name: str) -> str | None:
+    """A hint that names the installed targets that have an execution backend; None where none has it."""
+    kinds = []
+    for kind in manager.kinds():
+        with contextlib.suppress(TilecoreError):
+            if name in manager.get(kind).adapters:
+                kinds.append(repr(kind))
+    return f"target {' or '.join(kinds)} has it" if kinds else None
 
 
 def files_of(request: Request) -> str | None:

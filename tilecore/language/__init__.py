@@ -15,11 +15,23 @@ from tilecore import dtypes as _dtypes
 from tilecore.ir.language_names import NAMES as _NAMES
 
 
-def _cast(value: Any, dtype: _dtypes.dtype) -> Any:
-    """``value`` cast to an element type, which its call does."""
+def _cast(values: tuple[Any, ...], dtype: _dtypes.dtype) -> Any:
+    """A value cast to an element type, which its call does; several values are the lanes of a vector type. Without a
+    value, a variable: in a kernel one that T.let gives a value, outside of kernels a size as T.dynamic makes them."""
+    if not values and dtype.lanes == 1:
+        from tilecore.ir.nodes import Var
+        from tilecore.language.conversions import ir_dtype
+        from tilecore.tracing.current import active
+
+        builder = active()
+        return Var("value", ir_dtype(dtype)) if builder is None else builder.variable("value", ir_dtype(dtype))
+    if len(values) != 1:
+        from tilecore.language.lanes import vector_of
+
+        return vector_of(values, dtype)
     from tilecore.language.numeric import cast
 
-    return cast(value, dtype)
+    return cast(values[0], dtype)
 
 
 _dtypes.set_cast(_cast)
@@ -34,7 +46,7 @@ for _name, _target in _dtypes.ALIASES.items():
 def __getattr__(name: str) -> Any:
     place = _NAMES.get(name)
     if place is None:
-        return _of_a_backend(name)
+        return _dtypes.dtype(name) if _dtypes.split_vector(name)[1] > 1 else _of_a_backend(name)
     module, _, attribute = place.partition(":")
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
@@ -47,8 +59,11 @@ def _of_a_backend(name: str) -> Any:
         raise AttributeError(name)
     from tilecore.language.dialects import backend_function, backend_names
     from tilecore.language.foreign import missing
+    from tilecore.plugins.module_finder import is_module
 
     value = backend_function(name)
+    if value is None and is_module(f"language.{name}"):
+        value = importlib.import_module(f"{__name__}.{name}")
     if value is None:
         raise missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES, *backend_names()])
     return value

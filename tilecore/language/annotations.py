@@ -9,27 +9,38 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.language.vector_shapes import with_lanes
 from tilecore.signatures import signature_of
 
 
 class TensorType:
     """A tensor parameter: shape (ints, T.dynamic sizes, expressions of them), element type and, if not contiguous
-    and row-major, strides in elements."""
+    and row-major, strides in elements. of_pointers: its elements are addresses (T.ptr), of type int64.
+
+    A tensor of vectors has the shape and the element type of its lanes (vector_shapes.py); lanes: of each vector."""
 
     def __init__(
         self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
     ) -> None:
-        self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        self.dtype = DType(dtype)
+        self.of_pointers = is_pointer(dtype) or str(dtype) == "handle"
+        kind = DType("int64" if self.of_pointers else dtype)
+        self.shape = tuple(with_lanes(shape if isinstance(shape, (tuple, list)) else (shape,), kind))
+        self.dtype, self.lanes = kind.element, kind.lanes
         if strides is not None and not isinstance(strides, (tuple, list)):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"T.{name}: strides is not a list or a tuple",
                 found=repr(strides)[:80],
                 expected="one stride for each axis, in elements",
             )
         self.strides = None if strides is None else tuple(strides)
         self.scope = scope or "global"
+        if self.strides is not None and self.lanes > 1:
+            raise LanguageError(
+                f"T.{name} has strides and elements of the vector type {kind}",
+                expected="an element type",
+                hint=f"declare elements of {kind.element}, and load vectors of them: A[T.Ramp(i, 1, {kind.lanes})]",
+            )
         for size in [*self.shape, *(self.strides or ())]:
             _check_size(size, f"T.{name}", self.shape)
         if self.strides is not None and len(self.strides) != len(self.shape):
@@ -41,6 +52,16 @@ class TensorType:
     def __repr__(self) -> str:
         strides = "" if self.strides is None else f", strides={self.strides}"
         return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
+
+
+def row_major_strides(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """The strides of a contiguous tensor of this shape, in elements."""
+    strides: list[Any] = []
+    step: Any = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
 
 
 def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
@@ -58,6 +79,19 @@ def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
             found=f"shape {shape}",
             expected="ints from 0 to 2**63 - 1, and T.dynamic sizes",
         )
+
+
+class BufferData:
+    """``buffer.data``: the memory of a buffer. ``T.Tensor(shape, dtype, buffer.data)`` in a kernel is that memory in
+    another shape, as T.view gives it."""
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def as_shape(self, shape: Any, dtype: Any) -> Any:
+        from tilecore.language.memory import view  # it imports this module
+
+        return view(self.buffer, shape, dtype)
 
 
 class _TensorFactory:
@@ -86,7 +120,9 @@ class _TensorFactory:
         strides: Sequence[Any] | None = None,
         scope: str | None = None,
         **others: Any,
-    ) -> TensorType:
+    ) -> Any:
+        if isinstance(data, BufferData):
+            return data.as_shape(shape, dtype)
         unknown = set(others) - {"elem_offset", "align", "offset_factor", "buffer_type", "axis_separators"}
         if unknown or data is not None or others.get("elem_offset") is not None:
             wrong = sorted(unknown) or (["data"] if data is not None else ["elem_offset"])
@@ -132,3 +168,8 @@ class PtrType:
 
 
 ptr = PtrType
+
+
+def is_pointer(annotation: Any) -> bool:
+    """Is it T.ptr, or T.ptr(dtype)?"""
+    return annotation is PtrType or isinstance(annotation, PtrType)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, tirx
+from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, is_buffer_var, tirx
 from tilecore.language.conversions import convert, unify
 from tilecore.language.values import SIGNS, KernelValue, as_expr, no_key
 from tilecore.tracing.current import active, current
@@ -40,7 +40,7 @@ _TVM: dict[str, Callable[..., Any]] = {word: getattr(ExprOperand, f"__{word}__")
 MOST = 64  # the largest power that is multiplied out
 
 
-class NoPythonNumberError(LanguageError, TypeError):
+class NoPythonNumberError(WrongTypeError):
     """Python needs a number but got a value of the kernel; a TypeError, as in Python."""
 
 
@@ -51,7 +51,7 @@ def binary(word: str, left: Any, right: Any) -> Expr:
     if kind == "bool" and word in _NUMBERS:
         a, b, kind = convert(a, "int32"), convert(b, "int32"), dtype("int32")
     if kind.is_float and word in _INTEGERS:
-        raise LanguageError(
+        raise WrongTypeError(
             f"`{SIGNS[word]}` is applied to floats",
             found=f"{a} {SIGNS[word]} {b}, of {kind}",
             expected="integers" if word in ("floordiv", "mod") else "integers or bool",
@@ -99,7 +99,7 @@ def power(base: Any, exponent: Any) -> Expr:
 
     a, b = unify(base, exponent)
     if not dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(
+        raise WrongTypeError(
             "`**` is applied to integers",
             found=f"{base} ** {exponent}, of {a.ty.dtype}",
             expected=f"an exponent from 0 to {MOST} that is known when compiling",
@@ -136,6 +136,8 @@ def negative(value: Any) -> Expr:
         return binary("sub", convert(0, kind), a)
     elif kind.facts.unsigned_zero:  # TVM multiplies by -1, which it refuses for them
         return tirx.Sub(convert(0, kind), a)
+    elif kind.bits <= 8 and isinstance(a, FloatImm) and math.isinf(a.value):  # a product would saturate
+        return FloatImm(kind, -a.value)
     return _TVM["neg"](a)
 
 
@@ -143,7 +145,7 @@ def inverted(value: Any) -> Expr:
     """``~value``"""
     a = as_expr(value)
     if dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
+        raise WrongTypeError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
     return _TVM["invert"](a)
 
 
@@ -151,6 +153,13 @@ def absolute(value: Any) -> Expr:
     from tilecore.language.numeric import abs as absolute_value
 
     return absolute_value(as_expr(value))
+
+
+def as_type(value: Any, dtype: Any, span: Any = None) -> Any:
+    """``value.astype(dtype)``: T.cast(value, dtype)."""
+    from tilecore.language.numeric import cast
+
+    return cast(value, dtype)
 
 
 def rounded(value: Any, digits: Any = None) -> Expr:
@@ -199,6 +208,17 @@ def _install() -> None:
         _replace(kind, "__rpow__", lambda a, b: power(b, a))
     for name in ("__getitem__", "__iter__"):
         _replace(ExprOperand, name, no_elements)
+    of_buffer = Var.dtype
+    Expr.dtype = property(_element_type)
+    Var.dtype = property(lambda var: of_buffer.fget(var) if is_buffer_var(var) else _element_type(var))
+
+
+def _element_type(value: Expr) -> dtype:
+    """``value.dtype``: the type of an expression, as programs ask for it."""
+    kind = getattr(value.ty, "dtype", None)
+    if kind is None:
+        raise AttributeError(f"{type(value).__name__} has no element type: {value.ty}")
+    return dtype(str(kind))
 
 
 def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:
@@ -221,7 +241,7 @@ def quotient_and_remainder(a: Any, b: Any) -> tuple[Expr, Expr]:
 
 def no_elements(value: Any, index: Any = None) -> Any:
     """What ``x[i]``, ``for y in x`` and ``a, b = x`` do with one value."""
-    raise LanguageError(
+    raise WrongTypeError(
         "a value of the kernel is a scalar and has no elements",
         found=str(as_expr(value)),
         expected="a buffer to index, or a Python tuple or list to iterate",
@@ -237,6 +257,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__pos__": as_expr,
     "__abs__": absolute,
     "__round__": rounded,
+    "astype": as_type,
     "__int__": no_python_number("int", "int32"),
     "__float__": no_python_number("float", "float32"),
 }
@@ -244,7 +265,9 @@ _install()
 
 
 class Arithmetic(KernelValue):
-    """Python's operators on a value that becomes an expression when used."""
+    """Python's operators on a value that becomes an expression when used. lanes: those of a vector."""
+
+    lanes = 1
 
     def __tvm_ffi_object__(self) -> Expr:
         """TVM's own operators, with this on their right, take it as the expression."""

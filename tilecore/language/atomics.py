@@ -8,15 +8,19 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import load
-from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
+from tilecore.ir.nodes import Evaluate, Expr, TensorLoad
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.thread_calls import MEMORY_ORDERS
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
-from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
+from tilecore.language.keywords import also_named
+from tilecore.language.lanes import as_vector
+from tilecore.language.regions import check_same_shape, describe, kind_of, region_of, region_pair
+from tilecore.language.slice_stores import vector_indices, vector_size
 from tilecore.tracing.current import current
+from tilecore.tracing.vectors import at_lane, find_lanes, in_memory, lane_of, over_vector, place_at_lane
 
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
@@ -145,7 +149,7 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
     if order not in MEMORY_ORDERS:
-        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(MEMORY_ORDERS))
+        raise LanguageError(f"{subject} does not support memory_order={order!r}", expected=", ".join(MEMORY_ORDERS))
     return order
 
 
@@ -153,9 +157,10 @@ def _text(value: Any) -> str:
     return repr(value)[:80] if isinstance(value, BufferHandle) else str(value)[:80]
 
 
-def atomic_store(dst: Any, value: Any, memory_order: str = "seq_cst") -> None:
-    """``dst = value`` atomically."""
-    _atomic("store", dst, value, memory_order)
+@also_named(value="src")
+def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
+    """``dst = src`` atomically."""
+    _atomic("store", dst, src, memory_order)
 
 
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
@@ -169,27 +174,63 @@ def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
 
 
 def _vector_add(lanes: int) -> Any:
-    def op(dst: Any, value: Any, return_prev: bool = False) -> None:
-        target, source = as_load(dst), as_load(value)
-        if target is None or source is None or return_prev:
-            raise LanguageError(f"T.atomic_addx{lanes} takes two elements", expected="T.atomic_addx(A[i], B[j])")
-        builder = current(f"T.atomic_addx{lanes}")
+    subject = f"T.atomic_addx{lanes}"
+
+    def op(dst: Any, value: Any, return_prev: bool = False) -> Expr | None:
+        builder = current(subject)
+        target, source = _vector(subject, dst, lanes), _vector(subject, value, lanes)
+        if not isinstance(target, TensorLoad):
+            raise LanguageError(f"{subject} adds to memory", found=_text(dst), expected=f"{lanes} elements of a tensor")
         dtype = DType(str(target.source.dtype))
         if not has_meaning("add", str(dtype)):
-            raise LanguageError(f"T.atomic_addx{lanes} is not defined for {dtype} values")
-        lane = Var("lane", "int32")
-        to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
-        value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])
-        hints = {CallAttr.CALLED: f"T.atomic_addx{lanes}"}
-        operands = [to, convert(value, dtype), "add", "relaxed"]
-        call = tile_call("atomic_element", operands, dtype=str(dtype), hints=hints, span=builder.span)
-        zero, count = IntImm("int32", 0), IntImm("int32", lanes)
-        body = Evaluate(call, span=builder.span)
-        builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))
+            raise LanguageError(f"{subject} is not defined for {dtype} values")
+        hints = {CallAttr.CALLED: subject}
+
+        def addition(place: Expr, term: Expr) -> Expr:
+            return tile_call(
+                "atomic_element", [place, term, "add", "relaxed"], dtype=str(dtype), hints=hints, span=builder.span
+            )
+
+        if return_prev:
+            terms = [convert(at_lane(builder, source, lane), dtype) for lane in range(lanes)]
+            places = [place_at_lane(builder, target, lane) for lane in range(lanes)]
+            before = [builder.bind("previous", addition(*pair)) for pair in zip(places, terms, strict=True)]
+            return in_memory(builder, "previous", before)
+        statement = Evaluate(addition(target, convert(source, dtype)), span=builder.span)
+        builder.emit(over_vector(builder, statement, (lanes, lane_of(builder, lanes))))
+        return None
 
     op.__name__ = op.__qualname__ = f"atomic_addx{lanes}"
-    op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each of which is updated atomically by itself."
+    op.__doc__ = (
+        f"T.atomic_add of {lanes} neighbouring elements, each of which is updated atomically by itself; returns the "
+        f"vector of the previous values if asked. dst, value: the first element, {lanes} elements as a slice or a "
+        "buffer, or a vector, as A[T.Ramp(i, 1, n)] is."
+    )
     return op
+
+
+def _vector(subject: str, value: Any, lanes: int) -> Expr:
+    """The elements that ``value`` stands for as a vector: a load of memory that is not held, or a value."""
+    builder = current(subject)
+    if isinstance(value, BufferHandle) or _is_region(value):
+        region = region_of(value, "T.access_ptr")
+        if vector_size(region) != lanes:
+            raise LanguageError(
+                f"{subject} takes {lanes} elements", found=describe(region), expected=f"{lanes} elements along one axis"
+            )
+        return load(region.source, vector_indices(builder, region))
+    element = as_load(value)
+    if element is not None and find_lanes(builder, element) is None:
+        return load(element.source, [*element.indices[:-1], element.indices[-1] + lane_of(builder, lanes)])
+    vector, count = (element, lanes) if element is not None else as_vector(value)
+    counted = find_lanes(builder, vector)
+    if (counted[0] if counted else count) != lanes:
+        raise LanguageError(
+            f"{subject} takes {lanes} elements",
+            found=_text(value),
+            expected=f"the first of {lanes} elements, a slice of them, or a vector of {lanes} lanes",
+        )
+    return vector
 
 
 atomic_addx2 = _vector_add(2)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
     BufferLoad,
@@ -16,18 +17,21 @@ from tilecore.ir.nodes import (
     FloatImm,
     IntImm,
     Range,
-    Sub,
     TensorLoad,
+    TensorRegion,
     Var,
     structural_equal,
 )
-from tilecore.ir.visit import collect
 from tilecore.language import slices as slices  # the operators of slices
+from tilecore.language.annotations import BufferData
 from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.conversions import convert
+from tilecore.language.negative_indexes import from_end
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
+from tilecore.language.vector_shapes import indices_of_lane, with_lanes, without_lanes
 from tilecore.tracing.current import active, current
+from tilecore.tracing.vectors import find_lanes, lane_of
 
 if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
@@ -41,8 +45,17 @@ def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
     return all(structural_equal(a, b, map_free_vars=False) for a, b in zip(value.indices, where, strict=True))
 
 
+def type_of(buffer: Var, lanes: int) -> dtype:
+    """The type of the elements of a buffer whose vectors have so many lanes; 1: it has no vectors."""
+    element = str(buffer.dtype)
+    return dtype(element if lanes == 1 else f"{element}x{lanes}")
+
+
 class LocalVar(Arithmetic):
-    """A mutable scalar of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads."""
+    """A mutable value of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads. lanes: those of
+    a variable of a vector type, whose buffer has an element for each."""
+
+    lanes = 1
 
     def __init__(self, buffer: Var, fresh: bool = True) -> None:
         self.buffer = buffer
@@ -50,7 +63,7 @@ class LocalVar(Arithmetic):
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self.buffer.dtype))
+        return type_of(self.buffer, self.lanes)
 
     def name_once(self, builder: Builder, name: str) -> bool:
         """True at the first call: the assignment that names the variable."""
@@ -59,7 +72,10 @@ class LocalVar(Arithmetic):
 
     def place(self) -> TensorLoad:
         """A load that denotes the memory itself."""
-        return BufferLoad(self.buffer, [0], span=current().span)
+        return BufferLoad(self.buffer, [self._index()], span=current().span)
+
+    def _index(self) -> Any:
+        return IntImm("int32", 0) if self.lanes == 1 else lane_of(current(), self.lanes)
 
     def expr(self) -> Expr:
         return current().hold(self.place())
@@ -70,7 +86,7 @@ class LocalVar(Arithmetic):
 
     def store(self, value: Any) -> None:
         builder = current()
-        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), [IntImm("int32", 0)], span=builder.span))
+        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), [self._index()], span=builder.span))
 
     def write(self, index: Any, value: Any) -> None:
         self._check_index(index)
@@ -79,6 +95,9 @@ class LocalVar(Arithmetic):
     def __getitem__(self, index: Any) -> VariableRead:
         self._check_index(index)
         return self.read()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
 
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
@@ -94,17 +113,19 @@ class NoAttributeError(LanguageError, AttributeError):
 class Element(Arithmetic):
     """An element of memory that was read: its value at that time (``expr()``), and its place in memory (``place()``).
 
-    Functions that take an element to write to, or where a tile starts, take its place.
+    Functions that take an element to write to, or where a tile starts, take its place. lanes: those of a buffer of
+    vectors.
     """
 
-    def __init__(self, load: TensorLoad) -> None:
+    def __init__(self, load: TensorLoad, lanes: int = 1) -> None:
         self._load = load
+        self.lanes = lanes
         self._builder = current()
         self._value = self._builder.hold(load)
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self._load.source.dtype))
+        return type_of(self._load.source, self.lanes)
 
     def place(self) -> TensorLoad:
         return self._load
@@ -125,7 +146,9 @@ class Element(Arithmetic):
         raise self._scalar_error("a buffer to index")
 
     def _scalar_error(self, expected: str) -> LanguageError:
-        return LanguageError("a value of the kernel is a scalar", found=str(self), expected=expected).at(
+        hint = "T.extract_lane(v, 0) is the first lane of a vector" if self.lanes > 1 else None
+        kind = f"an element of type {self.dtype}" if self.lanes > 1 else "a scalar"
+        return LanguageError(f"a value of the kernel is {kind}", found=str(self), expected=expected, hint=hint).at(
             current().location
         )
 
@@ -153,7 +176,7 @@ class VariableRead(Element):
 
     def __init__(self, variable: LocalVar) -> None:
         self.variable = variable
-        super().__init__(variable.place())
+        super().__init__(variable.place(), variable.lanes)
 
     def is_current(self) -> bool:
         """Can nothing have written the variable since?"""
@@ -205,14 +228,22 @@ def reference(value: Any, subject: str) -> LocalVar:
     ).at(current().location)
 
 
+class SliceWarning(UserWarning):
+    """A slice of a tensor has no element inside of the tensor."""
+
+
 class BufferHandle(KernelValue):
     """A buffer of the kernel: a parameter, or memory from ``T.alloc_*``.
 
     shape: a tuple of ints and expressions. ``A[i, j]`` loads, ``A[i, j] = v`` stores, ``A[i0:i1, j]`` is a region.
+    lanes: those of a buffer of vectors; shape and indices are those of the vectors (vector_shapes.py).
     """
 
-    def __init__(self, buffer: Var) -> None:
+    lanes = 1
+
+    def __init__(self, buffer: Var, lanes: int = 1) -> None:
         self.buffer = buffer
+        self.lanes = lanes
         self.fresh = False
 
     @property
@@ -221,7 +252,8 @@ class BufferHandle(KernelValue):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(int(d) if isinstance(d, IntImm) else d for d in self.buffer.shape)
+        sizes = [int(d) if isinstance(d, IntImm) else d for d in self.buffer.shape]
+        return tuple(without_lanes(sizes, str(self.buffer.dtype), self.lanes))
 
     @property
     def strides(self) -> tuple[Any, ...]:
@@ -229,11 +261,16 @@ class BufferHandle(KernelValue):
 
     @property
     def dtype(self) -> dtype:
-        return dtype(str(self.buffer.dtype))
+        return type_of(self.buffer, self.lanes)
+
+    @property
+    def data(self) -> BufferData:
+        """Its memory, for ``T.Tensor(shape, dtype, buffer.data)``."""
+        return BufferData(self)
 
     @property
     def ndim(self) -> int:
-        return len(self.buffer.shape)
+        return len(self.shape)
 
     def scope(self) -> str:
         return str(self.buffer.scope())
@@ -242,41 +279,63 @@ class BufferHandle(KernelValue):
         return True
 
     def expr(self) -> Expr:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer, where a value is expected",
             found=repr(self),
             hint=f"index it: {self.name}[{', '.join('ijkl'[: self.ndim])}]",
         )
 
     def __getitem__(self, index: Any) -> Any:
-        indices, is_region = self._indices(index)
+        indices, axes = self._indices(index)
         span = current(f"{self.name}[...]").span
-        if not is_region:
-            return Element(BufferLoad(self.buffer, [i.min for i in indices], span=span))
-        return BufferRegion(self.buffer, indices)
+        if not axes:
+            return Element(BufferLoad(self.buffer, self._place([i.min for i in indices]), span=span), self.lanes)
+        return slices.mark(self.region(indices), indices, axes, self.lanes)
+
+    def _place(self, indices: list[Any]) -> list[Any]:
+        """The indices of an element in the buffer; of a vector those of all its lanes."""
+        if self.lanes == 1:
+            return indices
+        return indices_of_lane(indices, str(self.buffer.dtype), self.lanes, lane_of(current(), self.lanes))
+
+    def region(self, ranges: list[Range]) -> TensorRegion:
+        """The region of the buffer for the ranges of indices, with all lanes of its vectors."""
+        if self.lanes == 1:
+            return BufferRegion(self.buffer, ranges)
+        current().vector_buffers[hash(self.buffer)] = self.dtype
+        starts = indices_of_lane([r.min for r in ranges], str(self.buffer.dtype), self.lanes, IntImm("int32", 0))
+        sizes = with_lanes([r.extent for r in ranges], self.dtype)
+        return BufferRegion(
+            self.buffer, [Range.from_min_extent(a, as_expr(n)) for a, n in zip(starts, sizes, strict=True)]
+        )
 
     def write(self, index: Any, value: Any) -> None:
         builder = current()
         indices, is_region = self._indices(index)
-        if is_region and builder.in_parallel:
-            axes = ", ".join("ijklmn"[: self.ndim])
-            raise LanguageError(
-                f"a slice of {self.name} is stored to inside T.Parallel, where an iteration stores elements",
-                found=slices.slice_text(BufferRegion(self.buffer, indices)),
-                expected=f"an index for each of the {self.ndim} axes: {self.name}[{axes}] = ..."
-                if self.ndim > 1
-                else f"an index: {self.name}[i] = ...",
-                hint="move it out of the loop: there the whole block fills or copies slices together",
-            )
         if is_region:
-            from tilecore.language.copies import write_region
+            from tilecore.language.slice_stores import store_slice
 
-            write_region(BufferRegion(self.buffer, indices), value)
+            store_slice(self.region(indices), value, is_complete=self._has_all_axes(index))
             return
-        where = [i.min for i in indices]
+        where = self._place([i.min for i in indices])
+        if isinstance(value, Arithmetic) and value.lanes > 1:
+            self._check_lanes(builder, where, value.lanes)
         statement = convert(value, self.dtype)
         if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
             builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
+
+    def _check_lanes(self, builder: Builder, where: list[Any], lanes: int) -> None:
+        """Raise LanguageError where a vector of ``lanes`` lanes is stored to a place of another number of elements."""
+        counts = [found[0] for index in where if (found := find_lanes(builder, as_expr(index))) is not None]
+        if lanes not in counts:
+            raise LanguageError(
+                f"a vector of {lanes} lanes is stored to {counts[0] if counts else 'one'} element(s) of {self.name}",
+                expected=f"a place of {lanes} elements: {self.name}[T.Ramp(i, 1, {lanes})] = ...",
+            ).at(builder.location)
+
+    def _has_all_axes(self, index: Any) -> bool:
+        items = index if isinstance(index, (tuple, list)) else (index,)
+        return len(items) == self.ndim or any(item is Ellipsis for item in items)
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
@@ -287,13 +346,14 @@ class BufferHandle(KernelValue):
         self.write(index, value)
 
     def __iter__(self) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{self.name} is a buffer of the kernel and cannot be iterated by Python",
             hint="loop over its indices with T.Parallel or T.serial; T.reduce_sum, T.reduce_max and the like take a "
             "whole tile",
         )
 
-    def _indices(self, index: Any) -> tuple[list[Range], bool]:
+    def _indices(self, index: Any) -> tuple[list[Range], tuple[int, ...]]:
+        """The ranges along the buffer's axes, and the axes that are sliced: none for an element."""
         items = list(index) if isinstance(index, (tuple, list)) else [index]
         rank = self.ndim
         if any(item is Ellipsis for item in items):
@@ -301,22 +361,22 @@ class BufferHandle(KernelValue):
             items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
         if len(items) > rank:
             adds_axis = any(item is None for item in items)
-            raise LanguageError(
+            raise WrongIndexError(
                 f"{self.name} has {rank} {'axis' if rank == 1 else 'axes'} and is indexed with {len(items)}",
                 found=f"{self.name}[{', '.join(map(str, items))}]",
                 expected=f"at most {rank} {'index' if rank == 1 else 'indices'}, for shape {self.shape}",
                 hint="None adds no axis here: T.reshape gives a tile another shape" if adds_axis else None,
             )
-        is_region = len(items) < rank or any(isinstance(item, slice) for item in items)
         items += [slice(None)] * (rank - len(items))
-        return [self._range(item, axis) for axis, item in enumerate(items)], is_region
+        axes = tuple(axis for axis, item in enumerate(items) if isinstance(item, slice))
+        return [self._range(item, axis) for axis, item in enumerate(items)], axes
 
     def _range(self, item: Any, axis: int) -> Range:
         extent = self.shape[axis]
         if not isinstance(item, slice):
             return Range.from_min_extent(as_expr(self._index(item, axis, extent)), IntImm("int32", 1))
         if item.step not in (None, 1):
-            raise LanguageError(
+            raise UnsupportedError(
                 f"{self.name} is sliced with step {item.step}",
                 expected="a step of 1",
                 hint="loop over it with T.Parallel, or declare the parameter as a T.StridedTensor",
@@ -337,13 +397,23 @@ class BufferHandle(KernelValue):
         return Range.from_min_extent(as_expr(start), size)
 
     def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
-        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        """A slice of a global buffer may lie outside it, where it is masked; one that has no element inside is probably
+        a mistake."""
         if not isinstance(extent, int):
             return
-        outside = isinstance(start, int) and not 0 <= start < extent
-        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
-            raise LanguageError(
-                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside the axis",
+        starts_outside = isinstance(start, int) and not 0 <= start < extent
+        ends_outside = isinstance(stop, int) and stop > extent
+        is_masked = self.scope() == "global" and not (isinstance(start, int) and start < 0)
+        if starts_outside and is_masked:
+            warnings.warn(
+                f"{current().location}: the slice {start}:{stop} of axis {axis} of {self.name} lies outside the axis, "
+                f"which has {extent} elements: it reads as 0, and stores to it are dropped",
+                SliceWarning,
+                stacklevel=2,
+            )
+        elif starts_outside or (ends_outside and not is_masked):
+            raise WrongIndexError(
+                f"the slice of axis {axis} of {self.name} {'starts' if starts_outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )
@@ -352,7 +422,7 @@ class BufferHandle(KernelValue):
         """The index of an element: an int within the axis, or an expression."""
         value = self._bound(item, axis, extent)
         if isinstance(value, int) and isinstance(extent, int) and not 0 <= value < extent:
-            raise LanguageError(
+            raise WrongIndexError(
                 f"index {item} of axis {axis} is outside {self.name}",
                 found=f"index {item}",
                 expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
@@ -368,42 +438,28 @@ class BufferHandle(KernelValue):
         if isinstance(item, IntImm):
             item = int(item)
         if isinstance(item, (bool, float, FloatImm)):
-            raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
+            raise WrongTypeError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
         if isinstance(item, numbers.Integral):
             return int(item) + extent if int(item) < 0 else int(item)
         value = as_expr(item)
         if str(value.ty.dtype) == "bool":
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a bool, and masks do not select elements",
                 found=str(value),
                 expected="an integer expression",
                 hint='store in an `if` where the condition holds; for 0 or 1 cast it: T.cast(condition, "int32")',
             )
         if str(value.ty.dtype)[:3] not in ("int", "uin"):
-            raise LanguageError(
+            raise WrongTypeError(
                 f"axis {axis} of {self.name} is indexed with a {value.ty.dtype}",
                 found=str(value),
                 expected="an integer expression",
                 hint='cast it: T.cast(x, "int32")',
             )
-        return self._from_end(value, extent)
-
-    def _from_end(self, value: Expr, extent: Any) -> Expr:
-        """An index that is negative in every iteration of the loops around counts from the end. In T.Parallel what lies
-        outside of global memory is masked, so that it stays."""
-        builder = current()
-        if not collect(value, Sub) and not any(int(position) < 0 for position in collect(value, IntImm)):
-            return value
-        if builder.in_parallel and self.scope() == "global":
-            return value
-        analyzer = Analyzer()
-        ranges = [(frame.facts["var"], frame.facts["extent"]) for frame in builder.frames if "var" in frame.facts]
-        for var, size in [*ranges, *((lane, count) for count, lane in builder.lanes.items())]:
-            analyzer.bind(var, Range.from_min_extent(as_expr(0, str(var.ty.dtype)), as_expr(size)))
-        return analyzer.simplify(value + as_expr(extent)) if analyzer.can_prove(value < 0) else value
+        return from_end(current(), value, extent)
 
     def _no_arithmetic(self, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"an operator is applied to the whole buffer {self.name}",
             found=repr(self),
             hint="loop over its elements with T.Parallel",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.errors import WrongTypeError
 from tilecore.ir.nodes import Expr, tirx
 from tilecore.language.conversions import unify
 from tilecore.language.values import as_expr
@@ -16,6 +17,18 @@ def as_condition(value: Any) -> Expr:
     if str(expression.ty.dtype) == "bool":
         return expression
     return as_expr(expression != tirx.const(0, str(expression.ty.dtype)))
+
+
+def as_predicate(value: Any, subject: str) -> Expr:
+    """The condition of an operation on all threads: an integer or a bool. Raises WrongTypeError for floats."""
+    expression = as_expr(value)
+    if str(expression.ty.dtype)[:3] not in ("boo", "int", "uin"):
+        raise WrongTypeError(
+            f"{subject} requires an integer or boolean predicate",
+            found=f"{expression}, a {expression.ty.dtype}",
+            hint="compare it with a number: x != 0.0",
+        )
+    return as_condition(expression)
 
 
 def select(test: Any, then: Any, orelse: Any) -> Expr:

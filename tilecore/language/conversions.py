@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from tilecore.dtypes import Facts, dtype
+from tilecore.dtypes import Facts, dtype, element_type, split_vector
 from tilecore.errors import LanguageError
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Cast, Expr, FloatImm, IntImm, tirx
@@ -15,7 +15,10 @@ from tilecore.language.values import as_expr
 
 
 def convert(value: Any, kind: str) -> Expr:
-    """``value`` as an expression of element type ``kind``, cast if need be; Python's integers are checked to fit."""
+    """``value`` as an expression of element type ``kind``, cast if need be; Python's integers are checked to fit. Of a
+    vector type: each lane, or a value for all of them."""
+    if (vector := split_vector(str(kind)))[1] > 1:
+        kind = vector[0]
     if isinstance(value, ConstDim):
         value = value.value
     if isinstance(value, numbers.Real):
@@ -87,14 +90,16 @@ def _check_fits(value: Any, kind: str) -> None:
     if not fits:
         raise LanguageError(
             f"{value} does not fit in {kind}",
+            found=f"a number that {'is below minimum' if value < 0 else 'exceeds maximum'} of {kind}",
             expected=f"{low} to {high}",
             hint=f'T.cast(T.{wider}({value}), "{kind}") {meaning}',
         )
 
 
 def ir_dtype(kind: str) -> str:
-    """The element type as the IR knows it: tfloat32 is float32 whose matmuls may round."""
-    name = str(dtype(kind))
+    """The element type as the IR knows it: tfloat32 is float32 whose matmuls may round. A vector type raises
+    LanguageError."""
+    name = str(element_type(kind))
     return "float32" if name == "tfloat32" else name
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorRegion
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TILE_OPS, tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conversions import convert
 from tilecore.language.layouts import layout_hint
-from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
+from tilecore.language.regions import describe, extents, is_one, kind_of, region_of, region_pair, same_size
 from tilecore.language.values import is_kernel_value
 from tilecore.tracing.current import current
+from tilecore.tracing.loops import Axis, LoopSpec, open_loop
 from tilecore.tracing.plain_values import plain_values
 
 
@@ -25,8 +27,6 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
     builder = current(subject)
     if builder.enclosing("kernel") is None:
         raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
-    if not op.in_parallel:
-        require_block(subject.removeprefix("T."))
     hints = {**(hints or {}), CallAttr.CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 
@@ -102,14 +102,37 @@ def clear(buffer: Any, annotations: dict[str, Any] | None = None) -> None:
     _fill(buffer, 0, annotations, "T.clear")
 
 
-def transpose(src: Any, dst: Any) -> None:
-    """``dst[j, i] = src[i, j]`` for tiles of two axes."""
+def transpose(src: Any, dst: Any, annotations: dict[str, Any] | None = None) -> None:
+    """``dst[..., j, i] = src[..., i, j]``: the last two axes change places. The axes before them are the same in both,
+    apart from axes of extent 1. ``annotations`` are hints."""
     left, right = region_of(src, "T.transpose"), region_of(dst, "T.transpose")
     a, b = extents(left), extents(right)
-    if len(tile_shape(left)) > 2 or len(a) < 2 or len(b) < 2 or not all(map(same_size, a[-2:], reversed(b[-2:]))):
+    outer = [[axis for axis, size in enumerate(sizes[:-2]) if not is_one(size)] for sizes in (a, b)]
+    turned = [*(a[axis] for axis in outer[0]), *a[-1:-3:-1]]
+    result = [*(b[axis] for axis in outer[1]), *b[-2:]]
+    if len(a) < 2 or len(b) < 2 or len(turned) != len(result) or not all(map(same_size, turned, result)):
         raise LanguageError(
             "T.transpose: the shapes do not fit",
             found=f"{describe(left)} to {describe(right)}",
-            expected="[m, n] to [n, m]",
+            expected="[..., m, n] to [..., n, m]",
         )
-    emit("transpose", [left, right])
+    if is_one(a[-1]) or is_one(a[-2]):
+        emit("copy", [left, right], annotations, "T.transpose")
+        return
+    if not outer[0]:
+        emit("transpose", [left, right], annotations)
+        return
+    builder = current("T.transpose")
+    axes = tuple(Axis(0, a[axis]) for axis in outer[0])
+    kind = "unrolled" if any(is_fragment(region.source) for region in (left, right)) else "serial"
+    with open_loop(builder, LoopSpec(kind, axes, single=False), ()) as indices:
+        parts = [_matrix(region, axes_of, indices) for region, axes_of in zip((left, right), outer, strict=True)]
+        emit("transpose", parts, annotations)
+
+
+def _matrix(region: TensorRegion, axes: list[int], indices: tuple[Any, ...]) -> TensorRegion:
+    """The part of a region with one element along ``axes``: those at ``indices``."""
+    ranges = list(region.region)
+    for axis, index in zip(axes, indices, strict=True):
+        ranges[axis] = Range.from_min_extent(ranges[axis].min + index, IntImm("int32", 1))
+    return BufferRegion(region.source, ranges)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tilecore.errors import FailedAssertError
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
+from tilecore.language.keywords import also_named
 from tilecore.language.regions import region_of
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
 
 
 def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:
@@ -32,19 +39,39 @@ def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
     """End the kernel with ``msg`` where ``condition`` does not hold, if the target can: the launch raises an error."""
     if not is_kernel_value(condition):
         if not condition:
-            from tilecore.errors import LanguageError
-
-            raise LanguageError(f"the condition of T.device_assert is always false: {msg}").at(
+            raise FailedAssertError(f"the condition of T.device_assert is always false: {msg}").at(
                 current("T.device_assert").location
             )
         return
-    emit("device_assert", [as_condition(condition), str(msg)])
+    _require("device_assert", as_condition(condition), [str(msg)])
 
 
-def assume(condition: Any) -> None:
-    """Promise the compiler that ``condition`` holds; the interpreter checks it."""
-    if is_kernel_value(condition):
-        emit("assume", [as_condition(condition)])
+@also_named(condition="cond")
+def assume(cond: Any) -> None:
+    """Promise the compiler that ``cond`` holds; the interpreter checks it."""
+    if is_kernel_value(cond):
+        _require("assume", as_condition(cond), [])
+
+
+def _require(name: str, condition: Any, more: list[Any]) -> None:
+    """Appends a check of ``condition``, unless it always holds. In front of T.Kernel it is one of sizes and numbers of
+    the call: it becomes part of every T.Kernel that follows."""
+    builder = current(f"T.{name}")
+    if constant(Analyzer().simplify(condition)) == 1:
+        return
+    if builder.enclosing("kernel") is None:
+        builder.preconditions.append((builder.place, name, [condition, *more]))
+    else:
+        emit(name, [condition, *more])
+
+
+def emit_preconditions(builder: Builder) -> None:
+    """At the beginning of a T.Kernel: the checks that stand in front of it."""
+    place_of_kernel = builder.place
+    for place, name, operands in builder.preconditions:
+        builder.place = place
+        emit(name, operands)
+    builder.place, builder.checked_preconditions = place_of_kernel, len(builder.preconditions)
 
 
 def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
@@ -54,7 +81,14 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     barrier_id: ignored, as the compiler chooses the barrier. arrive_count: the number of threads that wait. In a role
     it must be the number of the role's threads; elsewhere all threads wait.
     """
-    emit("sync_threads", [], {CallAttr.ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
+    hints = {CallAttr.BARRIER: _number(barrier_id), CallAttr.ARRIVALS: _number(arrive_count)}
+    emit("sync_threads", [], hints)
+
+
+def _number(value: Any) -> int | None:
+    """The value as an int, if it is one that is known when compiling."""
+    expression = None if value is None else constant(as_expr(value))
+    return None if expression is None else int(expression)
 
 
 def evaluate(value: Any) -> None:

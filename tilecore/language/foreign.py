@@ -12,7 +12,7 @@ from tilecore.plugins.manager import kinds
 # Stems of names of one chip's instructions, by what they are for: what the language has for it on every target. The
 # longest stem that a name begins with decides.
 _ONE_CHIP: dict[str, str] = {
-    "tma_ cp_async ptx_cp_async ptx_commit ptx_wait create_tma copy_cluster": (
+    "tma_ cp_async ptx_cp_async_bulk create_tma copy_cluster": (
         "T.copy in a T.Pipelined loop, or T.async_copy, runs beside other work where the target can"
     ),
     "alloc_barrier alloc_cluster_barrier barrier_ mbarrier_ ptx_arrive ptx_init_barrier ptx_fence_barrier fence_ "
@@ -20,17 +20,14 @@ _ONE_CHIP: dict[str, str] = {
         "write copies in a T.Pipelined loop, which waits for them by itself; T.sync_threads() is a barrier of the block"
     ),
     "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
-    "alloc_tmem deallocate_tmem gemm_sp": "use T.gemm: the target chooses among its matrix instructions",
-    "ws WS annotate_ws": (
+    "alloc_tmem deallocate_tmem": "use T.gemm: the target chooses among its matrix instructions",
+    "ws": (
         "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
     ),
-    "cluster_ clc_ block_rank_in_cluster ClusterKernel": (
+    "cluster_ clc_ block_rank_in_cluster": (
         "T.Kernel(cluster_dims=...) asks for clusters; blocks are independent, and meet by atomics or T.sync_grid()"
     ),
-    "ldg stg lds sts __ldg": "index the buffer: a T.vectorized loop moves up to 16 bytes at once",
     "shuffle_elect elect_": "compare T.get_lane_idx() with the lane that shall do it",
-    "__ffs __fns fast_rcp": "write it with operators, T.popcount and T.clz, or as 1 / x",
-    "pdl_": "leave it out: a T.Kernel begins when those before it have ended",
     "CUDASourceCodeKernel": "use T.Kernel",
 }
 _STEMS = {stem: instead for stems, instead in _ONE_CHIP.items() for stem in stems.split()}
@@ -38,35 +35,18 @@ _OWN_SOURCE = "where the target compiles source, T.import_source and T.call_exte
 
 # Names that the language has elsewhere, by what they are about: why not here, and what to write.
 _ELSEWHERE: dict[str, tuple[str, str]] = {
-    "float32x2 float32x4 float32x8 float16x2 bfloat16x2 float8_e4m3fnx8 add2 sub2 mul2 fma2 max2 min2 abs2 "
-    "extract_lane Shuffle": (
-        "works on packed vectors of elements, which are no values here",
-        "write it for one element: T.Parallel and T.vectorized loops become vectors",
-    ),
-    "float4_e2m1fnx2 float4_e2m1_unpacked float8_e8m0fnu": (
+    "float4_e2m1_unpacked float8_e8m0fnu": (
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),
-    "tvm_warp_shuffle match_any_sync match_all_sync activemask": (
-        "moves values between the threads of a warp by hand",
-        "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
+    "loop_break break_loop": ("is TVM's way to leave a loop", "use the statement `break`"),
+    "continue_loop": ("is TVM's way to go on with the next iteration", "use the statement `continue`"),
+    "ret": ("is TVM's way to return a value", "use the statement `return`"),
+    "call_packed call_cpacked tvm_call_packed tvm_call_cpacked call_packed_lowered call_cpacked_lowered": (
+        "calls a function of the host's Python",
+        "call it before or after the kernel",
     ),
-    "make_tensor_from_addr": (
-        "makes a tensor of a number, which says nothing of its owner and size",
-        "pass the tensor as a parameter; operations take buffers and slices",
-    ),
-    "tvm_access_ptr": (
-        "is TVM's name for a pointer",
-        "use T.access_ptr in T.call_extern; operations take buffers and slices",
-    ),
-    "tvm_storage_sync": ("is TVM's name for a barrier", "use T.sync_threads()"),
-    "launch_thread": ("is TVM's way to open a kernel", "use `with T.Kernel(...)`"),
-    "match_buffer decl_buffer sblock_alloc_buffer": (
-        "is TVM's way to declare a buffer",
-        "annotate parameters with T.Tensor; T.alloc_shared and the like make memory, T.view another shape of it",
-    ),
-    "If Then Else": ("is TVM's way to write a condition", "use the statement `if`"),
-    "PersistentTileScheduler": ("is not in the core", "use T.Persistent"),
+    "call_llvm_intrin call_llvm_pure_intrin": ("is an instruction of LLVM's", _OWN_SOURCE),
     "thread_return": ("ends one thread early", "put what follows into `if`"),
     "target": ("tells the target, which the tile language does not depend on", "decide outside the kernel"),
     "eager": ("is not in the core", "use @tilecore.jit on the function"),

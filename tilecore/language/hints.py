@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tilecore.errors import LanguageError, TargetError
+from tilecore.errors import LanguageError, TargetError, WrongTypeError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
+from tilecore.language.integers import whole_number
+from tilecore.language.keywords import also_named
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
 from tilecore.plugins.pass_options import known_pass_configs
@@ -50,7 +52,7 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
     annotated = builder.attributes.setdefault("layouts", set())
     for buffer, layout in layout_map.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError(
+            raise WrongTypeError(
                 "T.annotate_layout has a key that is not a buffer", found=repr(buffer), expected="{buffer: layout}"
             )
         _check_layout(buffer, layout)
@@ -78,19 +80,21 @@ def _check_layout(buffer: BufferHandle, layout: Any) -> None:
         )
 
 
-def annotate_safe_value(values: Mapping[Any, Any]) -> None:
+@also_named(values="safe_value_map")
+def annotate_safe_value(safe_value_map: Mapping[Any, Any]) -> None:
     """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
-    for buffer, value in values.items():
+    for buffer, value in safe_value_map.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError(
+            raise WrongTypeError(
                 "T.annotate_safe_value has a key that is not a buffer", found=repr(buffer), expected="{buffer: value}"
             )
         annotate(KernelHint.SAFE_VALUE, buffer, convert(value, buffer.dtype))
 
 
-def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
+@also_named(ratios="l2_hit_ratio_map")
+def annotate_l2_hit_ratio(l2_hit_ratio_map: Mapping[Any, float]) -> None:
     """The fraction of each buffer's accesses that should hit in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
-    for buffer, ratio in ratios.items():
+    for buffer, ratio in l2_hit_ratio_map.items():
         if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
             raise LanguageError(
                 "T.annotate_l2_hit_ratio does not map a buffer to a ratio",
@@ -112,9 +116,10 @@ def annotate_restrict_buffers(*buffers: Any) -> None:
         annotate(KernelHint.RESTRICT, buffer)
 
 
-def annotate_min_blocks_per_sm(count: int) -> None:
-    """How many blocks should be resident on one multiprocessor at once."""
-    annotate(KernelHint.MIN_BLOCKS, int(count))
+@also_named(count="n")
+def annotate_min_blocks_per_sm(n: int) -> None:
+    """How many blocks should be resident on one multiprocessor at once, 1 or more."""
+    annotate(KernelHint.MIN_BLOCKS, whole_number(n, "the number of blocks of T.annotate_min_blocks_per_sm", 1))
 
 
 def annotate_compile_flags(flags: Any) -> None:
@@ -160,6 +165,16 @@ def set_max_nreg(reg_count: int, is_inc: int) -> None:
     """A hint for targets that reallocate registers between warps: the threads of a warp shall have ``reg_count``
     registers, by requesting more (``is_inc`` 1) or by releasing some (0)."""
     annotate(KernelHint.SET_MAX_NREG, int(reg_count), int(is_inc))
+
+
+def inc_max_nreg(reg_count: int) -> None:
+    """T.set_max_nreg(reg_count, 1)."""
+    set_max_nreg(reg_count, 1)
+
+
+def dec_max_nreg(reg_count: int) -> None:
+    """T.set_max_nreg(reg_count, 0)."""
+    set_max_nreg(reg_count, 0)
 
 
 def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:

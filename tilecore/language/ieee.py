@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.build import cast
 from tilecore.ir.intrinsics import rounded
 from tilecore.ir.nodes import Call, Expr, FloatImm, tirx
@@ -18,7 +18,7 @@ _MODES = {"rn": "to nearest even", "rz": "towards zero", "ru": "up", "rd": "down
 
 def _check_mode(name: str, mode: str) -> None:
     if mode not in _MODES:
-        raise LanguageError(f"T.{name}: rounding_mode {mode!r} is unknown", expected=", ".join(_MODES))
+        raise LanguageError(f"T.{name}: Invalid rounding mode {mode!r}", expected=", ".join(_MODES))
     if mode != "rn":
         raise UnsupportedError(
             f"T.{name} does not support rounding {_MODES[mode]} ({mode!r})", expected='"rn", to nearest even'
@@ -30,7 +30,7 @@ def _operands(name: str, values: tuple[Any, ...]) -> list[Expr]:
     first = next((as_expr(v) for v in values if not isinstance(v, (int, float))), None)
     kind = str(as_expr(float(values[0])).ty.dtype) if first is None else str(first.ty.dtype)  # type: ignore[arg-type]
     if kind not in ("float32", "float64"):
-        raise LanguageError(
+        raise WrongTypeError(
             f"T.{name} is not defined for {kind}", expected="float32 or float64", hint=f"T.cast(x, {'float32'!r})"
         )
     operands = [convert(value, DType(kind)) for value in values]

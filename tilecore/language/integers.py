@@ -6,7 +6,8 @@ import numbers
 from typing import Any
 
 from tilecore.caller import placed
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.language.keywords import also_named
 from tilecore.language.symbols import ConstDim
 
 _PLAIN = (numbers.Integral, ConstDim)
@@ -18,7 +19,7 @@ def whole_number(value: Any, subject: str, least: int | None = None) -> int:
     expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
     number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-        raise LanguageError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
+        raise WrongTypeError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
     if least is not None and int(number) < least:
         raise LanguageError(f"{subject} is {int(number)}", expected=expected)
     return int(number)
@@ -46,9 +47,10 @@ cdiv = ceildiv
 
 
 @placed
-def align_up(value: Any, alignment: Any) -> Any:
-    """The smallest multiple of ``alignment`` that is at least ``value``."""
-    return ceildiv(value, alignment) * alignment
+@also_named(value="x", alignment="y")
+def align_up(x: Any, y: Any) -> Any:
+    """The smallest multiple of ``y`` that is at least ``x``."""
+    return ceildiv(x, y) * y
 
 
 def floordiv(a: Any, b: Any) -> Any:
@@ -87,12 +89,14 @@ def next_power_of_2(x: int) -> int:
     return 1 if x <= 1 else 1 << (int(x) - 1).bit_length()
 
 
-def shift_left(a: Any, b: Any) -> Any:
-    return a << b
+@also_named(a="x", b="y")
+def shift_left(x: Any, y: Any) -> Any:
+    return x << y
 
 
-def shift_right(a: Any, b: Any) -> Any:
-    return a >> b
+@also_named(a="x", b="y")
+def shift_right(x: Any, y: Any) -> Any:
+    return x >> y
 
 
 def index_to_coordinates(index: Any, shape: Any) -> list[Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
+from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Frame
@@ -25,10 +27,11 @@ DEFAULT_THREADS = 128
 class Kernel:
     """``with T.Kernel(grid_x, grid_y, grid_z, threads=128) as (bx, by, bz):``: the body runs once for every block.
 
-    One to three grid extents, ints or expressions of sizes. threads: threads of a block, an int or up to three; a hint
-    to targets without threads. cluster_dims: blocks along each axis that run at the same time side by side, a hint to
-    targets that have clusters of blocks; the grid must be a multiple of it. The order in which blocks run is not
-    defined. A function may have several, one after the other; each sees what the ones before it wrote.
+    Up to three grid extents, ints or expressions of sizes; without any, the grid is one block. threads: threads of a
+    block, an int or up to three; a hint to targets without threads. cluster_dims: blocks along each axis that run at
+    the same time side by side, a hint to targets that have clusters of blocks; the grid must be a multiple of it. The
+    order in which blocks run is not defined. A function may have several, one after the other; each sees what the ones
+    before it wrote.
     """
 
     def __init__(
@@ -39,12 +42,13 @@ class Kernel:
         cluster_dims: Any = None,
         is_cpu: bool = False,
     ) -> None:
-        if not 1 <= len(blocks) <= 3:
-            raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="one to three")
-        self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
+        if len(blocks) > 3:
+            raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="up to three")
+        self.extent_count = len(blocks)  # how many the user wrote
+        self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks or (1,)]
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
-                raise LanguageError(
+                raise WrongTypeError(
                     f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
                     found=str(extent),
                     expected="an integer",
@@ -67,7 +71,7 @@ class Kernel:
         builder = current("T.Kernel")
         if builder.enclosing("kernel") is not None:
             raise LanguageError("a T.Kernel stands inside another T.Kernel", hint="write one after the other")
-        count = len(self.blocks)
+        count = self.extent_count
         if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
                 f"T.Kernel has {count} grid {'extent' if count == 1 else 'extents'} and {len(self.names)} "
@@ -75,20 +79,23 @@ class Kernel:
                 found=", ".join(self.names),
                 expected=f"{count} {'name' if count == 1 else 'names'}, or one name without parentheses for all",
             )
-        names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
+        axes = range(len(self.blocks))
+        names = self.names if len(self.names) == len(axes) else tuple(f"b{_LETTERS[i]}" for i in axes)
         names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
         self.span = builder.span
         self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
         self.frame = Frame("kernel", kernel=self)
         builder.frames.append(self.frame)
+        from tilecore.language.debugging import emit_preconditions
         from tilecore.language.hints import annotate
 
+        emit_preconditions(builder)
         if self.prelude:
             annotate(KernelHint.PRELUDE, str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
             annotate(KernelHint.CLUSTER_DIMS, *self.cluster_dims)
-        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
+        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars[:count])
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         builder = current()
@@ -116,6 +123,13 @@ class Kernel:
         return body
 
 
+def ClusterKernel(
+    *blocks: Any, cluster_dims: Any, threads: int | Sequence[int] | None = None, prelude: str | None = None
+) -> Kernel:
+    """T.Kernel with clusters of blocks: ``T.Kernel(..., cluster_dims=...)``."""
+    return Kernel(*blocks, threads=threads, prelude=prelude, cluster_dims=cluster_dims)
+
+
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
     axis = IterVar(Range.from_min_extent(IntImm(str(var.ty.dtype), 0), extent), var, IterVar.ThreadIndex, tag)
     return AttrStmt(axis, StatementAttr.AXIS, extent, body, span=span)
@@ -134,7 +148,7 @@ def _three_extents(values: Any, name: str) -> tuple[int, int, int]:
     sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(values)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
         raise LanguageError(
-            f"T.Kernel({name}=...) is not one to three positive ints",
+            f"T.Kernel: {name} must be positive, one to three ints",
             found=str(values),
             expected="one to three positive ints",
         )
@@ -176,7 +190,7 @@ def get_block_binding(dim: int = 0) -> Var:
     variables = open_kernel("T.get_block_binding").block_vars
     axis = whole_number(dim, "the axis of T.get_block_binding")
     if not 0 <= axis < len(variables):
-        raise LanguageError(
+        raise WrongIndexError(
             f"grid axis {axis} does not exist", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
         )
     return variables[axis]
@@ -192,13 +206,79 @@ def get_thread_extent(dim: int = 0) -> int:
     return open_kernel("T.get_thread_extent").threads[_dim(dim)]
 
 
+def get_thread_extents() -> list[int]:
+    """Threads of a block along x, y and z."""
+    return list(open_kernel("T.get_thread_extents").threads)
+
+
+def get_block_extent(dim: int = 0) -> Any:
+    """Blocks of the grid along axis ``dim``: an int, or an expression of sizes."""
+    return _extents_of_grid("T.get_block_extent")[_dim(dim)]
+
+
+def get_block_extents() -> list[Any]:
+    """Blocks of the grid along x, y and z: ints, or expressions of sizes."""
+    return _extents_of_grid("T.get_block_extents")
+
+
+def _extents_of_grid(subject: str) -> list[Any]:
+    sizes = [int(size) if isinstance(size, IntImm) else size for size in open_kernel(subject).blocks]
+    return [*sizes, 1, 1][:3]
+
+
+def get_cluster_dims() -> list[int]:
+    """Blocks of a cluster along x, y and z; 1, 1, 1 in a kernel without clusters."""
+    return list(open_kernel("T.get_cluster_dims").cluster_dims)
+
+
+def get_cluster_size() -> int:
+    """Blocks of a cluster."""
+    return prod(open_kernel("T.get_cluster_size").cluster_dims)
+
+
+def get_cluster_extent(dim: int = 0) -> Any:
+    """Clusters of the grid along axis ``dim``."""
+    return _extents_of_grid("T.get_cluster_extent")[_dim(dim)] // get_cluster_dims()[dim]
+
+
+def get_cluster_extents() -> list[Any]:
+    """Clusters of the grid along x, y and z."""
+    return [get_cluster_extent(dim) for dim in range(3)]
+
+
+def get_cluster_id(dim: int = 0) -> Any:
+    """The index of the running block's cluster along grid axis ``dim``."""
+    return get_block_binding(dim) // get_cluster_dims()[dim]
+
+
+def get_cluster_ids() -> list[Any]:
+    """The indices of the running block's cluster."""
+    return [get_cluster_id(dim) for dim in range(len(open_kernel("T.get_cluster_ids").block_vars))]
+
+
 def _dim(dim: int) -> int:
     if whole_number(dim, "the axis") not in (0, 1, 2):
-        raise LanguageError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
+        raise WrongIndexError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
     return dim
 
 
-def thread_loop(axis: Axis, tag: str) -> list[Any]:
+class ThreadLoop(Arithmetic):
+    """T.thread_binding: as a loop it has one iteration for each thread; as a value it is the index of the thread."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+    def expr(self) -> Any:
+        return self.index
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.index,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def thread_loop(axis: Axis, tag: str) -> ThreadLoop:
     """One iteration per thread: the loop's variable is the thread's index."""
     names = [f"threadIdx.{letter}" for letter in _LETTERS]
     if tag not in names:
@@ -210,4 +290,4 @@ def thread_loop(axis: Axis, tag: str) -> list[Any]:
             f"T.thread_binding has {axis.extent} iterations along {tag}",
             expected=f"the kernel's {kernel.threads[dim]} threads",
         )
-    return [kernel.thread_vars[dim] + axis.start]
+    return ThreadLoop(kernel.thread_vars[dim] + axis.start)

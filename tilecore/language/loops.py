@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
-from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
 from tilecore.language.values import as_expr, is_kernel_value
@@ -24,7 +23,7 @@ def _extent(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
-        raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
+        raise WrongTypeError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
     return value
 
 
@@ -45,6 +44,11 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
     """A loop whose iterations run one after the other: ``for i in T.serial(stop)`` or ``(start, stop, step)``."""
+    from tilecore.language.warp_schedules import depth_of_loop
+
+    depth = depth_of_loop(annotations or {})
+    if depth > 1 and step in (None, 1):
+        return Pipelined(start, stop, depth, annotations=annotations)
     return LoopSpec("serial", (_axis(start, stop, step),), annotations=dict(annotations or {}))
 
 
@@ -102,6 +106,11 @@ def Parallel(
     return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
 
 
+def parallel(start: Any, stop: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
+    """TVM's loop of independent iterations: ``T.parallel(stop)`` or ``(start, stop)``, as one loop of T.Parallel."""
+    return LoopSpec("parallel", (_axis(start, stop),), annotations=dict(annotations or {}))
+
+
 def grid(*extents: Any) -> LoopSpec:
     """Nested serial loops: ``for i, j in T.grid(M, N)``."""
     axes = tuple(_axis(extent, None) for extent in extents)
@@ -139,12 +148,21 @@ def _schedule(numbers: Any, subject: str) -> list[int]:
     return [whole_number(number, f"a number of {subject}") for number in numbers]
 
 
-def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
+def Persistent(
+    domain: Sequence[Any],
+    wave_size: Any,
+    index: Any,
+    group_size: int | None = 8,
+    num_stages: int = 0,
+    *,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
     """Tiles of ``domain`` assigned to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
     ``index + wave_size``, ... Yields one coordinate for each axis of ``domain``; for one axis, the coordinate itself.
 
     Along the last axis tiles form groups of ``group_size``: the index in a group varies fastest, and the group slowest,
-    so that blocks of one wave share operands.
+    so that blocks of one wave share operands. num_stages: a hint to overlap the tiles of a block;
+    targets do so by themselves where they can.
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
@@ -153,7 +171,8 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
             expected="a list of one size for each axis",
         )
     sizes = [_extent(d) for d in domain]
-    group_size = whole_number(group_size, "T.Persistent(group_size=...)", 1)
+    group_size = whole_number(8 if group_size is None else group_size, "T.Persistent(group_size=...)", 1)
+    whole_number(num_stages, "T.Persistent(num_stages=...)", 0)
     if not sizes:
         raise LanguageError("the domain of T.Persistent is empty", expected="at least one axis")
     total = sizes[0]
@@ -167,7 +186,7 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
         return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
-    return LoopSpec("serial", (axis,), single=False, guard=guard)
+    return LoopSpec("serial", (axis,), single=False, guard=guard, annotations=dict(annotations or {}))
 
 
 def _is_zero(size: Any) -> bool:
@@ -204,30 +223,3 @@ def thread_binding(
     if thread is None:
         raise LanguageError("T.thread_binding is called without thread=", expected='thread="threadIdx.x", .y or .z')
     return thread_loop(_axis(start, stop), str(thread))
-
-
-def any_of(*conditions: Any) -> Any:
-    """Is one of the conditions true?"""
-    _check_conditions(conditions, "T.any_of")
-    from tilecore.language.conditions import logical_or
-
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = logical_or(result, condition)
-    return result
-
-
-def all_of(*conditions: Any) -> Any:
-    """Are all the conditions true?"""
-    _check_conditions(conditions, "T.all_of")
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = logical_and(result, condition)
-    return result
-
-
-def _check_conditions(conditions: tuple[Any, ...], subject: str) -> None:
-    if not conditions:
-        raise LanguageError(
-            f"{subject} is called without conditions", expected="one or more conditions, separated by commas"
-        )

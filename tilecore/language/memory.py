@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import FailedAssertError, LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.call_sizes import size_of_call
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
+from tilecore.language.vector_shapes import with_lanes
 from tilecore.tracing.current import current
 
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 
 
-def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
+def _shape(shape: Any, subject: str, static: bool = True, of_call: bool = False) -> list[Any]:
+    """The sizes of memory. static: numbers. of_call: expressions of the sizes and scalars of the call, too."""
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     sizes_out = []
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
-            raise LanguageError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
-        if static and not isinstance(value, IntImm):
+            raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
+        if static and not isinstance(value, IntImm) and of_call:
+            value = Analyzer().simplify(size_of_call(current(), value, subject))
+        elif static and not isinstance(value, IntImm):
             raise LanguageError(
                 f"{subject}: the size {value} is not known when compiling",
                 expected="constant sizes for on-chip memory",
@@ -39,13 +44,14 @@ def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     return sizes_out
 
 
-class _Unnamed(BufferHandle):
+class Unnamed(BufferHandle):
     """A buffer from T.alloc_*, allocated at the assignment that names it or at its first use before."""
 
     def __init__(
         self, shape: list[Any], dtype: str, scope: str, after: Callable[[BufferHandle], None] | None = None
     ) -> None:
-        self._facts = (shape, dtype, scope)
+        self.lanes = DType(dtype).lanes
+        self._facts = (with_lanes(shape, DType(dtype)), str(DType(dtype).element), scope)
         self._buffer: Any = None
         self._after = after
         current().pending.append(self)
@@ -75,11 +81,13 @@ def allocate(
 ) -> BufferHandle:
     """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
     current(subject)
-    return _Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
+    sizes = _shape(shape, subject, of_call=scope.startswith("shared"))
+    return Unnamed(sizes, str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
-    """Memory shared by the threads of a block; uninitialised. shape: constant sizes."""
+    """Memory shared by the threads of a block; uninitialised. shape: constant sizes, or expressions of the sizes and
+    the integer scalars of the call, on targets that can: then its size may vary between calls."""
     return allocate(shape, dtype, scope, "T.alloc_shared")
 
 
@@ -93,10 +101,13 @@ def alloc_local(shape: Any, dtype: Any = "float32", scope: str = "local") -> Buf
     return allocate(shape, dtype, scope, "T.alloc_local")
 
 
-def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **others: Any) -> BufferHandle:
-    """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace)."""
-    if others:
-        raise LanguageError(f"T.alloc_buffer does not take {', '.join(others)}")
+def alloc_buffer(
+    shape: Any, dtype: Any = "float32", scope: str = "global", annotations: Any = None, **others: Any
+) -> BufferHandle:
+    """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace). annotations: None, as
+    TVM's annotations of memory have no meaning here."""
+    if others or annotations:
+        raise LanguageError(f"T.alloc_buffer does not take {', '.join(others) or 'annotations'}")
     if scope == "global":
         return _workspace(shape, dtype, scope, "T.alloc_buffer in global memory")
     return allocate(shape, dtype, scope, "T.alloc_buffer")
@@ -121,6 +132,7 @@ class _FreshVar(LocalVar):
 
     def __init__(self, builder: Any, kind: str, scope: str, init: Any) -> None:
         self._facts = (kind, scope, init)
+        self.lanes = DType(kind).lanes
         self._buffer: Any = None
         builder.pending.append(self)
         self.fresh = True
@@ -138,7 +150,9 @@ class _FreshVar(LocalVar):
     def _make(self, name: str) -> None:
         builder = current()
         kind, scope, init = self._facts
-        self._buffer = tirx.decl_buffer([1], ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        element, scope = (kind, scope) if self.lanes == 1 else (DType(kind).element, "local")
+        shape = [self.lanes]
+        self._buffer = tirx.decl_buffer(shape, ir_dtype(element), builder.unique(name), scope=scope, layout=None)
         builder.allocate(self._buffer)
         if init is not None:
             self.store(init)
@@ -164,7 +178,7 @@ def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle
     return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
 
 
-class _Workspace(_Unnamed):
+class _Workspace(Unnamed):
     def _make(self, name: str) -> None:
         from tilecore.ir.nodes import AllocBuffer
 
@@ -172,23 +186,6 @@ class _Workspace(_Unnamed):
         shape, kind, scope = self._facts
         self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
         builder.emit(AllocBuffer(self._buffer, span=builder.span))
-
-
-def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
-    """A fragment that T.Parallel iterations may accumulate into together: T.reducer_update(r[i], x), or ``r[i] += x``
-    (op "sum"), ``r[i] = T.max(r[i], x)``, ``T.min``. Initialise it with T.reducer_init, T.fill or T.clear, and finish
-    with T.finalize_reducer."""
-    from tilecore.language.hints import annotate
-    from tilecore.language.kernel import open_kernel
-
-    if op not in ("sum", "max", "min"):
-        raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
-
-    def record(handle: BufferHandle) -> None:
-        annotate(KernelHint.REDUCER, handle, op, replication or "none")
-        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
-
-    return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)
 
 
 def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
@@ -200,14 +197,15 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     """The same memory with another shape or element type; the number of bytes stays."""
     current("T.view")
     if not isinstance(src, BufferHandle):
-        raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
+        raise WrongTypeError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
         raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
     sizes = list(src.shape) if shape is None else (list(shape) if isinstance(shape, (tuple, list)) else [shape])
-    if shape is None and DType(kind).bits != src.dtype.bits:
-        sizes[-1] = sizes[-1] * src.dtype.bits // DType(kind).bits
-    if kind != src.dtype and min(DType(kind).bits, src.dtype.bits) < 8:
+    source_bits, view_bits = (t.bits * t.lanes for t in (src.dtype, DType(kind)))
+    if shape is None and view_bits != source_bits:
+        sizes[-1] = _last_size(src, source_bits, view_bits, kind)
+    if DType(kind).element != src.dtype.element and min(DType(kind).bits, src.dtype.bits) < 8:
         raise UnsupportedError(
             f"T.view changes the element type of {src.name}, which has elements of 4 bits",
             found=f"{src.dtype} as {kind}",
@@ -220,22 +218,34 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     return view_buffer
 
 
+def _last_size(src: BufferHandle, source_bits: int, view_bits: int, kind: str) -> Any:
+    """The size of the last axis of a view with elements of view_bits."""
+    size = src.shape[-1]
+    if isinstance(size, int) and size * source_bits % view_bits:
+        raise LanguageError(
+            f"the rows of {src.name} are no whole number of {kind}",
+            found=f"{size} elements of {src.dtype} in a row",
+            expected=f"a multiple of {view_bits // gcd(view_bits, source_bits)}",
+        )
+    return size * source_bits // view_bits
+
+
 def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
-    source_bits, view_bits = as_expr(src.dtype.bits), as_expr(DType(kind).bits)
+    source_bits, view_bits = (as_expr(t.bits * t.lanes) for t in (src.dtype, DType(kind)))
     for size in src.shape:
         source_bits = source_bits * as_expr(size)
     for size in sizes:
         view_bits = view_bits * as_expr(size)
     difference = Analyzer().simplify(source_bits - view_bits)
     if isinstance(difference, IntImm) and int(difference) != 0:
-        raise LanguageError(
+        raise FailedAssertError(
             f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",
         )
 
 
-class _View(_Unnamed):
+class _View(Unnamed):
     source: Any = None
 
     def _make(self, name: str) -> None:
@@ -246,13 +256,9 @@ class _View(_Unnamed):
 
 
 def empty(*shape: Any, dtype: Any = "float32") -> Any:
-    """In an eager kernel: an output, allocated by the call and returned. ``T.empty((M, N), dtype)``."""
+    """An output, which the call allocates and the function returns. ``T.empty((M, N), dtype)``."""
     builder = current("T.empty")
-    if builder.on_empty is None:
-        raise LanguageError(
-            "T.empty is called outside an eager kernel (@tilecore.jit without @T.prim_func)",
-            hint="T.alloc_shared and T.alloc_fragment allocate on-chip memory",
-        )
+    assert builder.on_empty is not None
     sizes = list(shape)
     if sizes and isinstance(sizes[0], (tuple, list)):
         if len(sizes) == 2:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.build import const
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
@@ -19,6 +19,8 @@ from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
+from tilecore.language.keywords import also_named
+from tilecore.language.lanes import cast_vector, reinterpret_vector
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of
@@ -34,7 +36,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
             return plain(x)  # type: ignore[arg-type]
         value = as_expr(x)
         if integers and not _kind(value).is_integer:
-            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
+            raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
@@ -70,10 +72,32 @@ sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", lambda x: 1.0 / (1.0 + math.ex
 floor = _unary("floor", "The largest whole number that is at most x, in x's type.", math.floor)
 ceil = _unary("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
 trunc = _unary("trunc", "x without its fraction, in x's type.", math.trunc)
-round = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
+_to_even = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
 nearbyint = _unary("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
 popcount = _unary("popcount", "The number of bits that are 1.", integers=True)
 clz = _unary("clz", "The number of leading 0 bits.", integers=True)
+
+
+def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
+    """The nearest whole number in x's type. Halves go to the even one, or, with the rounding mode
+    "ties-away-from-zero", to the one that is further from 0. Integers are taken as float32."""
+    if rounding_mode not in ("ties-to-even", "ties-away-from-zero"):
+        raise LanguageError(
+            f"T.round: the rounding mode {rounding_mode!r} is unknown",
+            expected='"ties-to-even" or "ties-away-from-zero"',
+        )
+    if rounding_mode == "ties-to-even":
+        return _to_even(x)
+    value = as_expr(x)
+    value = value if _kind(value).is_float else convert(value, "float32")
+    whole = trunc(value)
+    return select(abs(value - whole) >= 0.5, whole + copysign(1.0, value), whole)
+
+
+def fast_rcp(x: Any) -> Expr:
+    """1 / x of a float, which need not be exact: targets divide as for ``/``."""
+    value = as_expr(x)
+    return binary("truediv", tirx.const(1.0, str(value.ty.dtype)), value)
 
 
 def abs(x: Any) -> Any:
@@ -96,7 +120,7 @@ def _test(name: str, doc: str) -> Any:
     def function(x: Any) -> Expr:
         value = as_expr(x)
         if not _kind(value).is_float:
-            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
+            raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
         narrow = _kind(value).facts.is_narrow and _kind(value).facts.in_ml_dtypes  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
@@ -110,12 +134,29 @@ isinf = _test("isinf", "Is x plus or minus infinity?")
 isfinite = _test("isfinite", "Is x neither infinite nor not a number?")
 
 
-def _binary(name: str, doc: str, floats: bool = True) -> Any:
+def _of_floats(name: str, x: Any, y: Any) -> Expr:
+    """The function ``name`` of two floats; integers are taken as float32."""
+    left, right = unify(x, y)
+    if not _kind(left).is_float:
+        left, right = convert(left, "float32"), convert(right, "float32")
+    return _call(name, left, right)
+
+
+def _binary(name: str, doc: str) -> Any:
     def function(x: Any, y: Any) -> Expr:
-        a, b = unify(x, y)
-        if floats and not _kind(a).is_float:
-            a, b = convert(a, "float32"), convert(b, "float32")
-        return _call(name, a, b)
+        return _of_floats(name, x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _numbered(name: str, doc: str) -> Any:
+    """As ``_binary``, with the parameters that TVM calls x1 and x2."""
+
+    @also_named(x="x1", y="x2")
+    def function(x1: Any, x2: Any) -> Expr:
+        return _of_floats(name, x1, x2)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -124,12 +165,12 @@ def _binary(name: str, doc: str, floats: bool = True) -> Any:
 
 pow = _binary("pow", "x to the power y.")
 power = pow
-atan2 = _binary("atan2", "The angle of the point (y, x): atan2(y, x), in radians.")
 fmod = _binary("fmod", "The remainder of x / y; it has the sign of x.")
-copysign = _binary("copysign", "The size of x with the sign of y.")
-hypot = _binary("hypot", "sqrt(x*x + y*y) without overflow.")
-nextafter = _binary("nextafter", "The float after x in the direction of y.")
-ldexp = _binary("ldexp", "x times 2 to the power y.")
+atan2 = _numbered("atan2", "The angle of the point (x2, x1) in radians: atan2(y, x) of the point (x, y).")
+copysign = _numbered("copysign", "The size of x1 with the sign of x2.")
+hypot = _numbered("hypot", "sqrt(x1*x1 + x2*x2) without overflow.")
+nextafter = _numbered("nextafter", "The float after x1 in the direction of x2.")
+ldexp = _numbered("ldexp", "x1 times 2 to the power x2.")
 
 
 def _extreme(name: str, plain: Callable[..., Any]) -> Any:
@@ -154,10 +195,11 @@ def clamp(dst: Any, min_val: Any, max_val: Any) -> Any:
     return min(max(dst, min_val), max_val)
 
 
-def fma(a: Any, b: Any, c: Any) -> Expr:
-    """a * b + c; of floats rounded once where the target can."""
-    x, y = unify(a, b)
-    x, z = unify(x, c)
+@also_named(a="x", b="y", c="z")
+def fma(x: Any, y: Any, z: Any) -> Expr:
+    """x * y + c; of floats rounded once where the target can."""
+    x, y = unify(x, y)
+    x, z = unify(x, z)
     y = convert(y, str(_kind(x)))
     return fused(x, y, z) if str(_kind(x)) in FUSED else x * y + z
 
@@ -187,34 +229,47 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     even; to float8 it saturates at the largest finite value. ``round`` and ``rbits`` other than the default are a
     chip's own.
     """
-    if round not in ("", "rn") or rbits is not None or not sat:
-        raise LanguageError(
+    _check_rounding(round, sat, rbits)
+    kind = DType(dtype)
+    return convert(value, str(kind)) if kind.lanes == 1 else cast_vector(value, kind)
+
+
+def _check_rounding(round: Any, sat: Any, rbits: Any) -> None:
+    """Raises LanguageError for options of T.cast that contradict each other, UnsupportedError for those of one chip."""
+    if round not in _ROUNDINGS:
+        raise LanguageError(f"T.cast: Invalid round {round!r}", expected=", ".join(map(repr, _ROUNDINGS)))
+    if not isinstance(sat, bool):
+        raise LanguageError(f"T.cast: Invalid sat {sat!r}", expected="True or False")
+    if (rbits is None) == (round == "rs"):
+        fault = "rbits is required with" if rbits is None else "rbits is only valid with"
+        raise LanguageError(f"T.cast: {fault} round='rs', stochastic rounding", found=f"round={round!r}, rbits={rbits}")
+    if round not in ("", "rn") or not sat:
+        raise UnsupportedError(
             "T.cast rounds to nearest even and saturates; other modes are options of one chip",
             found=f"round={round!r}, sat={sat}",
+            expected="T.cast(x, dtype)",
+            hint="T.floor, T.ceil, T.trunc and T.round round to integers; T.clamp limits a value",
         )
-    return convert(value, str(DType(dtype)))
 
 
-def Cast(dtype: Any, value: Any) -> Expr:
-    """T.cast with its arguments the other way round."""
-    return cast(value, dtype)
+_ROUNDINGS = ("", "rn", "rz", "rp", "rm", "rs")
+
+
+def Cast(dtype: Any, value: Any, annotations: Mapping[str, Any] | None = None) -> Expr:
+    """T.cast with its arguments the other way round. annotations: how to round, by T.cast's names."""
+    return cast(value, dtype, **{str(name): setting for name, setting in (annotations or {}).items()})
 
 
 def reinterpret(value: Any, dtype: Any) -> Any:
-    """The bits of ``value`` as another element type of the same width. ``T.reinterpret(dtype, value)`` works too."""
+    """The bits of ``value`` as another type of as many bits, an element type or a vector type; the first lane has the
+    lowest bits. ``T.reinterpret(dtype, value)`` works too."""
     if isinstance(value, str) and not isinstance(dtype, str):
         value, dtype = dtype, value
     if str(dtype) == "handle":
         from tilecore.language.script import Opaque
 
         return Opaque()
-    expression = as_expr(value)
-    kind = DType(dtype)
-    if _kind(expression).bits != kind.bits:
-        raise LanguageError(
-            f"T.reinterpret cannot read {_kind(expression)} as {kind}", expected="types of the same width"
-        )
-    return tirx.reinterpret(ir_dtype(kind), expression)
+    return reinterpret_vector(value, DType(dtype))
 
 
 @placed
@@ -249,20 +304,24 @@ def _limit(kind: DType, largest: bool) -> Expr:
     return tirx.const(high if largest else (-high - 1 if signed else 0), str(kind))
 
 
-def bitwise_and(a: Any, b: Any) -> Expr:
-    return binary("and", a, b)
+@also_named(a="x", b="y")
+def bitwise_and(x: Any, y: Any) -> Expr:
+    return binary("and", x, y)
 
 
-def bitwise_or(a: Any, b: Any) -> Expr:
-    return binary("or", a, b)
+@also_named(a="x", b="y")
+def bitwise_or(x: Any, y: Any) -> Expr:
+    return binary("or", x, y)
 
 
-def bitwise_xor(a: Any, b: Any) -> Expr:
-    return binary("xor", a, b)
+@also_named(a="x", b="y")
+def bitwise_xor(x: Any, y: Any) -> Expr:
+    return binary("xor", x, y)
 
 
-def bitwise_not(a: Any) -> Expr:
-    return inverted(a)
+@also_named(a="x")
+def bitwise_not(x: Any) -> Expr:
+    return inverted(x)
 
 
 def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
@@ -276,26 +335,13 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
 
 
-def Broadcast(value: Any, lanes: int) -> Expr:
-    """A vector of ``lanes`` equal values: beside others of that length, the value itself."""
-    return as_expr(value)
-
-
-def dp4a(a: Any, b: Any, c: Any) -> Expr:
-    """``c`` plus the dot product of the four int8 in each of the int32 ``a`` and ``b``."""
-    total = as_expr(c)
-    for lane in range(4):
-        x = convert((as_expr(a) << (24 - 8 * lane)) >> 24, "int32")
-        y = convert((as_expr(b) << (24 - 8 * lane)) >> 24, "int32")
-        total = total + x * y
-    return total
-
-
-def likely(condition: Any) -> Expr:
+@also_named(condition="cond")
+def likely(cond: Any) -> Expr:
     """A condition that the compiler may assume mostly holds."""
-    return as_condition(condition)
+    return as_condition(cond)
 
 
-def call_intrin(dtype: Any, name: str, *args: Any) -> Expr:
+@also_named(name="func_name")
+def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
     """A call of a TVM intrinsic by name; targets that do not know it say so."""
-    return Call(name, [as_expr(a) for a in args], ret_ty=ir_dtype(dtype))
+    return Call(func_name, [as_expr(a) for a in args], ret_ty=ir_dtype(dtype))

@@ -1,5 +1,5 @@
-"""Parameters without a shape (T.ptr), the tensor that the body declares for one (T.make_tensor), and addresses of
-elements for functions in the user's own source text (T.access_ptr, T.address_of)."""
+"""Parameters without a shape (T.ptr), tensors that the body declares for them and for addresses (T.make_tensor), and
+addresses of elements for functions in the user's own source text (T.access_ptr, T.address_of)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.build import load
 from tilecore.ir.intrinsics import address
 from tilecore.ir.scopes import is_fragment
+from tilecore.ir.views import at_address
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
+from tilecore.language.conversions import convert
+from tilecore.language.memory import Unnamed
 from tilecore.language.regions import region_of
 from tilecore.language.tensor_variables import tensor_var
-from tilecore.language.values import as_expr
+from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 
 if TYPE_CHECKING:
@@ -40,18 +43,16 @@ class Pointer:
 
 
 def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = None) -> BufferHandle:
-    """Declares the tensor that a parameter ``ptr: T.ptr`` points to, once for each parameter. Its sizes are ints,
-    T.dynamic sizes or scalar parameters. The argument of a call is a tensor of that shape.
+    """Declares the tensor that a pointer points to.
 
-    strides: of its axes, in elements; None for row-major without gaps.
+    ptr: a parameter ``p: T.ptr``, once for each parameter; a call then passes a tensor of this shape, or its address.
+    Or an int64, such as an element of a ``T.Tensor((n,), T.ptr)``: the address of the first element in global memory,
+    which the call must keep alive; see :func:`make_tensor_from_addr`. Sizes are ints, T.dynamic sizes or scalar
+    parameters. strides: of its axes, in elements; None for row-major without gaps.
     """
     builder = current("T.make_tensor")
     if not isinstance(ptr, Pointer):
-        raise LanguageError(
-            "the first argument of T.make_tensor is not a T.ptr parameter",
-            found=type(ptr).__name__,
-            hint="T.view reshapes a tensor",
-        )
+        return _at_address(ptr, TensorType(shape, dtype, strides, name="make_tensor"), "T.make_tensor")
     if ptr.buffer is not None:
         raise UnsupportedError(
             f"T.make_tensor is called twice for {ptr.name}",
@@ -63,8 +64,71 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
             found=str(DType(dtype)),
             expected=str(ptr.kind.dtype),
         )
-    ptr.buffer = tensor_var(ptr.name, TensorType(shape, dtype, strides, name="make_tensor"))
-    return BufferHandle(ptr.buffer)
+    kind = TensorType(shape, dtype, strides, name="make_tensor")
+    ptr.buffer = tensor_var(ptr.name, kind)
+    return BufferHandle(ptr.buffer, kind.lanes)
+
+
+def make_tensor_from_addr(
+    addr: Any, shape: Any, dtype: Any = "float32", strides: Any = None, storage_scope: str = "global"
+) -> BufferHandle:
+    """The tensor in global memory whose first element is at an address, an int64 that is the same in all threads of the
+    block. It stands in T.Kernel. Only an access of an element needs memory there, so that an address of 0 may be
+    declared and guarded by an ``if``.
+
+    Targets with pointers in their kernels only. Nothing checks the address there; the interpreter and simulated devices
+    refuse what is no tensor of the call and none that ``tilecore.reachable`` names.
+    """
+    builder, called = current("T.make_tensor_from_addr"), "T.make_tensor_from_addr"
+    if storage_scope != "global":
+        raise UnsupportedError(
+            f"{called} makes a tensor in {storage_scope!r} memory",
+            expected='"global" memory',
+            hint="a slice of a T.alloc_shared with a name is a buffer",
+        ).at(builder.location)
+    return _at_address(addr, TensorType(shape, dtype, strides, name="make_tensor_from_addr"), called)
+
+
+def _at_address(addr: Any, kind: TensorType, called: str) -> BufferHandle:
+    """The tensor of a kind at an address. called: the function's name in errors."""
+    builder = current(called)
+    if isinstance(addr, (BufferHandle, Pointer)) or not is_kernel_value(addr):
+        raise LanguageError(
+            f"the first argument of {called} is not a T.ptr parameter, nor an address",
+            found=type(addr).__name__,
+            expected="a parameter p: T.ptr, or an int64 of the kernel, such as an element of a T.Tensor((n,), T.ptr)",
+            hint="T.view reshapes a tensor, a slice with a name is a tensor too",
+        )
+    address = as_expr(addr)
+    if str(address.ty.dtype) not in ("int64", "uint64"):
+        raise LanguageError(
+            f"an address of {called} has another type", found=f"{addr}, a {address.ty.dtype}", expected="an int64"
+        )
+    if builder.enclosing("kernel") is None or builder.in_parallel:
+        raise LanguageError(
+            f"{called} of an address stands {'inside T.Parallel' if builder.in_parallel else 'outside T.Kernel'}",
+            expected="a call in T.Kernel, outside of T.Parallel",
+        )
+    if kind.dtype.bits < 8:
+        raise UnsupportedError(
+            f"{called} makes a tensor of {kind.dtype}, whose elements share bytes",
+            expected="elements of one byte or more",
+            hint="make it of T.uint8, and extract the halves with & 15 and >> 4",
+        ).at(builder.location)
+    return _AtAddress(kind, convert(address, "int64"))
+
+
+class _AtAddress(Unnamed):
+    """A tensor at an address, declared at the assignment that names it or at its first use before."""
+
+    def __init__(self, kind: TensorType, address: Expr) -> None:
+        super().__init__([], str(kind.dtype), kind.scope)
+        self._kind, self._address, self.lanes = kind, address, kind.lanes
+
+    def _make(self, name: str) -> None:
+        builder = current()
+        self._buffer = tensor_var(builder.unique(name), self._kind)
+        builder.emit(at_address(self._buffer, self._address, builder.span))
 
 
 def access_ptr(

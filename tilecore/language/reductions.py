@@ -6,29 +6,29 @@ import difflib
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
-from tilecore.ir.nodes import TensorRegion, tirx
-from tilecore.ir.reductions import KINDS, accumulator, has_meaning, identity
-from tilecore.language.buffers import BufferHandle, as_load
-from tilecore.language.conversions import convert
+from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
+from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.reductions import KINDS, accumulator, has_meaning
+from tilecore.language.buffers import BufferHandle
 from tilecore.language.copies import emit
 from tilecore.language.integers import whole_number
-from tilecore.language.kernel import open_kernel
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.memory import allocate
+from tilecore.language.reducers import check_batch
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
 from tilecore.tracing.current import current
 
 
 def reduce(
-    buffer: Any, out: Any, reduce_type: str, dim: Any = -1, clear: bool = True, nan_propagate: bool = False,
-    annotations: dict[str, Any] | None = None,
+    buffer: Any, out: Any, reduce_type: str, dim: Any = -1, clear: bool = True, batch: int = 1,
+    nan_propagate: bool = False, annotations: dict[str, Any] | None = None,
 ) -> BufferHandle | None:  # fmt: skip
     """Reduce axis ``dim`` of a tile, or several axes (a tuple), into ``out``, whose shape is the tile's without them
     (or with extent 1). Without ``out`` (None) the result is a new fragment, which is returned.
 
     reduce_type: sum, prod, max, min, abssum, absmax, bitand, bitor, bitxor. clear: overwrite ``out``; else combine the
-    result with its old elements. nan_propagate: max and min of a NaN are NaN; else NaN is ignored.
+    result with its old elements. nan_propagate: max and min of a NaN are NaN; else NaN is ignored. batch: how many
+    elements of the result threads may reduce at once, a hint.
     """
     if reduce_type not in KINDS:
         raise LanguageError(
@@ -37,6 +37,7 @@ def reduce(
             hint=_similar_kind_hint(reduce_type),
         )
     subject = f"T.reduce_{reduce_type}"
+    check_batch(batch, subject)
     source = region_of(buffer, subject)
     axes = _axes(dim, source, subject)
     sizes = extents(source)
@@ -68,7 +69,7 @@ def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
     rank = len(source.region)
     requested = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not requested:
-        raise LanguageError(
+        raise WrongTypeError(
             f"{subject}: dim is not an int or a tuple of ints",
             found=f"dim={dim!r}",
             expected="an int, or a tuple of ints",
@@ -78,7 +79,7 @@ def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
         axis = whole_number(number, f"{subject}(dim=...)")
         axis += rank if axis < 0 else 0
         if not 0 <= axis < rank:
-            raise LanguageError(
+            raise WrongIndexError(
                 f"{subject}: dim {number} is out of range for a tile with {rank} axes", found=describe(source)
             )
         axes.append(axis)
@@ -158,7 +159,7 @@ def _plain(kind: str) -> Any:
         buffer: Any, out: Any = None, dim: Any = -1, clear: bool = True, batch: int = 1,
         annotations: dict[str, Any] | None = None,
     ) -> BufferHandle | None:  # fmt: skip
-        return reduce(buffer, out, kind, dim, clear, False, annotations)
+        return reduce(buffer, out, kind, dim, clear, batch, False, annotations)
 
     op.__name__ = op.__qualname__ = f"reduce_{kind}"
     op.__doc__ = f"T.reduce with reduce_type={kind!r}; without ``out`` it returns a fragment."
@@ -170,7 +171,7 @@ def _extreme(kind: str) -> Any:
         buffer: Any, out: Any = None, dim: Any = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False,
         annotations: dict[str, Any] | None = None,
     ) -> BufferHandle | None:  # fmt: skip
-        return reduce(buffer, out, kind, dim, clear, nan_propagate, annotations)
+        return reduce(buffer, out, kind, dim, clear, batch, nan_propagate, annotations)
 
     op.__name__ = op.__qualname__ = f"reduce_{kind}"
     op.__doc__ = f"T.reduce with reduce_type={kind!r}; without ``out`` it returns a fragment."
@@ -192,7 +193,7 @@ def reduce_abssum(
     clear: bool = True,
 ) -> BufferHandle | None:  # fmt: skip
     """T.reduce with reduce_type="abssum": the sum of absolute values."""
-    return reduce(buffer, out, "abssum", dim, clear, False, annotations)
+    return reduce(buffer, out, "abssum", dim, clear, batch, False, annotations)
 
 
 def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: dict[str, Any] | None) -> None:
@@ -219,43 +220,3 @@ def cummax(
 ) -> None:
     """Inclusive prefix maxima along ``dim``, from the end if ``reverse``; in place without ``dst``."""
     _scan("max", src, dst, dim, reverse, annotations)
-
-
-def _operation(buffer: Any, subject: str) -> str:
-    """The operation of the T.alloc_reducer ``buffer``: sum, max or min."""
-    operations = open_kernel(subject).frame.facts.get("operations", {})
-    if buffer not in operations:
-        raise LanguageError(f"{subject}: {buffer.name} is not a reducer", expected="a buffer from T.alloc_reducer")
-    return operations[buffer]
-
-
-def reducer_init(reducer: Any, value: Any = None) -> None:
-    """Initialise a T.alloc_reducer: with ``value``, or with the identity (0, the lowest or the highest value)."""
-    target = region_of(reducer, "T.reducer_init")
-    op = _operation(target.source, "T.reducer_init")
-    if value is None:
-        value = identity(op, kind_of(target))
-    emit("fill", [target, convert(value, kind_of(target))], called="T.reducer_init")
-
-
-def reducer_update(target: Any, value: Any) -> None:
-    """Accumulate ``value`` into element ``r[i]`` of a T.alloc_reducer; many T.Parallel iterations may do so."""
-    element = as_load(target)
-    if element is None:
-        raise LanguageError(
-            "the first argument of T.reducer_update is not an element of a reducer", found=str(target), expected="r[i]"
-        )
-    op = _operation(element.source, "T.reducer_update")
-    converted = convert(value, str(element.source.dtype))
-    updated = element + converted if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, converted)
-    BufferHandle(element.source).write(tuple(element.indices), updated)
-
-
-def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None) -> None:
-    """Combine what the threads accumulated in a T.alloc_reducer; afterwards it is an ordinary fragment. dst: a buffer
-    to which the result is copied."""
-    emit("finalize_reducer", [region_of(reducer, "T.finalize_reducer")], annotations)
-    if dst is not None:
-        from tilecore.language.copies import copy
-
-        copy(reducer, dst)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion
-from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead, as_load
+from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion, Var
+from tilecore.ir.visit import transform
+from tilecore.language.buffers import BufferHandle, Element, LocalVar, VariableRead, as_load
 from tilecore.language.values import as_expr
+from tilecore.tracing.current import current
+from tilecore.tracing.vectors import lane_of
 
 
 def region_of(value: Any, subject: str) -> TensorRegion:
@@ -16,25 +19,52 @@ def region_of(value: Any, subject: str) -> TensorRegion:
     region = _known_region(value, subject)
     if region is not None:
         return region
-    return _from_start(as_load(value), [1] * len(as_load(value).indices))
+    start = _start(value)
+    return _from_start(start, [1] * len(start.indices))
 
 
 def _known_region(value: Any, subject: str) -> TensorRegion | None:
     if isinstance(value, BufferHandle):
         zero = IntImm("int32", 0)
-        return BufferRegion(value.buffer, [Range.from_min_extent(zero, as_expr(s)) for s in value.shape])
+        region = value.region([Range.from_min_extent(zero, as_expr(s)) for s in value.shape])
+        return _of_elements(region, subject)
     if isinstance(value, TensorRegion):
-        return value
+        return _of_elements(value, subject)
     if isinstance(value, (LocalVar, VariableRead)):
         value = value.variable if isinstance(value, VariableRead) else value
-        return BufferRegion(value.buffer, [Range.from_min_extent(0, 1)])
+        return BufferRegion(value.buffer, [Range.from_min_extent(0, value.lanes)])
     if as_load(value) is not None:
         return None
-    raise LanguageError(
+    raise WrongTypeError(
         f"{subject}: an argument is not a buffer",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a buffer, or a slice of one",
     )
+
+
+# what takes tiles of vectors; to other operations the lanes would be an axis like the others
+_OF_VECTORS = ("T.copy", "assignment to a slice", "T.fill", "T.clear", "T.access_ptr", "T.print")
+
+
+def _of_elements(region: TensorRegion, subject: str) -> TensorRegion:
+    kind = current().vector_buffers.get(hash(region.source))
+    if kind is None or subject in _OF_VECTORS:
+        return region
+    raise LanguageError(
+        f"{subject} is given a tile of vectors",
+        found=f"{region.source.name}, of {kind}",
+        expected=f"a tile of {kind.element}",
+        hint=f"T.view({region.source.name}, shape, T.{kind.element}) views it as one",
+    )
+
+
+def _start(value: Any) -> TensorLoad:
+    """The element at which a tile starts; of a vector of a buffer of vectors the first lane."""
+    start = as_load(value)
+    if not isinstance(value, Element) or value.lanes == 1:
+        return start
+    lane, first = lane_of(current(), value.lanes), IntImm("int32", 0)
+    return transform(start, Var, lambda var: first if var.same_as(lane) else var)
 
 
 def _from_start(load: TensorLoad, extents: list[Any]) -> TensorRegion:
@@ -48,10 +78,10 @@ def region_pair(src: Any, dst: Any, subject: str) -> tuple[TensorRegion, TensorR
     if left is None and right is None:
         return region_of(src, subject), region_of(dst, subject)
     if left is None:
-        start = as_load(src)
+        start = _start(src)
         left = _from_start(start, _padded(extents(right), len(start.indices), subject))
     if right is None:
-        start = as_load(dst)
+        start = _start(dst)
         right = _from_start(start, _padded(extents(left), len(start.indices), subject))
     check_same_shape(left, right, subject)
     return left, right
@@ -61,9 +91,13 @@ def extents(region: TensorRegion) -> list[Any]:
     return [int(r.extent) if isinstance(r.extent, IntImm) else r.extent for r in region.region]
 
 
+def is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
 def tile_shape(region: TensorRegion) -> list[Any]:
     """The extents without the axes of extent 1."""
-    return [e for e in extents(region) if not (isinstance(e, int) and e == 1)]
+    return [e for e in extents(region) if not is_one(e)]
 
 
 def _padded(sizes: list[Any], rank: int, subject: str) -> list[Any]:

@@ -10,15 +10,16 @@ from typing import Any
 
 from tilecore import dtypes as dtypes
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import ADDRESS
-from tilecore.ir.nodes import Expr, StringImm, tirx
+from tilecore.ir.nodes import Bind, Expr, StringImm, Var, tirx
 from tilecore.ir.nodes import While as IRWhile
 from tilecore.language.conditions import as_condition
-from tilecore.language.conversions import ir_dtype
+from tilecore.language.conversions import convert, ir_dtype
 from tilecore.language.hints import annotate
+from tilecore.language.keywords import also_named
 from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
@@ -62,28 +63,30 @@ def attr(node: Any, attr_key: str, value: Any) -> AbstractContextManager[None]:
     )
 
 
-def sblock(name: str = "") -> AbstractContextManager[None]:
-    """``with T.sblock("name"):`` groups statements and has no effect."""
+def sblock(name: str = "", no_realize: bool = False) -> AbstractContextManager[None]:
+    """``with T.sblock("name"):`` groups statements and has no effect. no_realize: accepted, as blocks are not kept."""
     current("T.sblock")
     return nullcontext()
 
 
-def reads(*regions: Any) -> None:
+def reads(*buffer_slices: Any) -> None:
     """What a T.sblock reads; no effect, as the compiler sees it by itself."""
     current("T.reads")
 
 
-def writes(*regions: Any) -> None:
+def writes(*buffer_slices: Any) -> None:
     """What a T.sblock writes; no effect, as the compiler sees it by itself."""
     current("T.writes")
 
 
-def sblock_attr(attributes: Any) -> None:
+@also_named(attributes="attrs")
+def sblock_attr(attrs: Any) -> None:
     """Attributes of a T.sblock; no effect."""
     current("T.sblock_attr")
 
 
-def func_attr(attributes: Any) -> None:
+@also_named(attributes="attrs")
+def func_attr(attrs: Any) -> None:
     """Attributes of the function; no effect."""
     current("T.func_attr")
 
@@ -109,7 +112,15 @@ class While:
 
 
 class _Let:
-    """Annotation of a variable that does not change: ``x: T.let[T.int32] = value``, or ``x: T.let = value``."""
+    """Annotation of a variable that does not change: ``x: T.let[T.int32] = value``, or ``x: T.let = value``. Called
+    with a variable that an element type made, ``x = T.int32()``, it gives that variable its value."""
+
+    def __call__(self, var: Any, value: Any) -> None:
+        builder = current("T.let")
+        if not isinstance(var, Var):
+            expected = "a variable that an element type made: x = T.int32()"
+            raise LanguageError("T.let gives a value to what is no variable", found=str(var)[:60], expected=expected)
+        builder.emit(Bind(var, convert(value, str(var.ty.dtype)), span=builder.span))
 
     def __getitem__(self, kind: Any) -> Any:
         return kind if isinstance(kind, DType) else self
@@ -121,14 +132,22 @@ class _Let:
 let = _Let()
 
 
-def call_extern(dtype: Any, func_name: str, *args: Any) -> Expr:
+def call_extern(*args: Any, dtype: Any = None) -> Expr:
     """A call of a function of the target's own source language (T.import_source brings its text).
 
+    ``T.call_extern(dtype, name, *operands)``, or ``T.call_extern(name, *operands, dtype=dtype)``.
     Targets without source text, and the interpreter, raise UnsupportedError.
     """
     span = current("T.call_extern").span
+    if len(args) < (2 if dtype is None else 1):
+        raise WrongTypeError(
+            "T.call_extern is called without a result type or without a name",
+            found=f"{len(args)} arguments",
+            expected="T.call_extern(dtype, name, *operands)",
+        )
+    dtype, func_name, *values = args if dtype is None else (dtype, *args)
     kind = "void" if str(dtype) in ("handle", "void") else ir_dtype(DType(dtype))
-    operands = [_operand(arg) for arg in args]
+    operands = [_operand(arg) for arg in values]
     return tirx.call_extern(kind, str(func_name), *operands, span=span)
 
 

@@ -1,12 +1,15 @@
-"""Python's operators on a slice of a buffer: a slice is an operand of tile operations and has no arithmetic. Imported
-for its effect on TVM's class; while no kernel is built, that class is as it was."""
+"""Slices of buffers: what Python does with one, and the buffer that a slice is when it is indexed.
+
+A slice is an operand of tile operations and a view of its buffer: ``X = A[4:8, :]`` has ``X[0, j]`` for ``A[4, j]``,
+further slices and a shape. It has no arithmetic. Imported for its effect on TVM's class; while no kernel is built, that
+class's operators are as they were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import WrongTypeError
 from tilecore.ir.nodes import IntImm, TensorRegion
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import SIGNS
@@ -24,7 +27,7 @@ def slice_text(region: TensorRegion) -> str:
 
 def _arithmetic(sign: str) -> Callable[..., Any]:
     def refuse(region: TensorRegion, other: Any = None) -> Any:
-        raise LanguageError(
+        raise WrongTypeError(
             f"`{sign}` is applied to a slice of {region.source.name}",
             found=f"{slice_text(region)}, a tile",
             expected="values of elements",
@@ -35,18 +38,31 @@ def _arithmetic(sign: str) -> Callable[..., Any]:
     return refuse
 
 
-def _indexed(region: TensorRegion, index: Any, value: Any = None) -> Any:
-    name, rank = region.source.name, len(region.region)
-    raise LanguageError(
-        f"a slice of {name} is indexed again",
-        found=f"[{_text(index)}] of {slice_text(region)}",
-        expected=f"one pair of brackets with an index for each of the {rank} axes",
-        hint=f"write {name}[{', '.join('ijklmn'[:rank])}]",
-    ).at(_place())
+def mark(region: TensorRegion, ranges: Sequence[Any], axes: tuple[int, ...], lanes: int) -> TensorRegion:
+    """``region`` with a note of what it is a slice of: the ranges along the axes of a buffer of vectors of so many
+    lanes, and the axes that the slice has. The others had an index, as ``b`` in ``A[b, :]``."""
+    region.of_slice = (tuple(ranges), axes, lanes)
+    return region
+
+
+def _buffer_of(region: TensorRegion) -> Any:
+    """The slice as a buffer."""
+    from tilecore.language.slice_buffers import SliceBuffer
+
+    ranges = tuple(region.region)
+    return SliceBuffer(region, *getattr(region, "of_slice", (ranges, tuple(range(len(ranges))), 1)))
+
+
+def _element(region: TensorRegion, index: Any) -> Any:
+    return _buffer_of(region)[index]
+
+
+def _store(region: TensorRegion, index: Any, value: Any) -> None:
+    _buffer_of(region).write(index, value)
 
 
 def _iterated(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"a slice of {region.source.name} is iterated by Python",
         found=slice_text(region),
         hint="loop over its indices: for i in T.Parallel(n), or T.serial(n)",
@@ -54,19 +70,11 @@ def _iterated(region: TensorRegion) -> Any:
 
 
 def _counted(region: TensorRegion) -> Any:
-    raise LanguageError(
+    raise WrongTypeError(
         f"len() is applied to a slice of {region.source.name}",
         found=slice_text(region),
         hint="buffer.shape has the sizes",
     ).at(_place())
-
-
-def _text(index: Any) -> str:
-    if isinstance(index, tuple):
-        return ", ".join(map(_text, index))
-    if isinstance(index, slice):
-        return ":".join("" if part is None else str(part) for part in (index.start, index.stop))
-    return str(index)
 
 
 def _place() -> Any:
@@ -109,7 +117,20 @@ for _word, _sign in {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}.item
 for _word, _sign in {"eq": "==", "ne": "!="}.items():
     setattr(TensorRegion, f"__{_word}__", _compared(_sign, getattr(TensorRegion, f"__{_word}__")))
 TensorRegion.__hash__ = TensorRegion.__mro__[1].__hash__  # type: ignore[method-assign]
-_while_building("__getitem__", _indexed)
-_while_building("__setitem__", _indexed)
+_while_building("__getitem__", _element)
+_while_building("__setitem__", _store)
 _while_building("__iter__", _iterated)
 _while_building("__len__", _counted)
+
+
+def _attribute(name: str) -> property:
+    """An attribute of the slice as a buffer."""
+
+    def read(region: TensorRegion) -> Any:
+        return getattr(_buffer_of(region), name)
+
+    return property(read)
+
+
+for _word in ("shape", "dtype", "ndim", "strides", "scope"):
+    setattr(TensorRegion, _word, _attribute(_word))

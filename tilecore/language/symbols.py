@@ -27,14 +27,27 @@ def dynamic(name: str, dtype: str = "int32") -> Any:
 symbolic = dynamic
 
 
-@placed
-def Var(name: str, dtype: str = "int32") -> Any:
-    """A named variable of the IR; as a size it acts as ``T.dynamic``."""
-    from tilecore.ir.nodes import Var as IRVar
+class _VarType(type):
+    """What T.Var is an instance of, so that ``isinstance(size, T.Var)`` tells sizes of the call from numbers."""
 
-    if not isinstance(name, str) or not name.isidentifier():
-        raise LanguageError(f"{name!r} is not a variable name", expected='an identifier, as in "m"')
-    return IRVar(name, str(DType(dtype)))
+    def __instancecheck__(cls, value: Any) -> bool:
+        from tilecore.ir.nodes import Var as IRVar
+        from tilecore.ir.nodes import is_buffer_var
+
+        return isinstance(value, IRVar) and not is_buffer_var(value)
+
+    @placed
+    def __call__(cls, name: str, dtype: str = "int32") -> Any:
+        from tilecore.ir.nodes import Var as IRVar
+
+        if not isinstance(name, str) or not name.isidentifier():
+            raise LanguageError(f"{name!r} is not a variable name", expected='an identifier, as in "m"')
+        return IRVar(name, str(DType(dtype)))
+
+
+class Var(metaclass=_VarType):
+    """A named variable of the IR; as a size it acts as ``T.dynamic``. ``isinstance(x, T.Var)``: is x such a size, or
+    another variable of the kernel? As a macro's annotation it is ``T.Ref``."""
 
 
 @placed

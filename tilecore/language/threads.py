@@ -11,16 +11,17 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
-from tilecore.language.conditions import as_condition, select
+from tilecore.language.conditions import as_predicate, select
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
+from tilecore.language.keywords import also_named
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 
@@ -72,14 +73,14 @@ def _size(warp_size: int | None) -> int:
 def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
     """Combines one value of every thread of a group; every thread of the group gets the result.
 
-    kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
+    kind: sum, prod, max, min, bitand, bitor or bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: all.
     """
     open_kernel(subject)
     require_block(subject.removeprefix("T."))
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
+        raise WrongTypeError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
     operands = [expression, kind, extent, stride]
@@ -106,7 +107,7 @@ warp_reduce_bitand = _warp_reduce("bitand", "The bitwise and")
 warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
 
 
-def _check_mask(mask: Any, subject: str) -> None:
+def check_mask(mask: Any, subject: str) -> None:
     """Raises UnsupportedError for a mask that does not select all threads of the warp."""
     bits = mask.value if isinstance(mask, IntImm) else mask
     if mask is None or (isinstance(bits, int) and bits in (-1, 2**WARP_SIZE - 1)):
@@ -119,22 +120,24 @@ def _check_mask(mask: Any, subject: str) -> None:
     )
 
 
-def any_sync(condition: Any, mask: Any = None) -> Expr:
-    """Does ``condition`` hold in any thread of the warp? mask: None or 0xffffffff, all threads."""
-    _check_mask(mask, "T.any_sync")
-    return allreduce(as_condition(condition), "bitor", WARP_SIZE, 1, "T.any_sync")
+@also_named(condition="predicate")
+def any_sync(predicate: Any, mask: Any = None) -> Expr:
+    """Does ``predicate`` hold in any thread of the warp? mask: None or 0xffffffff, all threads."""
+    check_mask(mask, "T.any_sync")
+    return allreduce(as_predicate(predicate, "T.any_sync"), "bitor", WARP_SIZE, 1, "T.any_sync")
 
 
-def all_sync(condition: Any, mask: Any = None) -> Expr:
-    """Does ``condition`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
-    _check_mask(mask, "T.all_sync")
-    return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
+@also_named(condition="predicate")
+def all_sync(predicate: Any, mask: Any = None) -> Expr:
+    """Does ``predicate`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
+    check_mask(mask, "T.all_sync")
+    return allreduce(as_predicate(predicate, "T.all_sync"), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
 def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: str) -> Expr:
     kernel = open_kernel(subject)
     require_block(subject.removeprefix("T."))
-    _check_mask(mask, subject)
+    check_mask(mask, subject)
     if width not in (1, 2, 4, 8, 16, 32):
         raise LanguageError(f"{subject}: width is {width}", expected="a power of two up to 32")
     if prod(kernel.threads) % WARP_SIZE:
@@ -159,15 +162,17 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: s
     return convert(builder.bind("shuffled", call), dtype)
 
 
-def shfl_sync(value: Any, src_lane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """The ``value`` of lane ``src_lane`` of the warp. With a smaller ``width`` the warp is divided into segments of
-    ``width`` lanes, and ``src_lane`` counts within the segment of the calling lane. All threads of a warp call it."""
-    return _shuffle(value, src_lane, "idx", width, mask, "T.shfl_sync")
+@also_named(src_lane="srcLane")
+def shfl_sync(value: Any, srcLane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """The ``value`` of lane ``srcLane`` of the warp. With a smaller ``width`` the warp is divided into segments of
+    ``width`` lanes, and ``srcLane`` counts within the segment of the calling lane. All threads of a warp call it."""
+    return _shuffle(value, srcLane, "idx", width, mask, "T.shfl_sync")
 
 
-def shfl_xor(value: Any, lane_mask: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
-    """The ``value`` of the lane whose index is the calling lane's index xor ``lane_mask``."""
-    return _shuffle(value, lane_mask, "xor", width, mask, "T.shfl_xor")
+@also_named(lane_mask="delta")
+def shfl_xor(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """The ``value`` of the lane whose index is the calling lane's index xor ``delta``."""
+    return _shuffle(value, delta, "xor", width, mask, "T.shfl_xor")
 
 
 def shfl_up(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
@@ -182,42 +187,47 @@ def shfl_down(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) 
     return _shuffle(value, delta, "down", width, mask, "T.shfl_down")
 
 
-def ballot(condition: Any, mask: Any = None) -> Expr:
-    """A uint32 whose bit i tells whether ``condition`` holds in lane i of the warp."""
+@also_named(condition="predicate")
+def ballot(predicate: Any, mask: Any = None) -> Expr:
+    """A uint32 whose bit i tells whether ``predicate`` holds in lane i of the warp."""
+    predicate = as_predicate(predicate, "T.ballot")
     kernel = open_kernel("T.ballot")
     require_block("ballot")
-    _check_mask(mask, "T.ballot")
+    check_mask(mask, "T.ballot")
     if prod(kernel.threads) % WARP_SIZE:
         raise LanguageError(
             f"T.ballot stands in a block of {prod(kernel.threads)} threads",
             expected=f"whole warps of {WARP_SIZE} threads",
         )
     builder = current("T.ballot")
-    return builder.bind("votes", tile_call("ballot", [as_condition(condition)], dtype="uint32", span=builder.span))
+    return builder.bind("votes", tile_call("ballot", [predicate], dtype="uint32", span=builder.span))
 
 
 ballot_sync = ballot
 
 
-def syncthreads_or(condition: Any) -> Expr:
-    """T.sync_threads, and: does ``condition`` hold in any thread of the block?"""
-    return allreduce(as_condition(condition), "bitor", subject="T.syncthreads_or")
+@also_named(condition="predicate")
+def syncthreads_or(predicate: Any) -> Expr:
+    """T.sync_threads, and: does ``predicate`` hold in any thread of the block?"""
+    return allreduce(as_predicate(predicate, "T.syncthreads_or"), "bitor", subject="T.syncthreads_or")
 
 
-def syncthreads_and(condition: Any) -> Expr:
-    """T.sync_threads, and: does ``condition`` hold in every thread of the block?"""
-    return allreduce(as_condition(condition), "bitand", subject="T.syncthreads_and")
+@also_named(condition="predicate")
+def syncthreads_and(predicate: Any) -> Expr:
+    """T.sync_threads, and: does ``predicate`` hold in every thread of the block?"""
+    return allreduce(as_predicate(predicate, "T.syncthreads_and"), "bitand", subject="T.syncthreads_and")
 
 
-def syncthreads_count(condition: Any) -> Expr:
-    """T.sync_threads, and the number of threads of the block in which ``condition`` holds."""
-    return allreduce(as_condition(condition), "sum", subject="T.syncthreads_count")
+@also_named(condition="predicate")
+def syncthreads_count(predicate: Any) -> Expr:
+    """T.sync_threads, and the number of threads of the block in which ``predicate`` holds."""
+    return allreduce(as_predicate(predicate, "T.syncthreads_count"), "sum", subject="T.syncthreads_count")
 
 
 def sync_warp(mask: Any = None) -> None:
     """Wait for the other threads of the warp. It emits nothing: the compiler places the barriers that are needed."""
     open_kernel("T.sync_warp")
-    _check_mask(mask, "T.sync_warp")
+    check_mask(mask, "T.sync_warp")
 
 
 # -- TVM's form ----------------------------------------------------------------------------------------------
@@ -233,6 +243,7 @@ class CommReducer:
 
 _KINDS = {
     tirx.Add: "sum",
+    tirx.Mul: "prod",
     tirx.Max: "max",
     tirx.Min: "min",
     tirx.BitwiseAnd: "bitand",
@@ -244,7 +255,7 @@ _KINDS = {
 def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommReducer:
     """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce combines values.
 
-    Supported are sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
+    Supported are sums, products, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
     """
     values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
     if len(values) != 1:
@@ -257,9 +268,9 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     swapped = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
     if kind is None or not (in_order or swapped):
         raise UnsupportedError(
-            "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
+            "the function of T.comm_reducer is not a sum, product, maximum, minimum or bitwise operation",
             found=str(combined),
-            expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
+            expected="lambda x, y: x + y, x * y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
         )
     return CommReducer(kind, start)
 

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from types import FrameType
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.nodes import Expr, FloatImm, IntImm, TensorLoad, TensorRegion, Var, is_buffer_var, is_prim_expr, tirx
 from tilecore.language.symbols import ConstDim
 
@@ -68,12 +68,12 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
         return convert(float(value), kind or "float32")
     if is_prim_expr(value):
         if is_buffer_var(value):
-            raise LanguageError(f"{value} is a buffer, not a value", hint=f"index it: {value}[...]")
+            raise WrongTypeError(f"{value} is a buffer, not a value", hint=f"index it: {value}[...]")
         return value
     if isinstance(value, _LAZY):
         return _compared(value)
     if isinstance(value, TensorRegion):
-        raise LanguageError(
+        raise WrongTypeError(
             "a slice of a buffer stands where a value is expected",
             found=str(value),
             expected="an element, with one index for each axis",
@@ -81,7 +81,7 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
         )
     kind = type(value).__name__
     article = "" if value is None else "an " if kind[0] in "aeiouAEIOU" or kind == "ndarray" else "a "
-    raise LanguageError(
+    raise WrongTypeError(
         f"{article}{'None' if value is None else kind} stands where a value of the kernel is expected",
         found=repr(value)[:80],
         expected="a number or an expression",

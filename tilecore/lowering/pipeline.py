@@ -18,8 +18,10 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
 from tilecore.lowering.declared_state import leaves_of, needs_of
 from tilecore.lowering.edits import edited, warn_of_moved
+from tilecore.lowering.fewer_stages import shared_names
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
+from tilecore.lowering.normalize.check_nests import check_nests
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.state import UserFunction
 from tilecore.plugins.checking import wrong
@@ -53,21 +55,30 @@ def passes_of(backend: Backend) -> list[Pass]:
     return [CONTRACT_SUMS, *edits]  # every family begins with this pass, and backends cannot edit it
 
 
+def check_kernels(result: Any, backend: Backend, where: str, reason: str) -> None:
+    """Refuse a plugin whose passes have not made kernels of the function. where, reason: for the message."""
+    if not isinstance(result, IRModule):
+        message = f"its passes leave the function whole, and {reason}"
+        raise wrong(backend, message, f"a PrimFunc {where}", "an IRModule, as outline_kernels makes it")
+
+
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Lowers tile IR to target IR by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     steps = passes_of(backend)
     warn_of_moved(steps, env.capabilities.features, backend)
     family = family_steps(backend.lowering.family)
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
+    behind_outline = family[len(before_outline) + 1 :]
     verifier = Verifier() if debug.check_enabled() else None
     if verifier:
         verifier.verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
+    check_nests(func)
     check_capabilities(func, env)
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)
-    env.publish(UserFunction(func.span))
+    env.publish(UserFunction(func.span, shared_names(func)))
     declares_state = verifier is not None and backend.target.contract > 1  # passes of contract 1 declare none
     current: Any = func
     for position, step in enumerate(steps):
@@ -76,6 +87,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if isinstance(current, IRModule) and step in before_outline:
             result = f"pass {steps[position - 1].name}, before it, returned an IRModule"
             raise wrong(backend, f"pass {step.name} takes a whole function", result, "a PrimFunc")
+        if step in behind_outline:
+            check_kernels(current, backend, f"in front of pass {step.name}", f"pass {step.name} takes kernels")
         _begin(step, env, declares_state)
         try:
             current = step.run(current, env)

@@ -11,9 +11,13 @@ from tilecore.ir.nodes import Expr, Var
 
 @dataclass
 class UserFunction(PassState, by="the pipeline", former={"definition": "span"}):
-    """The user's function. Published before the first pass; unpack_int4 reads where a parameter is declared."""
+    """The user's function. Published before the first pass; unpack_int4 reads where a parameter is declared.
+
+    shared: the names of the buffers that it allocates in shared memory; the others there are the compiler's.
+    """
 
     span: Any
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -8,9 +8,10 @@ from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from tilecore.contract.adapter import HostCode
 from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.ir.thread_calls import MEMORY_ORDERS
-from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
+from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, mapping, shown, wrong
 from tilecore.plugins.guard import guarded
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ RULES: dict[type, dict[str, Rule]] = {
         "atomic_dtypes": NAMES,
     },
     Presence: {"present": FLAG, "detail": WORDS},
+    HostCode: {
+        "source": TEXT,
+        "objects": Rule(
+            "a tuple of bytes",
+            lambda value: isinstance(value, tuple) and all(isinstance(data, bytes) for data in value),
+        ),
+    },
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},
 }
 

@@ -1,8 +1,8 @@
-"""Loads installed plugins in separate processes to learn their aliases, language names and devices.
+"""Loads installed plugins in separate processes to learn their aliases, names, modules and devices.
 
-``target="auto"``, aliases and names of the language concern every installed plugin. A plugin that hangs, exits or
-crashes must not stop the user's program, so no plugin is imported here: each is loaded in a fresh interpreter, under a
-deadline, and its answer is kept in the kernel cache for as long as its files do not change.
+``target="auto"``, aliases, names of the language and modules concern every installed plugin. A plugin that hangs,
+exits or crashes must not stop the user's program, so no plugin is imported here: each is loaded in a fresh interpreter,
+under a deadline, and its answer is kept in the kernel cache for as long as its files do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ASK_SECONDS = 10.0  # for the import of one plugin and the search for its device
 # An answer about devices is valid for this long, and while drivers and device files (_surroundings) do not change.
 DEVICE_SECONDS = 300.0
 
-_FORMAT = "tilecore-plugin 1"
+_FORMAT = "tilecore-plugin 2"
 _MACHINE = ("/proc/sys/kernel/random/boot_id", "/proc/modules")
 _PASSING = ("PWD", "OLDPWD", "SHLVL", "_", "PYTEST_CURRENT_TEST")  # environment variables that no driver reads
 _FOLDERS = ("/dev", "/etc/OpenCL/vendors")
@@ -43,6 +43,7 @@ class PluginAnswer:
     problem: str = ""
     aliases: Mapping[str, Mapping[str, Attribute]] = field(default_factory=dict)
     language: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 class TargetFacts(Protocol):
@@ -54,6 +55,8 @@ class TargetFacts(Protocol):
     def aliases(self) -> Mapping[str, Mapping[str, Attribute]]: ...
     @property
     def language(self) -> Mapping[str, str]: ...
+    @property
+    def modules(self) -> Mapping[str, str]: ...
 
 
 class PluginAnswers:
@@ -81,7 +84,7 @@ class PluginAnswers:
 def _answer_in_process(entry: Entry, load: Callable[[Entry], TargetSpec]) -> PluginAnswer:
     try:
         spec = load(entry)
-        return PluginAnswer(entry.kind, spec.detect().present, "", spec.aliases, spec.language)
+        return PluginAnswer(entry.kind, spec.detect().present, "", spec.aliases, spec.language, spec.modules)
     except PluginError as error:
         return PluginAnswer(entry.kind, problem=error.message)
 
@@ -134,11 +137,13 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
         "problem": "" if works else facts["reason"],
         "aliases": facts.get("implied", {}),
         "language": facts.get("language", {}),
+        "modules": facts.get("modules", {}),
     }
 
 
 def _answer_from(kind: str, answer: Mapping[str, Any]) -> PluginAnswer:
-    return PluginAnswer(kind, answer["present"], answer["problem"], answer["aliases"], answer["language"])
+    names = answer["aliases"], answer["language"], answer["modules"]
+    return PluginAnswer(kind, answer["present"], answer["problem"], *names)
 
 
 def _stored_answer(text: str | None, surroundings: str) -> dict[str, Any] | None:
@@ -147,7 +152,7 @@ def _stored_answer(text: str | None, surroundings: str) -> dict[str, Any] | None
         answer = json.loads(text or "")
         fresh = 0 <= time.time() - answer["asked"] < DEVICE_SECONDS
         checked = _answer_from("", answer)
-        if not isinstance(checked.aliases, dict) or not isinstance(checked.language, dict):
+        if not all(isinstance(names, dict) for names in (checked.aliases, checked.language, checked.modules)):
             return None
     except (ValueError, TypeError, KeyError):
         return None

@@ -53,6 +53,14 @@ def _is_place(value: Any) -> bool:
     return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and all(map(_is_identifier, value.split(".")))
+
+
+def _is_module_place(value: Any) -> bool:
+    return _is_place(value) or _is_path(value)
+
+
 def is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -146,6 +154,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "torch_device": TEXT,
         "language": mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
         "known_failures": takes(1),
+        "modules": mapping('a dict of dotted names to "module" or "module:attribute"', _is_path, _is_module_place),
         "options": Rule(
             "a list of valid PassOptions with different names, each with a default of its value_type, or None",
             _are_pass_options,
@@ -225,6 +234,7 @@ def _check_target(origin: Origin, spec: TargetSpec) -> None:
         raise wrong(origin, f"tilecore_target: {name} of TargetSpec is reserved", AUTO, expected)
     _check_attribute_names(origin, spec)
     _check_language(origin, spec)
+    _check_modules(origin, spec)
     for alias, implied in spec.aliases.items():
         unknown = sorted(set(implied) - set(spec.attributes))
         if unknown:
@@ -262,6 +272,19 @@ def _check_language(origin: Origin, spec: TargetSpec) -> None:
 
     text = f"{title(origin)}: {message}: {found}; they stay tilecore's"
     warnings.warn(text, DeprecationWarning, stacklevel=levels_to_user())
+
+
+def _check_modules(origin: Origin, spec: TargetSpec) -> None:
+    """Raise PluginError where the target offers a module or a name of the core: it would be the core's."""
+    from tilecore.module_names.table import MODULES
+    from tilecore.plugins.discovery import CORE
+    from tilecore.plugins.module_finder import is_file
+
+    core = {*MODULES, *(f"{module}.{name}" for module, names in MODULES.items() for name in names)}
+    shadowed = sorted(path for path in spec.modules if path in core or is_file(path))
+    if shadowed and origin.package != CORE:
+        message = "tilecore_target: field 'modules' of TargetSpec has modules of tilecore's own"
+        raise wrong(origin, message, ", ".join(shadowed), "names that tilecore itself does not have")
 
 
 def shown(value: Any) -> str:

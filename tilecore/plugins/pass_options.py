@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from tilecore.contract.records import Backend, PassOption, TargetSpec
 from tilecore.errors import PluginError, TargetError
 from tilecore.transform import KNOWN_ELSEWHERE, PassConfigKey, PassConfigWarning, meaning_elsewhere, plain_pass_configs
 
+DEVICE_FLAGS = PassOption("tl.device_compile_flags", "further flags for the device's compiler", None, str)
+CORE_OPTIONS = (DEVICE_FLAGS,)  # read for every target, whether the caller sets them or T.annotate_pass_configs
 _warned: set[tuple[str, str]] = set()  # (kind of target, key)
 
 
@@ -25,7 +28,7 @@ def checked_pass_configs(
     """
     plain = plain_pass_configs(configs)
     if plain:
-        declared = {option.name: option for option in (*further, *(backend.target.options or ()))}
+        declared = {option.name: option for option in (*CORE_OPTIONS, *further, *(backend.target.options or ()))}
         for name in plain.keys() - declared.keys():
             if not _is_known(name):
                 raise unknown_option(name, declared, backend.kind)
@@ -46,7 +49,7 @@ def warn_of_ignored(plain: Mapping[str, Any], spec: TargetSpec, further: Sequenc
     """Warn, once in a process for each key, of keys that nobody reads on this target and of values of a wrong type."""
     if spec.options is None:
         return
-    declared = {option.name: option for option in (*further, *spec.options)}
+    declared = {option.name: option for option in (*CORE_OPTIONS, *further, *spec.options)}
     for name, value in plain.items():
         option = declared.get(name)
         if option is None:
@@ -56,6 +59,16 @@ def warn_of_ignored(plain: Mapping[str, Any], spec: TargetSpec, further: Sequenc
         elif not _fits(value, option):
             expected = f"a {option.value_type.__name__}"
             _warn(spec.kind, name, f"its value is {value!r}, not {expected}, and is passed on as it is ({option.doc})")
+
+
+def device_flags(configs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The flags for the device's compiler in a pass configuration: one text, split as a shell does, or a list."""
+    flags = DEVICE_FLAGS.value_in(configs)
+    if flags is None or isinstance(flags, str):
+        return tuple(shlex.split(flags or ""))
+    if not _are_texts(flags):
+        raise TargetError(f"{DEVICE_FLAGS.name} must be text", found=repr(flags), expected='"-a -b" or ["-a", "-b"]')
+    return tuple(flags)
 
 
 def unknown_option(name: str, declared: Iterable[str], kind: str = "") -> TargetError:
@@ -88,9 +101,13 @@ def _is_known(name: str) -> bool:
 
 def _fits(value: Any, option: PassOption) -> bool:
     """Is it a value of the option's type? A number may stand for a truth value, and None for the default."""
-    if value is None or isinstance(value, option.value_type):
+    if value is None or isinstance(value, option.value_type) or (option is DEVICE_FLAGS and _are_texts(value)):
         return True
     return option.value_type is bool and not isinstance(value, str) and str(value) in ("True", "False", "0", "1")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(text, str) for text in value)
 
 
 def _warn(kind: str, name: str, text: str) -> None:

@@ -19,6 +19,7 @@ from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
 from tilecore.plugins.interrupts import interrupted_again
 from tilecore.plugins.isolation import SLOW_SECONDS
+from tilecore.plugins.module_finder import asking
 from tilecore.plugins.private_imports import CORE, PrivateImport, private_imports
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # Objective-C runtimes do not survive a fork
@@ -32,6 +33,11 @@ def look(kind: str, whole: bool) -> Facts:
     whole: also calls every hook but ``tilecore_lowering`` (which may import TVM), the target's capabilities, the
     toolchain and the adapters.
     """
+    with asking():
+        return _look(kind, whole)
+
+
+def _look(kind: str, whole: bool) -> Facts:
     status = manager.status(kind, whole=whole)
     facts = _claim(kind) | {"state": status.state}
     if status.report is not None:
@@ -42,6 +48,7 @@ def look(kind: str, whole: bool) -> Facts:
         spec = manager.target_spec(kind)
         facts |= {"doc": spec.doc, "aliases": sorted(spec.aliases), "attributes": sorted(spec.attributes)}
         facts |= {"implied": {name: dict(spec.aliases[name]) for name in spec.aliases}, "language": dict(spec.language)}
+        facts |= {"modules": dict(spec.modules)}
         start = time.perf_counter()
         facts["device"] = asdict(spec.detect())
         facts["detect_seconds"] = round(time.perf_counter() - start, 3)

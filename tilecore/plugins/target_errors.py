@@ -36,7 +36,7 @@ def unknown_target(
 def _advice(name: str, close: Sequence[str]) -> str:
     """What the user can do: install the package of tilecore's extra of that name, correct the spelling, or install
     tile-<target>, the usual name of a backend's package."""
-    package = _package_of_extra(name)
+    package = package_of_extra(name)
     if package:
         return f"install its backend: pip install {package};"
     if name in _ANY_DEVICE:
@@ -48,7 +48,8 @@ def _advice(name: str, close: Sequence[str]) -> str:
     return "backends are packages: pip install the one for your device;"
 
 
-def _package_of_extra(name: str) -> str:
+def package_of_extra(name: str) -> str:
+    """The package that tilecore's extra ``name`` installs; "" where there is no such extra, or it is no backend."""
     for distribution in distributions():
         try:
             if distribution.name_and_version()[0].lower() != CORE:

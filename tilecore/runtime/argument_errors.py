@@ -52,6 +52,35 @@ def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentE
     )
 
 
+def needed(plan: CallPlan, declared: TensorParam) -> ArgumentError:
+    """None, or an address of 0, for a tensor that the kernel accesses."""
+    dependent = "" if isinstance(declared.needed, int) else " in this call"
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} must be a tensor, because the kernel accesses it{dependent}",
+        found="None, or an address of 0",
+        expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared)}",
+        hint="guard its accesses by an `if` on a scalar parameter or a size",
+    )
+
+
+def unknown_address(plan: CallPlan, declared: TensorParam, address: int, size: int) -> ArgumentError:
+    """An address that no tensor is known to have, for a kernel that the host runs with checks."""
+    return ArgumentError(
+        f"{plan.name}(): the address of {declared.name} is that of no known tensor of {size} bytes",
+        found=f"0x{address:x}",
+        expected="the address of a tensor on the host that is alive",
+        hint="name arrays that are not torch's: with tilecore.reachable(x, y): kernel(...)",
+    )
+
+
+def misplaced_address(plan: CallPlan, declared: TensorParam, address: int) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): the address of {declared.name} cannot be one",
+        found=hex(address),
+        expected=f"a number from 0 to 2**64 - 1, a multiple of {declared.align} (bytes)",
+    )
+
+
 def wrong_output(
     plan: CallPlan, declared: TensorParam, adapter: KernelAdapter, actual: str, shape: tuple[int, ...] | None = None
 ) -> PluginError:
@@ -199,15 +228,6 @@ def recorded(plan: CallPlan, recorder: str) -> LaunchError:
         expected="a call outside of it, or a kernel that is registered as an operation of torch",
         hint="to register it, call the kernel in a function under @torch.library.custom_op, name the tensors that it "
         "writes (mutates_args), and give the shapes of its results by register_fake",
-    )
-
-
-def gradient(plan: CallPlan, declared: TensorParam) -> ArgumentError:
-    return ArgumentError(
-        f"{plan.name}(): {declared.name} requires a gradient, but the kernel is not part of torch's graph: the "
-        "gradient would be lost",
-        hint=f"pass {declared.name}.detach(), or call the kernel under torch.no_grad(); for a gradient, call "
-        "kernels in forward and backward of a torch.autograd.Function",
     )
 
 

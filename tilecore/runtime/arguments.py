@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tilecore.artifact.bounded_sizes import size_and_limit
 from tilecore.artifact.dims import Dim, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
-from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.adapter import INTERPRETED, KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
-from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
+from tilecore.runtime.call_plan import BoundSymbol, CallPlan, other_source, storage_dtypes
+from tilecore.runtime.gradient_warning import warn_of_gradient
 from tilecore.runtime.index_limits import LARGEST, extent_of, has_sizes_of_call
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
-from tilecore.tensors.dlpack import HOST, HOST_KINDS
+from tilecore.tensors.dlpack import HOST, HOST_KINDS, contiguous_strides
 from tilecore.tensors.memory_overlap import overlap, overlapping_axis
+from tilecore.tensors.reachable import Block, block_at
 from tilecore.tensors.views import TensorView, UnreadableTensor, empty, empty_array, is_array, is_tensor, view
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ class Binder:
         self.has_streams = has_streams
         self.views: dict[int, TensorView] = {}
         self.scalars: dict[int, int] = {}
+        self.addresses: dict[int, int] = {}  # of parameters that were given as numbers, or as None: 0
         self.symbols: dict[str, int] = {}
         self.results: list[Any] = []
 
@@ -95,6 +99,14 @@ class Binder:
 
     def _read_tensor(self, param: int, value: Any) -> None:
         declared = self.plan.tensor(param)
+        if value is None and declared.needed != 1:
+            self.addresses[param] = 0
+            return
+        if declared.pointer == "address" and isinstance(value, int) and not isinstance(value, bool):
+            if not 0 <= value < 2**64 or value % declared.align:
+                raise errors.misplaced_address(self.plan, declared, value)
+            self.addresses[param] = value
+            return
         if not is_tensor(value):
             raise errors.not_a_tensor(self.plan, declared, value)
         try:
@@ -104,7 +116,7 @@ class Binder:
         self._check_kind(param, declared, tensor)
         self._check_device(param, tensor)
         if tensor.loses_gradient:
-            raise errors.gradient(self.plan, declared)
+            warn_of_gradient(self.plan, declared)
         self.views[param] = tensor
 
     def _check_kind(self, param: int, declared: TensorParam, tensor: TensorView) -> None:
@@ -128,7 +140,44 @@ class Binder:
 
     def bind_symbols(self) -> None:
         for symbol in self.plan.symbols:
-            self.symbols[symbol.name] = self._value_of(symbol)
+            if symbol.kind != "scalar" and symbol.param in self.addresses:
+                other = other_source(self.plan, symbol, self.views)
+                self.symbols[symbol.name] = 0 if other is None else self._value_of(other)
+            else:
+                self.symbols[symbol.name] = self._value_of(symbol)
+
+    def place_addresses(self) -> None:
+        """Make views of the tensors that were given as addresses. Raises ArgumentError for a null pointer to a tensor
+        that the kernel accesses in this call."""
+        scalars = {self.plan.params[param].name: value for param, value in self.scalars.items()}
+        for param, address in self.addresses.items():
+            declared = self.plan.tensor(param)
+            if not address:
+                if evaluate(declared.needed, {**scalars, **self.symbols}):
+                    raise errors.needed(self.plan, declared)
+                continue
+            shape = tuple(self.size(dim, "{}.shape[{}]", declared.name, at) for at, dim in enumerate(declared.shape))
+            strides = contiguous_strides(shape)
+            if declared.strides is not None:
+                strides = tuple(
+                    self.size(dim, "{}.stride[{}]", declared.name, at) for at, dim in enumerate(declared.strides)
+                )
+            tensor = TensorView(
+                address, shape, strides, self.plan.element_types[param][0], (self.plan.device_type, self.device_index),
+                "address", address, None,
+            )  # fmt: skip
+            self.views[param] = tensor if not self._knows_memory() else self._found(declared, tensor)
+
+    def _knows_memory(self) -> bool:
+        """Is it known whose memory an address is that of? Where the host runs the kernel with checks."""
+        return self.adapter.simulates or self.adapter.name == INTERPRETED
+
+    def _found(self, declared: TensorParam, tensor: TensorView) -> TensorView:
+        begin, end = tensor.span()
+        block = block_at(tensor.address, [Block(*v.span(), v.read_only, v.owner) for v in self.views.values()])
+        if end > begin and (block is None or begin < block.begin or end > block.end):
+            raise errors.unknown_address(self.plan, declared, tensor.address, end - begin)
+        return replace(tensor, owner=block.owner, read_only=block.read_only) if block is not None else tensor
 
     def _value_of(self, symbol: BoundSymbol) -> int:
         size = self._size_at(symbol)
@@ -193,7 +242,7 @@ class Binder:
             raise errors.wrong_output(self.plan, declared, self.adapter, f"shape {self.views[param].shape}", shape)
 
     def check_tensors(self) -> None:
-        for param in self.plan.tensors:
+        for param in self.given:
             self._check_tensor(self.plan.tensor(param), self.views[param])
         self._check_overlap()
         if self.plan.index_bits == 32:
@@ -242,7 +291,7 @@ class Binder:
             raise errors.self_overlap(self.plan, declared, tensor, shared)
 
     def _check_overlap(self) -> None:
-        tensors = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors]
+        tensors = [(self.plan.tensor(p), self.views[p]) for p in self.given]
         for index, (declared, tensor) in enumerate(tensors):
             if "w" not in declared.access:
                 continue
@@ -253,9 +302,14 @@ class Binder:
                 if shared == "part" or (shared == "same" and "w" in other.access):
                     raise errors.overlapping(self.plan, declared, other, shared)
 
+    @property
+    def given(self) -> list[int]:
+        """The tensor parameters that have memory: all but those for which the call passed None."""
+        return [param for param in self.plan.tensors if param in self.views]
+
     def written(self) -> list[Any]:
         """The torch tensors among the arguments that the kernel writes."""
-        passed = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors if p not in self.plan.outputs]
+        passed = [(self.plan.tensor(p), self.views[p]) for p in self.given if p not in self.plan.outputs]
         return [tensor.tensor for declared, tensor in passed if "w" in declared.access and tensor.library == "torch"]
 
     def grids(self) -> tuple[list[int], int, int]:
@@ -265,6 +319,9 @@ class Binder:
         for entry in self.plan.entries:
             sizes = [self.size(dim, "grid {} of {}", "xyz"[axis], entry.symbol) for axis, dim in enumerate(entry.grid)]
             shared = self.size(entry.shared_bytes, "the shared memory of {}", entry.symbol)
+            bounded = size_and_limit(entry.shared_bytes) if shared < 0 else None
+            if bounded is not None:
+                raise size_errors.shared(self.plan, entry, evaluate(bounded[0], self.symbols), bounded[1], self.symbols)
             entry_blocks = sizes[0] * sizes[1] * sizes[2]
             if min(sizes) < 0 or shared < 0 or blocks + entry_blocks not in WORD:
                 raise size_errors.grid(self.plan, entry, sizes, shared, self.symbols)
@@ -284,6 +341,7 @@ def bind(
     binder = Binder(plan, adapter, has_streams)
     binder.read(args)
     binder.bind_symbols()
+    binder.place_addresses()
     binder.make_outputs()
     binder.check_tensors()
     grids, blocks, work = binder.grids()
@@ -291,7 +349,7 @@ def bind(
     stream = binder.stream(index)
     addresses, owners = workspaces.get(binder.symbols, index, stream) if plan.workspaces else ((), [])
     slots = [
-        *(_signed(binder.views[p].address) for p in plan.tensors),
+        *(_signed(binder.views[p].address) if p in binder.views else 0 for p in plan.tensors),
         *map(_signed, addresses),
         *(binder.scalars[p] for p in plan.scalars),
         *(binder.symbols[s.name] for s in plan.symbols),
@@ -300,7 +358,7 @@ def bind(
     owners_of_call = [*owners, *(v.owner for v in binder.views.values())]
     return BoundCall(
         _words(slots), _words(grids), index, stream, blocks, work, binder.results, owners_of_call, binder.written(),
-        (*(binder.views[p].tensor for p in plan.tensors), *owners),
+        (*(binder.views[p].tensor if p in binder.views else None for p in plan.tensors), *owners),
     )  # fmt: skip
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
-from tilecore.dtypes import FACTS
+from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.errors import LanguageError, LoweringError
 from tilecore.runtime.index_limits import guarded
 from tilecore.runtime.scalars import integer_range
@@ -68,7 +68,12 @@ class CallPlan:
     @cached_property
     def element_types(self) -> dict[int, list[tuple[int, int, int]]]:
         """The DLPack element types (code, bits, lanes) that each tensor parameter takes, by parameter index."""
-        return {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
+        types = {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
+        for i in self.tensors:
+            declared = self.tensor(i)
+            if declared.packed > 1 and declared.dtype in DLPACK_PAIRS:
+                types[i].append(DLPACK_PAIRS[declared.dtype])
+        return types
 
     @property
     def slot_count(self) -> int:
@@ -149,6 +154,23 @@ def _bound(artifact: Artifact, symbol: Symbol) -> BoundSymbol:
         raise LoweringError(f"{artifact.name}: the size {symbol.name} comes from {owner}, which is not an integer")
     place = owner if kind == "scalar" else f"{owner}.{kind}[{axis}]"
     return BoundSymbol(symbol.name, kind, param, axis, scale, offset, low, high, place)
+
+
+def other_source(plan: CallPlan, symbol: BoundSymbol, params: Container[int]) -> BoundSymbol | None:
+    """Another source of a symbol, in one of the tensors ``params``; None where there is none."""
+    for kind in ("shape", "stride"):
+        for param in plan.tensors:
+            declared = plan.tensor(param)
+            if param not in params:
+                continue
+            for axis, dim in enumerate(declared.shape if kind == "shape" else declared.strides or ()):
+                linear = _linear(dim, symbol.name)
+                if linear is not None:
+                    place = f"{declared.name}.{kind}[{axis}]"
+                    return replace(
+                        symbol, kind=kind, param=param, axis=axis, scale=linear[0], offset=linear[1], place=place
+                    )
+    return None
 
 
 def _site_in_inputs(artifact: Artifact, name: str) -> tuple[str, int, int, int, int]:

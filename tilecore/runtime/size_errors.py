@@ -139,3 +139,16 @@ def grid(plan: CallPlan, entry: Entry, sizes: Sequence[int], shared: int, symbol
     where = where_text(bindings_text(plan, (*entry.grid, entry.shared_bytes), symbols))
     actual = f"grid {tuple_text(sizes)}, {shared} bytes of shared memory{where}"
     return ArgumentError(f"{plan.name}(): {message}", found=actual)
+
+
+def shared(plan: CallPlan, entry: Entry, size: int, limit: int, symbols: Mapping[str, int]) -> ArgumentError:
+    """Shared memory of a size that the call gives, and that a block cannot have."""
+    where = where_text(bindings_text(plan, (entry.shared_bytes,), symbols))
+    if size < 0:
+        return ArgumentError(f"{plan.name}(): a size of the shared memory of {entry.symbol} is negative", found=where)
+    return ArgumentError(
+        f"{plan.name}(): a block of {entry.symbol} needs {size} bytes of shared memory",
+        found=f"{size} bytes{where}",
+        expected=f"0 to {limit} bytes",
+        hint="pass smaller sizes, or loop over the axis with tiles of a constant size",
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilecore.artifact.dims import evaluate
 from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
@@ -22,7 +22,7 @@ class TensorSlot:
 
     address: address of element 0. shape, strides: in elements; strides None: contiguous, row-major. packed: number of
     elements in one storage element. access: "r", "w" or "rw"; a tensor of packed elements that is written has "rw", as
-    a store of one element reads and keeps the others.
+    a store of one element reads and keeps the others. absent: the call passed None; then the shape has no elements.
     """
 
     name: str
@@ -32,6 +32,7 @@ class TensorSlot:
     strides: tuple[int, ...] | None = None
     packed: int = 1
     access: str = "rw"
+    absent: bool = False
 
     @property
     def item(self) -> int:
@@ -157,4 +158,5 @@ def _tensor(memory: TensorParam | Workspace, address: int, symbols: dict[str, in
         return TensorSlot(memory.name, place, memory.dtype, shape)
     strides = None if memory.strides is None else tuple(evaluate(d, symbols) for d in memory.strides)
     access = "rw" if memory.packed > 1 and "w" in memory.access else memory.access
-    return TensorSlot(memory.name, place, memory.dtype, shape, strides, memory.packed, access)
+    slot = TensorSlot(memory.name, place, memory.dtype, shape, strides, memory.packed, access)
+    return slot if place or not slot.nbytes else replace(slot, shape=(0, *shape[1:]), absent=True)

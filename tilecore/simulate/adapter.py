@@ -15,6 +15,7 @@ from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.compilers import find_compiler
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.library import KernelLibrary, compile_kernels
+from tilecore.simulate.pointers import PointedWord, pointed_words
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact, Entry
@@ -89,12 +90,16 @@ class SimulatedLaunch:
     def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
         call = self.read(slots_address, grids_address)
         numbers = [int.from_bytes(scalar.data, "little") for scalar in call.scalars]
-        arguments: list[Tensor | int] = [*map(Tensor.of_slot, call.tensors), *numbers]
+        tensors = [*map(Tensor.of_slot, call.tensors)]
+        words = pointed_words(self.artifact.name, self.artifact.params, tensors)
         for launch in call.launches:
-            self._run(launch, arguments, call.symbols)
+            self._run(launch, [*tensors, *numbers], call.symbols, words)
         return 0
 
-    def _run(self, launch: EntryLaunch, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]) -> None:
+    def _run(
+        self, launch: EntryLaunch, arguments: Sequence[Tensor | int], symbols: Mapping[str, int],
+        words: Sequence[PointedWord],
+    ) -> None:  # fmt: skip
         entry, grid = launch.entry, launch.grid
         if 0 in grid:  # nothing to do, whatever its tensors are
             return
@@ -105,4 +110,6 @@ class SimulatedLaunch:
                 found=f"a grid of {grid} blocks",
             )
         values = [*arguments, *self.further(entry, arguments, symbols)]
-        self.device.run(self.library, entry.symbol, grid, entry.threads, values, launch.shared_bytes, cluster=cluster)
+        self.device.run(
+            self.library, entry.symbol, grid, entry.threads, values, launch.shared_bytes, cluster=cluster, words=words
+        )

@@ -21,6 +21,7 @@ from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_e
 
 if TYPE_CHECKING:
     from tilecore.simulate.compilers import HostCompiler
+    from tilecore.simulate.pointers import PointedWord
 
 _LOCK = threading.Lock()
 
@@ -79,13 +80,14 @@ class SimulatedDevice:
     def run(
         self, library: KernelLibrary, symbol: str, grid: Sequence[int], block: Sequence[int],
         arguments: Sequence[Tensor | Record | int], shared_bytes: int = 0, seed: int | None = None,
-        cluster: Sequence[int] = (1, 1, 1),
+        cluster: Sequence[int] = (1, 1, 1), words: Sequence[PointedWord] = (),
     ) -> Run:  # fmt: skip
         """Run ``symbol`` over ``grid`` blocks of ``block`` threads (x, y, z; fewer mean 1).
 
         arguments: in the order of the kernel's parameters; a number is an 8-byte slot (``arguments.slot_of``), a record
         takes one for each of its words.
         cluster: blocks (x, y, z) that run together and see each other's shared memory; the grid is a multiple of it.
+        words: addresses in the tensors, whose targets are tensors of the device, too.
         Tensors are copied to the device and, if all went well, back. Raises SimulationError.
         """
         blocks, threads, together = _extent(grid, "grid"), _extent(block, "block"), _extent(cluster, "cluster")
@@ -98,7 +100,7 @@ class SimulatedDevice:
         if 0 in blocks:
             return Run({})
         with _LOCK:
-            return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes, together).run(
+            return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes, together, words).run(
                 _seed(self.seed if seed is None else seed)
             )
 
@@ -131,7 +133,7 @@ class _Launch:
     def __init__(
         self, device: SimulatedDevice, library: KernelLibrary, symbol: str, grid: tuple[int, int, int],
         block: tuple[int, int, int], arguments: Sequence[Tensor | Record | int], shared_bytes: int,
-        cluster: tuple[int, int, int],
+        cluster: tuple[int, int, int], words: Sequence[PointedWord] = (),
     ) -> None:  # fmt: skip
         self.device = device
         self.library = library
@@ -140,7 +142,9 @@ class _Launch:
         self.cluster = cluster
         self.shared_bytes = shared_bytes
         self.arguments = arguments
-        self.regions: list[Region] = regions_of([a for a in arguments if isinstance(a, Tensor)])
+        self.words = words
+        pointed = {id(word.target): word.target for word in words}.values()
+        self.regions: list[Region] = regions_of([*(a for a in arguments if isinstance(a, Tensor)), *pointed])
         self.interrupt = ctypes.c_int32(0)
 
     def run(self, seed: int) -> Run:
@@ -174,6 +178,7 @@ class _Launch:
         launch.slots, launch.tensors, launch.pointers = slots, tensors, pointers
         launch.slot_count, launch.tensor_count = len(slots), len(self.regions)
         launch.pointer_count = len(pointers) if self.regions else 0
+        launch.words, launch.word_count = self._words(), len(self.words)
         launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
         if device.count_banks:
@@ -193,15 +198,25 @@ class _Launch:
             record.masks = (ctypes.c_uint64 * record.count)(*entry.masks)
         launch.bank_phases, launch.bank_phases_count = records, len(records)
 
+    def _region_of(self) -> dict[int, int]:
+        """The region of each tensor, by the tensor's id."""
+        return {id(tensor): index for index, region in enumerate(self.regions) for tensor in region.tensors}
+
+    def _words(self) -> Any:
+        region_of, records = self._region_of(), (native.CWord * max(1, len(self.words)))()
+        for record, word in zip(records, self.words, strict=False):
+            record.tensor, record.target = region_of[id(word.table)], region_of[id(word.target)]
+            record.at = word.table.address + word.at - self.regions[record.tensor].begin
+            record.offset = word.target.address + word.offset - self.regions[record.target].begin
+        return records
+
     def _slots(self) -> tuple[Any, Any, Any]:
         tensors = (native.CTensor * max(1, len(self.regions)))()
         for region_index, region in enumerate(self.regions):
             tensors[region_index] = native.CTensor(
                 region.begin, region.end - region.begin, region.item, region.access, region.row
             )
-        region_of = {
-            id(tensor): region_index for region_index, region in enumerate(self.regions) for tensor in region.tensors
-        }
+        region_of = self._region_of()
         words: list[int] = []
         pointers = []
         for argument in self.arguments:

@@ -21,6 +21,10 @@ class CPointer(ctypes.Structure):
     _fields_ = [("slot", _u32), ("tensor", _u32), ("offset", _u64)]
 
 
+class CWord(ctypes.Structure):
+    _fields_ = [("tensor", _u32), ("target", _u32), ("at", _u64), ("offset", _u64)]
+
+
 class CBankPhases(ctypes.Structure):
     _fields_ = [
         *((name, _u32) for name in ("size", "banks", "reads", "writes", "count", "reserved")),
@@ -47,6 +51,8 @@ class CLaunch(ctypes.Structure):
         ("interrupt", ctypes.POINTER(ctypes.c_int32)),
         ("bank_phases", ctypes.POINTER(CBankPhases)),
         ("bank_phases_count", _u64),
+        ("words", ctypes.POINTER(CWord)),
+        ("word_count", _u64),
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilecore.dtypes import FACTS
+from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.tensors import dlpack, torch_state
 
 MOST_OF_A_REASON = 200  # characters of another library's message that an error repeats
@@ -55,7 +55,7 @@ class TensorView:
 
     @property
     def itemsize(self) -> int:
-        return self.dtype[1] // 8 * self.dtype[2]
+        return self.dtype[1] * self.dtype[2] // 8
 
     @property
     def is_contiguous(self) -> bool:
@@ -177,7 +177,10 @@ def is_array(value: Any) -> bool:
     return numpy is not None and isinstance(value, getattr(numpy, "ndarray", ()))
 
 
-_TORCH_DTYPES = {f"torch.{facts.torch}": (*facts.dlpack, 1) for name, facts in FACTS.items() if name == facts.torch}
+_TORCH_DTYPES = {
+    **{f"torch.{facts.torch}": (*facts.dlpack, 1) for name, facts in FACTS.items() if name == facts.torch},
+    **{f"torch.{name}_x2": pair for name, pair in DLPACK_PAIRS.items()},
+}
 
 
 def _torch_view(tensor: Any) -> TensorView:

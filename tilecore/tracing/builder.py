@@ -15,8 +15,9 @@ from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
+from tilecore.ir.views import source_of
 from tilecore.tracing.held_values import Readings, reads_memory
-from tilecore.tracing.vectors import copied_to_memory, find_lanes, over_lanes
+from tilecore.tracing.vectors import copied_to_memory, find_lanes, is_index, over_lanes
 
 if TYPE_CHECKING:
     from tilecore.ir.spans import SpanTable
@@ -52,15 +53,21 @@ class Builder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.frames: list[Frame] = [Frame("function")]
+        self.parameters: list[Any] = []  # what the function's body has for each of its parameters, as they are declared
         self.attributes: dict[str, Any] = {}
         self.place: tuple[SpanTable, int] | None = None
         self.names: dict[str, int] = {}
         self.on_annotation: Callable[[str, Any, Any], Any] | None = None
         self.on_empty: Callable[[list[Any], Any], Any] | None = None
         self.on_const: Callable[[Any], None] | None = None
+        # (place, tile operation, operands) of checks in front of a T.Kernel, and how many of them a T.Kernel has
+        self.preconditions: list[tuple[Any, str, list[Any]]] = []
+        self.checked_preconditions = 0
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
         self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer
+        self.pointers: dict[str, str] = {}  # parameters that are addresses or hold some: FunctionAttr.POINTERS
+        self.vector_buffers: dict[int, Any] = {}  # the types of buffers of vectors, by their hashes
         self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
         self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
@@ -97,8 +104,9 @@ class Builder:
     def emit(self, statement: Stmt) -> None:
         safe_point()
         frame = self.frame
-        if isinstance(statement, DeclBuffer):
-            self.views[hash(statement.buffer)] = statement.data.args[0]
+        source = source_of(statement) if isinstance(statement, DeclBuffer) else None
+        if source is not None:
+            self.views[hash(statement.buffer)] = source
         if self.lanes:
             statement = over_lanes(self, statement)
         if not isinstance(statement, Bind) or effect_in(statement.value) is not None:
@@ -199,7 +207,7 @@ class Builder:
         """A new variable that holds ``value`` from here to the end of the block."""
         lanes = find_lanes(self, value) if self.lanes else None
         if lanes is not None:
-            return copied_to_memory(self, name, value, lanes)
+            return value if is_index(self, value) else copied_to_memory(self, name, value, lanes)
         var = Var(self.unique(name), value.ty)
         self.emit(Bind(var, value, span=self.span))
         return var

@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING, Any
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
-from tilecore.ir.build import loop
+from tilecore.ir.build import loop, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
     BufferLoad,
     BufferStore,
+    Call,
     Evaluate,
     Expr,
+    For,
     ForKind,
     IntImm,
     Stmt,
+    TensorLoad,
     Var,
     structural_equal,
+    structural_mutate,
     tirx,
 )
 from tilecore.ir.visit import collect, loads, transform
@@ -80,7 +84,21 @@ def _evaluated(statement: Stmt) -> list[Any]:
     return [value for value in fields if isinstance(value, Expr)]
 
 
-def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> Stmt:
+def over_vector(builder: Builder, statement: Stmt, lanes: tuple[int, Var], aligned: bool = False) -> Stmt:
+    """A statement of vectors as a loop over their lanes. aligned: the accesses of memory outside of registers are
+    aligned to the vector's bytes."""
+    statement = _with_vectors(builder, statement, builder.frame, builder.writes)
+    return _loop(builder, statement, lanes, {LoopAttr.ALIGNED: 1} if aligned else None)
+
+
+def vector_memory(builder: Builder, name: str, dtype: str, lanes: int) -> Var:
+    """Allocates memory of the thread for a vector."""
+    memory = tirx.decl_buffer([lanes], dtype, builder.unique(name), scope="local", layout=None)
+    builder.allocate(memory)
+    return memory
+
+
+def _loop(builder: Builder, statement: Stmt, lanes: tuple[int, Var], notes: dict[str, Any] | None = None) -> Stmt:
     count, lane = lanes
     return loop(
         IntImm("int32", count),
@@ -88,8 +106,27 @@ def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> S
         name=builder.unique("lane"),
         kind=ForKind.VECTORIZED,
         span=statement.span,
-        notes={LoopAttr.KIND: "vectorized"},
+        notes={LoopAttr.KIND: "vectorized", LoopAttr.LANES: 1, **(notes or {})},
     )
+
+
+def lanes_as_axes(body: Stmt) -> Stmt:
+    """The body of a function; a loop over lanes that is all of the body of a parallel loop is one more parallel axis.
+    So fragments of vectors are spread over threads as others are."""
+
+    def loop(node: For, mutator: Any) -> Any:
+        node = mutator.default_mutate(node)
+        inner = node.body
+        fixed = node.kind != ForKind.PARALLEL or LoopAttr.LOOP_LAYOUT in node.annotations
+        if fixed or not isinstance(inner, For) or LoopAttr.LANES not in inner.annotations:
+            return node
+        notes = {LoopAttr.KIND: "parallel"}
+        axis = For(
+            inner.loop_var, inner.min, inner.extent, ForKind.PARALLEL, inner.body, annotations=notes, span=inner.span
+        )
+        return with_body(node, axis)
+
+    return structural_mutate(body, [(For, loop)])
 
 
 def _with_reads_copied(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -> BufferStore:
@@ -136,10 +173,41 @@ def _differs_by_lane(index: Expr, lane: Var) -> bool:
 
 def copied_to_memory(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:
     """The current value of the vector ``value``, copied to memory of the thread."""
-    memory, lane = _memory(builder, name, value, lanes), lanes[1]
-    builder.allocate(memory)
+    memory, lane = vector_memory(builder, name, str(value.ty.dtype), lanes[0]), lanes[1]
     builder.emit(BufferStore(memory, value, [lane], span=builder.span))
     return BufferLoad(memory, [lane])
+
+
+def is_index(builder: Builder, value: Expr) -> bool:
+    """Is the vector computed from variables alone, so that it is the same wherever it is computed?"""
+    return not collect(builder.in_place(value), TensorLoad, Call)
+
+
+def at_lane(builder: Builder, value: Expr, index: Any) -> Expr:
+    """The lane ``index`` of a vector, as it was when it was read; a value that is no vector itself. index: a number, or
+    an expression of the lane of a vector of another length, which the result then is."""
+    lanes = find_lanes(builder, value)
+    if lanes is None:
+        return value
+    return builder.hold(place_at_lane(builder, value, index))
+
+
+def place_at_lane(builder: Builder, value: Expr, index: Any) -> Expr:
+    """The lane ``index`` of a vector as an expression that is not evaluated yet: of a load, the place in memory."""
+    lanes = find_lanes(builder, value)
+    if lanes is None:
+        return value
+    value = _with_vectors(builder, value, builder.frame, builder.writes)
+    chosen = IntImm("int32", index) if isinstance(index, int) else index
+    return transform(value, Var, lambda var: chosen if var.same_as(lanes[1]) else var)
+
+
+def in_memory(builder: Builder, name: str, elements: list[Expr]) -> Expr:
+    """The vector of these values, which is put into memory of the thread."""
+    memory = vector_memory(builder, name, str(elements[0].ty.dtype), len(elements))
+    for position, element in enumerate(elements):
+        builder.emit(BufferStore(memory, element, [IntImm("int32", position)], span=builder.span))
+    return builder.hold(BufferLoad(memory, [lane_of(builder, len(elements))]))
 
 
 def _memory(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Var:

@@ -69,6 +69,9 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   TC_SHARED(arena);
   i[2] = tc_half_of_pair(tc_bit_pair<4, 15, 0x6400>(i[3]), 1) + tc_half_of_pair(tc_bit_pair<4, 15, 0>(i[3]), 0);
   i[4] = tc_min(i[5], tc_min(i[6], tc_negative(i[7])));
+  const tc_pair pair = tc_pair_sub(tc_pair_add(tc_float_pair(f[2], f[3]), tc_float_pair(f[4], f[5])), tc_float_pair(f[6], f[7]));
+  const tc_pair scaled = tc_pair_mul(tc_pair_fma(pair, pair, pair), pair);
+  f[8] = tc_low(scaled), f[9] = tc_high(scaled);
   i[0] = tc_uniform(i[1]), tc_barrier(), tc_warp_barrier(), tc_named_barrier(1, 64), tc_named_barrier_arrive(2, 64);
   i[0] = tc_vote_any(i[1]) + tc_vote_all(i[1]) + tc_vote_ballot(i[1]);
   i[2] = tc_block_vote_any(i[1]) + tc_block_vote_all(i[1]) + tc_block_vote_count(i[1]);

@@ -30,6 +30,9 @@ extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map m
 extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
 #if TC_ARCH >= 900
   tc_cluster_arrive(), tc_cluster_wait(), tc_cluster_barrier();
+  tc_cluster_arrive_relaxed(), tc_cluster_wait();
+  tc_store_remote((unsigned*)arena, 1u, tc_cluster_rank() ^ 1);
+  tc_transaction_release_remote(arena, tc_cluster_rank() ^ 1), tc_transaction_wait_cluster(arena, 0);
   tc_grid_wait(), tc_grid_release();
   tc_transaction_arrive_remote(arena, 1);
   r[0] = *tc_remote_shared((unsigned*)arena, tc_cluster_rank() ^ 1);

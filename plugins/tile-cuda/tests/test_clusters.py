@@ -52,8 +52,8 @@ def test_architectures_without_clusters_refuse(installed):
 
 @pytest.mark.parametrize(("cluster", "words"), [
     (3, "16 blocks along x, which is not a whole number of clusters"), ((2, 2), "1 blocks along y"),
-    (0, "is not one to three positive ints"),
-    ((1, 1, 1, 2), "is not one to three positive ints"), ("two", "is not an int"),
+    (0, "must be positive, one to three ints"),
+    ((1, 1, 1, 2), "must be positive, one to three ints"), ("two", "is not an int"),
 ])  # fmt: skip
 def test_what_is_no_cluster_of_the_grid(installed, cluster, words):
     with pytest.raises(LanguageError, match=words):

@@ -200,12 +200,6 @@ def copy_beside_a_continue(X, Y, tile, sums, bar):
         T.copy(X[k * 64, 0], tile)  # here
 
 
-@T.macro
-def in_stages(X, Y, tile, sums, bar):
-    for k in T.Pipelined(4, num_stages=2):
-        T.tma_copy(X[0, k * 64], tile, barrier=bar[0])  # here
-
-
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -220,7 +214,6 @@ def in_stages(X, Y, tile, sums, bar):
         (on_the_other_side, "not a range of whole warps"),
         (inside_another_condition, "not a range of whole warps"),
         (copy_beside_a_continue, "reached by only some threads of the block"),
-        (in_stages, "T.Pipelined"),
     ],
 )
 def test_lowering_refuses(code, words):

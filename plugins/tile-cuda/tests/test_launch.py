@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from cuda_artifacts import artifact
 from tile_cuda import launch
-from tile_cuda.adapter import NAMES, DriverAdapter, adapters
+from tile_cuda.adapter import NAMES, DriverAdapter
 from tile_cuda.driver import Driver, DriverError
+from tile_cuda.execution_backends import adapters
 
 from tilecore.artifact.records import Entry
 from tilecore.errors import LaunchError, UnsupportedError

@@ -13,7 +13,7 @@ from tile_cuda import nvcc, nvrtc, search, toolchain
 
 import tilecore
 from tilecore.contract.records import BuildRequest
-from tilecore.errors import ToolchainError
+from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 
 GOOD = (
@@ -95,6 +95,17 @@ def test_quick_functions(monkeypatch, on):
     assert rtc.arguments[2][2:] == (["--use_fast_math", "--fmad=false"] if on else EXACT)
 
 
+def test_how_many_registers_ptxas_may_use(monkeypatch):
+    rtc = Tool()
+    installed(monkeypatch, rtc)
+    key = str(tilecore.PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL)
+    toolchain.build(dataclasses.replace(request(adapter="nvrtc"), config={key: 10}))
+    assert "--ptxas-options=--register-usage-level=10" in rtc.arguments[2]
+    for wrong in (11, -1, "high"):
+        with pytest.raises(TargetError, match="from 0 to 10"):
+            toolchain.build(dataclasses.replace(request(adapter="nvrtc"), config={key: wrong}))
+
+
 @pytest.mark.parametrize(
     ("flags", "rest"),
     [
@@ -165,7 +176,7 @@ def test_wrong_flags_are_named():
 
 def test_every_tool_is_reported():
     tools = {f.name: f for f in toolchain.find()}
-    assert set(tools) == {"NVRTC", "nvcc", "CUDA driver"}
+    assert set(tools) == {"NVRTC", "nvcc", "CuTe DSL", "CUDA driver"}
     assert all(f.present or f.fix for f in tools.values())
     assert tools["nvcc"].allows == "compile"
 

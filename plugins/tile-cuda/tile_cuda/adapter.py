@@ -2,7 +2,8 @@
 
 "cython" is the default. "nvrtc" and "nvcc" are the same with that compiler and no other. "dlpack" is another name of
 "cython", as every launch accepts any tensor that has DLPack. "tvm_ffi" launches on the stream that the environment of
-tvm_ffi sets, if it sets one, so that kernels run in order with other work that goes through tvm_ffi.
+tvm_ffi sets, if it sets one, so that kernels run in order with other work that goes through tvm_ffi. "cutedsl" has
+another language and another compiler (tile_cuda/cutedsl).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_cuda import nvcc, nvrtc
+from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
-from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
+from tilecore.errors import LaunchError, TargetError, ToolchainError, UnsupportedError
 from tilecore.target import Target
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
@@ -36,7 +38,22 @@ class DriverAdapter(KernelAdapter):
         self._raw_stream: Callable[[int], int] | None = None
         self.tensor_streams = name != "tvm_ffi"
 
+    def target(self, target: Target) -> Target:
+        if target.get("language") == LANGUAGE:
+            raise TargetError(
+                f"execution backend {self.name!r} runs kernels in CUDA C++, and the target asks for CuTe DSL",
+                found=str(target),
+                expected=f'execution_backend="{LANGUAGE}", or a target with -language=c++',
+            )
+        return target
+
     def available(self, target: Target) -> Presence:
+        if target.get("language") == LANGUAGE:
+            return Presence(False, "it runs kernels in CUDA C++, and the target asks for CuTe DSL")
+        return self.device_present()
+
+    def device_present(self) -> Presence:
+        """Whether the driver and a device are here, and the compiler that the execution backend is named after."""
         try:
             driver = self._driver()
             count = driver.device_count()
@@ -82,6 +99,11 @@ class DriverAdapter(KernelAdapter):
             launch, state, failures.words, (owner, module), on_device=True, sizes=module.sizes, advice=failures.advice
         )
 
+    def host_code(self, artifact: Artifact) -> HostCode | None:
+        from tile_cuda.launch.host_code import host_code
+
+        return host_code(artifact)
+
     def current_stream(self, device_index: int) -> int:
         """The current stream of torch on the device; the default stream where torch is not in use."""
         if self.name == "tvm_ffi":
@@ -123,12 +145,3 @@ class DriverAdapter(KernelAdapter):
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"
-
-
-def adapters() -> list[KernelAdapter]:
-    """All execution backends of the target, the default one first."""
-    adapters_on_device: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
-    from tile_cuda.simulated import simulated_adapter
-
-    simulated = simulated_adapter()
-    return adapters_on_device if simulated is None else [*adapters_on_device, simulated]

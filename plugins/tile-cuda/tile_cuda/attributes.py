@@ -18,6 +18,7 @@ class CudaCallAttr:
 
     EXPLICIT = "explicit"  # the kernel itself waits for what the call starts
     TMA = "bulk"  # a copy that is a TMA load
+    STAGED = "staged"  # of copy: it takes the place of copies to a shared tile and from it
     MULTICAST = "paired"  # a TMA load for two blocks of a cluster (cluster_multicast.py)
     CLUSTER = "cluster"  # T.tma_copy: how many blocks the cluster has
     BLOCKS = "blocks"  # a release: at how many blocks' mbarriers the warp arrives

@@ -7,7 +7,8 @@ import json
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.records import Codegen
+from tile_cuda.cutedsl.names import LANGUAGE
+from tilecore.contract.records import Codegen, CodegenRequest
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect, KernelHead
@@ -24,10 +25,16 @@ def register() -> None:
     register_codegen(FUNCTION, build)
 
 
-def build(module: Any, target: str) -> dict[str, str]:
-    """The module's source, and the description of its kernels as JSON."""
+def build(module: Any, target: str, request: CodegenRequest | None = None) -> dict[str, str]:
+    """The module's source, and the description of its kernels as JSON: in CuTe DSL for the execution backend of that
+    name, else in CUDA C++."""
     from tilecore.codegen.c_source import emit_module
 
+    if request is not None and request.adapter == LANGUAGE:
+        from tile_cuda.cutedsl.emitter import DIALECT, CuteDslEmitter
+
+        emitted = emit_module(module, DIALECT, CuteDslEmitter)
+        return {"source": emitted.text, "entries": json.dumps(emitted.facts()), "format": "py"}
     emitted = emit_module(module, dialect())
     # where threads may spin on atomics, barriers check that the warp has converged (include/tilecore_cuda/threads.h)
     before = "#define TC_SPINS\n" if "tc_atomic_" in emitted.text else ""
@@ -70,4 +77,4 @@ def head(kernel: KernelHead) -> str:
     return f'extern "C" __global__ void{cluster} __launch_bounds__({bounds}) {kernel.symbol}({parameters})'
 
 
-CODEGEN = Codegen(function=FUNCTION, emits="cu", register=register)
+CODEGEN = Codegen(function=FUNCTION, emits="cu", register=register, takes_request=True)

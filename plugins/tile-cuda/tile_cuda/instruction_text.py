@@ -123,6 +123,15 @@ def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
+def _remote_store(emit: Statements, node: Any) -> None:
+    to, value, rank = node.value.args
+    emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
+
+
+def _named_arrive(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_named_barrier_arrive({', '.join(str(emit.value(value)) for value in node.value.args)});")
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.LDMATRIX: _matrix_move("ldmatrix"),
@@ -138,6 +147,8 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.TMA_STORE_GROUP: _with_template_arguments("tc_"),
     instructions.GRID_DEPENDENCY: _with_template_arguments("tc_grid_"),
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
+    instructions.NAMED_ARRIVE: _named_arrive,
+    instructions.REMOTE_STORE: _remote_store,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
@@ -157,12 +168,29 @@ def _half_of_pair(emit: Expressions, node: Any) -> Text:
     return Text(f"tc_half_of_pair({emit.value(pair)}, {emit.value(index)})")
 
 
+def _on_pairs(emit: Expressions, node: Any) -> Text:
+    operation, *pairs = node.args
+    return Text(f"tc_pair_{operation.value}({', '.join(str(emit.value(pair)) for pair in pairs)})")
+
+
+def _float_of_pair(emit: Expressions, node: Any) -> Text:
+    pair, lane = node.args
+    return Text(f"tc_{'high' if constant(lane) else 'low'}({emit.value(pair)})")
+
+
+def _float_pair(emit: Expressions, node: Any) -> Text:
+    return Text(f"tc_float_pair({', '.join(str(emit.value(value)) for value in node.args)})")
+
+
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
     instructions.DESCRIPTOR: _descriptor,
     instructions.DESCRIPTOR_AT: _descriptor_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,
+    instructions.FLOAT_PAIR: _float_pair,
+    instructions.ON_PAIRS: _on_pairs,
+    instructions.FLOAT_OF_PAIR: _float_of_pair,
     instructions.NEGATIVE: lambda emit, node: Text(f"tc_negative({emit.value(node.args[0])})"),
     instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

@@ -46,9 +46,13 @@ TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elemen
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
 PROXY_FENCE = register_call("cuda.proxy_fence")
 
+# -- barriers of some threads
+NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): arrives at simt.named_barrier
+
 # -- grids and clusters
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header
+REMOTE_STORE = register_call("cuda.remote_store")  # (element, value, rank): to the block of this rank in the cluster
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 
 # -- other memory accesses and arithmetic
@@ -58,11 +62,15 @@ UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the compiler may 
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits): lowering/pair_bits.py
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)  # (pair, index): lowering/pair_bits.py
 NEGATIVE = register_call("cuda.negative", pure=True)  # (x): -x of int32, lowering/keep_signs.py
+FLOAT_PAIR = register_call("cuda.float_pair", pure=True)  # (low, high): uint64, lowering/pair_floats.py
+ON_PAIRS = register_call("cuda.on_pairs", pure=True)  # (name, pair, ...): tc_pair_<name> of the header, uint64
+FLOAT_OF_PAIR = register_call("cuda.float_of_pair", pure=True)  # (pair, 0 or 1): float32
 QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): lowering/batch_divisions.py
 SCHEDULING_FENCE = register_call("cuda.scheduling_fence")  # (element): tc_scheduling_fence of the header
 
 MBARRIER_OPERATIONS = (
-    "init drop arrive arrive_remote arrive_expect expect wait arrive_on_copies fence_init".split()
+    "init drop arrive arrive_remote release_remote arrive_expect expect wait wait_cluster arrive_on_copies "
+    "fence_init".split()
 )  # the names of tc_transaction_*
 
 
@@ -153,6 +161,21 @@ def half_of_pair(pair: Any, index: Any) -> Expr:
     return Call(HALF_OF_PAIR, [pair, index], ret_ty="uint16")
 
 
+def float_pair(low: Any, high: Any) -> Expr:
+    """Two float32 as the halves of 64 bits."""
+    return Call(FLOAT_PAIR, [low, high], ret_ty="uint64")
+
+
+def on_pairs(operation: str, pairs: Sequence[Any]) -> Expr:
+    """An operation of both halves of pairs: "add", "sub", "mul" or "fma", rounded to nearest even."""
+    return Call(ON_PAIRS, [StringImm(operation), *pairs], ret_ty="uint64")
+
+
+def float_of_pair(pair: Any, lane: int) -> Expr:
+    """The low (0) or the high (1) float32 of a pair."""
+    return Call(FLOAT_OF_PAIR, [pair, const(lane, "int32")], ret_ty="float32")
+
+
 def descriptor_at(descriptor: Any, pieces: int) -> Expr:
     """The matrix descriptor of a tile that begins ``pieces`` times 16 bytes further on."""
     return descriptor if pieces == 0 else Call(DESCRIPTOR_AT, [descriptor, const(pieces, "int32")], ret_ty="uint64")
@@ -217,13 +240,18 @@ def is_explicit_arrival(call: Call) -> bool:
 
 
 def cluster(name: str, span: Any = None) -> Stmt:
-    """``tc_cluster_<name>``: "arrive", "wait", or "barrier" for both."""
+    """``tc_cluster_<name>``: "arrive", "arrive_relaxed", "wait", or "barrier" for "arrive" and "wait"."""
     return _statement(CLUSTER, [StringImm(name)], span)
 
 
 def cluster_rank() -> Expr:
     """The rank of the running block in its cluster (int32)."""
     return Call(CLUSTER_RANK, [], ret_ty="int32")
+
+
+def remote_store(element: Any, value: Any, rank: Any, span: Any = None) -> Stmt:
+    """Stores to the element at this place in the shared memory of the block of this rank in the cluster."""
+    return _statement(REMOTE_STORE, [element, value, rank], span)
 
 
 def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:

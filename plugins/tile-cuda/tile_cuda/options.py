@@ -12,6 +12,9 @@ BLOCK_PAIRS = PassOption(
 DISABLE_KERNEL_OVERLAP = PassOption(
     "tl.disable_kernel_overlap", "start the second kernel of a function after the first has ended"
 )
+DISABLE_MORE_STAGES = PassOption(
+    "tl.disable_more_stages", "give tiles the slots of num_stages only, also where shared memory has room for more"
+)
 DISABLE_PERSISTENT_BLOCKS = PassOption("tl.disable_persistent_blocks", "launch one block for each tile of the output")
 DISABLE_PRODUCT_OVERLAP = PassOption("tl.disable_product_overlap", "do not overlap wgmma with the work that follows")
 DISABLE_TENSOR_STORE = PassOption("tl.disable_tensor_store", "write tiles without the tensor memory accelerator")
@@ -23,10 +26,17 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+REGISTER_USAGE_LEVEL = PassOption(
+    "tl.ptxas_register_usage_level",
+    "how much ptxas optimizes at the cost of registers, 0 to 10; None: its default",
+    None,
+    int,
+)
 OPTIONS = (
     ALLOW_TF32,
     BLOCK_PAIRS,
     DISABLE_KERNEL_OVERLAP,
+    DISABLE_MORE_STAGES,
     DISABLE_PERSISTENT_BLOCKS,
     DISABLE_PRODUCT_OVERLAP,
     DISABLE_TENSOR_STORE,
@@ -34,6 +44,7 @@ OPTIONS = (
     DISABLE_WARP_SPECIALIZED,
     DISABLE_WGMMA,
     FAST_MATH,
+    REGISTER_USAGE_LEVEL,
 )
 
 

@@ -39,6 +39,6 @@ def tilecore_toolchain() -> Toolchain:
 
 @hookimpl
 def tilecore_adapters() -> Sequence[KernelAdapter]:
-    from tile_cuda.adapter import adapters
+    from tile_cuda.execution_backends import adapters
 
     return adapters()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tile_cuda import architectures
+from tile_cuda.cutedsl.names import LANGUAGE, TYPES
 from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
+from tile_cuda.modules import MODULES
 from tile_cuda.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.errors import TargetError
@@ -19,7 +21,30 @@ DTYPES = (
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+CPP = "c++"  # the usual value of the attribute "language"
+# features of the architectures and of CUDA C++ that kernels in CuTe DSL do not have
+_NOT_IN_CUTEDSL = frozenset(
+    "wgmma transaction_barriers bulk_copy clusters programmatic_launch l2_policies fp8_mma print device_assert "
+    "source pointers dynamic_shared".split()
+)
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+)
+_JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
+_ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"
+_REFUSED_IN_CUTEDSL = {
+    "test_threads.py::test_loops_and_jumps_of_each_thread*": _JUMP,
+    "test_threads.py::test_loops_that_all_threads_leave_together*": _JUMP,
+    "test_threads.py::test_a_count_that_is_the_same_until_threads_leave_a_loop*": _JUMP,
+    "test_atomics.py::test_every_kind_on_elements*-float*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*-bfloat16*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*int8*": _ATOMIC,
+    "test_atomics.py::test_every_kind_on_elements*int16*": _ATOMIC,
+    "test_atomics.py::test_tiles*-float*": _ATOMIC,
+    "test_atomics.py::test_tiles*-bfloat16*": _ATOMIC,
+    "test_atomics.py::test_tiles*int8*": _ATOMIC,
+    "test_atomics.py::test_many_blocks_add_to_few_elements*": _ATOMIC,
+}
 
 
 def resolve(target: Target) -> Target:
@@ -68,15 +93,25 @@ def detect() -> Presence:
 def capabilities(target: Target) -> Capabilities:
     """The element types, operations, limits and features of a resolved target."""
     arch = architecture_of(target)
+    features = _FEATURES | arch.features()
+    dtypes = frozenset(DTYPES)
+    if target.get("language") == LANGUAGE:
+        features -= _NOT_IN_CUTEDSL
+        dtypes &= frozenset(TYPES)
     return Capabilities(
-        dtypes=frozenset(DTYPES),
+        dtypes=dtypes,
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=architectures.MAX_THREADS,
         warp=architectures.WARP,
         shared_bytes=arch.shared_bytes,
-        features=_FEATURES | arch.features(),
+        features=features,
     )
+
+
+def known_failures(target: Target) -> dict[str, str]:
+    """The cases of the conformance kit for what the execution backend cutedsl refuses."""
+    return dict(_REFUSED_IN_CUTEDSL) if target.get("language") == LANGUAGE else {}
 
 
 SPEC = TargetSpec(
@@ -89,11 +124,19 @@ SPEC = TargetSpec(
         "arch": AttributeSpec("the architecture to compile for: sm_80, sm_90a, ...; auto: the first device's", "auto"),
         "multiprocessors": AttributeSpec("the multiprocessors that persistent kernels use; 0: the usual number", 0),
         "max_registers": AttributeSpec("the most registers of a thread; 0: the compiler's choice", 0),
+        "language": AttributeSpec(
+            "what kernels may use; c++: all that is emitted as CUDA C++; cutedsl: what the execution backend cutedsl "
+            "emits in CuTe DSL",
+            CPP,
+            (CPP, LANGUAGE),
+        ),
     },
-    aliases={"nvidia": {}},
+    aliases={"nvidia": {}, LANGUAGE: {"language": LANGUAGE}},
     device=DLPACK_CUDA,
     torch_device="cuda",
     language=NAMES,
     contract=2,
     options=OPTIONS,
+    known_failures=known_failures,
+    modules=MODULES,
 )

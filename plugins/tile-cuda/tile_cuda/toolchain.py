@@ -15,12 +15,14 @@ from typing import Any
 
 from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, simulated
 from tile_cuda.architectures import Architecture
+from tile_cuda.cutedsl import package
+from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
-from tile_cuda.options import FAST_MATH
+from tile_cuda.options import FAST_MATH, REGISTER_USAGE_LEVEL
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
-from tilecore.errors import ToolchainError
+from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 
 _EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
@@ -31,6 +33,8 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
     """Compiles a request to (cubin, format). Raises ToolchainError with the compiler's message and the source lines."""
     if request.adapter == simulated.NAME:  # the simulator compiles the source for the host when it loads the artifact
         return b"", simulated.FORMAT
+    if request.adapter == LANGUAGE:
+        return package.build(request)
     tool, options = _choose_compiler(request)
     name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
 
@@ -90,6 +94,11 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     registers = int(request.target.get("max_registers") or 0)
     if registers:
         flags.insert(0, f"-maxrregcount={registers}")
+    level = REGISTER_USAGE_LEVEL.value_in(request.config)
+    if level is not None:
+        if not isinstance(level, int) or not 0 <= level <= 10:
+            raise TargetError(f"{REGISTER_USAGE_LEVEL.name} is {level!r}", expected="an int from 0 to 10")
+        flags.insert(0, f"--ptxas-options=--register-usage-level={level}")
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:
@@ -124,7 +133,14 @@ def find() -> Sequence[Found]:
             tools.append(Found(name, True, os.fspath(tool.path), tool.version, "compile"))
         except ToolchainError as error:
             tools.append(Found(name, False, error.found or error.message, "", "compile", error.hint or ""))
-    return [*tools, _driver()]
+    return [*tools, _cutedsl(), _driver()]
+
+
+def _cutedsl() -> Found:
+    hint = f"{package.INSTALL}, for the execution backend {LANGUAGE}"
+    if package.missing():
+        return Found("CuTe DSL", False, package.missing().partition(";")[0], "", "compile", hint)
+    return Found("CuTe DSL", True, package.DISTRIBUTION, package.version(), "compile")
 
 
 def _driver() -> Found:
@@ -152,7 +168,14 @@ def _versions() -> str:
 
 def version(target: Target) -> str:
     """The versions of the installed compilers, and a digest of the headers; part of the keys of the kernel cache."""
+    if target.get("language") == LANGUAGE:
+        return package.version_for_key()
     return _versions()
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version, describe=cubin.describe)
+def describe(binary: bytes) -> dict[str, dict[str, int]]:
+    """The registers and the stack of each kernel of a cubin, or of a binary of CuTe DSL."""
+    return package.describe(binary) if package.is_binary(binary) else cubin.describe(binary)
+
+
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, describe=describe)

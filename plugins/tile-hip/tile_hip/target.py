@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_hip import architectures
 from tile_hip.devices import visible_devices
+from tile_hip.modules import MODULES
 from tile_hip.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.errors import TargetError
@@ -17,7 +18,9 @@ DTYPES = (
     "float8_e4m3fnuz float8_e5m2fnuz "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
-_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+_FEATURES = frozenset(
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+)
 
 
 def resolve(target: Target) -> Target:
@@ -104,4 +107,5 @@ SPEC = TargetSpec(
     torch_device="cuda",
     contract=2,
     options=OPTIONS,
+    modules=MODULES,
 )  # fmt: skip

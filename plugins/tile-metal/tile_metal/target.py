@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tile_metal import families
+from tile_metal.modules import MODULES
 from tile_metal.options import OPTIONS
 from tile_metal.runtime.machine import machine, problem
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
@@ -98,4 +99,5 @@ SPEC = TargetSpec(
     torch_device="mps",
     contract=2,
     options=OPTIONS,
+    modules=MODULES,
 )

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from tilecore.autotune.configs import completed, expand, in_words, set_by_call, tunables
+import tilecore
+from tilecore.autotune.configs import completed, expand, in_words, set_by_call, tunables, variant
 from tilecore.errors import AutotuneError
 
 
@@ -89,3 +90,19 @@ def test_what_does_not_fit_is_refused(configs, message):
 def test_parameters_without_names():
     with pytest.raises(AutotuneError, match="cannot be passed by name"):
         completed(inspect.signature(lambda *sizes, block: None), (1, 2), {}, {"block": 3})
+
+
+def test_pass_configurations_are_no_arguments():
+    key = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
+    configs = expand([{"block": 1, "pass_configs": {key: True}}, {"block": 1}], SIGNATURE)
+    assert configs == [{"block": 1, "pass_configs": {"tl.enable_fast_math": True}}, {"block": 1}]
+    assert completed(SIGNATURE, (5, 6), {}, configs[0]) == {"M": 5, "N": 6, "block": 1}
+    plain = tilecore.jit(kernel, pass_configs={"tl.Simplify": {}})
+    fast = variant(plain, configs[0])
+    assert fast.pass_configs == {"tl.Simplify": {}, "tl.enable_fast_math": True}
+    assert fast is variant(plain, configs[0])
+    assert variant(plain, configs[1]) is plain
+    own = inspect.signature(lambda block, pass_configs: None)  # a parameter of that name is an argument
+    assert completed(own, (), {}, {"block": 1, "pass_configs": 7}) == {"block": 1, "pass_configs": 7}
+    with pytest.raises(ValueError, match="'blok', which the function does not take"):
+        expand([{"blok": 1}], SIGNATURE)

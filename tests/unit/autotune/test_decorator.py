@@ -16,7 +16,7 @@ from tunable_kernels import adder, factory, plus_one
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotune import tuning
+from tilecore.autotune import AutotuneWarning, tuning
 from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
 from tilecore.contract.records import Presence
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
@@ -43,6 +43,19 @@ def searches(monkeypatch):
 
 def tuned(target="cpu", **options):
     return autotune(configs=CONFIGS, **{**QUICK, "ref_prog": plus_one, **options})(factory(target))
+
+
+def test_configurations_set_pass_configurations(searches):
+    """Each candidate is compiled with its own; the fastest kernel has them, from the disk too."""
+    configs = [{"block": 8, "pass_configs": {"tl.dump_ir_path": name}} for name in ("one", "two")]
+    for _ in range(2):
+        add = autotune(configs=configs, **QUICK, ref_prog=plus_one)(factory("cpu"))
+        kernel = add(64)
+        assert kernel.config in configs
+        assert kernel(np.arange(64, dtype=np.int32))[3] == 4
+    assert searches == [configs]
+    result = AutoTuner(functools.partial(factory("cpu"), 64), configs).set_profile_args(**QUICK).run()
+    assert result.config in configs
 
 
 def test_a_call_searches_once_for_each_set_of_arguments(searches):
@@ -261,6 +274,16 @@ def test_step_by_step():
     assert (result.latency, result.config) == (result.kernel.latency, result.kernel.config)
     assert "B" in str(result.func)
     assert tuner(add).run().from_cache
+
+
+def test_options_of_tilelangs_search_are_said_to_change_nothing():
+    def add(block):
+        return adder(48, block)
+
+    with pytest.warns(AutotuneWarning, match="use_pipeline, enable_grouped_compile: ") as caught:
+        result = tuner(add).run(use_pipeline=True, enable_grouped_compile=True, group_compile_size=4, early_stop=True)
+    assert caught[0].filename == __file__
+    assert result.config["block"] in (8, 16)
 
 
 def test_partials_and_jit_functions():

@@ -12,7 +12,7 @@ import tilecore.language as T
 from tilecore.autotune import AutotuneWarning, oracle
 from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.tuning import Tuning
-from tilecore.errors import AutotuneError
+from tilecore.errors import ArgumentError, AutotuneError
 from tilecore.jit.impl import jit
 from tilecore.plugins import manager
 
@@ -195,6 +195,21 @@ def test_configurations_that_give_one_kernel_are_run_once(moody, monkeypatch):
     assert len(runs) == 2
     assert [c.status for c in result.candidates] == ["timed"] * 3
     assert result.candidates[0].latency == result.candidates[1].latency
+
+
+def test_early_stop_bounds_the_time_of_slow_candidates(moody, monkeypatch):
+    from tilecore.autotune.bench import Bench
+
+    bounds = []
+    monkeypatch.setattr(Bench, "time", lambda self, *rest: bounds.append(rest[-1]) or 3.0)
+    for number, (options, bound) in enumerate(
+        [({}, 6.0), ({"early_stop": True, "early_stop_factor": 1.5}, 4.5), ({"early_stop": False}, None)]
+    ):
+        bounds.clear()
+        tune(factory(moody), [{"block": 8}, {"block": 16}], n=N + 16 * number, ref_prog=plus_one, **options)
+        assert bounds == [None, bound]
+    with pytest.raises(ArgumentError, match="early_stop_factor"):
+        ProfileArgs(early_stop_factor=0.5)
 
 
 def test_kernels_that_write_in_place(moody):

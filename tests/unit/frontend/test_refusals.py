@@ -12,6 +12,7 @@ from tilecore.errors import LanguageError, UnsupportedError
 
 HEAD = """
 import tilecore.language as T
+from tilecore.lowering.normalize.check_nests import check_nests
 
 @T.prim_func
 def kernel(
@@ -26,7 +27,7 @@ def kernel(
 REFUSED = [
     ("T.gemm(X, X, I)", "T.gemm accumulates products of floats into an integer", "a float accumulator"),
     ("i: T.copy(X, tile)", "T.copy stands inside T.Parallel", "move it out of the loop"),
-    ("i: tile[i, :] = X[i, :]", "a slice of tile is stored to inside T.Parallel", "move it out of the loop"),
+    ("i: tile[i:8, :] = X[i:8, :]", "a slice of tile is stored to inside T.Parallel", "move it out of the loop"),
     ("i: T.fill(tile, 1)", "T.fill stands inside T.Parallel", "element by element"),
     ("i: T.clear(tile)", "T.clear stands inside T.Parallel", "element by element"),
     ("i: T.gemm(X, X, tile)", "T.gemm stands inside T.Parallel", "element by element"),
@@ -73,7 +74,7 @@ REFUSED = [
 def test_refused(load_module, statement, message, more):
     body = f"for i in T.Parallel(8):\n    {statement[3:]}" if statement.startswith("i: ") else statement
     with pytest.raises((LanguageError, UnsupportedError)) as caught:
-        load_module(HEAD + textwrap.indent(body, "        ") + "\nkernel.ir\n")
+        load_module(HEAD + textwrap.indent(body, "        ") + "\ncheck_nests(kernel.ir)\n")
     error = caught.value
     assert message in error.message
     assert more in str(error)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
-from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.errors import ArgumentError, OutOfBoundsError, UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferStore, Evaluate, IntImm, PointerType, PrimType, Var
 
@@ -56,7 +56,6 @@ def test_other_element_types_are_refused(dtype):
     ("array", "message"),
     [
         ([1.0] * 6, "A is not a tensor"),
-        (None, "A is not a tensor"),
         (np.zeros((6, 1), np.float32), "wrong number of axes"),
         (np.zeros(5, np.float32), r"A\.shape\[0\] is 5"),
         (np.zeros(12, np.float32)[::2], "A is not contiguous"),
@@ -65,6 +64,12 @@ def test_other_element_types_are_refused(dtype):
 def test_arrays_that_do_not_fit_are_refused(array, message):
     with pytest.raises(ArgumentError, match=message):
         interpret(doubling("float32"), array)
+
+
+def test_none_for_a_tensor_that_the_kernel_accesses_is_an_error_at_the_access():
+    with pytest.raises(OutOfBoundsError, match="A is accessed, whose pointer is null") as caught:
+        interpret(doubling("float32"), None)
+    assert caught.value.location.excerpt().splitlines()[1].endswith("A[index] = A[index] + A[index]")
 
 
 def test_a_read_only_array_is_read_but_not_written():

@@ -114,7 +114,7 @@ def test_fragments_send_elements_to_the_threads_that_they_name(name):
     assert layout.threads == 128
     seen = set()
     for place in np.ndindex(*written.shape):
-        thread = written._thread_and_place(*place, *([0] if written.replicate > 1 else []))[0]
+        thread = written.thread_and_place(*place, *([0] if written.replicate > 1 else []))[0]
         register = layout.register(list(place))
         assert layout.thread(list(place)) == thread
         assert (thread, register) not in seen

@@ -14,8 +14,10 @@ from fresh_processes import output_of
 
 import tilecore
 import tilecore.language as T
-from tilecore.contract.adapter import KernelAdapter
-from tilecore.errors import TargetError
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Presence
+from tilecore.errors import ArgumentError, TargetError, UnsupportedError
 from tilecore.jit import ExecutionBackend, JITImpl, JITKernel, compile, execution_names, jit, logger, par_compile
 from tilecore.jit.execution_names import is_usual_name
 from tilecore.jit.request import choose_adapter
@@ -162,3 +164,93 @@ def test_no_second_ending_of_the_symbol(name, symbol):
     assert entry.symbol == "twice_kernel"
     assert isinstance(doubled(4).artifact, object)
     assert not isinstance(compile, types.ModuleType)
+
+
+def test_a_kernels_sources_and_results_by_name(tmp_path, capsys):
+    kernel = doubled(8)
+    kernel.show_source("both")
+    assert capsys.readouterr().out == f"{kernel.get_kernel_source()}\n\n{kernel.get_host_source()}\n"
+    kernel.export_sources(tmp_path / "new" / "kernel.txt", tmp_path / "host.txt")
+    assert (tmp_path / "new" / "kernel.txt").read_text() == kernel.kernel_source
+    assert (tmp_path / "host.txt").read_text() == kernel.get_host_source()
+    kernel.print_source_code(file=tmp_path / "printed.txt")
+    assert (tmp_path / "printed.txt").read_text() == kernel.kernel_source
+    with pytest.raises(ArgumentError, match="no source 'device'"):
+        kernel.show_source("device")
+    with pytest.raises(ArgumentError, match="names no file"):
+        kernel.export_sources()
+    assert kernel.run_once().shape == (8,)
+    assert kernel.verbose is False
+    assert kernel.compile_flags == ()
+    with pytest.raises(ValueError, match="was not tuned"):
+        kernel.get_tuner_result()
+    assert kernel.update_tuner_result(2.0, {"n": 8}, 3.0) is kernel
+    assert kernel.get_tuner_result() == {"latency": 2.0, "config": {"n": 8}, "ref_latency": 3.0}
+
+
+def test_what_a_kernel_does_not_have_says_what_to_do():
+    kernel = doubled(8)
+    for ask in (kernel.show_ptx, kernel.show_sass, lambda: kernel.export_ptx("a.ptx"), lambda: kernel.export_sass("a")):
+        with pytest.raises(UnsupportedError, match="keeps no assembly text") as error:
+            ask()
+        assert "TILECORE_DUMP" in error.value.hint
+
+
+def test_the_adapter_of_a_kernel_has_the_kernels_facts():
+    kernel = doubled(8)
+    adapter = kernel.adapter
+    assert (adapter.target, adapter.params, adapter.result_idx) == (kernel.target, kernel.params, [1])
+    assert adapter.get_device_source() == adapter.get_kernel_source() == kernel.get_kernel_source()
+    assert adapter.get_host_source() == kernel.get_host_source()
+    assert [entry.symbol for entry in adapter.kernels] == ["twice_kernel"]
+    assert str(adapter.prim_func.attrs["global_symbol"]) == "twice_kernel"
+
+
+def test_an_execution_backend_of_another_target_is_named_in_the_error():
+    with manager.register(null_backend, package="tile-null"), pytest.raises(TargetError) as error:
+        tilecore.compile(doubled.get_tir(8), target="cpu", execution_backend="null")
+    assert "native" in error.value.expected
+    assert error.value.hint == "target 'null' has it"
+
+
+class _Halving(KernelAdapter):
+    """Runs kernels whose target has variant 2."""
+
+    name = "halving"
+
+    def available(self, target):
+        return Presence(True, "always")
+
+    def target(self, target):
+        return target.with_attributes(variant=2)
+
+    def load(self, artifact):
+        return LoadedKernel(lambda slots, grids, stream: 0)
+
+
+class _Picky(_Halving):
+    name = "picky"
+
+    def target(self, target):
+        if target.get("variant") == 2:
+            raise TargetError("not that variant")
+        return target
+
+
+def test_an_execution_backend_may_change_the_target_and_refuse_one():
+    adapters = [_Picky(), _Halving()]
+
+    @hookimpl
+    def tilecore_adapters():
+        return adapters
+
+    plugin = types.SimpleNamespace(**{**vars(null_backend), "tilecore_adapters": tilecore_adapters})
+    with manager.register(plugin, package="tile-null"):
+        func = doubled.get_tir(8)
+        assert tilecore.compile(func, target="null").execution_backend == "picky"
+        chosen = tilecore.compile(func, target="null", execution_backend="halving")
+        assert chosen.target.get("variant") == 2
+        by_attribute = tilecore.compile(func, target="null -variant=2")
+        assert by_attribute.execution_backend == "halving"
+        with pytest.raises(TargetError, match="not that variant"):
+            tilecore.compile(func, target="null -variant=2", execution_backend="picky")

@@ -52,6 +52,9 @@ def test_dynamic_sizes():
     assert [str(v.name) for v in (single, m, n, p, q)] == ["m", "m", "n", "p", "q"]
     assert str(q.ty.dtype) == "int64"
     assert str(T.Var("k", "int64").ty.dtype) == "int64"
+    assert isinstance(m, T.Var)
+    assert isinstance(q, T.Var)
+    assert not any(isinstance(value, T.Var) for value in (8, m * 2, "m", T.float32))
     for bad in ("", "1", "a-b"):
         with pytest.raises(LanguageError, match="is not a list of names"):
             T.dynamic(bad)
@@ -112,3 +115,37 @@ def test_persistent_coordinates_cover_every_tile_once():
                 seen.add(tuple(value(c) for c in coordinates))
             assert len(seen) == total
             assert all(0 <= c < s for point in seen for c, s in zip(point, sizes, strict=True))
+
+
+def test_element_types_without_a_value_are_sizes_of_the_call():
+    import numpy as np
+
+    import tilecore
+
+    size = T.int32()
+    assert str((size & 3).ty.dtype) == "int32"
+    assert isinstance(T.uint64(), T.Var)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(size):
+                A[i] = size
+
+    compiled = tilecore.compile(kernel, target="cpu")
+    for number in (5, 7):
+        a = np.zeros(number, np.int32)
+        compiled(a)
+        assert a.tolist() == [number] * number
+
+
+def test_a_size_that_no_argument_gives_is_refused():
+    size = T.dynamic("m")
+    with pytest.raises(LanguageError, match="reads the size 'm', whose value no argument gives") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((4,), "int32")):
+            with T.Kernel(1):
+                A[0] = size
+
+    assert caught.value.hint == "or pass the number as a scalar parameter, m: T.int32"

@@ -16,4 +16,5 @@ def verified_with_a_private_cache(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture
 def conditions_are_ranges(monkeypatch):
     """Conditions on the thread index become ranges of threads, as in kernels with names of a target's own language."""
-    monkeypatch.setattr("tilecore.lowering.simt.find_ranges.dialect_calls", lambda body: True)
+    for module in ("tilecore.frontend.thread_conditions", "tilecore.lowering.simt.find_ranges"):
+        monkeypatch.setattr(f"{module}.dialect_calls", lambda body: True)

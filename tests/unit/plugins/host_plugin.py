@@ -20,15 +20,20 @@ class Plugin:
 
     function = "target.build.tilecore_acme"
 
-    def __init__(self, build=codegen.build, tools=(), adapter=NativeAdapter, language=(), facts=(), **parts):
-        self.build, self.tools, self.adapter, self.language = build, dict(tools), adapter, dict(language)
+    def __init__(
+        self, build=codegen.build, tools=(), adapter=NativeAdapter, language=(), facts=(), modules=(), **parts
+    ):
+        self.build, self.tools, self.adapter = build, dict(tools), adapter
+        self.language = dict(language)
+        self.modules = dict(modules)
         self.facts = dict(facts)
         self.lowering = replace(lowering.LOWERING, **{"implementations": (), **parts})
 
     @hookimpl
     def tilecore_target(self):
         capable = lambda requested: replace(target.capabilities(requested), **self.facts)  # noqa: E731
-        return replace(target.SPEC, kind="acme", aliases={}, language=self.language, capabilities=capable)
+        names = {"language": self.language, "modules": self.modules}
+        return replace(target.SPEC, kind="acme", aliases={}, capabilities=capable, **names)
 
     @hookimpl
     def tilecore_lowering(self):

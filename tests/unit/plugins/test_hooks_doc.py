@@ -12,7 +12,7 @@ import pytest
 
 from tilecore.contract import hookspecs
 from tilecore.contract import records as backend
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.plugins.loader import HOOKS, OPTIONAL
 from tilecore.plugins.manager import Manager
 
@@ -32,7 +32,7 @@ HOOK_SECTIONS = sections("##")
 RECORD_SECTIONS = sections("###")
 RECORDS = {
     name: {field.name for field in dataclasses.fields(record)}
-    for name, record in {**vars(backend), "LoadedKernel": LoadedKernel}.items()
+    for name, record in {**vars(backend), "LoadedKernel": LoadedKernel, "HostCode": HostCode}.items()
     if dataclasses.is_dataclass(record) and record.__module__ in (backend.__name__, LoadedKernel.__module__)
 }
 RECORDS["KernelAdapter"] = {name for name in vars(KernelAdapter) if not name.startswith("_")} | {"name"}

@@ -90,7 +90,9 @@ def test_a_backend_that_declares_nothing_gets_known_keys_without_a_word():
 def test_an_unknown_key_names_the_nearest_and_the_options_of_the_target():
     with installed((UNROLL,)), pytest.raises(TargetError, match=r"unknown pass configuration 'acme.unrol'") as caught:
         warned({"acme.unrol": 8})
-    assert caught.value.expected == "an option of target 'null': acme.unroll, tl.dump_ir_path, tl.enable_dump_ir"
+    assert caught.value.expected == (
+        "an option of target 'null': acme.unroll, tl.device_compile_flags, tl.dump_ir_path, tl.enable_dump_ir"
+    )
     assert caught.value.hint == (
         "did you mean 'acme.unroll'? `tilecore passes --target null` describes the options of a target"
     )
@@ -145,3 +147,13 @@ def test_plain_keys():
     }
     with pytest.raises(TargetError, match="pass_configs must be a dict"):
         plain_pass_configs(["tl.Simplify"])
+
+
+@pytest.mark.parametrize("flags", ["-a '-b c'", ["-a", "-b c"], ("-a", "-b c")])
+def test_flags_for_the_compiler_of_the_device(flags):
+    """From the caller, from the kernel, behind those of compile_flags."""
+    key = PassConfigKey.TL_DEVICE_COMPILE_FLAGS
+    assert warned({key: flags}, "cpu") == []
+    assert pass_options.device_flags(pass_options.known_pass_configs({key: flags})) == ("-a", "-b c")
+    with pytest.raises(TargetError, match="must be text"):
+        pass_options.device_flags({str(key): 5})

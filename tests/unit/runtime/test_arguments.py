@@ -397,6 +397,22 @@ def test_packed_int4(kind):
     )
 
 
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="torch has no pairs of 4-bit floats before 2.8")
+def test_pairs_of_torch(kind):
+    """torch's own type of two 4-bit floats is the packed storage of one of them; of integers it is not."""
+    pairs = torch.zeros(3, 8, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    floats = kernel(
+        [TensorParam("W", "float4_e2m1fn", (M, K), access="r", packed=2)], [symbol("m", 0, 0), symbol("k", 0, 1)]
+    )
+    launcher, recorder = recorded(kind, floats)
+    launcher(pairs)
+    assert recorder.slots[1:] == [3, 16]
+    assert refusal(kind, PACKED, pairs).found == "float4_e2m1fn_x2"
+    assert refusal(kind, floats, torch.zeros(8, 3, dtype=torch.uint8).view(torch.float4_e2m1fn_x2).T).message == (
+        "gemm(): the last axis of W is not contiguous"
+    )
+
+
 def test_packed_int4_with_a_constant_shape(kind):
     artifact = kernel([TensorParam("W", "int4", (4, 16), packed=2)])
     launcher, recorder = recorded(kind, artifact)

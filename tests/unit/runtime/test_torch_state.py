@@ -17,6 +17,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.errors import ArgumentError, LaunchError
 from tilecore.runtime import launcher, launcher_py
+from tilecore.runtime.gradient_warning import GradientWarning
 from tilecore.tensors import torch_state
 
 torch = pytest.importorskip("torch")
@@ -126,7 +127,7 @@ def test_modes_that_only_watch_are_no_reason(compiled):
 
 
 def test_as_a_custom_operation_it_can_be_traced(compiled):
-    """What the error says to do."""
+    """What the warning says to do."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     kernel, name = compiled(plus, out_idx=-1), f"tests::plus_{id(compiled)}"
@@ -140,22 +141,27 @@ def test_as_a_custom_operation_it_can_be_traced(compiled):
     assert torch.equal(traced(torch.ones(8)), torch.full((8,), 4.0))
 
 
-def test_an_input_that_requires_a_gradient_is_refused(compiled):
+def test_an_input_that_requires_a_gradient_gives_a_warning(compiled):
     kernel = compiled(plus, out_idx=-1)
     for leaf in (torch.zeros(8, requires_grad=True), torch.nn.Parameter(torch.zeros(8))):
         for tensor in (leaf, leaf.clone()):
-            with pytest.raises(ArgumentError, match="A requires a gradient") as caught:
-                kernel(tensor)
-            assert ".detach()" in caught.value.hint
-            assert "torch.autograd.Function" in caught.value.hint
-        assert torch.equal(kernel(leaf.detach()), torch.ones(8))
-        for mode in (torch.no_grad, torch.inference_mode):
-            with mode():
-                assert torch.equal(kernel(leaf), torch.ones(8))
+            with pytest.warns(GradientWarning, match="A requires a gradient") as caught:
+                result = kernel(tensor)
+            assert torch.equal(result, torch.ones(8))
+            assert not result.requires_grad
+            assert "A.detach()" in str(caught[0].message)
+            assert "torch.autograd.Function" in str(caught[0].message)
+            assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert torch.equal(kernel(leaf.detach()), torch.ones(8))
+            for mode in (torch.no_grad, torch.inference_mode):
+                with mode():
+                    assert torch.equal(kernel(leaf), torch.ones(8))
 
 
 def test_a_function_of_autograd_calls_kernels(compiled):
-    """What the error says to do."""
+    """What the warning says to do."""
     forward = compiled(plus, out_idx=-1)
 
     class Plus(torch.autograd.Function):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.target import Target
 
@@ -28,6 +28,11 @@ class NativeAdapter(KernelAdapter):
 
     def binary_formats(self) -> Sequence[str]:
         return ("object",)
+
+    def host_code(self, artifact: Artifact) -> HostCode:
+        from tilecore.backends.cpu.host_code import host_code
+
+        return host_code(artifact)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
         from tilecore.backends.cpu.elf import load_object

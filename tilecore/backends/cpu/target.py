@@ -107,7 +107,9 @@ def capabilities(target: Target) -> Capabilities:
         dtypes=frozenset(FACTS),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
-        features=frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes"}),
+        features=frozenset(
+            "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers".split()
+        ),
     )
 
 
@@ -130,4 +132,11 @@ SPEC = TargetSpec(
     device=1,
     torch_device="cpu",
     options=(),
+    modules={
+        "cpu.language": "tilecore.language",
+        "carver.arch.CPU": "tilecore.backends.cpu.figures:CPU",
+        "carver.arch.is_cpu_arch": "tilecore.backends.cpu.figures:is_cpu_arch",
+        "carver.arch.driver.get_num_sms": "tilecore.backends.cpu.figures:get_num_sms",
+        "language.fp8.determine_fp8_type": "tilecore.language.float8:determine_fp8_type",
+    },
 )

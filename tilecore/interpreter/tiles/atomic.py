@@ -14,7 +14,7 @@ from tilecore.interpreter.races import select
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
 from tilecore.interpreter.tiles.operands import Region, executing_lanes, without_unit_axes
-from tilecore.interpreter.tiles.reductions import ATOMICS, Reduction
+from tilecore.interpreter.tiles.reductions import ATOMICS, UPDATES, Reduction
 from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.nodes import TensorLoad, TensorRegion
 from tilecore.ir.tile_ops import TileCall, name_in_language
@@ -44,7 +44,8 @@ def update(
     access: Access,
     lanes: tuple[int, ...] | None = None,
 ) -> None:
-    """Apply atomic ``name`` with ``value`` (of the view's type) at ``offset`` in the lanes that are ``reached``.
+    """Apply the atomic or accumulation ``name`` with ``value`` (of the view's type) at ``offset`` in the lanes that are
+    ``reached``.
 
     Several lanes may update one element: their sum is rounded once, and of exchanges the last lane's value stays.
     lanes: the shape that the arguments broadcast to, where it is not that of the state's lanes.
@@ -64,7 +65,7 @@ def update(
         ends = np.concatenate((starts[1:], [len(where)])) - 1
         new = values[ends]
     else:
-        reduction = ATOMICS[name]
+        reduction = UPDATES[name]
         new = _combined(
             reduction, view.kind, view.kind.decode(view.data[targets]), reduction.by_group(view.kind, values, starts)
         )

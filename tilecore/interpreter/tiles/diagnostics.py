@@ -12,6 +12,7 @@ from tilecore.interpreter.scope import Expression, Scope, Statement
 from tilecore.interpreter.state import State, first_lane
 from tilecore.interpreter.tiles.operands import Region, executing_lanes, require_block
 from tilecore.interpreter.tiles.registry import statement
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import StringImm, TensorRegion
 from tilecore.ir.tile_ops import TileCall
 
@@ -111,13 +112,17 @@ def _require(condition: Expression, site: Any, error: type, message: str, text: 
     return run
 
 
+def _count_active(state: State) -> int:
+    return int(np.prod(state.lanes) if state.mask is None else np.sum(np.broadcast_to(state.mask, state.lanes)))
+
+
 @statement("sync_threads")
 def compile_sync(scope: Scope, call: TileCall) -> Statement:
-    """Lanes run in lockstep, so a barrier only checks that all threads reach it."""
-    site = scope.site
+    """Lanes run in lockstep, so a barrier only checks that all threads reach it, or as many as it states."""
+    site, arrivals = scope.site, call.hints.get(CallAttr.ARRIVALS)
 
     def run(state: State) -> None:
-        if state.lanes:
+        if state.lanes and (arrivals is None or int(arrivals) != _count_active(state)):
             require_block(state, site, "T.sync_threads")
 
     return run

@@ -66,10 +66,11 @@ class Reduction:
         return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
 
     def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
-        """The results of the runs of ``value`` that begin at ``starts``, in the working type."""
+        """The results of the runs of ``value`` that begin at ``starts``, starting from the identity, in the working
+        type."""
         work = self.working(kind)
-        ready = self.ready(kind, value)
-        reduced = self.ufunc(kind).reduceat(ready, starts, dtype=work)
+        combine, ready = self.ufunc(kind), self.ready(kind, value)
+        reduced = combine(combine.reduceat(ready, starts, dtype=work), work.type(self.identity(kind)))
         return (
             perturbed(reduced, lambda: np.add.reduceat(np.abs(ready), starts))
             if self._is_rounded_sum(kind)
@@ -124,4 +125,5 @@ REDUCTIONS = {
     "bitxor": XOR,
 }
 ATOMICS = {"add": SUM, "max": MAX, "min": MIN, "and": AND, "or": OR, "xor": XOR}
+UPDATES = {**ATOMICS, "mul": PROD}  # of reducers, too
 PROPAGATING = {"max": MAX_OR_NAN, "min": MIN_OR_NAN, "absmax": LARGEST_OR_NAN}

@@ -32,9 +32,10 @@ from tilecore.ir.nodes import (
     While,
     is_buffer_var,
 )
-from tilecore.ir.sizes import symbols_in
+from tilecore.ir.sizes import has_dynamic_size, symbols_in
 from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
+from tilecore.ir.views import address_in
 from tilecore.ir.visit import collect
 
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
@@ -106,6 +107,11 @@ def _of_buffers(func: PrimFunc) -> Iterator[Need]:
             needs.append((param, partial(place_of_parameter, func.span, str(param.name))))
     for node in collect(func.body, AllocBuffer, DeclBuffer):
         needs.append((node.buffer, partial(location_of_span, node.span)))
+        if isinstance(node, AllocBuffer) and has_dynamic_size(node.buffer):
+            subject = f"{node.buffer.name} in shared memory, whose size only the call gives,"
+            yield Need(FEATURE, "dynamic_shared", subject, partial(location_of_span, node.span))
+        if isinstance(node, DeclBuffer) and address_in(node) is not None:
+            yield Need(FEATURE, "pointers", "T.make_tensor of an address", partial(location_of_span, node.span))
     for buffer, where in needs:
         kind, scope, name = dtype_of(buffer), str(buffer.scope()), str(buffer.name)
         if kind in FACTS:

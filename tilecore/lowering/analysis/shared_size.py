@@ -11,6 +11,7 @@ from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import AllocBuffer, PrimFunc, Var
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.sizes import has_dynamic_size
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 
@@ -23,7 +24,8 @@ def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
     limit = env.capabilities.shared_bytes
     if not limit or needed <= limit:
         return
-    sizes = {node: size_of(node.buffer) for node in collect(func.body, AllocBuffer) if is_shared(node.buffer)}
+    allocs = [node for node in collect(func.body, AllocBuffer) if is_shared(node.buffer)]
+    sizes = {node: size_of(node.buffer) for node in allocs if not has_dynamic_size(node.buffer)}
     largest = sorted(sizes, key=lambda node: -sizes[node])
     raise LimitError(
         f"the kernel needs {needed} bytes of shared memory",

@@ -27,6 +27,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
+from tilecore.ir.views import source_of
 
 MAX_INT32 = 2**31 - 1
 
@@ -100,8 +101,10 @@ class _Flatten:
         return self.flat_buffers.get(node, node)
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
-        source = node.data.args[0]
-        return DeclBuffer(self.buffer(node.buffer), data=tirx.buffer_data(self.buffer(source)), span=node.span)
+        source, flat = source_of(node), self.buffer(node.buffer)
+        if source is None:
+            return DeclBuffer(flat, data=mutator.mutate(node.data), span=node.span)
+        return DeclBuffer(flat, data=tirx.buffer_data(self.buffer(source)), span=node.span)
 
 
 def strides_of(buffer: Var, dtype: str = "int64") -> list[Expr]:

@@ -1,18 +1,21 @@
 """Adds bounds guards to accesses of global buffers: a read out of bounds gives the safe value, a write has no effect.
 
-A condition is omitted where the analyzer proves it, from the ranges of loops and blocks and from enclosing ``if``s.
+A condition is omitted where the analyzer proves it, from the ranges of loops and blocks, from enclosing ``if``s, or
+from T.assume statements before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import all_of, const, dtype_of, op_name
+from tilecore.ir.build import all_of, conjuncts, const, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
-from tilecore.ir.lasting import branch_scope, value_scope
-from tilecore.ir.memory_writes import Memory
+from tilecore.ir.lasting import lasting, value_scope
+from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     AttrStmt,
     BufferStore,
@@ -20,18 +23,22 @@ from tilecore.ir.nodes import (
     Evaluate,
     Expr,
     For,
+    ForKind,
     IfThenElse,
     PrimFunc,
     Range,
+    SeqStmt,
     Stmt,
     TensorLoad,
+    structural_equal,
     structural_mutate,
     tirx,
 )
 from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_of_shapes
-from tilecore.ir.thread_calls import ATOMIC_ELEMENT
+from tilecore.ir.thread_calls import ASSUME, ATOMIC_ELEMENT
+from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.state import SafeValues
@@ -46,6 +53,9 @@ class _Guard:
         self.safe_values = env.state(SafeValues).by_buffer
         self.analyzer = Analyzer()
         self.memory = Memory(func.body)
+        self.bind_loop = binding_loops(self.analyzer)
+        self.in_vector_loop = False
+        self.holding: list[Expr] = []  # conditions that hold here; the analyzer forgets those that read memory
         for symbol in symbols_of_shapes(func):
             self.analyzer.bind(
                 symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
@@ -56,7 +66,8 @@ class _Guard:
             body,
             [
                 (AttrStmt, self.attr),
-                (For, binding_loops(self.analyzer)),
+                (For, self.loop),
+                (SeqStmt, self.sequence),
                 (IfThenElse, self.branch),
                 (BufferStore, self.store),
                 (Evaluate, self.evaluate),
@@ -75,9 +86,55 @@ class _Guard:
             self.analyzer.bind(*outer, allow_override=True)
         return mutator.default_mutate(node)
 
+    def loop(self, node: For, mutator: Any) -> Any:
+        outer, self.in_vector_loop = self.in_vector_loop, self.in_vector_loop or node.kind == ForKind.VECTORIZED
+        rewritten = self.bind_loop(node, mutator)
+        self.in_vector_loop = outer
+        return rewritten
+
+    def sequence(self, node: SeqStmt, mutator: Any) -> Stmt:
+        """A statement after a T.assume is rewritten as in an ``if`` of its condition. In a T.vectorized loop the
+        T.assume itself is left out: one that stayed would keep the loop from becoming a vector access."""
+        rewritten = self.statements(list(node.seq), mutator) or list(node.seq[:1])
+        return rewritten[0] if len(rewritten) == 1 else SeqStmt(rewritten, span=node.span)
+
+    def statements(self, statements: list[Stmt], mutator: Any) -> list[Stmt]:
+        """The statements of a block, rewritten."""
+        rewritten = []
+        for position, statement in enumerate(statements, 1):
+            is_assumption = isinstance(statement, Evaluate) and op_name(statement.value) == ASSUME
+            if not (is_assumption and self.in_vector_loop):
+                rewritten.append(mutator.mutate(statement))
+            if is_assumption:
+                condition = statement.value.args[0]
+                end = self.first_change(condition, statements, position)
+                with self.scope(condition, statements[position:end]):
+                    rewritten += self.statements(statements[position:end], mutator)
+                return rewritten + self.statements(statements[end:], mutator)
+        return rewritten
+
+    def first_change(self, condition: Expr, statements: list[Stmt], position: int) -> int:
+        """The position of the first statement that may change what ``condition`` reads."""
+        read = [load.source for load in collect(condition, TensorLoad)]
+        for end in range(position, len(statements)) if read else ():
+            writes = writes_of(statements[end])
+            if any(self.memory.may_change(writes, buffer) for buffer in read):
+                return end
+        return len(statements)
+
+    @contextmanager
+    def scope(self, condition: Expr, guarded: Any) -> Iterator[None]:
+        """Code that is executed only where ``condition`` holds."""
+        lasting_condition = lasting(condition, guarded, self.memory)
+        conditions = [] if lasting_condition is None else conjuncts(lasting_condition)
+        self.holding += conditions
+        with value_scope(self.analyzer, condition, guarded, self.memory):
+            yield
+        del self.holding[len(self.holding) - len(conditions) :]
+
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
         condition = mutator.mutate(node.condition)
-        with branch_scope(self.analyzer, node, self.memory):
+        with self.scope(node.condition, node.then_case):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(condition, then, other, span=node.span)
@@ -95,7 +152,7 @@ class _Guard:
             return mutator.default_mutate(node)
         condition, then, other = node.args
         rewritten = mutator.mutate(condition)
-        with value_scope(self.analyzer, condition, then, self.memory):
+        with self.scope(condition, then):
             then = mutator.mutate(then)
         return tirx.if_then_else(rewritten, then, mutator.mutate(other))
 
@@ -144,11 +201,14 @@ class _Guard:
             return None
         needed = []
         for index, size in zip(access.indices, buffer.shape, strict=True):
-            if not self.analyzer.can_prove(index >= 0):
-                needed.append(index >= 0)
-            if not self.analyzer.can_prove(index < size):
-                needed.append(index < size)
+            needed += [bound for bound in (index >= 0, index < size) if not self.holds(bound)]
         return all_of(needed) if needed else None
+
+    def holds(self, bound: Expr) -> bool:
+        """Is the condition known to hold?"""
+        if self.analyzer.can_prove(bound):
+            return True
+        return any(structural_equal(bound, condition, map_free_vars=False) for condition in self.holding)
 
 
 GUARD_BOUNDS = Pass("guard_bounds", guard_bounds, needs=(SafeValues,))

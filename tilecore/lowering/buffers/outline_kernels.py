@@ -88,7 +88,7 @@ def _views_of(body: Stmt, views: list[DeclBuffer]) -> list[DeclBuffer]:
     used_variables, used = variables(body), []
     for view in reversed(views):
         if view.buffer in used_variables:
-            used_variables.add(view.data.args[0])
+            used_variables |= variables(view.data)
             used.append(view)
     return used[::-1]
 

@@ -21,6 +21,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.views import source_of
 
 
 def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
@@ -44,8 +45,8 @@ def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
         return BufferRegion(other.get(replaced.source, replaced.source), list(replaced.region))
 
     def alias(node: DeclBuffer, mutator: Any) -> Any:
-        source, view = node.data.args[0], node.buffer
-        data = tirx.buffer_data(other.get(source, source))
+        source, view = source_of(node), node.buffer
+        data = mutator.mutate(node.data) if source is None else tirx.buffer_data(other.get(source, source))
         return DeclBuffer(other.get(view, view), data=data, span=node.span)
 
     rules = [

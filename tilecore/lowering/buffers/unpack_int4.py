@@ -40,6 +40,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT, MEMORY_ORDERS
 from tilecore.ir.tile_ops import tile_call
+from tilecore.ir.views import source_of
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
@@ -133,7 +134,10 @@ class _Unpack:
         return AllocBuffer(self.bytes_of(node.buffer, node.span), span=node.span) if is_packed(node.buffer) else node
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
-        source, view = node.data.args[0], node.buffer
+        source, view = source_of(node), node.buffer
+        if source is None:
+            byte_view = self.bytes_of(view, node.span) if is_packed(view) else view
+            return DeclBuffer(byte_view, data=mutator.mutate(node.data), span=node.span)
         if not is_global(view) and is_narrow(view) != is_narrow(source):
             raise UnsupportedError(
                 f"{source.name} is viewed as {view.dtype}, whose elements have another size",

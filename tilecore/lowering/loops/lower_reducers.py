@@ -15,7 +15,6 @@ from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.contraction import contract
 from tilecore.ir.nodes import (
-    Add,
     AllocBuffer,
     Bind,
     BufferLoad,
@@ -23,24 +22,19 @@ from tilecore.ir.nodes import (
     Call,
     For,
     ForKind,
-    Max,
-    Min,
     PrimFunc,
     Stmt,
-    Sub,
     TensorLoad,
     Var,
-    structural_equal,
     structural_map,
     structural_mutate,
     tirx,
 )
+from tilecore.ir.reducers import accumulated, same_element
 from tilecore.ir.reductions import accumulator, combine, identity
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import reducers_of
 from tilecore.ir.visit import collect, variables
-
-_FORMS: dict[str, tuple[type, ...]] = {"sum": (Add, Sub), "max": (Max,), "min": (Min,)}
 
 
 def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -58,25 +52,6 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _accumulates(node: Stmt, kinds: dict[Var, str]) -> bool:
     return any(s.buffer in kinds for s in collect(node, BufferStore))
-
-
-def accumulated(node: BufferStore, kind: str) -> Any:
-    """The value x of an update ``r[i] = r[i] op x`` (-x for a difference); None if the store has another form."""
-    value: Any = node.value
-    if type(value) not in _FORMS[kind]:
-        return None
-    if _is_target(value.a, node):
-        return -value.b if isinstance(value, Sub) else value.b
-    return value.a if _is_target(value.b, node) and not isinstance(value, Sub) else None
-
-
-def _is_target(value: Any, node: BufferStore) -> bool:
-    return isinstance(value, TensorLoad) and value.source.same_as(node.buffer) and _same_element(value, node)
-
-
-def _same_element(a: Any, b: Any) -> bool:
-    """Do two accesses of one buffer have structurally equal indices?"""
-    return all(structural_equal(x, y, map_free_vars=False) for x, y in zip(a.indices, b.indices, strict=True))
 
 
 class _Nest:
@@ -113,7 +88,7 @@ class _Nest:
         if len(reads) != len(self.updates) or any(collect(index, TensorLoad, Call) for index in indices):
             return None
         named = {var for index in indices for var in variables(index)}
-        if any(not _same_element(a, b) for a in self.updates for b in self.updates if a.buffer.same_as(b.buffer)):
+        if any(not same_element(a, b) for a in self.updates for b in self.updates if a.buffer.same_as(b.buffer)):
             return None
         return None if named & inside else named & {axis.loop_var for axis in self.axes}
 
@@ -155,8 +130,9 @@ class _Nest:
             return BufferStore(total, value, [zero], span=update.span)
 
         nest: Stmt = structural_map(self.body, (BufferStore, into_scalar))
+        notes = {LoopAttr.REDUCTION: self.kinds[self.updates[0].buffer]}
         for depth, axis in enumerate(reversed(inner)):
-            nest = _loop(axis, ForKind.SERIAL, nest, {LoopAttr.REDUCTION: "sum"} if depth == 0 else None)
+            nest = _loop(axis, ForKind.SERIAL, nest, notes if depth == 0 else None)
         return seq([*before, nest, *after])
 
 

@@ -7,6 +7,7 @@ from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.buffers.place_dynamic_shared import PLACE_DYNAMIC_SHARED
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
 from tilecore.lowering.loops.fold_clears import FOLD_CLEARS
 from tilecore.lowering.loops.fuse_loops import FUSE_LOOPS
@@ -45,4 +46,5 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     UNROLL_LOOPS,
     ExtensionPoint("before_outline"),
     OUTLINE_KERNELS,
+    PLACE_DYNAMIC_SHARED,
 )

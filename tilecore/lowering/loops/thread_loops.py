@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.errors import UnsupportedError
 from tilecore.ir.build import const, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -37,6 +38,8 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.spans import location_of_span
+from tilecore.ir.views import source_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, map_kernels, without_unit_axes
 from tilecore.lowering.loops.thread_conflicts import Footprint
@@ -148,8 +151,15 @@ class _Emitter:
             return []
         if isinstance(node, AllocBuffer):
             return [AllocBuffer(new, span=node.span)]
-        source = self.expanded[node.data.args[0]]
-        return [DeclBuffer(new, data=tirx.buffer_data(source), span=node.span)]
+        source = source_of(node)
+        if source is None:
+            raise UnsupportedError(
+                f"the address of {node.buffer.name} differs between the threads of a block",
+                location=location_of_span(node.span),
+                expected="one address for all threads of a block",
+                hint="choose the pointer by the index of the block, or copy it to shared memory first",
+            )
+        return [DeclBuffer(new, data=tirx.buffer_data(self.expanded[source]), span=node.span)]
 
     def _region(self, region: Region) -> list[Stmt]:
         indices: dict[Var, Any] = {axis.var: const(0, "int32") for axis in self.threads.axes}

@@ -35,8 +35,11 @@ def check_order(module: IRModule, warp: int = WARP) -> None:
 def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
     """The races in shared memory of one kernel, each pair of accesses once; [] if it provably has none.
 
-    Kernels whose threads wait at barriers in memory, or run in roles, are not analyzed: the result is [].
+    Kernels whose threads wait at barriers in memory, or run in roles, and those with shared buffers of sizes of the
+    call, are not analyzed: the result is [].
     """
+    if FunctionAttr.DYNAMIC_SHARED in func.attrs:
+        return []
     program = Program(func)
     if not program.bytes or program.count == 1 or uses_memory_barriers(func):
         return []

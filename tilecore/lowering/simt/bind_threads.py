@@ -46,7 +46,7 @@ from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads, without_unit_axes
 from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, async_copy_of
 from tilecore.lowering.simt.analysis.overflow import (
     bind_extent,
     data_dependent_variables,
@@ -109,6 +109,9 @@ class _Binder:
             return self._nest(Nest(node, self.uniformity.roots))
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
+        if isinstance(node, For) and (copied := async_copy_of(node)) is not None:
+            copy = self._compound(copied)
+            return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(ASYNC_NEST, "int32"), copy, span=node.span)
         if isinstance(node, (For, While, IfThenElse)):
             return self._compound(node)
         if isinstance(node, AttrStmt) and (threads := range_of(node)) is not None:

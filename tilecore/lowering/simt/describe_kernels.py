@@ -15,12 +15,13 @@ from tilecore.ir.nodes import (
     is_buffer_var,
     structural_map,
 )
-from tilecore.ir.scopes import is_shared
+from tilecore.ir.scopes import ARENA, is_shared
 from tilecore.ir.thread_calls import BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
+from tilecore.lowering.buffers.place_dynamic_shared import ALIGN as ARENA_ALIGN
 from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan
 
@@ -41,10 +42,13 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
         offsets = {name: extents[name] for name in allocated if name in extents}
         access = _access_kinds(func)
         func = func.with_body(structural_map(func.body, (Evaluate, _lower_barrier)))
+        end = max((start + size for start, size in offsets.values()), default=0)
+        if FunctionAttr.DYNAMIC_SHARED in func.attrs:
+            (arena,) = [a.buffer for a in collect(func.body, AllocBuffer) if str(a.buffer.scope()) == ARENA]
+            end = -(-end // ARENA_ALIGN) * ARENA_ALIGN
+            offsets[str(arena.name)] = (end, 0)
         func = func.with_attr(FunctionAttr.SHARED, {name: start for name, (start, _) in offsets.items()})
-        func = func.with_attr(
-            FunctionAttr.SHARED_BYTES, max((start + size for start, size in offsets.values()), default=0)
-        )
+        func = func.with_attr(FunctionAttr.SHARED_BYTES, end)
         no_restrict = env.state(AliasedParameters).names & set(access)
         if writes_of(func.body).others:
             no_restrict = no_restrict | {name for name, kind in access.items() if kind == "rw"}

@@ -1,8 +1,9 @@
 """Converts conditions on the thread index around collective code to code of a range of threads (warp specialization).
 
-This happens only in kernels that use names of the target's own language: there ``if tx < 128:`` means what T.ws(0)
-does. In other kernels such code is an error (normalize/check_threads.py). A condition that only one thread satisfies
-stays, and the target's own operations inside get the hint "alone".
+This happens only in kernels that use names of the target's own language, or a T.sync_threads that says how many
+threads of the block wait: there ``if tx < 128:`` means what T.ws(0) does. In other kernels such code is an error
+(normalize/check_threads.py). A condition that only one thread satisfies stays, and the target's own operations inside
+get the hint "alone".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
-from tilecore.ir.dialect_calls import dialect_calls
+from tilecore.ir.dialect_calls import dialect_calls, dialect_of
 from tilecore.ir.nodes import (
     AttrStmt,
     Call,
@@ -42,7 +43,7 @@ def find_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
     warp = env.capabilities.warp
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if not dialect_calls(body):
+        if not dialect_calls(body) and not _has_barriers_of_some(body, threads.count):
             return body
         return _Ranges(threads, warp).statement(body, tuple(range(threads.count)))
 
@@ -50,6 +51,13 @@ def find_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 ThreadIndices = tuple[int, ...]
+
+
+def _has_barriers_of_some(body: Stmt, count: int) -> bool:
+    """Is there a T.sync_threads for fewer threads than the block has?"""
+    calls = (as_tile_call(node) for node in collect(body, Evaluate))
+    arrivals = (call.hints.get(CallAttr.ARRIVALS) for call in calls if call is not None)
+    return any(number is not None and int(number) < count for number in arrivals)
 
 
 class _Ranges:
@@ -165,8 +173,11 @@ def _is_of_target(call: TileCall) -> bool:
 
 
 def _is_collective(body: Stmt) -> bool:
-    """Does the code contain an operation that threads execute together?"""
+    """Does the code contain an operation that threads execute together, or one of the target's own language? Threads
+    that run it are a role, which barriers do not order with other code."""
     if any(is_parallel(loop) for loop in collect(body, For)):
+        return True
+    if any(dialect_of(call) is not None for call in collect(body, Call)):
         return True
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
     return any(c is not None and (c.op.collective or c.op.name == "sync_threads" or _is_of_target(c)) for c in calls)

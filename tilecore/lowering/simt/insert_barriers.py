@@ -52,6 +52,7 @@ from tilecore.lowering.simt.analysis.accesses import (
     after_loop,
     distinct,
     in_next_iteration,
+    overlapping,
 )
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.may_alias import may_alias_parameters
@@ -116,6 +117,8 @@ class _Inserter:
         aliases = may_alias_parameters(func, {self.root(a.buffer) for a in accesses}, stored)
         self.conflict_analysis = ConflictAnalysis(threads, body, env.state(SharedPlan).places, aliases)
         self.tracked = {b for b in stored if is_shared(b) or is_global(b)} | set(aliases)
+        # memory that only asynchronous copies write may become that of a buffer that threads write
+        self.tracked |= overlapping(env.state(SharedPlan).places, stored)
         self.cached_accesses: dict[Any, list[PendingAccess]] = {}
         self.iterations: list[_Iteration] = []  # of the enclosing loops, the innermost last; one list for all ranges
 
@@ -156,7 +159,8 @@ class _Inserter:
         if isinstance(node, Break):
             self.iterations[-1].at_break |= state
             return node, frozenset()
-        if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
+        is_vector = isinstance(node, For) and LoopAttr.LANES in node.annotations  # whose lanes are one access
+        if isinstance(node, (For, While, IfThenElse)) and (is_vector or self._only_reads(node)):
             return self._simple(node, state, [after_loop(t, node) for t in self._accesses(node)])
         if isinstance(node, (For, While)) and not self._is_divergent(node):
             return self._loop(node, state)

@@ -14,6 +14,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
+from tilecore.ir.intrinsics import is_nan
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -25,6 +26,7 @@ from tilecore.ir.nodes import (
     For,
     IfThenElse,
     PrimFunc,
+    Select,
     SeqStmt,
     Stmt,
     Var,
@@ -32,7 +34,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.reductions import combine
+from tilecore.ir.reductions import NUMBERS, combine, identity, ignores_nan
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.thread_groups import ThreadGroups
@@ -147,6 +149,10 @@ class _Reductions:
             self.uniform.add(cell)
         zero = const(0, "int32")
         self.before += [AllocBuffer(cell), store(cell, value, [zero])]
+        if ignores_nan(kind, dtype_of(cell)):  # lanes that compare a NaN in both directions would keep different values
+            value = load(cell, [zero])
+            self.before.append(store(cell, Select(is_nan(value), identity(kind, dtype_of(cell)), value), [zero]))
+            kind += NUMBERS
         extent, stride = groups.extent, groups.stride
         span = extent * stride
         if self.threads.count % span and self.warp % span == 0:

@@ -11,12 +11,14 @@ from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.buffers.place_dynamic_shared import PLACE_DYNAMIC_SHARED
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
 from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.normalize.shift_nests import SHIFT_NESTS
 from tilecore.lowering.simt import tile_ops
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
@@ -34,6 +36,7 @@ from tilecore.lowering.simt.place_ranges import PLACE_RANGES
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
+from tilecore.lowering.simt.reduce_reducers import REDUCE_REDUCERS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
@@ -47,7 +50,9 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     CHECK_THREADS,
     NOTE_RANGES,
     SEPARATE_OVERLAPS,
+    SHIFT_NESTS,
     READ_LAYOUTS,
+    REDUCE_REDUCERS,
     SINK_REDUCTIONS,
     PIPELINE_LOOPS,
     ExtensionPoint("before_tile_ops"),
@@ -72,6 +77,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     ExtensionPoint("before_outline"),
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
+    PLACE_DYNAMIC_SHARED,
     DESCRIBE_KERNELS,
     DESCRIBE_HINTS,
 )

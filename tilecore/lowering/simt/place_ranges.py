@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import all_of, const, op_name, seq
-from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, IfThenElse, PrimFunc, Stmt, Var, structural_mutate
+from tilecore.ir.build import all_of, const, constant, op_name, seq
+from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, Var, structural_mutate
 from tilecore.ir.ranges import within
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
-from tilecore.ir.visit import substitute, variables
+from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 MAX_BARRIERS = 15  # named barriers, besides the barrier of the block
@@ -33,8 +34,11 @@ class _RangePlacer:
         self.thread_index = Analyzer().simplify(threads.linear_index())
         self.enclosing_ranges: list[ThreadRange] = []
         self.barrier_indices: dict[ThreadRange, int] = {}
+        self.used: set[int] = set()  # numbers of barriers that the kernel itself names
 
     def run(self, body: Stmt) -> Stmt:
+        named = (call for call in collect(body, Call) if op_name(call) == NAMED_BARRIER)
+        self.used = {number for call in named if (number := constant(call.args[0])) is not None}
         return structural_mutate(body, [(AttrStmt, self._attribute), (Evaluate, self._statement)])
 
     def _attribute(self, node: AttrStmt, mutator: Any) -> Any:
@@ -60,7 +64,9 @@ class _RangePlacer:
         if op_name(node.value) != SYNC_THREADS or not self.enclosing_ranges:
             return mutator.default_mutate(node)
         threads = self.enclosing_ranges[-1]
-        barrier_index = self.barrier_indices.setdefault(threads, len(self.barrier_indices) + 1)
+        taken = self.used | set(self.barrier_indices.values())
+        free = next(number for number in count(1) if number not in taken)
+        barrier_index = self.barrier_indices.setdefault(threads, free)
         if barrier_index > MAX_BARRIERS:
             raise UnsupportedError(
                 f"more than {MAX_BARRIERS} ranges of threads of a block have barriers of their own",

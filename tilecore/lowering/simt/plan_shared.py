@@ -28,6 +28,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.sizes import has_dynamic_size
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
@@ -36,8 +37,10 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.shared_size import size_of
 from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
+from tilecore.lowering.fewer_stages import TOPIC
+from tilecore.lowering.simt.analysis.shared_limit import fewer_stages, too_much_shared
 from tilecore.lowering.simt.state import SharedPlan, UniformBuffers
+from tilecore.lowering.state import UserFunction
 
 ALIGN = 128  # bytes; bulk copies and swizzles require it
 SMALL = 256  # bytes: buffers of at most this size share no memory, since sharing would cost a barrier
@@ -59,6 +62,10 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         total = max((start + size for start, size in placed.values()), default=0)
         limit = env.capabilities.shared_bytes
         if limit and total > limit:
+            user = env.find_state(UserFunction)
+            row = None if user is None else fewer_stages(placed, plan.needed, user.shared, env)
+            if row is not None:
+                env.note(TOPIC, row)
             env.refuse(too_much_shared(placed, total, plan.needed, plan.place_of_largest(), env))
         rows = {str(b.name): list(p) for b, p in placed.items()}
         lines = {str(b.name): plan.lines[b] for b in placed if b in plan.lines}
@@ -74,7 +81,8 @@ def _without_unused(body: Stmt, placed: Mapping[Var, tuple[int, int]]) -> Stmt:
     """The code without allocations of shared buffers that it never uses."""
 
     def alloc(node: AllocBuffer) -> Stmt:
-        return nothing() if is_shared(node.buffer) and node.buffer not in placed else node
+        unused = is_shared(node.buffer) and node.buffer not in placed and not has_dynamic_size(node.buffer)
+        return nothing() if unused else node
 
     return structural_map(body, (AllocBuffer, alloc))
 
@@ -117,7 +125,7 @@ class _Plan:
     ) -> None:
         self.uniformity, self.alignment, self.alone = uniformity, alignment, alone
         self.roots = memory_roots(body)
-        allocs = [a for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
+        allocs = [a for a in collect(body, AllocBuffer) if is_shared(a.buffer) and not has_dynamic_size(a.buffer)]
         self.buffers = [alloc.buffer for alloc in allocs]
         self.sizes = {buffer: size_of(buffer) for buffer in self.buffers}
         self.places = {alloc.buffer: location_of_span(alloc.span) for alloc in allocs}
@@ -218,4 +226,6 @@ class _Plan:
         return range_a[0] <= range_b[1] and range_b[0] <= range_a[1]
 
 
-PLAN_SHARED = Pass("plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers), leaves=(SharedPlan,))
+PLAN_SHARED = Pass(
+    "plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers, UserFunction), leaves=(SharedPlan,)
+)

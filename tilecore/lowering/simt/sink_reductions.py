@@ -40,7 +40,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
-from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
+from tilecore.lowering.simt.analysis.parallel_nests import outermost_nests
 from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
 
@@ -155,7 +155,7 @@ def _linear_update(loop: For, total: Var, kernel: Stmt) -> _Candidate | None:
             if call is None or not _is_sum(node, clear=False) or total in variables(call.src):
                 return None
             candidate.adders.append(node)
-    nests = _outermost_nests(loop.body)
+    nests = outermost_nests(loop.body)
     stores = [store for nest in nests for store in collect(nest, BufferStore) if total in variables(store)]
     if not all(_is_linear_store(store, total, candidate) for store in stores):
         return None
@@ -167,15 +167,6 @@ def _linear_update(loop: For, total: Var, kernel: Stmt) -> _Candidate | None:
     if len(reads) != len(reads_in_nests) or len(written) != len(stores):
         return None  # the sum is also used outside of nests
     return candidate if all(_is_only_added(part, total, loop, kernel) for part in candidate.parts) else None
-
-
-def _outermost_nests(body: Stmt) -> list[For]:
-    """The outermost parallel loops."""
-    nests: list[For] = []
-    for node in collect(body, For):
-        if is_parallel(node) and not any(any(inner.same_as(node) for inner in collect(nest, For)) for nest in nests):
-            nests.append(node)
-    return nests
 
 
 def _is_linear_store(store: BufferStore, total: Var, candidate: _Candidate) -> bool:

@@ -1,8 +1,10 @@
 """Vectorizes accesses: a loop over a thread's contiguous elements becomes vector moves of 2 to 16 bytes.
 
 The operands of a computation pass through registers: one vector load for each operand, the computation element by
-element, one vector store. A bounds guard that holds for all elements of a move or for none stays as one guard; with any
-other guard the loop is unrolled instead.
+element, one vector store. A loop over more bytes becomes several moves of 16. A bounds guard that holds for all
+elements of a move or for none stays as one guard; with any other guard the loop is unrolled instead. Of a loop whose
+accesses are aligned by promise (LoopAttr.ALIGNED) both are emitted: the moves where all elements are inside, else the
+single elements.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.attributes import StatementAttr
-from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
+from tilecore.ir.attributes import LoopAttr, StatementAttr
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store, with_body
 from tilecore.ir.nodes import (
     GE,
     LT,
@@ -66,6 +68,13 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def loop(node: For, mutator: Any) -> Any:
         if node.kind != ForKind.VECTORIZED:
             return mutator.default_mutate(node)
+        moves = _of_single_moves(node)
+        if moves is not None:
+            return mutator.mutate(moves)
+        inside = _inside(node)
+        if inside is not None:
+            condition, unguarded = inside
+            return IfThenElse(condition, mutator.mutate(unguarded), _unrolled(node, node.body), span=node.span)
         vectorized = _Loop(node, bool(is_async) and is_async[-1], assumed).lowered()
         _note_moves(node, vectorized, env)
         return vectorized if vectorized is not None else _unrolled(node, mutator.mutate(node.body))
@@ -96,6 +105,62 @@ def _moved_bytes(vectorized: Stmt) -> dict[str, int]:
         if op_name(call) == COPY_ASYNC:
             moved |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
     return moved
+
+
+def _of_single_moves(node: For) -> Stmt | None:
+    """A loop over more than 16 bytes as a loop over moves; None where it is one move, or cannot be divided."""
+    count = constant(node.extent)
+    buffers = [s.buffer for s in stores(node.body)] + [n.source for n in collect(node.body, TensorLoad)]
+    most = max((DType(dtype_of(buffer)).bytes for buffer in buffers if not is_own(buffer)), default=0)
+    if count is None or not most or count * most <= WIDTHS[-1]:
+        return None
+    lanes = next((n for n in range(WIDTHS[-1] // most, 1, -1) if count % n == 0), 1)
+    if lanes == 1:
+        return None
+    dtype = dtype_of(node.loop_var)
+    move, lane = Var("move", dtype), Var(str(node.loop_var.name), dtype)
+    body = substitute(node.body, {node.loop_var: move * const(lanes, dtype) + lane})
+    zero = const(0, dtype)
+    notes = node.annotations
+    inner = For(lane, zero, const(lanes, dtype), ForKind.VECTORIZED, body, annotations=notes, span=node.span)
+    return For(move, zero, const(count // lanes, dtype), ForKind.UNROLLED, inner, span=node.span)
+
+
+def _inside(node: For) -> tuple[Any, For] | None:
+    """Of a loop whose accesses are aligned by promise: the condition that all its elements are inside, and the loop
+    without the guards of single elements. None where no guard depends on the element."""
+    if LoopAttr.ALIGNED not in node.annotations:
+        return None
+    ends = [const(lane, dtype_of(node.loop_var)) for lane in (0, int(constant(node.extent) or 1) - 1)]
+    conditions: list[Any] = []
+
+    def is_guard(condition: Any) -> bool:
+        """Does the condition hold for all elements if it holds for the first and for the last one?"""
+        if isinstance(condition, And):
+            return is_guard(condition.a) and is_guard(condition.b)
+        if not reads_variable(condition, node.loop_var):
+            return True
+        is_bound = isinstance(condition, (LT, GE)) and not reads_variable(condition.b, node.loop_var)
+        return is_bound and coefficient(condition.a, node.loop_var) == 1
+
+    def without(condition: Any) -> bool:
+        if not reads_variable(condition, node.loop_var) or not is_guard(condition):
+            return False
+        conditions.extend(substitute(condition, {node.loop_var: end}) for end in ends)
+        return True
+
+    def branch(inner: IfThenElse, mutator: Any) -> Any:
+        inner = mutator.default_mutate(inner)
+        return inner.then_case if inner.else_case is None and without(inner.condition) else inner
+
+    def choice(inner: Call, mutator: Any) -> Any:
+        inner = mutator.default_mutate(inner)
+        return inner.args[1] if op_name(inner) == "if_then_else" and without(inner.args[0]) else inner
+
+    body = structural_mutate(node.body, [(IfThenElse, branch), (Call, choice)])
+    if not conditions:
+        return None
+    return Analyzer().simplify(tirx.all(*conditions)), with_body(node, body)
 
 
 def _unrolled(node: For, body: Stmt) -> For:
@@ -134,7 +199,7 @@ class _Loop:
         target = call.args[0]
         dtype = dtype_of(target.source)
         width = width_of(dtype, self.count)
-        start = None if width is None else self._aligned_start(target.indices[0], width)
+        start = None if width is None else self._aligned_start(target.source, target.indices[0], width)
         if width is None or start is None:
             return None
         value = structural_mutate(
@@ -225,14 +290,16 @@ class _Loop:
         """The first element's index where one vector access can take all of them; None where it cannot."""
         if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS:
             return None
-        return self._aligned_start(index, self.count)
+        return self._aligned_start(buffer, index, self.count)
 
-    def _aligned_start(self, index: Any, width: int) -> Any:
+    def _aligned_start(self, buffer: Var, index: Any, width: int) -> Any:
         """The first index where the elements are contiguous from a multiple of ``width`` on; None where they are
         not."""
         if coefficient(index, self.var) != 1:
             return None
         start = self.analyzer.simplify(self._of_lane(index, 0))
+        if LoopAttr.ALIGNED in self.node.annotations and not is_own(buffer):
+            return start
         return start if is_multiple(start, width, self.assumed, self.analyzer) else None
 
     def _uniform_condition(self, condition: Any) -> Any:

@@ -18,8 +18,8 @@ Kinds = tuple[str, str, str]
 
 
 def built(func: Any, *off: CONFIGS, target: str = TARGET, configs: dict[CONFIGS, Any] | None = None) -> Any:
-    """The kernel; ``off``: pass configurations to set."""
-    settings = {**(configs or {}), **dict.fromkeys(off, True)}
+    """The kernel, whose loops have num_stages slots; ``off``: pass configurations to set."""
+    settings = {CONFIGS.TL_DISABLE_MORE_STAGES: True, **(configs or {}), **dict.fromkeys(off, True)}
     return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=settings)
 
 

@@ -24,7 +24,7 @@ def product(threads: int = 128, rows: int = 64, through_shared: bool = False) ->
             if through_shared:
                 o = T.alloc_shared((rows, 64), "float16")
                 T.copy(c, o)
-                T.copy(o, C)
+                T.copy(o, C, disable_tma=True)
             else:
                 T.copy(c, C)
 
@@ -56,7 +56,7 @@ def pipelined(
             if through_shared:
                 o = T.alloc_shared((rows, columns), "float16")
                 T.copy(c, o)
-                T.copy(o, C[by * rows, bx * columns])
+                T.copy(o, C[by * rows, bx * columns], disable_tma=True)
             else:
                 T.copy(c, C[by * rows, bx * columns])
 

@@ -10,6 +10,7 @@ from tilecore.lowering.pipeline import passes_of
 from tilecore.lowering.tile_ops.registry import implementations_of
 from tilecore.plugins import manager
 from tilecore.testing.kernel_text import text
+from tilecore.transform import PassConfigKey
 
 HOPPER = "cuda -arch=sm_90a"
 AMPERE = "cuda -arch=sm_80"
@@ -18,10 +19,14 @@ AMPERE = "cuda -arch=sm_80"
 def around_pass(
     func: Any, name: str, target: str = HOPPER, config: dict[str, Any] | None = None
 ) -> tuple[Any, Any, PassEnv]:
-    """The function, or the module of kernels, before and after the pass ``name``, and the environment of the passes."""
+    """The function, or the module of kernels, before and after the pass ``name``, and the environment of the passes.
+
+    Loops have num_stages slots, unless ``config`` says otherwise.
+    """
+    config = {PassConfigKey.TL_DISABLE_MORE_STAGES.value: True, **(config or {})}
     backend, resolved = manager.resolve(target)
     capabilities = backend.target.capabilities(resolved)
-    env = PassEnv(resolved, capabilities, implementations_of(backend), config=config or {})
+    env = PassEnv(resolved, capabilities, implementations_of(backend), config=config)
     current = func.ir
     for step in passes_of(backend):
         after = step.run(current, env)

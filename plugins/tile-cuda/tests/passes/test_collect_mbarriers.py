@@ -58,13 +58,6 @@ def test_an_architecture_without_the_forms_is_refused_at_the_line():
     assert "kernels.py" in str(caught.value)
 
 
-@pytest.mark.parametrize("stages", [2, 3])
-def test_an_explicit_copy_in_a_loop_with_stages_is_refused(stages):
-    with pytest.raises(UnsupportedError, match=r"T.tma_copy cannot stand in a T.Pipelined loop with stages") as caught:
-        around_pass(loaded_by_tma(stages), PASS)
-    assert "T.copy in this loop" in str(caught.value)
-
-
 def test_a_loop_of_one_stage_holds_explicit_copies():
     _, _, env = around_pass(loaded_by_tma(1), PASS)
     assert collected(env) == {"full": [1, 1]}

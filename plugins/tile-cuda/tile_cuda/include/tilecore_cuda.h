@@ -14,6 +14,7 @@
 #include "tilecore_cuda/memory.h"
 #include "tilecore_cuda/halves.h"
 #include "tilecore_cuda/signs.h"
+#include "tilecore_cuda/pairs.h"
 #include "tilecore_cuda/quotients.h"
 #include "tilecore_cuda/hints.h"
 #include "tilecore_cuda/atomics.h"

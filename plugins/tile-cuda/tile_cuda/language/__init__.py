@@ -5,15 +5,24 @@ A module is imported when a kernel uses one of its names. docs/hopper.md describ
 
 from __future__ import annotations
 
+from tile_cuda.language.refused_names import REFUSED
+
 _NAMES_BY_MODULE = {
     "barriers": "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity barrier_wait mbarrier_arrive barrier_arrive "
-    "mbarrier_expect_tx mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async",
+    "named_barrier_arrive "
+    "mbarrier_expect_tx mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async ptx_arrive_barrier "
+    "ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier ptx_fence_barrier_init",
     "copies": "tma_copy tma_store_arrive tma_store_wait",
     "wgmma": "wgmma_gemm wait_wgmma warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand",
-    "roles": "ws shuffle_elect",
-    "clusters": "cluster_sync cluster_arrive cluster_wait block_rank_in_cluster",
+    "roles": "ws WarpSpecialize=ws shuffle_elect",
+    "cluster_copies": "copy_cluster",
+    "clusters": "cluster_sync cluster_arrive cluster_arrive_relaxed cluster_wait block_rank_in_cluster",
+    "source_kernel": "CUDASourceCodeKernel",
+    "refused": " ".join(REFUSED),
 }
 
-NAMES: dict[str, str] = {
-    name: f"tile_cuda.language.{module}:{name}" for module, names in _NAMES_BY_MODULE.items() for name in names.split()
-}
+NAMES: dict[str, str] = {}  # the place of each name, "module:attribute"
+for _module, _names in _NAMES_BY_MODULE.items():
+    for _name in _names.split():
+        _public, _, _private = _name.partition("=")
+        NAMES[_public] = f"tile_cuda.language.{_module}:{_private or _public}"

@@ -12,10 +12,11 @@ from math import prod
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaKernelHint
 from tile_cuda.operations import KIND
 from tilecore.errors import LanguageError
-from tilecore.ir.build import const
+from tilecore.ir.build import const, constant
 from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm
 from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
@@ -25,6 +26,7 @@ from tilecore.language.kernel import open_kernel
 from tilecore.language.memory import allocate
 from tilecore.tracing.current import current
 
+MOST_NAMED = 15  # the greatest number of a named barrier
 MOST_ARRIVALS = (1 << 20) - 1  # PTX ISA, "mbarrier.init"
 
 
@@ -60,6 +62,8 @@ def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) ->
     def record(barriers: BufferHandle) -> None:
         annotate(CudaKernelHint.MBARRIERS, barriers, *counts, hints=dialect_hints(KIND, function_name))
         kernel.frame.facts.setdefault("barriers", set()).add(barriers.buffer)
+        if function_name == "T.alloc_cluster_barrier":
+            kernel.frame.facts.setdefault("cluster_barriers", set()).add(barriers.buffer)
 
     return allocate([len(counts)], "uint64", "shared", function_name, record)
 
@@ -95,7 +99,9 @@ def _wait(function_name: str, mbarrier: Any, parity: Any) -> None:
         raise LanguageError(
             f"{function_name} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2"
         )
-    _emit(function_name, "wait", mbarrier, convert(parity, "int32"))
+    in_cluster = open_kernel(function_name).frame.facts.get("cluster_barriers", ())
+    operation = "wait_cluster" if barrier_element(mbarrier, function_name).source in in_cluster else "wait"
+    _emit(function_name, operation, mbarrier, convert(parity, "int32"))
 
 
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
@@ -125,6 +131,34 @@ def barrier_arrive(mbarrier: Any) -> None:
     _emit("T.barrier_arrive", "arrive", mbarrier)
 
 
+def ptx_arrive_barrier(barrier_id: Any) -> None:
+    """As T.mbarrier_arrive. barrier_id: a barrier of T.alloc_barrier."""
+    _emit("T.ptx_arrive_barrier", "arrive", barrier_id)
+
+
+def ptx_arrive_cluster_barrier(mbarrier: Any, cta_id: Any) -> None:
+    """T.mbarrier_arrive(mbarrier, cta_id): arrive at the barrier of the block of this rank in the cluster."""
+    _emit("T.ptx_arrive_cluster_barrier", "arrive_remote", mbarrier, convert(cta_id, "int32"))
+
+
+def named_barrier_arrive(barrier_id: Any, thread_count: Any) -> None:
+    """Arrive at a named barrier without waiting: every thread that reaches it. PTX ISA, "barrier.arrive".
+
+    barrier_id: 1 to 15, also a value of the kernel. thread_count: how many threads arrive or wait in all, a multiple of
+    32. Others wait by T.sync_threads(barrier_id, thread_count). Raises LanguageError for numbers out of range.
+    """
+    name = "T.named_barrier_arrive"
+    number, count = convert(barrier_id, "int32"), convert(thread_count, "int32")
+    known_number, known_count = constant(number), constant(count)
+    if known_number is not None and not 1 <= known_number <= MOST_NAMED:
+        raise LanguageError(
+            f"{name}: the barrier is {known_number}", expected=f"1 to {MOST_NAMED}; 0 is the block's own"
+        )
+    if known_count is not None and (known_count < 1 or known_count % WARP):
+        raise LanguageError(f"{name}: {known_count} threads", expected=f"a multiple of a warp's {WARP} threads")
+    emit_call(KIND, name, instructions.NAMED_ARRIVE, [number, count])
+
+
 def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Expect ``tx`` more bytes before the barrier's phase ends. T.tma_copy does this for its own bytes."""
     _emit("T.mbarrier_expect_tx", "expect", mbarrier, _bytes(tx, "T.mbarrier_expect_tx"))
@@ -133,6 +167,20 @@ def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
 def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     """T.mbarrier_expect_tx and T.mbarrier_arrive at once."""
     _emit("T.mbarrier_arrive_expect_tx", "arrive_expect", mbarrier, _bytes(tx, "T.mbarrier_arrive_expect_tx"))
+
+
+def ptx_arrive_barrier_expect_tx(barrier_id: Any, byte_count: Any) -> None:
+    """As T.mbarrier_arrive_expect_tx. barrier_id: a barrier of T.alloc_barrier."""
+    name = "T.ptx_arrive_barrier_expect_tx"
+    _emit(name, "arrive_expect", barrier_id, _bytes(byte_count, name))
+
+
+def ptx_fence_barrier_init() -> None:
+    """Shows the initialization of this thread's barriers to the copy engine and to other blocks of the cluster.
+
+    T.alloc_barrier initializes barriers at the start of the kernel and does this, too.
+    """
+    emit_call(KIND, "T.ptx_fence_barrier_init", instructions.MBARRIER, [StringImm("fence_init")])
 
 
 def _bytes(tx: Any, function_name: str) -> Expr:

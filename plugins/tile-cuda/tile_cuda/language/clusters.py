@@ -15,6 +15,12 @@ def cluster_arrive() -> None:
     emit_call(KIND, "T.cluster_arrive", instructions.CLUSTER, [StringImm("arrive")])
 
 
+def cluster_arrive_relaxed() -> None:
+    """T.cluster_arrive that orders no accesses to memory: what threads wrote before is not visible after T.cluster_wait
+    for that reason."""
+    emit_call(KIND, "T.cluster_arrive_relaxed", instructions.CLUSTER, [StringImm("arrive_relaxed")])
+
+
 def cluster_wait() -> None:
     """Wait until all threads of the cluster have arrived. Their earlier writes to memory are then visible."""
     emit_call(KIND, "T.cluster_wait", instructions.CLUSTER, [StringImm("wait")])

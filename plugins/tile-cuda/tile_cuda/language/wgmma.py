@@ -66,10 +66,10 @@ def warpgroup_commit_batch() -> None:
     emit_call(KIND, "T.warpgroup_commit_batch", instructions.WARPGROUP, [StringImm("commit")])
 
 
-def warpgroup_fence_operand(buffer: Any, *others: Any, **sizes: Any) -> None:
+def warpgroup_fence_operand(buffer_or_ptr: Any, offset: Any = 0, num_regs: Any = None, dtype: Any = None) -> None:
     """Keeps the compiler from moving uses of this fragment across this statement.
 
-    others, sizes: accepted for compatibility; it is always the whole fragment.
+    offset, num_regs, dtype: a part of the fragment; it is always the whole fragment that is fenced.
     """
-    region = region_of(buffer, "T.warpgroup_fence_operand")
+    region = region_of(buffer_or_ptr, "T.warpgroup_fence_operand")
     emit(FENCE_OPERAND.name, [region], dialect_hints(KIND, "T.warpgroup_fence_operand"))

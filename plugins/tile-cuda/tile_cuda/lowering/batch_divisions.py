@@ -3,6 +3,8 @@
 A loop whose only statement stores a value that contains ``a(i) / b`` is split: a loop that writes all ``a(i)`` to an
 array of registers, the division of that array by ``b`` (``tc_quotients``), and the loop with the elements of the array
 in place of the divisions. The dividends must not depend on what the loop stores. docs/notes/gpu.md has the gain.
+
+With TL_ENABLE_FAST_MATH, ``a(i) / b`` is ``a(i) * (1 / b)`` instead, with an approximate reciprocal.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.options import FAST_MATH
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import const, constant, load, op_name, seq, store, with_body
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store, with_body
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -40,6 +43,8 @@ _MOST = 64  # elements: a larger array would not stay in registers
 def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not any(op_name(call) == QUOTIENT for call in collect(func.body, Call)):
         return func
+    if FAST_MATH.value_in(env.config):
+        return func.with_body(structural_map(func.body, (Call, _by_reciprocal)))
     analyzer, roots = Analyzer(), memory_roots(func.body)
 
     def loop(node: For, mutator: Any) -> Any:
@@ -50,6 +55,13 @@ def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return _split_loop(changed, size, analyzer, roots)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
+
+
+def _by_reciprocal(call: Call) -> Any:
+    if op_name(call) != QUOTIENT:
+        return call
+    dividend, divisor = call.args
+    return dividend * (const(1.0, dtype_of(divisor)) / divisor)
 
 
 def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var]) -> Stmt:
@@ -63,7 +75,7 @@ def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Va
     dividend, divisor = quotients[0].args
     if not reads_variable(dividend, node.loop_var) or effect_in(body.value):
         return node
-    if not _is_independent(dividend, body, node.loop_var, analyzer, roots):
+    if not is_independent(dividend, body, node.loop_var, analyzer, roots):
         return node
     array = tirx.decl_buffer([size], "float32", "quotients", scope="local", layout=None)
     first = Var(str(node.loop_var.name), node.loop_var.ty)
@@ -77,13 +89,13 @@ def _split_loop(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Va
     return seq([AllocBuffer(array), filled, divided, rest])
 
 
-def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
-    """Whether the dividend reads no element that an earlier iteration stores.
+def is_independent(value: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
+    """Whether a value that the iteration computes reads no element that an earlier iteration stores.
 
     It may read the element that its own iteration stores, where each iteration stores another element.
     """
     memory = roots.get(body.buffer, body.buffer)
-    reads = [read for read in collect(dividend, TensorLoad) if roots.get(read.source, read.source) == memory]
+    reads = [read for read in collect(value, TensorLoad) if roots.get(read.source, read.source) == memory]
     if not reads:
         return True
     (index,) = body.indices

@@ -53,6 +53,8 @@ def describe() -> None:
         instructions.DESCRIPTOR,
         instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
+        instructions.REMOTE_STORE,
+        instructions.NAMED_ARRIVE,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
     describe_calls(
@@ -84,7 +86,7 @@ def _rows(call: Call, operand_index: int, writes: bool) -> Access:
 
 
 def _mbarrier(call: Call, func: PrimFunc) -> list[Effect]:
-    return [MemoryBarrierWait(call.args[1])] if str(call.args[0].value) == "wait" else []
+    return [MemoryBarrierWait(call.args[1])] if str(call.args[0].value).startswith("wait") else []
 
 
 def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
@@ -121,7 +123,12 @@ def _tma_store_group(call: Call, func: PrimFunc) -> list[Effect]:
 
 
 def _cluster(call: Call, func: PrimFunc) -> list[Effect]:
-    return [Barrier()] if str(call.args[0].value) in ("wait", "barrier") else []
+    name = str(call.args[0].value)
+    relaxed = name == "wait" and any(
+        op_name(other) == instructions.CLUSTER and str(other.args[0].value) == "arrive_relaxed"
+        for other in collect(func.body, Call)
+    )
+    return [Barrier()] if name in ("wait", "barrier") and not relaxed else []
 
 
 def _warpgroup(call: Call, func: PrimFunc) -> list[Effect]:

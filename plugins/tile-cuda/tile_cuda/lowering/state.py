@@ -41,11 +41,13 @@ class WarpSpecialization(PassState, by="specialize_warps"):
     """The tiles that producer warps load, and the tensors that they can load from.
 
     Published by specialize_warps; the implementations of copies by tensor maps read it. circular_buffers: by the buffer
-    of a tile's slots. tensors: the buffers that a launch can make tensor maps of.
+    of a tile's slots. tensors: the buffers that a launch can make tensor maps of. is_tight: whether a kernel's shared
+    memory is so full that TMA stores must use memory of tiles that are no longer needed.
     """
 
     tensors: set[Var]
     circular_buffers: dict[Var, CircularBuffer] = field(default_factory=dict)
+    is_tight: bool = False
 
 
 @dataclass

@@ -153,6 +153,8 @@ def scalar(emit: ControlCode, value: Any, dtype: str) -> str:
     macro = _TYPES[dtype][1]
     if FACTS[dtype].kind == "float":
         text = emit.value(value)
+        if dtype_of(value) == dtype == "float8_e5m2":
+            return f"SCALAR_OF_F8E5M2({text})"
         if dtype_of(value) in NARROW:
             text = widened(emit.expressions, text)
     else:

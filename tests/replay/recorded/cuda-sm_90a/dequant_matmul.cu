@@ -3,7 +3,7 @@
 TC_WGMMA(16, 16, f16, f16, f32)
 
 extern "C" __global__ void __launch_bounds__(160) dequant_matmul_split_kernel_0(const tc_half* __restrict__ A, const unsigned char* __restrict__ W, const tc_half* __restrict__ Scale, const tc_half* __restrict__ Zero, const tc_half* __restrict__ C, float* __restrict__ Part, const __grid_constant__ tc_tensor_map W_map, const __grid_constant__ tc_tensor_map A_map) {
-  const int block = blockIdx.x;
+  const int bx = blockIdx.x, by = blockIdx.y, split = blockIdx.z;
   const int tx = threadIdx.x;
   TC_SHARED(shared);  // 33696 bytes
   unsigned char* W_packed = (unsigned char*)(shared + 0);
@@ -33,130 +33,103 @@ extern "C" __global__ void __launch_bounds__(160) dequant_matmul_split_kernel_0(
   }
   tc_barrier();
   if (tx < 128) {
-    int W_packed_turn;
-    W_packed_turn = 0;
-    int A_shared_turn;
-    A_shared_turn = 0;
-    for (int wave = 0; wave < (667 - block) / 660; ++wave) {
-      const int tile = wave * 660 + block;
-      const int bx = tile % 4;
-      const int by = 0;
-      const int split = tile / 4;
-      float C_local[8];  // dequant_matmul.py:92
-      tc_half* Scale_shared = (tc_half*)(shared + 32768);  // dequant_matmul.py:47
-      tc_half* Zero_shared = (tc_half*)(shared + 33024);  // dequant_matmul.py:48
-      alignas(4) tc_half W_local[64];  // dequant_matmul.py:49
-      tc_named_barrier(1, 128);
-      Scale_shared[tx] = Scale[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:50
-      Zero_shared[tx] = Zero[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:51
-      const int W_packed_from = W_packed_turn;
-      const int A_shared_from = A_shared_turn;
-      tc_transaction_wait(W_packed_full + W_packed_from % 4, (W_packed_from + 0) % 8 / 4);
-      tc_named_barrier(1, 128);
+    float C_local[8];  // dequant_matmul.py:92
+    tc_half* Scale_shared = (tc_half*)(shared + 32768);  // dequant_matmul.py:47
+    tc_half* Zero_shared = (tc_half*)(shared + 33024);  // dequant_matmul.py:48
+    alignas(4) tc_half W_local[64];  // dequant_matmul.py:49
+    Scale_shared[tx] = Scale[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:50
+    Zero_shared[tx] = Zero[bx * 256 + tx / 2 * 4 + split * 2 + tx % 2];  // dequant_matmul.py:51
+    tc_transaction_wait(W_packed_full, 0 % 8 / 4);
+    tc_named_barrier(1, 128);
+    #pragma unroll
+    for (int s0 = 0; s0 < 16; ++s0) {  // dequant_matmul.py:57
+      #pragma unroll
+      for (int s1 = 0; s1 < 2; ++s1) {
+        const unsigned pair = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
+        #pragma unroll
+        for (int s2 = 0; s2 < 2; ++s2) {
+          const tc_half number = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair, s2));  // dequant_matmul.py:59
+          W_local[s0 * 4 + s1 * 2 + s2] = (number - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8];  // dequant_matmul.py:61
+        }
+      }
+    }
+    tc_warp_barrier();
+    if (tx % 32 == 0) {
+      tc_transaction_arrive(W_packed_empty);
+    }
+    tc_transaction_wait(A_shared_full, 0 % 8 / 4);
+    const unsigned long long b_tile = tc_operand(A_shared + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
+    tc_warpgroup_begin();
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile, false);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile, 2), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile, 4), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile, 6), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile, 128), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile, 130), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile, 132), true);
+    tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile, 134), true);
+    tc_warpgroup_commit();
+    for (int step = 1; step < 1; ++step) {
+      tc_transaction_wait(W_packed_full + step, step % 8 / 4);
+      tc_warpgroup_wait<0>();
+      tc_warpgroup_settle<8>(C_local);
       #pragma unroll
       for (int s0 = 0; s0 < 16; ++s0) {  // dequant_matmul.py:57
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
-          const unsigned pair = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[W_packed_from % 4 * 4096 + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
+          const unsigned pair_1 = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[step * 4096 + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const tc_half number = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair, s2));  // dequant_matmul.py:59
-            W_local[s0 * 4 + s1 * 2 + s2] = (number - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + s0 / 8];  // dequant_matmul.py:61
+            const tc_half number_1 = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair_1, s2));  // dequant_matmul.py:59
+            W_local[s0 * 4 + s1 * 2 + s2] = (number_1 - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8];  // dequant_matmul.py:61
           }
         }
       }
       tc_warp_barrier();
       if (tx % 32 == 0) {
-        tc_transaction_arrive(W_packed_empty + W_packed_from % 4);
+        tc_transaction_arrive(W_packed_empty + step);
       }
-      tc_transaction_wait(A_shared_full + A_shared_from % 4, (A_shared_from + 0) % 8 / 4);
-      const unsigned long long b_tile = tc_operand(A_shared + A_shared_from % 4 * 2048 + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
+      tc_transaction_wait(A_shared_full + step, step % 8 / 4);
+      const unsigned long long b_tile_1 = tc_operand(A_shared + step * 2048 + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
       tc_warpgroup_begin();
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile, false);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile, 2), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile, 4), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile, 6), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile, 128), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile, 130), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile, 132), true);
-      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile, 134), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile_1, true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile_1, 2), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile_1, 4), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile_1, 6), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile_1, 128), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile_1, 130), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile_1, 132), true);
+      tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile_1, 134), true);
       tc_warpgroup_commit();
-      for (int step = 1; step < 1; ++step) {
-        tc_transaction_wait(W_packed_full + (W_packed_from + step) % 4, (W_packed_from + step) % 8 / 4);
-        tc_warpgroup_wait<0>();
-        tc_warpgroup_settle<8>(C_local);
-        #pragma unroll
-        for (int s0 = 0; s0 < 16; ++s0) {  // dequant_matmul.py:57
-          #pragma unroll
-          for (int s1 = 0; s1 < 2; ++s1) {
-            const unsigned pair_1 = tc_bit_pair<4, 0xf, 0x6400>((unsigned)(int)W_packed[(W_packed_from + step) % 4 * 4096 + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + ((s0 / 4) ^ (tx % 32 / 8)) * 16 + s0 % 4 * 4 + tx % 4]);
-            #pragma unroll
-            for (int s2 = 0; s2 < 2; ++s2) {
-              const tc_half number_1 = tc_bits<tc_half>((unsigned short)tc_half_of_pair(pair_1, s2));  // dequant_matmul.py:59
-              W_local[s0 * 4 + s1 * 2 + s2] = (number_1 - (Zero_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8] + tc_half::from_bits(0x6400 /* 1024 */))) * Scale_shared[tx / 32 * 32 + s1 * 16 + tx % 32 / 4 * 2 + step * 2 + s0 / 8];  // dequant_matmul.py:61
-            }
-          }
-        }
-        tc_warp_barrier();
-        if (tx % 32 == 0) {
-          tc_transaction_arrive(W_packed_empty + (W_packed_from + step) % 4);
-        }
-        tc_transaction_wait(A_shared_full + (A_shared_from + step) % 4, (A_shared_from + step) % 8 / 4);
-        const unsigned long long b_tile_1 = tc_operand(A_shared + (A_shared_from + step) % 4 * 2048 + (0 ^ 0) * 8, 16, 1024, 1);  // dequant_matmul.py:62
-        tc_warpgroup_begin();
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local, b_tile_1, true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 8, tc_operand_at(b_tile_1, 2), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 16, tc_operand_at(b_tile_1, 4), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 24, tc_operand_at(b_tile_1, 6), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 32, tc_operand_at(b_tile_1, 128), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 40, tc_operand_at(b_tile_1, 130), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 48, tc_operand_at(b_tile_1, 132), true);
-        tc_wgmma_held_n16k16_f16_f16_f32<false>(C_local, W_local + 56, tc_operand_at(b_tile_1, 134), true);
-        tc_warpgroup_commit();
-        if (tx % 32 == 0) {
-          tc_transaction_arrive(A_shared_empty + (A_shared_from + step + 3) % 4);
-        }
-      }
       tc_warpgroup_wait<0>();
       tc_warpgroup_settle<8>(C_local);
       if (tx % 32 == 0) {
-        tc_transaction_arrive(A_shared_empty + A_shared_from % 4);
+        tc_transaction_arrive(A_shared_empty + step - 1);
       }
-      W_packed_turn = W_packed_from + 1;
-      A_shared_turn = A_shared_from + 1;
+    }
+    tc_warpgroup_wait<0>();
+    tc_warpgroup_settle<8>(C_local);
+    if (tx % 32 == 0) {
+      tc_transaction_arrive(A_shared_empty);
+    }
+    #pragma unroll
+    for (int s0 = 0; s0 < 2; ++s0) {  // dequant_matmul.py:94
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // dequant_matmul.py:94
+      for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
-        for (int s1 = 0; s1 < 2; ++s1) {
-          #pragma unroll
-          for (int s2 = 0; s2 < 2; ++s2) {
-            Part[split * 4096 + by * 4096 + s0 * 2048 + tx % 4 * 512 + s2 * 256 + bx * 64 + tx / 32 * 16 + s1 * 8 + tx % 32 / 4] = C_local[s0 * 4 + s1 * 2 + s2];  // dequant_matmul.py:95
-          }
+        for (int s2 = 0; s2 < 2; ++s2) {
+          Part[split * 4096 + by * 4096 + s0 * 2048 + tx % 4 * 512 + s2 * 256 + bx * 64 + tx / 32 * 16 + s1 * 8 + tx % 32 / 4] = C_local[s0 * 4 + s1 * 2 + s2];  // dequant_matmul.py:95
         }
       }
     }
   } else if (tx == 128) {
-    int W_packed_turn_1;
-    W_packed_turn_1 = 0;
-    int A_shared_turn_1;
-    A_shared_turn_1 = 0;
-    for (int wave = 0; wave < (667 - block) / 660; ++wave) {
-      const int tile_1 = wave * 660 + block;
-      const int bx_1 = tile_1 % 4;
-      const int by_1 = 0;
-      const int split_1 = tile_1 / 4;
-      const int W_packed_from_1 = W_packed_turn_1;
-      const int A_shared_from_1 = A_shared_turn_1;
-      for (int step = 0; step < 1; ++step) {  // dequant_matmul.py:53
-        tc_transaction_wait(W_packed_empty + W_packed_from_1 % 4, ((W_packed_from_1 + step) / 4 + 1) % 2);  // dequant_matmul.py:55
-        tc_transaction_arrive_expect(W_packed_full + W_packed_from_1 % 4, 4096);
-        tc_tensor_load(W_packed + W_packed_from_1 % 4 * 4096 + (0 ^ 0) * 16, &W_map, W_packed_full + W_packed_from_1 % 4, split_1 * 64 + step * 64, bx_1 * 64);
-        tc_transaction_wait(A_shared_empty + A_shared_from_1 % 4, ((A_shared_from_1 + step) / 4 + 1) % 2);  // dequant_matmul.py:56
-        tc_transaction_arrive_expect(A_shared_full + A_shared_from_1 % 4, 4096);
-        tc_tensor_load(A_shared + A_shared_from_1 % 4 * 2048 + (0 ^ 0) * 8, &A_map, A_shared_full + A_shared_from_1 % 4, 0, by_1 * 16, split_1 * 2 + step * 2);
-      }
-      W_packed_turn_1 = W_packed_from_1 + 1;
-      A_shared_turn_1 = A_shared_from_1 + 1;
+    for (int step = 0; step < 1; ++step) {  // dequant_matmul.py:53
+      tc_transaction_wait(W_packed_empty, (step / 4 + 1) % 2);  // dequant_matmul.py:55
+      tc_transaction_arrive_expect(W_packed_full, 4096);
+      tc_tensor_load(W_packed + (0 ^ 0) * 16, &W_map, W_packed_full, split * 64 + step * 64, bx * 64);
+      tc_transaction_wait(A_shared_empty, (step / 4 + 1) % 2);  // dequant_matmul.py:56
+      tc_transaction_arrive_expect(A_shared_full, 4096);
+      tc_tensor_load(A_shared + (0 ^ 0) * 8, &A_map, A_shared_full, 0, by * 16, split * 2 + step * 2);
     }
   }
   tc_grid_release();

@@ -24,49 +24,32 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(160) gemm
     tc_half* stored = (tc_half*)(shared + 98304);
     int A_shared_B_shared_turn;
     A_shared_B_shared_turn = 0;
-    for (int wave = 0; wave < (134 - block / 2) / 132; ++wave) {
-      const int tile = wave * 132 + block / 2;
+    for (int wave = 0; wave < (68 - block / 2) / 66; ++wave) {
+      const int tile = wave * 66 + block / 2;
       const int bx = tile % 3;
       const int by_pair = tile / 3;
       const int by = by_pair * 2 + block % 2;
       float C_local[128];  // gemm.py:66
       const int A_shared_B_shared_from = A_shared_B_shared_turn;
-      tc_transaction_wait(A_shared_B_shared_full + A_shared_B_shared_from % 3, (A_shared_B_shared_from + 0) % 6 / 3);
-      const unsigned long long a_tile = tc_operand(A_shared + A_shared_B_shared_from % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // gemm.py:61
-      const unsigned long long b_tile = tc_operand(B_shared + A_shared_B_shared_from % 3 * 8192 + (0 ^ 0) * 8, 8192, 1024, 1);
-      tc_warpgroup_begin();
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, a_tile, b_tile, false);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 512), b_tile, false);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 2), tc_operand_at(b_tile, 128), true);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 514), tc_operand_at(b_tile, 128), true);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 4), tc_operand_at(b_tile, 256), true);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 516), tc_operand_at(b_tile, 256), true);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 6), tc_operand_at(b_tile, 384), true);
-      tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 518), tc_operand_at(b_tile, 384), true);
-      tc_warpgroup_commit();
-      for (int step = 1; step < 3; ++step) {
+      for (int step = 0; step < 3; ++step) {  // gemm.py:51
         tc_transaction_wait(A_shared_B_shared_full + (A_shared_B_shared_from + step) % 3, (A_shared_B_shared_from + step) % 6 / 3);
-        const unsigned long long a_tile_1 = tc_operand(A_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);
-        const unsigned long long b_tile_1 = tc_operand(B_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 8192, 1024, 1);
+        const unsigned long long a_tile = tc_operand(A_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // gemm.py:61
+        const unsigned long long b_tile = tc_operand(B_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 8192, 1024, 1);
         tc_warpgroup_begin();
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, a_tile_1, b_tile_1, true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile_1, 512), b_tile_1, true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile_1, 2), tc_operand_at(b_tile_1, 128), true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile_1, 514), tc_operand_at(b_tile_1, 128), true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile_1, 4), tc_operand_at(b_tile_1, 256), true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile_1, 516), tc_operand_at(b_tile_1, 256), true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile_1, 6), tc_operand_at(b_tile_1, 384), true);
-        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile_1, 518), tc_operand_at(b_tile_1, 384), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, a_tile, b_tile, !(step == 0));
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 512), b_tile, !(step == 0));
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 2), tc_operand_at(b_tile, 128), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 514), tc_operand_at(b_tile, 128), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 4), tc_operand_at(b_tile, 256), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 516), tc_operand_at(b_tile, 256), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, tc_operand_at(a_tile, 6), tc_operand_at(b_tile, 384), true);
+        tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local + 64, tc_operand_at(a_tile, 518), tc_operand_at(b_tile, 384), true);
         tc_warpgroup_commit();
-        tc_warpgroup_wait<1>();
+        tc_warpgroup_wait<0>();
+        tc_warpgroup_settle<128>(C_local);
         if (tx % 32 < 2) {
-          tc_transaction_arrive_remote(A_shared_B_shared_empty + (A_shared_B_shared_from + step + 2) % 3, tx % 32);
+          tc_transaction_arrive_remote(A_shared_B_shared_empty + (A_shared_B_shared_from + step) % 3, tx % 32);
         }
-      }
-      tc_warpgroup_wait<0>();
-      tc_warpgroup_settle<128>(C_local);
-      if (tx % 32 < 2) {
-        tc_transaction_arrive_remote(A_shared_B_shared_empty + (A_shared_B_shared_from + 2) % 3, tx % 32);
       }
       A_shared_B_shared_turn = A_shared_B_shared_from + 3;
       if (tx % 32 == 0) {  // gemm.py:69
@@ -152,8 +135,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(160) gemm
   } else if (tx == 128) {
     int A_shared_B_shared_turn_1;
     A_shared_B_shared_turn_1 = 0;
-    for (int wave = 0; wave < (134 - block / 2) / 132; ++wave) {
-      const int tile_1 = wave * 132 + block / 2;
+    for (int wave = 0; wave < (68 - block / 2) / 66; ++wave) {
+      const int tile_1 = wave * 66 + block / 2;
       const int bx_1 = tile_1 % 3;
       const int by_pair_1 = tile_1 / 3;
       const int by_1 = by_pair_1 * 2 + block % 2;

@@ -80,6 +80,42 @@ def test_a_choice_of_the_user_is_enough():
     assert agrees(kernel, np.arange(10, dtype=np.int32), np.zeros(16, np.int32))[1].tolist()[9:] == [9] + [-1] * 6
 
 
+def test_an_assumption_is_enough_until_what_it_reads_changes():
+    @T.prim_func
+    def kernel(A: T.Tensor((N,), "int32"), B: T.Tensor((N,), "int32"), low: T.int32, changed: T.int32):
+        with T.Kernel(1):
+            x = T.alloc_var("int32", init=low)
+            for i in T.serial(4):
+                T.assume(low + i >= 0 and low + i < N)
+                B[low + i] = A[low + i] + 1
+            T.assume(x >= 0 and x < N)
+            B[x] = A[x] + 2
+            if changed > 0:
+                T.assume(x >= 0 and x < N)
+                x = changed
+                B[x] = A[0] + 3
+
+    reads, writes = guards(kernel)
+    assert len(reads) == 1, reads  # of A[0]
+    assert len(writes) == 1, writes  # of B[x] behind the change of x
+    assert "x[0]" in writes[0]
+    b = agrees(kernel, np.arange(8, dtype=np.int32), np.zeros(8, np.int32), 2, 7)[1]
+    assert b.tolist() == [0, 0, 4, 4, 5, 6, 0, 3]
+
+
+def test_a_condition_on_a_variable_is_enough():
+    @T.prim_func
+    def kernel(A: T.Tensor((N,), "int32"), B: T.Tensor((N,), "int32"), at: T.int32):
+        with T.Kernel(1):
+            x = T.alloc_var("int32", init=at)
+            if x >= 0 and x < N:
+                B[x] = A[x] + 1
+
+    assert guards(kernel) == ([], [])
+    for at in (3, -1, 8):
+        agrees(kernel, np.arange(8, dtype=np.int32), np.zeros(8, np.int32), at)
+
+
 def test_both_ends_are_guarded_where_both_may_be_passed():
     @T.prim_func
     def kernel(A: T.Tensor((16,), "int32"), B: T.Tensor((16,), "int32"), shift: T.int32):

@@ -64,19 +64,21 @@ def test_elements_that_several_iterations_share_are_joined_in_sequence(index):
     agrees(summed(index), ROWS, np.zeros(8, np.float32))
 
 
-def test_a_reducer_that_is_read_otherwise_runs_in_sequence():
+def test_a_nest_that_initialises_runs_in_sequence():
     @T.prim_func
-    def kernel(A: T.Tensor((8,), "float32"), R: T.Tensor((8,), "float32")):
+    def kernel(A: T.Tensor((6, 8), "float32"), R: T.Tensor((8,), "float32")):
         with T.Kernel(1):
-            r = T.alloc_reducer((1,), "float32", op="sum")
-            T.clear(r)
+            r = T.alloc_reducer((8,), "float32", op="sum")
             for i in T.Parallel(8):
-                r[0] = r[0] + A[i] * r[0] + 1.0
-            T.copy(r, R[0:1])
+                r[i] = A[5, i]
+            for i, j in T.Parallel(6, 8):
+                r[j] = r[j] + A[i, j] + 1.0
+            T.finalize_reducer(r)
+            T.copy(r, R)
 
     func, _ = lowered(kernel, "lower_reducers")
-    assert parallel(func) == []
-    assert "total" not in allocated(func)
+    assert allocated(func)["total"] == [1]
+    agrees(kernel, ROWS, np.zeros(8, np.float32))
 
 
 def test_other_nests_are_left_alone():

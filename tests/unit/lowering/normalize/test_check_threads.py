@@ -42,7 +42,7 @@ def unchanged(kernel, target=SIMT):
 
 @T.macro
 def copy_in_an_if(X, F, Y, tile, tx):
-    if tx < 64:
+    if tx < 63:  # part of a warp
         T.copy(X[0, :], tile)  # here
 
 

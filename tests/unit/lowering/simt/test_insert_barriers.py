@@ -7,7 +7,7 @@ import pytest
 
 import tilecore.language as T
 from tilecore.ir.build import constant, op_name
-from tilecore.ir.nodes import AttrStmt, Evaluate
+from tilecore.ir.nodes import AttrStmt, Evaluate, For, ForKind
 from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.visit import collect
 
@@ -253,3 +253,23 @@ def test_a_thread_needs_no_barrier_for_what_is_its_own():
 
     assert barriers(reads(lambda tx, j: (tx, 3 - j)))[0] == 0
     assert barriers(reads(lambda tx, j: (63 - tx, j)))[0] == 1
+
+
+def test_a_vector_is_one_access():
+    """The barrier stands before the loop over its lanes, which stays one move."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=16):
+            t = T.get_thread_binding() * 4
+            tile = T.alloc_shared((64,), "int32")
+            tile[T.Ramp(t, 1, 4)] = X[T.Ramp(t, 1, 4)]
+            Y[T.Ramp(t, 1, 4)] = tile[T.Ramp(60 - t, 1, 4)]
+
+    after, _ = lowered(kernel, PASS)
+    assert len(calls(after.body, "tile.sync_threads")) == 1
+    vectors = [loop for loop in collect(after.body, For) if loop.kind == ForKind.VECTORIZED]
+    assert len(vectors) == 2
+    assert not any(calls(loop, "tile.sync_threads") for loop in vectors)
+    x = np.arange(64, dtype=np.int32)
+    same_results(kernel, x, np.zeros(64, np.int32))

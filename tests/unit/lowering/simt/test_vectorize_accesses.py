@@ -159,3 +159,46 @@ def test_other_loops_stay():
 
     before, after = before_and_after(kernel, PASS)
     assert before == after
+
+
+def test_more_than_16_bytes_are_several_moves():
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 32), "float32"), Y: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, threads=32):
+            t = T.get_thread_binding()
+            Y[t, T.Ramp(0, 1, 32)] = X[t, T.Ramp(0, 1, 32)]
+
+    assert after_pass(kernel, PASS) == lines(
+        """
+        for move in T.unroll(8):
+            Y[tx * 32 + move * 4:tx * 32 + move * 4 + 4] = X[T.Ramp(tx * 32 + move * 4, 1, 4)]
+        """
+    )
+
+
+def test_a_promised_alignment_makes_moves_of_rows_of_any_length():
+    """Where some of the elements are outside of the row, the elements that are inside move alone."""
+    n = T.dynamic("n")
+
+    def kernel_of(copy):
+        @T.prim_func
+        def kernel(X: T.Tensor((8, n), "float32"), Y: T.Tensor((8, 128), "float32")):
+            with T.Kernel(8, threads=32) as b:
+                t = T.get_thread_binding() * 4
+                copy(X, Y, b, t)
+
+        return kernel
+
+    @T.macro
+    def by_vector(X, Y, b, t):
+        Y[b, T.Ramp(t, 1, 4)] = X[b, T.Ramp(t, 1, 4)]
+
+    @T.macro
+    def by_width(X, Y, b, t):
+        T.stg128(Y[b, t], T.ldg128(X[b, t]))
+
+    assert not [row for row in moves(kernel_of(by_vector)) if row.get("X", 0) > 4]
+    assert {"X": 16} in moves(kernel_of(by_width))
+    text = after_pass(kernel_of(by_width), PASS)
+    assert text.count("else:") == 1
+    assert text.count("T.unroll(4)") == 1

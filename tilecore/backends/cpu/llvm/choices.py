@@ -37,17 +37,23 @@ def _select(emit: Expressions, node: Any) -> Value:
 def _chosen(emit: Expressions, condition: Value, a: Value, b: Value) -> Value:
     """Narrow floats that are only chosen between stay in their stored form, bit for bit."""
     test = f"select {condition.type} {condition.text}"
-    if (a.raw and b.raw) or ((a.raw or b.raw) and _loses_infinities(a.dtype)):
+    if (a.raw and b.raw) or ((a.raw or b.raw) and loses_infinities(a.dtype)):
         text = f"{test}, {a.stored_type} {narrow(emit.fn, a)}, {b.stored_type} {narrow(emit.fn, b)}"
         return Value("", a.dtype, a.lanes, emit.fn.op(text))
     a, b = widen(emit.fn, a), widen(emit.fn, b)
     return same(emit.fn, a, f"{test}, {a.type} {a.text}, {b.type} {b.text}")
 
 
-def _loses_infinities(dtype: str) -> bool:
+def loses_infinities(dtype: str) -> bool:
     """Does rounding to this type saturate, so that an infinity that is only moved must not be rounded?"""
     facts = FACTS[dtype]
     return facts.kind == "float" and facts.bits <= 8 and facts.has_infinity
+
+
+def infinity_bits(number: float, dtype: str) -> int:
+    """The stored form of plus or minus infinity, ``number``, in a float type that has infinities."""
+    facts = FACTS[dtype]
+    return (int(number < 0) << (facts.bits - 1)) | ((1 << facts.exponent) - 1) << facts.significand
 
 
 def if_then_else(emit: Expressions, node: Call) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,11 @@ class Expressions:
         return literal(int(node.value), *split(dtype_of(node)))
 
     def _float(self, node: Any) -> Value:
-        return literal(float(node.value), *split(dtype_of(node)))
+        number, (dtype, lanes) = float(node.value), split(dtype_of(node))
+        if not math.isinf(number) or not choices.loses_infinities(dtype):
+            return literal(number, dtype, lanes)
+        raw = choices.infinity_bits(number, dtype)  # in its stored form, as rounding saturates
+        return Value("", dtype, lanes, str(raw) if lanes == 1 else f"splat ({stored(dtype)} {raw})")
 
     def _var(self, node: Var) -> Value:
         value = self.env[node]  # its other form, once made, is not there on every way from here: a copy gets it
@@ -70,7 +75,14 @@ class Expressions:
         return self.fn.ramp(self.value(node.base), self.value(node.stride), int(node.lanes))
 
     def _broadcast(self, node: Any) -> Value:
-        return self.fn.broadcast(self.value(node.value), int(node.lanes))
+        """One value for all lanes; where rounding would change an infinity, it is moved in its stored form."""
+        value, lanes = self.lazy(node.value), int(node.lanes)
+        if not value.raw or value.lanes == lanes or not choices.loses_infinities(value.dtype):
+            return self.fn.broadcast(widen(self.fn, value), lanes)
+        kind = vector(stored(value.dtype), lanes)
+        first = self.fn.op(f"insertelement {kind} poison, {stored(value.dtype)} {value.raw}, i64 0")
+        spread = self.fn.op(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return Value("", value.dtype, lanes, spread)
 
     def _shuffle(self, node: Any) -> Value:
         """Lanes picked from one or two vectors; narrow floats are moved in their stored form."""

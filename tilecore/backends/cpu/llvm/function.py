@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal, stored, vector
 
+NO_SCOPE = -1
+SCRATCH_END = "<end of scratch>"  # stands for the number of bytes that the function's own buffers take
+
 
 @dataclass
 class Memory:
-    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope; streams: it is written past
-    the caches."""
+    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope, NO_SCOPE for memory that may
+    be any other buffer's too; streams: it is written past the caches."""
 
     pointer: str
     dtype: str
@@ -131,6 +134,8 @@ class Function:
 
     def tag(self, memory: Memory) -> str:
         """Alias metadata of an access to ``memory``: it touches no other buffer."""
+        if memory.scope == NO_SCOPE:
+            return ""
         return f", !alias.scope !{1000 + memory.scope}, !noalias !{2000 + memory.scope}"
 
     def align(self, memory: Memory) -> int:

@@ -8,7 +8,7 @@ grid, numbered with x fastest; ``slots`` as :class:`tilecore.artifact.records.En
 from __future__ import annotations
 
 from tilecore.backends.cpu.llvm import streaming
-from tilecore.backends.cpu.llvm.function import Function, Memory, Module
+from tilecore.backends.cpu.llvm.function import SCRATCH_END, Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_narrow, split, stored
 from tilecore.ir.attributes import FunctionAttr
@@ -62,7 +62,8 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
         streaming.finish(fn)
     fn.line("ret void")
     signature = f"define void @{symbol}(ptr noalias %slots, i64 %begin, i64 %end, ptr noalias %scratch)"
-    lines = [f"{signature} nounwind {{", "entry:", *fn.stack, *fn.lines, "}", ""]
+    stack = [line.replace(SCRATCH_END, str(fn.scratch)) for line in fn.stack]
+    lines = [f"{signature} nounwind {{", "entry:", *stack, *fn.lines, "}", ""]
     return "\n".join(lines), fn.scratch
 
 

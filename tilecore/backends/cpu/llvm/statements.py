@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.backends.cpu.llvm import effects, streaming
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
-from tilecore.backends.cpu.llvm.function import Function, Memory
+from tilecore.backends.cpu.llvm.function import NO_SCOPE, SCRATCH_END, Function, Memory
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_float, literal, split
 from tilecore.errors import TilecoreError
@@ -30,7 +30,9 @@ from tilecore.ir.nodes import (
     Stmt,
     While,
 )
+from tilecore.ir.scopes import ARENA
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.views import address_in, source_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.loops.lane_ops import MASKED_STORE
 
@@ -136,6 +138,11 @@ class Statements:
     def _alloc(self, node: AllocBuffer) -> None:
         buffer = node.buffer
         dtype, lanes = split(str(buffer.dtype))
+        if str(buffer.scope()) == ARENA:
+            pointer = self.fn.fresh("arena_")
+            self.fn.stack.append(f"  {pointer} = getelementptr inbounds i8, ptr %scratch, i64 {SCRATCH_END}")
+            self.expressions.memory[buffer] = Memory(pointer, dtype, lanes, self._scope())
+            return
         count = 1
         for size in buffer.shape:
             count *= constant(size) or 1
@@ -154,8 +161,13 @@ class Statements:
         return self.fn.module.scopes - 1
 
     def _alias(self, node: DeclBuffer) -> None:
-        source = self.expressions.memory[node.data.args[0]]
         dtype, lanes = split(str(node.buffer.dtype))
+        address = address_in(node)
+        if address is not None:
+            pointer = self.fn.op(f"inttoptr i64 {self.value(address).text} to ptr")
+            self.expressions.memory[node.buffer] = Memory(pointer, dtype, lanes, NO_SCOPE)
+            return
+        source = self.expressions.memory[source_of(node)]
         self.expressions.memory[node.buffer] = Memory(source.pointer, dtype, lanes, source.scope)
 
     def _store(self, node: BufferStore) -> None:

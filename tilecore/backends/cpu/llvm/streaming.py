@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm.types import bytes_of, split
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import DeclBuffer, PrimFunc, TensorLoad, Var, is_buffer_var
+from tilecore.ir.nodes import PrimFunc, TensorLoad, Var, is_buffer_var
+from tilecore.ir.views import sources_in
 from tilecore.ir.visit import collect
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def streamed(func: PrimFunc, least_bytes: int) -> set[Var]:
     large = {p for p in func.params if is_buffer_var(p) and _size(p) >= least_bytes}
     if large:
         large -= {node.source for node in collect(func.body, TensorLoad)}
-        large -= {node.data.args[0] for node in collect(func.body, DeclBuffer)}
+        large -= sources_in(func.body)
     return large
 
 

@@ -116,9 +116,7 @@ class ConflictAnalysis:
     def _overlap(self, a: Var, b: Var) -> bool:
         """Do two shared buffers overlap in the arena?"""
         extent_a, extent_b = self.offsets.get(a), self.offsets.get(b)
-        if extent_a is None or extent_b is None:
-            return False
-        return extent_a[0] < sum(extent_b) and extent_b[0] < sum(extent_a)
+        return extent_a is not None and extent_b is not None and _meet(extent_a, extent_b)
 
     # -- parameters that may alias --------------------------------------------------------------------------------
 
@@ -171,6 +169,16 @@ class ConflictAnalysis:
         first = substitute(index, {var: const(0, dtype_of(var))})
         spread = self.analyzer.const_int_bound(self.analyzer.simplify(first - substitute(first, zero)))
         return spread.max_value - spread.min_value < abs(stride)
+
+
+def overlapping(offsets: Mapping[Var, tuple[int, int]], buffers: Iterable[Var]) -> set[Var]:
+    """The shared buffers that overlap one of ``buffers`` in the arena. offsets: (start, size) of each, in bytes."""
+    extents = [offsets[buffer] for buffer in buffers if buffer in offsets]
+    return {buffer for buffer, extent in offsets.items() if any(_meet(extent, other) for other in extents)}
+
+
+def _meet(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[0] < sum(b) and b[0] < sum(a)
 
 
 def distinct(accesses: Iterable[PendingAccess]) -> frozenset[PendingAccess]:

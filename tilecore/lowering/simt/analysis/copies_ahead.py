@@ -12,7 +12,6 @@ from tilecore.ir.nodes import (
     Bind,
     BufferStore,
     Call,
-    DeclBuffer,
     Evaluate,
     For,
     SeqStmt,
@@ -26,6 +25,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import sources_in
 from tilecore.ir.visit import collect, substitute, variables
 
 
@@ -37,7 +37,7 @@ class CopiesAhead:
     """
 
     def __init__(self, node: For, memory: Memory, excluded: set[Var]) -> None:
-        aliased = {d.data.args[0] for d in collect(memory.body, DeclBuffer)}
+        aliased = sources_in(memory.body)
         parts = list(node.body.seq) if isinstance(node.body, SeqStmt) else [node.body]
         calls = [as_tile_call(p) if isinstance(p, Evaluate) else None for p in parts]
         inside = {id(p): variables(p) for p in parts}
@@ -112,6 +112,8 @@ def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any], memory: Memor
     """
     if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
         return False
+    if any(constant(size) is None for size in call.dst.source.shape):
+        return False  # slots of a size of the call
     starts = [substitute(r.min, values) for r in call.src.region]
     if any(op_name(c) != "if_then_else" for c in collect(starts, Call)):
         return False

@@ -119,6 +119,15 @@ def is_parallel(node: Any) -> bool:
     return isinstance(node, For) and node.kind == ForKind.PARALLEL
 
 
+def outermost_nests(body: Stmt) -> list[For]:
+    """The outermost parallel loops."""
+    nests: list[For] = []
+    for node in collect(body, For):
+        if is_parallel(node) and not any(any(inner.same_as(node) for inner in collect(nest, For)) for nest in nests):
+            nests.append(node)
+    return nests
+
+
 def accesses_of(node: Any) -> list[Access]:
     """Every load and store inside ``node``, in order; the element of an atomic operation counts as a write."""
     accesses: list[Access] = []

@@ -150,6 +150,7 @@ inline int run(const TcSimLaunch& request, TcSimReport& report, TcSimCounts& cou
   for (uint32_t i = 0; i < (request.workers ? request.workers : 1); ++i) workers.push_back(std::make_unique<Worker>());
   if (!place_tensors(launch) || !cover_tensors(*workers[0], launch)) return 2;
   point_slots(launch);
+  point_words(launch);
   order_blocks(launch);
   for (size_t i = 0; i < workers.size(); ++i) prepare_worker(*workers[i], launch, static_cast<uint32_t>(i));
   {

@@ -17,6 +17,12 @@ struct TcSimPointer {
   uint64_t offset;
 };
 
+// An address in a tensor of pointers: what lies at `at` bytes of it is the address of a place in another tensor.
+struct TcSimWord {
+  uint32_t tensor, target;
+  uint64_t at, offset;
+};
+
 // The phases in which the banks of shared memory serve accesses of up to `size` bytes (tilecore/simulate/banks.py).
 struct TcSimBankPhases {
   uint32_t size, banks, reads, writes;
@@ -40,6 +46,8 @@ struct TcSimLaunch {
   const volatile int32_t* interrupt;  // looked at now and then; non-zero stops the run
   const TcSimBankPhases* bank_phases;  // by increasing size
   uint64_t bank_phases_count;
+  const TcSimWord* words;
+  uint64_t word_count;
 };
 
 struct TcSimAccess {

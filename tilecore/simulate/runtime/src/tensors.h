@@ -62,7 +62,27 @@ inline void point_slots(Launch& launch) {
   }
 }
 
+inline void point_words(Launch& launch) {
+  const TcSimLaunch& request = *launch.request;
+  for (uint64_t i = 0; i < request.word_count; ++i) {
+    const TcSimWord& word = request.words[i];
+    const uint64_t address = launch.tensors[word.target].begin + word.offset;
+    memcpy(reinterpret_cast<void*>(launch.tensors[word.tensor].begin + word.at), &address, sizeof address);
+  }
+}
+
+// The host's addresses again, before the tensors that hold them are copied back.
+inline void restore_words(const Launch& launch) {
+  const TcSimLaunch& request = *launch.request;
+  for (uint64_t i = 0; i < request.word_count; ++i) {
+    const TcSimWord& word = request.words[i];
+    memcpy(reinterpret_cast<void*>(launch.tensors[word.tensor].begin + word.at),
+           static_cast<const char*>(request.tensors[word.tensor].host) + word.at, sizeof(uint64_t));
+  }
+}
+
 inline void fetch_tensors(const Launch& launch) {
+  restore_words(launch);
   for (uint32_t i = 0; i < launch.request->tensor_count; ++i) {
     const TcSimTensor& tensor = launch.request->tensors[i];
     if ((tensor.access & 2) && tensor.bytes)

@@ -8,16 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 
-def gather(kernel: Any) -> None:
-    """Writes the kernel's source, if it is asked for."""
+def gather(name: str, target: str, source: str, source_format: str) -> None:
+    """Writes a kernel's source, if it is asked for."""
     folder = os.environ.get("TILECORE_TEST_GATHER")
-    if not folder or not kernel.artifact.source:
+    if not folder or not source:
         return
-    artifact = kernel.artifact
-    text = f"// {artifact.target}\n{artifact.source}"
-    name = f"{artifact.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.{artifact.source_format}"
+    text = f"// {target}\n{source}"
+    file = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.{source_format}"
     Path(folder).mkdir(parents=True, exist_ok=True)
-    Path(folder, name).write_text(text)
+    Path(folder, file).write_text(text)

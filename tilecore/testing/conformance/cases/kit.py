@@ -176,11 +176,14 @@ def within_limits() -> Iterator[None]:
 
 
 def _compile(func: Any, target: str) -> None:
-    """To source, for whatever execution backend."""
+    """To source, for the execution backend that the place names, else for the target's first."""
     backend, resolved = manager.resolve(target)
     options = CompileOptions((), {}, (), False)
     module, _ = lower(func.ir, backend, resolved, options)
-    assert emit(module, backend, resolved).source.strip(), "there is no source"
+    emitted = emit(module, backend, resolved, getattr(target, "backend", None) or "")
+    assert emitted.source.strip(), "there is no source"
+    name = str(func.ir.attrs["global_symbol"])
+    gather(name, str(resolved), emitted.source, emitted.source_format or backend.codegen.emits)
 
 
 def compiled(func: Any, target: str, **options: Any) -> Any:
@@ -193,7 +196,8 @@ def compiled(func: Any, target: str, **options: Any) -> Any:
             _compile(func, target)
             raise Compiled
         kernel = tilecore.compile(func, target=target, **options)
-    gather(kernel)
+    artifact = kernel.artifact
+    gather(artifact.name, artifact.target, artifact.source, artifact.source_format)
     return ready(kernel)
 
 

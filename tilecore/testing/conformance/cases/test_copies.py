@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
+from tilecore.language.buffers import SliceWarning
 
-from .kit import DTYPES, check, compiled, element, rerun, same, sample, zeros
+from .kit import DTYPES, check, compiled, element, needs_type, rerun, same, sample, zeros
 
 ALLOCATORS = ["shared", "fragment", "local"]
 
@@ -475,3 +476,49 @@ def test_a_condition_around_an_element_outside_of_the_bounds(target, size):
                 Z[i] = T.if_then_else(i > 2, T.if_then_else(i < 33, A[i], 1.0), 3.0)
 
     check(kernel, target, sample("float32", size), zeros("float32", 48), zeros("float32", 48))
+
+
+@pytest.mark.parametrize("place", ["shared", "fragment", "global"])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 1, 3, 4, 5), (2, 3, 1), (2, 1, 3), (4, 1)])
+def test_transpose_of_the_last_two_axes(target, shape, place):
+    turned = (*shape[:-2], shape[-1], shape[-2])
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, "float32"), B: T.Tensor(turned, "float16")):
+        with T.Kernel(1, threads=64):
+            if place == "global":
+                T.transpose(A, B)
+            else:
+                src = T.alloc_shared(shape, "float32")
+                dst = T.alloc_shared(turned) if place == "shared" else T.alloc_fragment(turned)
+                T.copy(A, src)
+                T.transpose(src, dst)
+                T.copy(dst, B)
+
+    needs_type(target, "float16")
+    a = sample("float32", shape)
+    b = check(kernel, target, a, zeros("float16", turned))[1]
+    same(b, np.swapaxes(a, -1, -2).astype(np.float16))
+
+
+def test_transpose_at_the_end_of_tensors(target):
+    """What lies outside of a tensor reads as 0 and is not stored, also where nothing lies inside."""
+
+    with pytest.warns(SliceWarning, match="lies outside the axis"):
+
+        @T.prim_func
+        def kernel(A: T.Tensor((2, 3, 4), "float32"), B: T.Tensor((4, 2, 4, 3), "float32")):
+            with T.Kernel(1, threads=64):
+                T.fill(B, -1.0)
+                T.transpose(A[0:2, 0:3, 0:4], B[0, 0:2, 0:4, 1:4])
+                T.transpose(A[0:2, 1:4, 0:4], B[1, 0:2, 0:4, 0:3])
+                T.transpose(A[0:2, 0:3, 4:5], B[2, 0:2, 0:1, 0:3])
+                T.transpose(A[0:2, 0:3, 0:1], B[3, 0:2, 4:5, 0:3])
+
+    a = sample("float32", (2, 3, 4))
+    b = check(kernel, target, a, zeros("float32", (4, 2, 4, 3)))[1]
+    expected = np.full((4, 2, 4, 3), -1, np.float32)
+    expected[0, :, :, 1:] = a[:, :2].swapaxes(1, 2)
+    expected[1] = np.pad(a[:, 1:], ((0, 0), (0, 1), (0, 0))).swapaxes(1, 2)
+    expected[2, :, 0] = 0
+    same(b, expected)

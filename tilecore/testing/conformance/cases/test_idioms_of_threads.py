@@ -164,6 +164,32 @@ def test_a_sum_by_shuffles_and_votes(target):
     assert v[0] == sum(1 << i for i in range(32) if x[i] > 0)
 
 
+def test_equal_values_and_bits_of_a_warp(target):
+    if not has_warps(target):
+        pytest.skip("it has no shuffles")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), P: T.Tensor((6, 64), "uint32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            peers = T.match_any_sync(X[tx])
+            P[0, tx] = peers
+            P[1, tx] = T.match_all_sync(T.get_warp_idx())
+            P[2, tx] = T.match_all_sync(X[tx])
+            P[3, tx] = T.cast(T.activemask(), "uint32")
+            P[4, tx] = T.cast(T.__ffs(peers), "uint32")
+            P[5, tx] = T.__fns(peers, T.get_lane_idx(), 2)
+
+    x = np.random.default_rng(3).integers(0, 6, 64).astype(np.int32)
+    _, p = check(kernel, target, x, zeros("uint32", (6, 64)))
+    peers = [sum(1 << i for i in range(32) if x[t // 32 * 32 + i] == x[t]) for t in range(64)]
+    same(p[0], np.array(peers, np.uint32))
+    same(p[1:4], np.array([[0xFFFFFFFF], [0], [0xFFFFFFFF]], np.uint32) * np.ones((1, 64), np.uint32))
+    same(p[4], np.array([(bits & -bits).bit_length() for bits in peers], np.uint32))
+    above = [[i for i in range(t % 32 + 1, 32) if peers[t] >> i & 1] for t in range(64)]
+    same(p[5], np.array([places[0] if places else 0xFFFFFFFF for places in above], np.uint32))
+
+
 def test_shuffles_that_make_no_sense():
     from tilecore.errors import LanguageError, UnsupportedError
 

@@ -189,3 +189,22 @@ def test_layouts_of_loops(target):
         source = built.get_kernel_source()
         assert "tc_move<4>(s " in source  # two elements
         assert "tc_move<8>(D " in source  # four
+
+
+def test_halves_of_a_fragment(target):
+    """The rows of a fragment go through a shared tile of half as many rows, one half after the other."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1, threads=64):
+            rows, half = T.alloc_fragment((32, 64), "float32"), T.alloc_shared((16, 64), "float32")
+            T.copy(X, rows)
+            for part in range(2):
+                for i, j in T.Parallel(32, 64):
+                    if i < 16:
+                        half[i, j] = rows[i + part * 16, j] * 2
+                for i, j in T.Parallel(16, 64):
+                    Y[part * 16 + i, 63 - j] = half[i, j]
+
+    x, y = check(kernel, target, sample("float32", (32, 64)), zeros("float32", (32, 64)))
+    np.testing.assert_array_equal(y, x[:, ::-1] * 2)

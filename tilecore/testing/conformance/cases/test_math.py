@@ -11,7 +11,7 @@ import tilecore.language as T
 from tilecore.dtypes import FACTS
 from tilecore.testing.conformance.report import MEASURED
 
-from .kit import check, compiled, element, every_value, has_feature, same, zeros
+from .kit import check, compiled, element, every_value, has_feature, same, sample, zeros
 
 Wide = np.longdouble
 UNITS = "mathematical functions: the largest error in units in the last place"
@@ -302,3 +302,23 @@ def test_fused_multiply_add_and_dot_product_of_bytes(target):
     compiled(kernel, target)(a, b, *packed, y, z)
     np.testing.assert_allclose(y, a.astype(np.float64) * b + 1, rtol=1e-6, atol=1e-7)
     same(z, (p.astype(np.int32) * q).sum(1).astype(np.int32) + np.arange(n, dtype=np.int32))
+
+
+def test_dot_products_of_bytes_in_memory(target):
+    """T.dp4a as a statement: it adds to an int32 in memory; what it is given says where the four int8 begin."""
+
+    @T.prim_func
+    def kernel(P: T.Tensor((8, 16), "int8"), Q: T.Tensor((8, 16), "int8"), Z: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=8):
+            i = T.get_thread_binding()
+            row, total = T.alloc_local((16,), "int8"), T.alloc_local((1,), "int32")
+            total[0] = i
+            for k in T.serial(16):
+                row[k] = P[i, k]
+            for k in T.serial(3):
+                T.dp4a(row[k * 4], Q[i, k * 4], total[0])
+            T.dp4a(row[12:16], Q[i, 12:16], total)
+            Z[i] = total[0]
+
+    p, q, z = check(kernel, target, *(sample("int8", (8, 16), seed) for seed in (0, 1)), zeros("int32", 8))
+    same(z, (p.astype(np.int32) * q).sum(1).astype(np.int32) + np.arange(8, dtype=np.int32))

@@ -36,7 +36,7 @@ NAMES = (
 ).split()
 ONE_CHIP = (
     "alloc_barrier tma_copy barrier_arrive barrier_wait wgmma_gemm wait_wgmma ws mbarrier_wait_parity mbarrier_arrive "
-    "ptx_cp_async pdl_sync pdl_trigger cp_async_barrier_noinc"
+    "cp_async_barrier_noinc"
 ).split()
 
 

@@ -130,10 +130,10 @@ def test_the_largest_number_by_its_digits(target):
 
 
 def test_indexes_that_are_negative_in_every_iteration(target):
-    """They count from the end; in T.Parallel what lies outside of a tensor reads as 0 as ever."""
+    """They count from the end, in T.Parallel too; what lies outside of a tensor in some iterations only reads as 0."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((32,), "float32"), Y: T.Tensor((4, 8), "float32")):
+    def kernel(X: T.Tensor((32,), "float32"), Y: T.Tensor((5, 8), "float32")):
         with T.Kernel(1, threads=1):
             s = T.alloc_shared((32,), "float32")
             T.copy(X, s)
@@ -144,11 +144,34 @@ def test_indexes_that_are_negative_in_every_iteration(target):
             for i in T.Parallel(8):
                 Y[2, i] = s[i - 8]
                 Y[3, i] = X[i - 8]
+                Y[4, i] = X[i - 4]
 
     x = sample("float32", (32,))
-    got = check(kernel, target, x, zeros("float32", (4, 8)))
-    expected = [x[-8:] + x[:-9:-1], x[-8:], x[-8:], np.zeros(8, np.float32)]
+    got = check(kernel, target, x, zeros("float32", (5, 8)))
+    expected = [x[-8:] + x[:-9:-1], x[-8:], x[-8:], x[-8:], np.r_[np.zeros(4, np.float32), x[:4]]]
     np.testing.assert_array_equal(got[1], np.stack(expected))
+
+
+def test_vectors_that_begin_before_an_axis(target):
+    """Of a vector (T.Ramp) each lane that is negative counts from the end, also where only the call knows its sign."""
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((32,), "float32"), Y: T.Tensor((5, 4), "float32"), Z: T.Tensor((16,), "float32"), shift: T.int32
+    ):
+        with T.Kernel(1, threads=1):
+            for t in T.serial(4):
+                Y[t, T.Ramp(0, 1, 4)] = X[T.Ramp(t - 2, 1, 4)]
+            Y[-1, T.Ramp(0, 1, 4)] = X[T.Ramp(1, -1, 4)]
+            Z[T.Ramp(shift, 2, 8)] = X[T.Ramp(0, 1, 8)]
+
+    x, y, z = sample("float32", (32,)), zeros("float32", (5, 4)), zeros("float32", (16,))
+    got = check(kernel, target, x, y, z, -6)
+    expected = [*(x[np.arange(t - 2, t + 2)] for t in range(4)), x[[1, 0, -1, -2]]]
+    np.testing.assert_array_equal(got[1], np.stack(expected))
+    written = np.zeros(16, np.float32)
+    written[np.arange(-6, 10, 2)] = x[:8]
+    np.testing.assert_array_equal(got[2], written)
 
 
 def test_negative_indexes(target):

@@ -118,7 +118,7 @@ def test_nests_and_levels(target):
                 Y[b * 3 + i, j] = s
             for i in T.Parallel(3):
                 u += i
-                for j in T.Parallel(9):
+                for j in T.serial(9):
                     Z[b * 3 + i, j] = u * j
 
     check(kernel, target, sample("int32", (6, 9)), zeros("int32", (6, 9)), zeros("int32", (6, 9)))

@@ -44,6 +44,22 @@ def test_loops_bound_to_threads(target):
     np.testing.assert_array_equal(y, x * np.float32(2) + np.arange(4, dtype=np.float32)[:, None])
 
 
+def test_an_index_of_threads_is_a_value(target):
+    """T.thread_binding without a loop; ``.dtype`` of what is computed with it."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 8), "uint8"), Y: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1, threads=(8, 4)):
+            j = T.thread_binding(0, 8, thread="threadIdx.x")
+            i = T.thread_binding(0, 4, thread="threadIdx.y")
+            value = X[i, j] + T.uint8(1)
+            assert value.dtype == X.dtype
+            Y[i, 7 - j] = T.cast(value, Y.dtype) + j * 2
+
+    x, y = check(kernel, target, sample("uint8", (4, 8)), zeros("float32", (4, 8)))
+    np.testing.assert_array_equal(y, (x + np.uint8(1) + np.arange(8) * 2.0)[:, ::-1])
+
+
 def test_a_tree_of_sums_in_shared_memory(target):
     @T.prim_func
     def kernel(X: T.Tensor((6, 64), "float32"), Y: T.Tensor((6,), "float32")):
@@ -477,6 +493,38 @@ def test_block_operations_are_for_all_threads(target):
     ):
         error = refused(func, target, f"{operation}.* is reached by only some threads of the block")
         assert "it stands in the divergent" in error.found
+
+
+def test_operations_of_the_block_under_a_condition_on_warps(target):
+    """A condition on whole warps only says who could do it; a value that is loaded there is the same in all threads."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 64), "float32"), Z: T.Tensor((4,), "float32")):
+        with T.Kernel(4, threads=96) as block:
+            row = T.alloc_shared((64,), "float32")
+            T.copy(X[block, 0], row)
+            if T.get_thread_binding() < 32:
+                doubled, total = T.alloc_fragment((64,), "float32"), T.alloc_fragment((1,), "float32")
+                for j in T.Parallel(64):
+                    doubled[j] = row[j] * 2
+                T.reduce_sum(doubled, total, dim=0)
+                for j in T.Parallel(1):
+                    Z[block + j] = total[j]
+            else:
+                factors, scaled = T.alloc_shared((64,), "float32"), T.alloc_fragment((64,), "float32")
+                for j in T.Parallel(64):
+                    factors[j] = row[j] + 1
+                T.clear(scaled)
+                for k in T.serial(4):
+                    factor = factors[k]
+                    for j in T.Parallel(64):
+                        scaled[j] += factor * row[j]
+                T.copy(scaled, Y[block, 0])
+
+    x = np.random.default_rng(0).integers(-8, 8, (4, 64)).astype("float32")
+    _, y, z = check(kernel, target, x, np.zeros_like(x), zeros("float32", 4))
+    np.testing.assert_array_equal(y, (x[:, :4] + 1).sum(1, keepdims=True) * x)
+    np.testing.assert_array_equal(z, 2 * x.sum(1))
 
 
 @pytest.mark.parametrize("name", ["fill", "clear", "atomic_add", "reduce_max", "cumsum", "transpose"])

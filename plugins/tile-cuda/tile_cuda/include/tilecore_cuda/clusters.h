@@ -5,6 +5,7 @@
 #if TC_ARCH >= 900
 // The barrier of all threads of the cluster, in two parts and whole: earlier writes to memory are visible after it.
 TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release" TC_ALIGNED ";" ::: "memory"); }
+TC_FN void tc_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed" TC_ALIGNED ";"); }
 TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire" TC_ALIGNED ";" ::: "memory"); }
 TC_FN void tc_cluster_barrier() {
   tc_cluster_arrive();
@@ -27,6 +28,27 @@ TC_FN T* tc_remote_shared(T* own, unsigned rank) {
   unsigned long long address;
   asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(own), "r"(rank));
   return reinterpret_cast<T*>(address);
+}
+template <class T>
+TC_FN void tc_store_remote(T* own, T value, unsigned rank) {
+  *tc_remote_shared(own, rank) = value;
+}
+// Arrives at the mbarrier at this offset in the block of this rank, and shows it what the block has written to its memory
+// before; tc_transaction_wait_cluster sees it.
+TC_FN void tc_transaction_release_remote(void* barrier, unsigned rank) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(tc_cluster_address(barrier, rank))
+               : "memory");
+}
+TC_FN void tc_transaction_wait_cluster(void* barrier, unsigned parity) {
+  unsigned done = 0;
+  while (!done) {
+    asm volatile(
+        "{ .reg .pred ended; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%1], %2; "
+        "selp.u32 %0, 1, 0, ended; }"
+        : "=r"(done)
+        : "r"(tc_shared_address(barrier)), "r"(parity)
+        : "memory");
+  }
 }
 // Arrives at the mbarrier at this offset in the block of this rank. It orders no plain memory accesses
 // beyond the block: with .release.cluster it would, and each would cost a fence of the whole device.

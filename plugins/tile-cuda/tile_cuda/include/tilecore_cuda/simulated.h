@@ -32,6 +32,7 @@ TC_FN void tc_store_with_policy(void* to, const void* from, unsigned long long, 
   tc_sim_move(to, from, 16, line);
 }
 
+TC_FN void __nanosleep(unsigned) {}
 TC_FN void tc_grid_wait() {}
 TC_FN void tc_grid_release() {}
 TC_FN int tc_uniform(int value) { return value; }
@@ -40,6 +41,7 @@ TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
 
 #include "tilecore_cuda/halves.h"
 #include "tilecore_cuda/signs.h"
+#include "tilecore_cuda/pairs.h"
 #include "tilecore_cuda/quotients.h"
 #include "tilecore_cuda/simulated_matrix.h"
 #include "tilecore_cuda/simulated_clusters.h"

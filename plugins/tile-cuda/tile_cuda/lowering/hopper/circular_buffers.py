@@ -124,7 +124,8 @@ class Iterations:
         loads = circular_buffer.pipeline.loads
         owner = loads[place][0].owner
         if isinstance(owner, For):
-            in_loop = [n for n, loads_at_place in enumerate(loads) if loads_at_place[0].owner.same_as(owner)]
+            owners = [loads_at_place[0].owner for loads_at_place in loads]
+            in_loop = [n for n, other in enumerate(owners) if other is not None and other.same_as(owner)]
             step = simplified((owner.loop_var - owner.min).astype("int32"))
             base = self.bases[circular_buffer, owner]
             return base + step * const(len(in_loop), "int32") + const(in_loop.index(place), "int32"), []

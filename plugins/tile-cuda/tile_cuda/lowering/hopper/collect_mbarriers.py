@@ -1,22 +1,22 @@
-"""Collects the mbarriers of T.alloc_barrier, and refuses kernels that the architecture or T.Pipelined rules out."""
+"""Collects the mbarriers of T.alloc_barrier, and refuses kernels that the architecture rules out."""
 
 from __future__ import annotations
 
 from tile_cuda.attributes import CudaKernelHint
 from tile_cuda.lowering.state import ExplicitBarriers
-from tile_cuda.operations import KIND, TMA_COPY
+from tile_cuda.operations import KIND
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import SharedRequests
-from tilecore.errors import UnsupportedError
-from tilecore.ir.attributes import KernelHint, LoopAttr
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import constant
 from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
-from tilecore.ir.nodes import Evaluate, For, PrimFunc, Stmt
-from tilecore.ir.spans import location_of_span
-from tilecore.ir.tile_ops import as_tile_call, hints_of
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import PrimFunc
+from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.analysis.kernels import kernels_of
+
+# names of this target's language that need no feature of sm_90a
+ON_ALL_ARCHITECTURES = frozenset({"T.CUDASourceCodeKernel", "T.named_barrier_arrive", "TensorCoreIntrinEmitter.mma"})
 
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -26,8 +26,8 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not has_dialect_calls(func.body, KIND):
         return func
     if "wgmma" not in env.capabilities.features:
-        refuse_dialects(func.body, architecture_of(env.target).name, takes_ranges=True, expected="cuda -arch=sm_90a")
-    _refuse_stages(func.body)
+        name = architecture_of(env.target).name
+        refuse_dialects(func.body, name, takes_ranges=True, expected="cuda -arch=sm_90a", allowed=ON_ALL_ARCHITECTURES)
     env.state(SharedRequests).all_alone = True
     for kernel in kernels_of(func.body):
         for call in hints_of(kernel, CudaKernelHint.MBARRIERS):
@@ -36,22 +36,6 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             if hints_of(kernel, KernelHint.CLUSTER_DIMS):
                 barriers.in_clusters.add(mbarriers)
     return func
-
-
-def _refuse_stages(body: Stmt) -> None:
-    """Raises for T.tma_copy in a T.Pipelined loop, whose stages do not use the kernel's own mbarriers."""
-    for loop in collect(body, For):
-        if int(loop.annotations.get(LoopAttr.STAGES, 0)) < 2:
-            continue
-        for node in collect(loop.body, Evaluate):
-            call = as_tile_call(node)
-            if call is not None and call.op.name == TMA_COPY.name:
-                raise UnsupportedError(
-                    "T.tma_copy cannot stand in a T.Pipelined loop with stages",
-                    location=location_of_span(node.span),
-                    expected="T.copy in this loop, or a loop of range() or T.serial",
-                    hint="allocate slots, an mbarrier for each; in step k use slot k % stages, parity k // stages % 2",
-                )
 
 
 COLLECT_MBARRIERS = Pass("collect_mbarriers", collect_mbarriers, leaves=(ExplicitBarriers, SharedRequests))

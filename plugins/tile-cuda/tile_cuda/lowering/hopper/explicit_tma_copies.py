@@ -12,10 +12,11 @@ from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tile_cuda.lowering.state import TensorMaps
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.layout import BufferLayout
-from tilecore.ir.nodes import EQ, IfThenElse, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.nodes import EQ, BufferRegion, IfThenElse, Range, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
@@ -39,8 +40,9 @@ class Box:
 
     def element(self, box_index: int) -> Any:
         """The first element of a box."""
-        block = self.tiling.boxes[box_index][0]
-        offset = const(block * (self.blocks.columns if self.blocks is not None else 0), dtype_of(self.column))
+        block, along_row = self.tiling.boxes[box_index]
+        distance = along_row if self.blocks is None else block * self.blocks.columns
+        offset = const(distance, dtype_of(self.column))
         rows = () if self.row is None else (self.row,)
         return load(self.tile, [*self.leading, *rows, self.column + offset])
 
@@ -61,12 +63,19 @@ def box_of(call: TileCall, env: PassEnv) -> Box | str:
     if reason:
         return reason
     shape = tuple(int(extent or 0) for extent in extents)
-    tiling = tiling_of_part(in_global, shape, blocks, env.state(TileFunction).divisors)
+    tiling = tiling_of_part(_with_known_sizes(in_global), shape, blocks, env.state(TileFunction).divisors)
     if isinstance(tiling, str):
         return tiling
     starts = [r.min for r in shared.region]
     row = starts[-2] if len(starts) > 1 else None
     return Box(tile, blocks, tiling, tuple(starts[:-2]), row, starts[-1])
+
+
+def _with_known_sizes(region: TensorRegion) -> TensorRegion:
+    """The region with its extents simplified: A[i : i + 64] has 64 rows."""
+    analyzer = Analyzer()
+    ranges = [Range.from_min_extent(r.min, analyzer.simplify(r.extent)) for r in region.region]
+    return BufferRegion(region.source, ranges)
 
 
 def _blocks(region: TensorRegion) -> ColumnBlocks | None:

@@ -1,14 +1,16 @@
-"""Folds T.clear in front of a loop into the first matrix product of the loop, which then overwrites its accumulator.
+"""Folds T.clear into the matrix product after it, or the first of the loop after it, which overwrites its accumulator.
 
 Otherwise the accumulator is written twice, and the compiler puts the zeros between the wgmma instructions.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
+from tilecore.ir.build import const, constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.nodes import EQ, AttrStmt, Evaluate, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -29,10 +31,14 @@ def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stm
         if accumulator is None:
             continue
         following = next((n for n in range(index + 1, len(changed)) if accumulator in variables(changed[n])), None)
-        folded = None if following is None else _loop_with_clear(changed[following], accumulator, env, analyzer)
-        if following is not None and folded is not None:
-            changed[following] = _clear_if_skipped(folded, statement, analyzer)
-            changed[index] = seq([])
+        if following is None:
+            continue
+        folded: Stmt | None = product_with_clear(changed[following], accumulator, const(1, "int32"), env)
+        if folded is None:
+            loop = _loop_with_clear(changed[following], accumulator, env, analyzer)
+            folded = None if loop is None else _clear_if_skipped(loop, statement, analyzer)
+        if folded is not None:
+            changed[following], changed[index] = folded, seq([])
     return changed
 
 
@@ -41,6 +47,10 @@ def _fold_inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
         return with_body(node, fold_clears(node.body, env, analyzer))
     if isinstance(node, AttrStmt):
         return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env, analyzer), span=node.span)
+    if isinstance(node, IfThenElse):
+        then_case = fold_clears(node.then_case, env, analyzer)
+        else_case = None if node.else_case is None else fold_clears(node.else_case, env, analyzer)
+        return IfThenElse(node.condition, then_case, else_case, span=node.span)
     return node
 
 
@@ -53,11 +63,22 @@ def _loop_with_clear(node: Stmt, accumulator: Var, env: PassEnv, analyzer: Analy
     call = as_tile_call(steps[first]) if first is not None and isinstance(steps[first], Evaluate) else None
     if first is None or call is None or not _adds_to(call, accumulator, env):
         return None
-    names = call.op.operand_names()
-    args = list(call.call.args)
-    args[names.index("clear_accum")] = EQ(node.loop_var, node.min.astype(dtype_of(node.loop_var)))
-    steps[first] = call.rebuilt(args)
+    steps[first] = _clearing(call, EQ(node.loop_var, node.min.astype(dtype_of(node.loop_var))))
     return with_body(node, seq(steps))
+
+
+def product_with_clear(node: Stmt, accumulator: Var, condition: Any, env: PassEnv) -> Evaluate | None:
+    """The product, which overwrites ``accumulator`` under the condition; None where the statement is no product that
+    adds to it."""
+    call = as_tile_call(node) if isinstance(node, Evaluate) else None
+    return _clearing(call, condition) if call is not None and _adds_to(call, accumulator, env) else None
+
+
+def _clearing(call: TileCall, condition: Any) -> Evaluate:
+    """The product that overwrites its accumulator under the condition."""
+    args = list(call.call.args)
+    args[call.op.operand_names().index("clear_accum")] = condition
+    return call.rebuilt(args)
 
 
 def _clear_if_skipped(folded: For, clear: Stmt, analyzer: Analyzer) -> Stmt:

@@ -2,7 +2,8 @@
 
 Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
 the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write; an
-explicit arrival at an mbarrier counts as a barrier.
+explicit arrival at an mbarrier counts as a barrier. A thread that arrives when its asynchronous copies land
+(T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from tile_cuda import instructions
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.build import op_name, seq, with_body
+from tilecore.ir.attributes import StatementAttr
+from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.nodes import (
     AttrStmt,
     Break,
@@ -28,10 +30,12 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
+    structural_map,
 )
 from tilecore.ir.tile_op_table import SYNC_THREADS
-from tilecore.ir.visit import collect, jumps_out, variables
+from tilecore.ir.visit import collect, jumps_out, stores, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 
 
 def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -47,7 +51,25 @@ def _with_fences(body: Stmt, threads: Threads) -> Stmt:
     if not tiles:
         return body
     fenced, _ = _Fences(tiles).statement(body, False)
-    return fenced
+    copied = _copied_asynchronously(body) & tiles
+    return structural_map(fenced, (AttrStmt, lambda node: _fenced_group(node, copied))) if copied else fenced
+
+
+def _copied_asynchronously(body: Stmt) -> set[Var]:
+    """The tiles of asynchronous copies of threads, in kernels where an mbarrier says that they have landed."""
+    calls = (call for call in collect(body, Call) if op_name(call) == instructions.MBARRIER)
+    if not any(str(call.args[0].value) == "arrive_on_copies" for call in calls):
+        return set()
+    nests = (node for node in collect(body, AttrStmt) if node.attr_key == StatementAttr.NEST)
+    copies = [node for node in nests if constant(node.value) == ASYNC_NEST]
+    return {store.buffer for node in copies for store in stores(node)}
+
+
+def _fenced_group(node: AttrStmt, copied: set[Var]) -> Stmt:
+    """A wgmma group with a fence in front, if it reads one of these tiles."""
+    if node.attr_key != CudaStatementAttr.WGMMA_GROUP:
+        return node
+    return seq([instructions.proxy_fence(), node]) if {e.source for e in collect(node, TensorLoad)} & copied else node
 
 
 def _is_barrier(call: Any) -> bool:

@@ -43,9 +43,18 @@ from tilecore.lowering.simt.state import threads_of_call
 MOST_PEELED = 3  # iterations
 
 
-def overlap_wgmma(node: For, env: PassEnv) -> Stmt:
-    """The loop with the products of neighbouring iterations overlapped; or the loop as it is, with a note why."""
+def overlap_wgmma(node: For, env: PassEnv, lack: str | None = None, release_early: str | None = None) -> Stmt:
+    """The loop with the products of neighbouring iterations overlapped; or the loop as it is, with a note why.
+
+    lack: why two products may not run at the same time. release_early: why slots should be released in their own
+    iteration, where nothing else runs beside its product. None where there is no such reason.
+    """
     iteration = _Iteration.of(node, env)
+    if isinstance(iteration, _Iteration):
+        if iteration.late:
+            iteration = lack or iteration
+        elif all(map(_is_wait, iteration.head[:-1])):
+            iteration = release_early or iteration
     if isinstance(iteration, str):
         env.note("overlaps", {"loop": str(node.loop_var.name), "declined": iteration})
         return node

@@ -2,7 +2,8 @@
 
 The tiles of the next block are loaded while the results of the one before are stored. The user's blocks are taken in
 panels of rows, so that blocks that run at the same time share tiles in the L2 cache; T.use_swizzle sets the height of
-a panel.
+a panel. Where the work of blocks differs along one axis (uneven_blocks.py), a panel has all blocks of some indices of
+the other axes, those with the most work first: blocks that run at the same time have about the same work.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
+from tile_cuda.lowering.hopper.uneven_blocks import UnevenAxis, uneven_axis
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, LoopAttr, StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
@@ -31,16 +33,22 @@ from tilecore.ir.tile_ops import as_tile_call, tile_statement
 from tilecore.lowering.simt.analysis.panels import Panels, in_panels, panels_of
 
 PANEL_ROWS = 8  # rows of blocks in a panel without T.use_swizzle
+UNEVEN_PANEL = 16  # indices of the other axes in a panel of blocks with different work
 
 
 class Tiles:
-    """The user's blocks by a linear index; or clusters of two along ``cluster_axis``. axes: the grid's, x first."""
+    """The user's blocks by a linear index; or clusters of two along ``cluster_axis``.
 
-    def __init__(self, levels: list[AttrStmt], kernel: Stmt, cluster_axis: AttrStmt | None = None) -> None:
+    axes: the grid's, x first. uneven: the axis along which blocks have different work, if T.use_swizzle sets no order.
+    """
+
+    def __init__(self, levels: list[AttrStmt], kernel: Stmt, code: Stmt, cluster_axis: AttrStmt | None = None) -> None:
         by_tag = {str(level.node.thread_tag): level for level in levels}
         self.axes = [by_tag[f"blockIdx.{x}"] for x in "xyz" if f"blockIdx.{x}" in by_tag]
         self.panels = panels_of(kernel) or Panels(PANEL_ROWS, True)
         self.cluster_axis = cluster_axis
+        is_free = panels_of(kernel) is None and cluster_axis is None and len(self.axes) > 1
+        self.uneven = uneven_axis(self.axes, code) if is_free else None
         if cluster_axis is not None:
             self._group_in_clusters(cluster_axis)
 
@@ -73,28 +81,54 @@ class Tiles:
 
     def indices(self, tile: Var) -> list[Stmt]:
         """Definitions of the indices along the axes for a linear index."""
+        if self.uneven is not None:
+            return self._most_work_first(tile, self.uneven)
         if len(self.axes) == 2 and self.panels.size > 1 and all(constant(axis.value) != 1 for axis in self.axes):
             across, down = self.axes
             return in_panels(tile, across, down, self.panels, "int32")
-        definitions: list[Stmt] = []
-        remaining: Any = tile
-        for axis_index, axis in enumerate(self.axes):
-            var, extent = axis.node.var, cast(axis.value, "int32")
-            value = remaining if axis_index == len(self.axes) - 1 else tirx.floormod(remaining, extent)
-            definitions += [Bind(var, Analyzer().simplify(cast(value, dtype_of(var)))), within(var, axis.value)]
-            remaining = tirx.floordiv(remaining, extent)
-        return definitions
+        return _row_major(tile, self.axes)
+
+    def _most_work_first(self, tile: Var, uneven: UnevenAxis) -> list[Stmt]:
+        others = [axis for axis in self.axes if not axis.same_as(uneven.axis)]
+        extent = cast(uneven.axis.value, "int32")
+        count: Any = const(1, "int32")
+        for axis in others:
+            count = count * cast(axis.value, "int32")
+        step, other = _axis("step", extent), _axis("others", Analyzer().simplify(count))
+        definitions = in_panels(tile, step, other, Panels(UNEVEN_PANEL, True), "int32")
+        var, index = uneven.axis.node.var, step.node.var
+        index = extent - const(1, "int32") - index if uneven.grows else index
+        definitions += [Bind(var, Analyzer().simplify(cast(index, dtype_of(var)))), within(var, uneven.axis.value)]
+        return [*definitions, *_row_major(other.node.var, others)]
+
+
+def _row_major(tile: Any, axes: list[AttrStmt]) -> list[Stmt]:
+    """Definitions of the indices along the axes for a linear index, the first axis fastest."""
+    definitions: list[Stmt] = []
+    remaining: Any = tile
+    for axis_index, axis in enumerate(axes):
+        var, extent = axis.node.var, cast(axis.value, "int32")
+        value = remaining if axis_index == len(axes) - 1 else tirx.floormod(remaining, extent)
+        definitions += [Bind(var, Analyzer().simplify(cast(value, dtype_of(var)))), within(var, axis.value)]
+        remaining = tirx.floordiv(remaining, extent)
+    return definitions
+
+
+def _axis(name: str, extent: Any) -> AttrStmt:
+    """An axis that the grid does not have, as a form in which other functions take one."""
+    domain = Range.from_min_extent(const(0, "int32"), extent)
+    axis = IterVar(domain, Var(name, "int32"), IterVar.ThreadIndex, "")
+    return AttrStmt(axis, StatementAttr.AXIS, extent, nothing())
 
 
 def with_persistent_blocks(
-    levels: list[AttrStmt], code: Stmt, blocks: int, kernel: Stmt, cluster_axis: AttrStmt | None = None
+    levels: list[AttrStmt], code: Stmt, blocks: int, tiles: Tiles
 ) -> tuple[list[AttrStmt], Stmt]:
-    """The kernel's axes and code with ``blocks`` persistent blocks.
+    """The kernel's axes and code with ``blocks`` persistent blocks, which process ``tiles``.
 
-    cluster_axis: the axis along which two of the user's blocks are processed side by side, by blocks 2 n and 2 n + 1;
-    ``blocks`` is even then.
+    In clusters two of the user's blocks are processed side by side, by blocks 2 n and 2 n + 1; ``blocks`` is even then.
     """
-    tiles = Tiles(levels, kernel, cluster_axis)
+    cluster_axis = tiles.cluster_axis
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
     cluster_blocks = 1 if cluster_axis is None else CLUSTER_BLOCKS
     clusters = const(blocks // cluster_blocks, "int32")

@@ -78,14 +78,27 @@ class TmaLoad:
 
 @dataclass(eq=False)
 class Pipeline:
-    """Tiles that are loaded and used together. loads: for each place that loads them, the load of each tile."""
+    """Tiles that are loaded and used together.
+
+    loads: for each place that loads them, the load of each tile. more: slots beyond the stages that the loop asks for.
+    """
 
     tiles: list[Var]
     loads: list[list[TmaLoad]]
+    more: int = 0
+
+    @property
+    def stages(self) -> int:
+        return max(1, *(tma_load.stages for tma_load in self.all_loads))
 
     @property
     def slots(self) -> int:
-        return max(1, *(tma_load.stages for tma_load in self.all_loads))
+        return self.stages + self.more
+
+    @property
+    def is_of_loop(self) -> bool:
+        """Whether a T.Pipelined loop with stages loads the tiles."""
+        return any(tma_load.stages > 0 for tma_load in self.all_loads)
 
     @property
     def all_loads(self) -> list[TmaLoad]:
@@ -119,7 +132,7 @@ def find_pipelines(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -
         if any(not tma_load.users for tma_load in loads):
             scan.refused[tile] = "no statement uses it in the block of code that loads it"
     for tile, loads in tiles.items():
-        if any(tma_load.stages > 1 for tma_load in loads) and bytes_of(tile) % SLOT_ALIGNMENT:
+        if any(tma_load.stages > 0 for tma_load in loads) and bytes_of(tile) % SLOT_ALIGNMENT:
             scan.refused.setdefault(tile, f"its size, {bytes_of(tile)} bytes, is not a multiple of {SLOT_ALIGNMENT}")
     groups: dict[Any, Pipeline] = {}
     for tile, loads in tiles.items():

@@ -14,14 +14,19 @@ from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
+from tile_cuda.lowering.hopper.hold_operands import hold_operands, lack_of_registers
+from tile_cuda.lowering.hopper.masks import simplify_masks, skip_masks, split_masked_loops
 from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
-from tile_cuda.lowering.hopper.persistent_blocks import with_persistent_blocks
+from tile_cuda.lowering.hopper.persistent_blocks import Tiles, with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
+from tile_cuda.lowering.hopper.ring_depth import add_slots, blocks_by_memory, shared_bytes
+from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tile_cuda.lowering.state import WarpSpecialization
 from tile_cuda.options import (
+    DISABLE_MORE_STAGES,
     DISABLE_PERSISTENT_BLOCKS,
     DISABLE_PRODUCT_OVERLAP,
     DISABLE_TMA_LOWER,
@@ -49,9 +54,8 @@ from tilecore.ir.nodes import (
     StringImm,
     Var,
     While,
-    is_buffer_var,
 )
-from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
@@ -59,16 +63,14 @@ from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
 
-OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
+OTHER_SHARED = 1 << 10  # bytes of shared memory of a block for mbarriers
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
 _DISABLING_OPTIONS = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    tensors = {param for param in func.params if is_buffer_var(param)}
-    tensors |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
-    state = WarpSpecialization(tensors)
+    state = WarpSpecialization(mappable_tensors(func))
     env.publish(state)
     if "wgmma" not in env.capabilities.features:
         return func
@@ -92,28 +94,36 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Kernel:
     def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], state: WarpSpecialization, env: PassEnv) -> None:
         self.kernel, self.state, self.env, self.block_order = kernel, state, env, ""
+        self.resident = 1  # blocks that a multiprocessor holds
+        self.is_tight = False  # whether the result's tile must use memory of the loop's tiles
+        self.is_one_wave = False  # whether all of the user's blocks run at the same time
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
             zero = const(0, dtype_of(level.node.var))
             analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
-        self.code = fold_clears(code, env, analyzer)
+        self.analyzer = analyzer
+        self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
     def run(self) -> Stmt:
         self._check()
-        levels, code, axis = self._make_persistent(unroll_parts(self.code))
+        code = unroll_parts(self.code)
         pipelines, refusals = self._find_pipelines(code)
         for name, reason in refusals.items():
             self.env.note("warp_roles", {"tile": name, "declined": f"threads load it: {reason}"})
-        if not any(pipeline.slots > 1 for pipeline in pipelines):
+        if not any(pipeline.is_of_loop for pipeline in pipelines):
             raise Declined("no T.Pipelined loop loads tiles that a tensor map can load")
+        levels, code, axis = self._make_persistent(hold_operands(code, self.env))
+        pipelines, _ = self._find_pipelines(code)
+        if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
+            add_slots(pipelines, code, self.state.tensors, self.resident, self.env)
         multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
-        consumer = Consumer(circular_buffers, code, self.env, lambda node: self._overlap(node)).run()
+        consumer = Consumer(circular_buffers, code, self.env, self._change_loop).run()
         for circular_buffer in circular_buffers:
             for tile, buffer in circular_buffer.buffers.items():
                 self.state.circular_buffers[buffer] = circular_buffer
@@ -166,17 +176,35 @@ class _Kernel:
 
     def _make_persistent(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
         """The persistent kernel's axes and code, and the axis along which blocks form clusters."""
-        if DISABLE_PERSISTENT_BLOCKS.value_in(self.env.config):
-            return self.levels, code, None
         pipelines, _ = self._find_pipelines(code)
-        blocks = multiprocessors_of(self.env.target) * self._blocks_per_multiprocessor(code, pipelines)
+        needed = shared_bytes(pipelines, code, self.state.tensors, self.env) + OTHER_SHARED
+        if needed > self.env.capabilities.shared_bytes:
+            self.is_tight = self.state.is_tight = True
+            self.block_order = (
+                f"as the grid says: persistent blocks would need {needed} bytes of shared memory, as the result's"
+                " tile could not use memory of the loop's tiles"
+            )
+        if self.is_tight or DISABLE_PERSISTENT_BLOCKS.value_in(self.env.config):
+            return self.levels, code, None
+        multiprocessors = multiprocessors_of(self.env.target)
+        total = constant(Tiles(self.levels, self.kernel, code).total)
+        if total is None or total > multiprocessors:
+            self.resident = self._blocks_per_multiprocessor(code, pipelines)
+        blocks = multiprocessors * self.resident
+        self.is_one_wave = total is not None and total <= blocks
         cluster_axis = self._choose_cluster_axis(code, pipelines, blocks)
+        if self.is_one_wave and cluster_axis is None:
+            self.block_order = "as the grid says, all at the same time"
+            return self.levels, code, None
         if cluster_axis is not None:
             blocks -= blocks % CLUSTER_BLOCKS
         self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
         if cluster_axis is not None:
             self.block_order += f", pairs along {cluster_axis.node.var.name} side by side"
-        return *with_persistent_blocks(self.levels, code, blocks, self.kernel, cluster_axis), cluster_axis
+        tiles = Tiles(self.levels, self.kernel, code, cluster_axis)
+        if tiles.uneven is not None:
+            self.block_order += f", those with the most work along {tiles.uneven.axis.node.var.name} first"
+        return *with_persistent_blocks(self.levels, code, blocks, tiles), cluster_axis
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
         axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
@@ -188,18 +216,24 @@ class _Kernel:
         return axis
 
     def _blocks_per_multiprocessor(self, code: Stmt, pipelines: list[Pipeline]) -> int:
-        """How many blocks a multiprocessor holds, by the memory of their circular buffers and their registers."""
-        shared_bytes = sum(pipeline.bytes * pipeline.slots for pipeline in pipelines) + OTHER_BYTES
+        """How many blocks a multiprocessor holds, by their shared memory and their registers."""
+        by_memory = blocks_by_memory(pipelines, code, self.state.tensors, self.env)
         fragments = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
         words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in fragments)
         registers = min(MOST_REGISTERS, words // self.threads.count + OTHER_REGISTERS)
         by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
-        return max(1, min(self.env.capabilities.shared_bytes // shared_bytes, by_threads))
+        return max(1, min(by_memory, by_threads))
 
-    def _overlap(self, node: For) -> Stmt:
-        if LoopAttr.USER_BLOCKS in node.annotations or DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
+    def _change_loop(self, node: For) -> Stmt:
+        """A loop that uses pipelines: with products that overlap, and split where masks begin to matter."""
+        if LoopAttr.USER_BLOCKS in node.annotations:
             return node
-        return overlap_wgmma(node, self.env)
+        overlapped: Stmt = node
+        if not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
+            lack = lack_of_registers(self.code, self.threads.count)
+            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
+        split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
+        return skip_masks(fold_clears(split, self.env, self.analyzer), self.env)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
@@ -207,7 +241,12 @@ class _Kernel:
         if circular_buffer.multicast:
             multicast = ", ".join(dict.fromkeys(str(tma_load.tile.name) for tma_load in circular_buffer.multicast))
             loaded_by += f", {multicast} for both blocks of a cluster"
+        if circular_buffer.pipeline.more:
+            loaded_by += f", {circular_buffer.pipeline.more} more than the loop asks for, as shared memory has room"
         self.env.note("pipelines", {"tiles": names, "stages": circular_buffer.slots, "filled": loaded_by})
+
+
+_ONE_WAVE = "all blocks run at once and wait for memory, so slots are released as early as possible"
 
 
 def _role(name: str, body: Stmt) -> Stmt:

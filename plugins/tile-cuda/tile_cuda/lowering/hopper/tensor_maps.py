@@ -17,8 +17,10 @@ from tilecore.artifact.dims import dim_to_json
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import TensorRegion, Var
+from tilecore.ir.nodes import AllocBuffer, PrimFunc, TensorRegion, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import to_dim
+from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import is_multiple
 
 MOST_IN_BOX = 256  # elements along an axis
@@ -101,17 +103,24 @@ class Tiling:
         }
 
 
+def mappable_tensors(func: PrimFunc) -> set[Var]:
+    """The buffers that a launch can make tensor maps of: parameters, and global buffers that the function allocates."""
+    parameters = {param for param in func.params if is_buffer_var(param)}
+    return parameters | {alloc.buffer for alloc in collect(func.body, AllocBuffer) if is_global(alloc.buffer)}
+
+
 def tiling_of(
     region: TensorRegion,
     shape: tuple[int, ...],
     blocks: ColumnBlocks | None,
     divisors: Mapping[Var, int],
     contiguous: bool = True,
+    pieces: int = 1,
 ) -> Tiling | str:
     """How a tensor map moves ``region`` of a tensor to or from a tile of ``shape``; or the reason why it cannot.
 
     blocks: the division of the tile; None: it is row-major. divisors: known divisors of variables. contiguous: whether
-    the blocks that are moved are contiguous in shared memory.
+    the blocks that are moved are contiguous in shared memory. pieces: the boxes of a row-major tile of one row.
     """
     tensor = region.source
     bits = DType(dtype_of(tensor)).bits
@@ -135,7 +144,9 @@ def tiling_of(
     if not is_multiple(axes[0].at * (bits // 8), PIECE, divisors):  # an illegal instruction, on Hopper and Blackwell
         return f"the offset of the rows in {tensor.name} is not known to be a multiple of {PIECE} bytes"
     if blocks is None:
-        tiling: Tiling | str = Tiling(tensor, tuple(axes), "none")
+        width = axes[0].box // pieces
+        boxes = tuple((n, n * width) for n in range(pieces))
+        tiling: Tiling | str = Tiling(tensor, (replace(axes[0], box=width), *axes[1:]), "none", boxes)
     else:
         tiling = _tiling_of_blocks(tensor, axes, blocks, divisors, contiguous)
     return tiling if isinstance(tiling, str) else _reason_against(tiling) or tiling
@@ -146,9 +157,17 @@ def tiling_of_part(
 ) -> Tiling | str:
     """As :func:`tiling_of`, for all or some rows of a tile that is divided into ``blocks``."""
     if blocks is None:
-        return tiling_of(region, shape, None, divisors)
+        row = shape[-1] if all(size == 1 for size in shape[:-1]) else 0
+        return tiling_of(region, shape, None, divisors, pieces=_pieces_of_row(region, row))
     part = ColumnBlocks(shape, blocks.span, blocks.columns)
     return tiling_of(region, shape, part, divisors, contiguous=blocks.count == 1 or part.rows == blocks.rows)
+
+
+def _pieces_of_row(region: TensorRegion, row: int) -> int:
+    """Into how many boxes a row of so many elements is divided; 1 where one box can be the row, or none can."""
+    size = DType(dtype_of(region.source)).bytes
+    widths = [width for width in range(1, MOST_IN_BOX + 1) if row % width == 0 and width * size % PIECE == 0]
+    return row // max(widths) if row > MOST_IN_BOX and widths else 1
 
 
 def _tiling_of_blocks(

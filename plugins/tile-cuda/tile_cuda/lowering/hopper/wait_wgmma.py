@@ -9,7 +9,7 @@ before the barrier.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,8 @@ from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.tile_ops import is_barrier
 from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.analysis.accesses import slots_differ
+from tilecore.lowering.simt.analysis.accesses import overlapping, slots_differ
+from tilecore.lowering.simt.state import SharedPlan
 
 MOST_GROUPS = 4  # groups that are distinguished; older ones are merged into the oldest of them
 MOST_ROUNDS = 6  # over a loop before the indices of its slots count as unknown
@@ -85,7 +86,7 @@ def wait_wgmma(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not issues_wgmma(body):
             return body
-        waits = _Waits(body)
+        waits = _Waits(body, env.state(SharedPlan).places)
         lowered, state = waits.statement(body, ())
         return seq([lowered, *waits.wait(state, next(iter(_unwaited_ages(state)), len(state)))])
 
@@ -95,8 +96,9 @@ def wait_wgmma(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Waits:
     """Inserts waits. Each method returns the statement with its waits and the groups that run after it."""
 
-    def __init__(self, body: Stmt) -> None:
-        self.written = written_by_threads(body)
+    def __init__(self, body: Stmt, places: Mapping[Var, tuple[int, int]]) -> None:
+        written = written_by_threads(body)
+        self.written = written | overlapping(places, written)
         self.threads: ThreadRange | None = None  # the threads that run the current code
         self.jumps: list[dict[type, State]] = []  # for each enclosing loop: the groups that run at breaks and continues
         self.in_scope: frozenset[Var] = frozenset()  # the registers whose allocations are in scope
@@ -327,4 +329,4 @@ def _at_iteration(group: Group, node: For, step: Any) -> Group:
     return replace(group, tiles=tuple(tiles))
 
 
-WAIT_WGMMA = Pass("wait_wgmma", wait_wgmma)
+WAIT_WGMMA = Pass("wait_wgmma", wait_wgmma, needs=(SharedPlan,))

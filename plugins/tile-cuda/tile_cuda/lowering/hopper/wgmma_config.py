@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
+from tile_cuda.lowering.hopper.column_blocks import PATTERN, PIECE, ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.mma_config import allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
 from tile_cuda.options import ALLOW_TF32, DISABLE_WGMMA, key_name
@@ -14,7 +14,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
-from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.nodes import Range, TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
@@ -153,8 +153,8 @@ def _reason_against(name: str, region: TensorRegion, along_k: bool, part: int) -
     if blocks is None:
         return f"the rows of {name} are not a multiple of 32 bytes, or their number is not a multiple of 8"
     rows, columns = region.region[-2:]
-    if constant(columns.min) != 0 or constant(columns.extent) != constant(region.source.shape[-1]):
-        return f"{name} has only some of the columns of its tile"
+    if not _begins_a_block(columns, blocks):
+        return f"{name} begins at a column of its tile that is not a multiple of {blocks.columns}"
     if not is_multiple(rows.min, PATTERN, {}):
         return f"{name} does not begin at a multiple of {PATTERN} rows of its tile"
     if not along_k:
@@ -163,6 +163,15 @@ def _reason_against(name: str, region: TensorRegion, along_k: bool, part: int) -
         if part % blocks.columns:
             return f"an instruction takes {part} columns of {name}, not a multiple of {blocks.columns}"
     return None
+
+
+def _begins_a_block(columns: Range, blocks: ColumnBlocks) -> bool:
+    """Do these columns begin where a block of columns does, or lie within one block? Then the instructions find theirs
+    by the distance to the first."""
+    first, count = constant(columns.min), constant(columns.extent)
+    if first is not None and count is not None and first % blocks.columns + count <= blocks.columns:
+        return first * blocks.span // blocks.columns % PIECE == 0
+    return is_multiple(columns.min, blocks.columns, {})
 
 
 def operand_blocks(region: TensorRegion) -> ColumnBlocks:

@@ -13,6 +13,7 @@
 #define SCALAR_BF16(value) ((scalar_t){.u16 = tc_bfloat16_from(value).bits})
 #define SCALAR_F8E4M3(value) ((scalar_t){.u8 = tc_fp8_e4m3_from(value).bits})
 #define SCALAR_F8E5M2(value) ((scalar_t){.u8 = tc_fp8_e5m2_from(value).bits})
+#define SCALAR_OF_F8E5M2(value) ((scalar_t){.u8 = (value).bits})  // as it is: an infinity stays one
 #define SCALAR_S32(value) ((scalar_t){.s32 = (value)})
 #define SCALAR_U32(value) ((scalar_t){.u32 = (value)})
 #define SCALAR_S16(value) ((scalar_t){.s16 = (value)})

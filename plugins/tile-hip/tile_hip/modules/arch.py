@@ -1,0 +1,59 @@
+"""``tilecore.carver.arch``: the figures of AMD's GPUs for programs that choose tile sizes by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_hip.devices import visible_devices
+from tile_hip.target import architecture_of, wave_of
+from tilecore.errors import TargetError
+from tilecore.profiler.tile_device import TileDevice, checked_kind
+
+_UNITS = {"gfx90a": 104, "gfx942": 304, "gfx950": 256}  # compute units of MI210, MI300X and MI350X (AMD's data sheets)
+
+
+class _Gpu(TileDevice):
+    """The figures of a target of kind ``hip``; the number of units is the first device's where it has its
+    architecture."""
+
+    is_cdna = True
+
+    def __init__(self, target: Any = "hip") -> None:
+        super().__init__(checked_kind(target, "hip", type(self).__name__))
+        architecture = architecture_of(self.target)
+        if architecture.is_cdna is not self.is_cdna:
+            raise TargetError(f"{architecture.name} is no chip of {type(self).__name__}", found=str(self.target))
+        devices, _ = visible_devices()
+        is_here = bool(devices) and devices[0].arch == architecture.name
+        self.name = architecture.name if is_here else ""
+        self.platform = type(self).__name__
+        self.warp_size = wave_of(self.target)
+        self.compute_capability = architecture.name.removeprefix("gfx")
+        self.compute_max_core = devices[0].units if is_here else _UNITS.get(architecture.name, 0)
+        self.sm_partition, self.transaction_size = (4 if self.is_cdna else 2), [32, 128]
+
+
+class CDNA(_Gpu):
+    """The figures of a chip of CDNA: gfx90a, gfx942, gfx950."""
+
+
+class RDNA(_Gpu):
+    """The figures of a chip of RDNA: gfx11 and gfx12."""
+
+    is_cdna = False
+
+
+def is_cdna_arch(arch: TileDevice) -> bool:
+    return isinstance(arch, CDNA)
+
+
+def is_rdna_arch(arch: TileDevice) -> bool:
+    return isinstance(arch, RDNA)
+
+
+def get_num_sms(device_id: int = 0) -> int:
+    """The compute units of a device. Raises RuntimeError where there is none."""
+    devices, reason = visible_devices()
+    if not 0 <= device_id < len(devices):
+        raise RuntimeError(f"there is no AMD GPU {device_id} on this machine: {reason or f'there are {len(devices)}'}")
+    return devices[device_id].units
