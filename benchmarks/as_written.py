@@ -17,6 +17,7 @@ import math
 import os
 import random
 import re
+import select
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,10 @@ import as_written_cases as cases
 HERE = Path(__file__).resolve().parent
 COMPILERS = max(1, (os.cpu_count() or 2) // 2)  # processes of each module
 FIRST_ROUNDS, BEST = 4, 3
+ANSWER = 90  # seconds that a command may take; a process that takes longer hangs, and is ended
+DEVICE_LOST = re.compile(
+    "hangs|has ended|CUDA|illegal|launch fail"
+)  # failures after which a process launches nothing more
 
 
 class Process:
@@ -39,10 +44,13 @@ class Process:
         self.module, self.python, self.environment = module, python, environment
         self.process: Any = None
 
-    def compilers(self) -> list[Any]:
+    def compilers(self, selected: str) -> list[Any]:
+        """Processes that compile the cases of these numbers, between commas."""
         command = [self.python, str(HERE / "as_written_worker.py"), self.module, "compile"]
         return [
-            subprocess.Popen([*command, str(n), str(COMPILERS)], env=self.environment, stdout=subprocess.DEVNULL)
+            subprocess.Popen(
+                [*command, str(n), str(COMPILERS), selected], env=self.environment, stdout=subprocess.DEVNULL
+            )
             for n in range(COMPILERS)
         ]
 
@@ -53,7 +61,13 @@ class Process:
 
     def ask(self, **command: Any) -> Any:
         """The answer to a command; RuntimeError where it failed."""
-        print(json.dumps(command), file=self.process.stdin, flush=True)
+        try:
+            print(json.dumps(command), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            raise RuntimeError(f"the process of {self.module} has ended") from None
+        if not select.select([self.process.stdout], [], [], ANSWER)[0]:
+            self.process.kill()
+            raise RuntimeError(f"the process of {self.module} hangs")
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the process of {self.module} has ended")
@@ -61,6 +75,15 @@ class Process:
         if "failed" in answer:
             raise RuntimeError(answer["failed"])
         return answer["ok"]
+
+    def restarted(self, number: int, configs: list[int]) -> None:
+        """A new process with these configurations of the case loaded."""
+        self.process.kill()
+        self.process.wait()
+        self.start()
+        self.ask(do="case", case=number)
+        for config in configs:
+            self.ask(do="load", config=config)
 
 
 def measured(number: int, case: cases.Case, processes: list[Process], rounds: int) -> dict[str, Any]:
@@ -78,6 +101,8 @@ def measured(number: int, case: cases.Case, processes: list[Process], rounds: in
                     {"module": process.module, "config": case.text(case.configs[config]), "why": str(failure)}
                 )
                 print(f"  {process.module} {case.text(case.configs[config])}: {failure}", flush=True)
+                if DEVICE_LOST.search(str(failure)):
+                    process.restarted(number, [loaded for of, loaded in entries if of is process])
         if has_peer and process is processes[0]:
             entries.append((process, "torch"))
     first = interleaved(entries, FIRST_ROUNDS, "cold", 1)
@@ -182,13 +207,22 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         processes = processes_of(options, folder)
         begun = time.perf_counter()
-        for compiler in [compiler for process in processes for compiler in process.compilers()]:
+        numbers = ",".join(str(number) for number, _ in selected)
+        for compiler in [compiler for process in processes for compiler in process.compilers(numbers)]:
             compiler.wait()
         print(f"compiled in {time.perf_counter() - begun:.0f} s", flush=True)
         for process in processes:
             process.start()
-        results = [_printed(measured(n, case, processes, options.rounds)) for n, case in selected]
-    _summarize(results, options.out)
+        results = []
+        for number, case in selected:
+            try:
+                results.append(_printed(measured(number, case, processes, options.rounds)))
+            except RuntimeError as failure:
+                print(f"{case.name}: not measured: {failure}", flush=True)
+                results.append({"case": case.name, "failures": [{"why": str(failure)}], "clocks": {}})
+                for process in processes:
+                    process.restarted(number, [])
+            _summarize(results, options.out)
     return 0
 
 
@@ -208,11 +242,10 @@ def _summarize(results: list[dict[str, Any]], out: str | None) -> None:
 
     facts: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cases": results}
     for clock in ("cold", "row"):
-        ratios = [r["clocks"][clock]["ratios"].get("tilelang") for r in results]
+        ratios = [r["clocks"][clock]["ratios"].get("tilelang") for r in results if r["clocks"]]
         known = [ratio for ratio in ratios if ratio]
         if known:
-            facts[f"geometric mean, {clock}"] = math.exp(statistics.mean(map(math.log, known)))
-            mean = facts[f"geometric mean, {clock}"]
+            facts[f"geometric mean, {clock}"] = mean = math.exp(statistics.mean(map(math.log, known)))
             print(f"tilecore/tilelang, {clock}: geometric mean {mean:.3f}, least {min(known):.3f}")
     if out:
         Path(out).write_text(json.dumps(facts, indent=1), encoding="utf-8")

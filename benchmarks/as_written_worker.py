@@ -1,7 +1,7 @@
 """One module's process of benchmarks/as_written.py: compiles, checks and times kernels, one command a line of JSON.
 
     python benchmarks/as_written_worker.py MODULE             reads commands, answers each with a line
-    python benchmarks/as_written_worker.py MODULE compile I N  compiles every N-th kernel from the I-th on
+    python benchmarks/as_written_worker.py MODULE compile I N CASES  compiles every N-th kernel from the I-th on
 
 Commands: {"do": "case", "case": number}, {"do": "load", "config": number}, {"do": "time", "config": number or "torch",
 "clock": "cold" or "row", "launches": number}. Answers: {"ok": value} or {"failed": text}.
@@ -73,9 +73,9 @@ class Worker:
         return float(start.elapsed_time(end)) / launches
 
 
-def compile_share(module: Any, index: int, count: int) -> None:
-    """Compiles some of the kernels, for the disk cache."""
-    jobs = [(case, config) for case in cases.CASES for config in case.configs]
+def compile_share(module: Any, index: int, count: int, numbers: list[int]) -> None:
+    """Compiles some of the kernels of the cases of these numbers, for the disk cache."""
+    jobs = [(cases.CASES[number], config) for number in numbers for config in cases.CASES[number].configs]
     for case, config in jobs[index::count]:
         with contextlib.suppress(Exception):
             case.compiled(module, config)
@@ -86,7 +86,7 @@ def main() -> None:
     os.dup2(2, 1)  # what the modules print is no answer
     module = importlib.import_module(sys.argv[1])
     if sys.argv[2:3] == ["compile"]:
-        compile_share(module, int(sys.argv[3]), int(sys.argv[4]))
+        compile_share(module, int(sys.argv[3]), int(sys.argv[4]), [int(number) for number in sys.argv[5].split(",")])
         return
     worker = Worker(module)
     for line in sys.stdin:
