@@ -12,6 +12,7 @@ clock "cold": single launches after other data has been written to the second-le
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -111,6 +112,8 @@ def measured(number: int, case: cases.Case, processes: list[Process], rounds: in
         of_module = [entry for entry in entries if entry[0] is process and entry[1] != "torch"]
         best += sorted(of_module, key=lambda entry: statistics.median(first[entry]))[:BEST]
     result: dict[str, Any] = {"case": case.name, "failures": failures, "clocks": {}}
+    if not best:
+        raise RuntimeError("no configuration was right")
     for clock in ("cold", "row"):
         launches = 1 if clock == "cold" else max(2, min(20, math.ceil(5 / statistics.median(first[best[-1]]))))
         times = interleaved(best, rounds, clock, launches)
@@ -179,8 +182,8 @@ def described(kernel: Any) -> str:
 def processes_of(options: argparse.Namespace, folder: str) -> list[Process]:
     root = HERE.parent
     ours = {**os.environ, "TILECORE_CACHE_DIR": f"{folder}/tilecore"}
-    packages = [str(root), str(root / "plugins" / "tile-cuda")]
-    ours["PYTHONPATH"] = os.pathsep.join([*packages, *filter(None, [os.environ.get("PYTHONPATH")])])
+    if importlib.util.find_spec("tilecore") is None:  # not installed: the checkout, whose launcher may not be built
+        ours["PYTHONPATH"] = os.pathsep.join([str(root), str(root / "plugins" / "tile-cuda")])
     theirs = {**os.environ, "TILELANG_CACHE_DIR": f"{folder}/tilelang"}
     theirs.pop("PYTHONPATH", None)
     if options.peer_path:
