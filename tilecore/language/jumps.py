@@ -10,7 +10,7 @@ from functools import cache
 WEYL = 362437  # what XORWOW's counter grows by
 MODULI = (4294967087, 4294944443)  # of MRG32k3a: 2^32 - 209 and 2^32 - 22853
 MULTIPLIERS = ((-810728, 1403580, 0), (-1370589, 0, 527612))  # of the words from the oldest on
-_DEGREE = 160  # bits of XORWOW's recurrence
+DEGREE = 160  # bits of XORWOW's recurrence
 
 Matrix = tuple[tuple[int, ...], ...]
 
@@ -33,7 +33,7 @@ def _square(polynomial: int) -> int:
 
 def _remainder(polynomial: int) -> int:
     modulus = characteristic_polynomial()
-    while (excess := polynomial.bit_length() - 1 - _DEGREE) >= 0:
+    while (excess := polynomial.bit_length() - 1 - DEGREE) >= 0:
         polynomial ^= modulus << excess
     return polynomial
 
@@ -42,7 +42,7 @@ def _remainder(polynomial: int) -> int:
 def characteristic_polynomial() -> int:
     """That of XORWOW's recurrence, from 320 successive values of one bit of the state (Berlekamp and Massey)."""
     state, sequence = [1, 0, 0, 0, 0], []
-    for _ in range(2 * _DEGREE):
+    for _ in range(2 * DEGREE):
         sequence.append(state[0] & 1)
         mixed = state[0] ^ state[0] >> 2
         state = [*state[1:], (state[4] ^ state[4] << 4 ^ mixed ^ mixed << 1) & 0xFFFFFFFF]
@@ -56,8 +56,8 @@ def characteristic_polynomial() -> int:
                 continue
             connection = changed
         shift += 1
-    assert length == _DEGREE
-    return sum(1 << (_DEGREE - i) for i in range(_DEGREE + 1) if connection >> i & 1)
+    assert length == DEGREE
+    return sum(1 << (DEGREE - i) for i in range(DEGREE + 1) if connection >> i & 1)
 
 
 # -- MRG32k3a: matrices ------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def characteristic_polynomial() -> int:
 def matrix_power(half: int, log2_numbers: int) -> Matrix:
     """The matrix of the first or second recurrence to the power of 2^log2_numbers."""
     if log2_numbers == 0:
-        return ((0, 1, 0), (0, 0, 1), MULTIPLIERS[half])
+        return ((0, 1, 0), (0, 0, 1), tuple(factor % MODULI[half] for factor in MULTIPLIERS[half]))
     root, modulus = matrix_power(half, log2_numbers - 1), MODULI[half]
     columns = list(zip(*root, strict=True))
     return tuple(

@@ -221,7 +221,7 @@ def _next_words(count: int, subject: str) -> list[Expr]:
         first = builder.bind("rng_at", _position_in_nest(builder, state, loops[outer:], count, subject))
         nest = state.nests[id(loops[outer])]
         if recurrence is not None:
-            numbers = variables(builder, [variable.expr() for variable in nest.state])
+            numbers = variables(builder, [variable.place() for variable in nest.state])
             skipped = builder.bind("rng_skipped", Cast("uint64", first - nest.start))
             recurrence.jump(builder, numbers, skipped, nest.bits)
             return [recurrence.draw(builder, numbers) for _ in range(count)]
@@ -278,7 +278,7 @@ def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: 
         draws = _Draws(loops[-1], outside, bind_index, per_iteration, start)
         if state.recurrence is not None:
             draws.bits = _bits_of_nest(loops)
-            draws.state = variables(builder, [variable.expr() for variable in state.states[-1]])
+            draws.state = variables(builder, [variable.place() for variable in state.states[-1]])
             for numbers in state.states:
                 total = builder.bind("rng_skipped", Cast("uint64", iterations * per_iteration))
                 state.recurrence.jump(builder, numbers, total, draws.bits)

@@ -10,12 +10,20 @@ before (cuRAND Library Programming Guide, section 3.1.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.nodes import Cast, Expr, IfThenElse, tirx
-from tilecore.language.jumps import MODULI, MULTIPLIERS, WEYL, matrix_power, polynomial_of_jump
+from tilecore.language.jumps import (
+    DEGREE,
+    MODULI,
+    MULTIPLIERS,
+    WEYL,
+    characteristic_polynomial,
+    matrix_power,
+    polynomial_of_jump,
+)
 from tilecore.language.memory import alloc_var
 from tilecore.language.values import as_expr
 from tilecore.tracing.loops import Axis, LoopSpec, open_loop
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 
 State = list["LocalVar"]  # six variables of uint32
 _WORD = 0xFFFFFFFF
+_MOST_CONSTANTS = 20  # bits of a jump whose constants stand in the code
 _STEPS = 7  # so many low bits of a jump are steps one by one, where a jump costs more
 
 
@@ -37,7 +46,7 @@ def u64(value: int) -> Any:
     return tirx.const(value & (2**64 - 1), "uint64")
 
 
-def variables(builder: Builder, values: Sequence[Any]) -> State:
+def variables(builder: Builder, values: Iterable[Any]) -> State:
     """New variables of uint32 with these values."""
     state = []
     for value in values:
@@ -72,52 +81,71 @@ class Xorwow:
 
     def step(self, builder: Builder, state: State) -> None:
         """The next state."""
-        oldest, newest = state[0].expr(), state[4].expr()
+        oldest, newest = (builder.bind("word", state[place].place()) for place in (0, 4))
         mixed = builder.bind("mixed", tirx.BitwiseXor(oldest, oldest >> u32(2)))
         word = tirx.BitwiseXor(tirx.BitwiseXor(newest, newest << u32(4)), tirx.BitwiseXor(mixed, mixed << u32(1)))
         word = builder.bind("word", word)
         for index in range(4):
-            state[index].store(state[index + 1].expr())
+            state[index].store(state[index + 1].place())
         state[4].store(word)
-        state[5].store(state[5].expr() + u32(WEYL))
+        state[5].store(state[5].place() + u32(WEYL))
 
     def draw(self, builder: Builder, state: State) -> Expr:
         """The next number of a state."""
         self.step(builder, state)
-        return builder.bind("random", state[4].expr() + state[5].expr())
+        return builder.bind("random", state[4].place() + state[5].place())
 
     def jump(self, builder: Builder, state: State, count: Any, bits: int, log2_unit: int = 0) -> None:
         """Skip count * 2^log2_unit numbers. count: a Python integer, or a uint64 of at most so many bits."""
-        counter = state[5].expr()
+        counter = state[5].place()
         if log2_unit == 0:  # of 2^32 numbers it comes around
             numbers = u32(count) if isinstance(count, int) else Cast("uint32", count)
             counter = counter + numbers * u32(WEYL)
         counter = builder.bind("counter", counter)
-        low_bits = min(bits, _STEPS) if log2_unit == 0 else 0
-        if low_bits:
-            steps: Any = _low_bits(builder, count, low_bits)
-            _repeat(builder, steps, lambda _: self.step(builder, state))
-        for bit in range(low_bits, bits):
-            _if_set(builder, count, bit, lambda bit=bit: self._jump(builder, state, bit + log2_unit))
+        if not isinstance(count, int) and bits > _MOST_CONSTANTS:
+            self._jump_far(builder, state, count, bits, log2_unit)
+        else:
+            low_bits = min(bits, _STEPS) if log2_unit == 0 else 0
+            if low_bits:
+                steps: Any = _low_bits(builder, count, low_bits)
+                _repeat(builder, steps, lambda _: self.step(builder, state))
+            for bit in range(low_bits, bits):
+                polynomial = _words(polynomial_of_jump(bit + log2_unit))
+                _if_set(builder, count, bit, lambda words=polynomial: self._sum_states(builder, state, words))
         state[5].store(counter)
 
-    def _jump(self, builder: Builder, state: State, log2_numbers: int) -> None:
-        """Skip 2^log2_numbers numbers: the state becomes a sum of following states, those that a polynomial names."""
+    def _sum_states(self, builder: Builder, state: State, polynomial: list[Any]) -> None:
+        """The state becomes a sum of following states: those after i steps, for the powers x^i of a polynomial."""
         sums = variables(builder, [u32(0)] * 5)
-        polynomial = polynomial_of_jump(log2_numbers)
 
-        def add(index: Any, word: int) -> None:
-            named = tirx.bitwise_and(u32(word) >> Cast("uint32", as_expr(index)), u32(1))
-            mask = builder.bind("mask", u32(0) - named)
+        def add(index: Any) -> None:
+            mask = builder.bind("mask", u32(0) - _coefficient(polynomial, index))
             for total, part in zip(sums, state, strict=False):
-                total.store(tirx.BitwiseXor(total.expr(), tirx.bitwise_and(part.expr(), mask)))
+                total.store(tirx.BitwiseXor(total.place(), tirx.bitwise_and(part.place(), mask)))
             self.step(builder, state)
 
-        for place in range(5):
-            word = polynomial >> (32 * place) & _WORD
-            _repeat(builder, 32, lambda index, word=word: add(index, word))
+        _repeat(builder, DEGREE, add)
         for part, total in zip(state, sums, strict=False):
-            part.store(total.expr())
+            part.store(total.place())
+
+    def _jump_far(self, builder: Builder, state: State, count: Any, bits: int, log2_unit: int) -> None:
+        """A jump of many bits: the product of the polynomials of the bits that are set is computed by the kernel."""
+        power = variables(builder, _words(polynomial_of_jump(log2_unit)))
+        product = variables(builder, _words(1))
+
+        def multiply(index: Any) -> None:
+            rest = builder.bind("rest", count >> Cast("uint64", as_expr(index)))
+
+            def double() -> None:
+                _if(
+                    builder, tirx.NE(tirx.bitwise_and(rest, u64(1)), u64(0)), lambda: _multiply(builder, product, power)
+                )
+                _multiply(builder, power, power)
+
+            _if(builder, tirx.NE(rest, u64(0)), double)
+
+        _repeat(builder, bits, multiply)
+        self._sum_states(builder, state, [word.place() for word in product])
 
     def integer(self, draw: Expr) -> Expr:
         return draw
@@ -148,17 +176,18 @@ class Mrg32k3a:
         order = (0, 1, 0, 1, 0, 1)
         return [self._sum([(12345, keys[key])], MODULI[place // 3]) for place, key in enumerate(order)]
 
-    def _sum(self, terms: Sequence[tuple[int, Any]], modulus: int) -> Any:
-        """The sum of products of constants and words, as a word below the modulus."""
+    def _sum(self, terms: Sequence[tuple[Any, Any]], modulus: int) -> Any:
+        """The sum of products of Python integers or words and words, as a word below the modulus."""
         total: Any = u64(0)
         for factor, word in terms:
-            product = Cast("uint64", word) * u64(factor % modulus)
+            wide = u64(factor % modulus) if isinstance(factor, int) else Cast("uint64", factor)
+            product = Cast("uint64", word) * wide
             total = total + tirx.truncmod(product, u64(modulus))
         return Cast("uint32", tirx.truncmod(total, u64(modulus)))
 
     def step(self, builder: Builder, state: State) -> None:
         """The next state."""
-        words = [variable.expr() for variable in state]
+        words = [builder.bind("word", variable.place()) for variable in state]
         for half, modulus in enumerate(MODULI):
             own = words[3 * half : 3 * half + 3]
             terms = [(factor, word) for factor, word in zip(MULTIPLIERS[half], own, strict=True) if factor]
@@ -169,21 +198,47 @@ class Mrg32k3a:
     def draw(self, builder: Builder, state: State) -> Expr:
         """The next number of a state."""
         self.step(builder, state)
-        first, second = state[2].expr(), state[5].expr()
+        first, second = (builder.bind("word", state[place].place()) for place in (2, 5))
         wrapped = tirx.Select(tirx.GT(first, second), u32(0), u32(MODULI[0]))
         return builder.bind("random", first - second + wrapped)
 
     def jump(self, builder: Builder, state: State, count: Any, bits: int, log2_unit: int = 0) -> None:
         """Skip count * 2^log2_unit numbers. count: a Python integer, or a uint64 of at most so many bits."""
+        if not isinstance(count, int) and bits > _MOST_CONSTANTS:
+            self._jump_far(builder, state, count, bits, log2_unit)
+            return
         for bit in range(bits):
-            _if_set(builder, count, bit, lambda bit=bit: self._jump(builder, state, bit + log2_unit))
+            matrices = [[[*row] for row in matrix_power(half, bit + log2_unit)] for half in (0, 1)]
+            _if_set(builder, count, bit, lambda matrices=matrices: self._multiply(builder, state, matrices))
 
-    def _jump(self, builder: Builder, state: State, log2_numbers: int) -> None:
-        words = [builder.bind("word", variable.expr()) for variable in state]
+    def _multiply(self, builder: Builder, state: State, matrices: list[list[list[Any]]]) -> None:
+        """Both halves of the state times a matrix each, of Python integers or words."""
+        words = [builder.bind("word", variable.place()) for variable in state]
         for half, modulus in enumerate(MODULI):
             own = words[3 * half : 3 * half + 3]
-            for place, row in enumerate(matrix_power(half, log2_numbers)):
+            for place, row in enumerate(matrices[half]):
                 state[3 * half + place].store(self._sum(list(zip(row, own, strict=True)), modulus))
+
+    def _jump_far(self, builder: Builder, state: State, count: Any, bits: int, log2_unit: int) -> None:
+        """A jump of many bits: the kernel squares the matrices."""
+        powers = [[variables(builder, map(u32, row)) for row in matrix_power(half, log2_unit)] for half in (0, 1)]
+
+        def multiply(index: Any) -> None:
+            rest = builder.bind("rest", count >> Cast("uint64", as_expr(index)))
+            _if(builder, tirx.NE(rest, u64(0)), lambda: self._double(builder, state, powers, rest))
+
+        _repeat(builder, bits, multiply)
+
+    def _double(self, builder: Builder, state: State, powers: list[list[State]], rest: Any) -> None:
+        """The matrices times the state, if the lowest bit is set, and then squared."""
+        words = [[[builder.bind("word", word.place()) for word in row] for row in matrix] for matrix in powers]
+        is_set = tirx.NE(tirx.bitwise_and(rest, u64(1)), u64(0))
+        _if(builder, is_set, lambda: self._multiply(builder, state, words))
+        for half, modulus in enumerate(MODULI):
+            columns = list(zip(*words[half], strict=True))
+            for row, target in zip(words[half], powers[half], strict=True):
+                for column, variable in zip(columns, target, strict=True):
+                    variable.store(self._sum(list(zip(row, column, strict=True)), modulus))
 
     def integer(self, draw: Expr) -> Expr:
         """The draw, of which the first modulus is below 2^32, spread over all uint32."""
@@ -196,16 +251,54 @@ class Mrg32k3a:
         return value if bit == 64 else Cast("float32", value)
 
 
+def _words(polynomial: int) -> list[Any]:
+    return [u32(polynomial >> (32 * number)) for number in range(5)]
+
+
+def _coefficient(polynomial: Sequence[Any], power: Any) -> Any:
+    """The coefficient of this power of x."""
+    place = Cast("uint32", as_expr(power))
+    word: Any = polynomial[4]
+    for number in (3, 2, 1, 0):
+        word = tirx.Select(tirx.LT(place, u32(32 * number + 32)), polynomial[number], word)
+    return tirx.bitwise_and(word >> tirx.bitwise_and(place, u32(31)), u32(1))
+
+
+def _multiply(builder: Builder, target: State, factor: State) -> None:
+    """The product of two polynomials modulo XORWOW's, from the highest power of ``factor`` on, into ``target``."""
+    modulus = _words(characteristic_polynomial() - (1 << DEGREE))
+    factors = [builder.bind("factor", word.place()) for word in factor]
+    other = [builder.bind("factor", word.place()) for word in target]
+    total = variables(builder, [u32(0)] * 5)
+
+    def add(index: Any) -> None:
+        words = [builder.bind("word", word.place()) for word in total]
+        beyond = builder.bind("mask", u32(0) - (words[4] >> u32(31)))
+        chosen = builder.bind("mask", u32(0) - _coefficient(factors, DEGREE - 1 - as_expr(index)))
+        for number, word in enumerate(total):
+            carried = words[number - 1] >> u32(31) if number else u32(0)
+            shifted = tirx.bitwise_or(words[number] << u32(1), carried)
+            reduced = tirx.BitwiseXor(shifted, tirx.bitwise_and(modulus[number], beyond))
+            word.store(tirx.BitwiseXor(reduced, tirx.bitwise_and(other[number], chosen)))
+
+    _repeat(builder, DEGREE, add)
+    for word, result in zip(target, total, strict=True):
+        word.store(result.place())
+
+
+def _if(builder: Builder, condition: Any, build: Callable[[], None]) -> None:
+    with builder.block("branch") as frame:
+        build()
+    builder.emit(IfThenElse(condition, frame.body(), None, span=builder.span))
+
+
 def _if_set(builder: Builder, count: Any, bit: int, build: Callable[[], None]) -> None:
     """What ``build`` builds, where this bit of the count is set."""
     if isinstance(count, int):
         if count >> bit & 1:
             build()
         return
-    with builder.block("branch") as frame:
-        build()
-    is_set = tirx.NE(tirx.bitwise_and(count >> u64(bit), u64(1)), u64(0))
-    builder.emit(IfThenElse(is_set, frame.body(), None, span=builder.span))
+    _if(builder, tirx.NE(tirx.bitwise_and(count >> u64(bit), u64(1)), u64(0)), build)
 
 
 def _low_bits(builder: Builder, count: Any, bits: int) -> Any:
