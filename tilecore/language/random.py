@@ -40,12 +40,13 @@ _MOST_DRAWS = 64  # in an iteration of T.Parallel, of a generator that skips num
 class _Draws:
     """The draws of one T.Parallel nest.
 
-    innermost: the frame of its innermost loop. outside: the frame that the nest stands in, whose statement at
+    outermost, innermost: the frames of its loops; while the first is held, no other frame has its id. outside: the frame that the nest stands in, whose statement at
     ``bind_index`` binds ``per_iteration``, the number of draws of an iteration. start: the position from which the
     nest draws. count: the draws of an iteration that have been built. state: that of a recurrence at the start of the
     nest. bits: of the number of all draws of the nest.
     """
 
+    outermost: Frame
     innermost: Frame
     outside: Frame
     bind_index: int
@@ -275,7 +276,7 @@ def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: 
         bind_index = len(outside.statements) - 1
         start = builder.bind("rng_start", state.position.expr())
         state.position.store(start + iterations * per_iteration)
-        draws = _Draws(loops[-1], outside, bind_index, per_iteration, start)
+        draws = _Draws(loops[0], loops[-1], outside, bind_index, per_iteration, start)
         if state.recurrence is not None:
             draws.bits = _bits_of_nest(loops)
             draws.state = variables(builder, [variable.place() for variable in state.states[-1]])
