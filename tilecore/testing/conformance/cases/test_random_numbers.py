@@ -75,7 +75,7 @@ def test_positions_seeds_and_sequences(target, seed, sequence, start):
 # What cuRAND's device API gave, compiled for the host from the package nvidia-curand 13: the first three of curand(),
 # curand_uniform() and curand_uniform_double(), and the first curand_normal() and curand_normal_double(), each after
 # curand_init(seed, sequence, offset).
-CURAND = {  # fmt: skip
+CURAND = {
     "curandStateXORWOW_t": {
         (0, 0, 0): (
             [3179217846, 1883133293, 2220552389],
