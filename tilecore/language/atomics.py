@@ -22,7 +22,6 @@ from tilecore.language.slice_stores import vector_indices, vector_size
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import at_lane, find_lanes, in_memory, lane_of, over_vector, place_at_lane
 
-
 # Of C++ (atomics.types.operations): a load cannot release, a store cannot acquire.
 _ORDERS_OF = {
     "T.atomic_load": ("relaxed", "consume", "acquire", "seq_cst"),
