@@ -177,5 +177,9 @@ class AutotuneError(TilecoreError, RuntimeError):
     """No configuration of a search compiled, ran and gave a correct result."""
 
 
+class MissingInputsError(AutotuneError, ValueError):
+    """A search has to run a kernel with numbers that only the user knows."""
+
+
 class WrongConfigurationsError(AutotuneError, ValueError):
     """The configurations that the user wrote do not fit the function, or there are none."""
