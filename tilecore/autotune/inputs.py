@@ -109,9 +109,9 @@ class InputSets:
         numbers += [symbol.name for symbol in artifact.symbols if symbol.name not in numbers]
         missing = [name for name in numbers if name not in (self.sizes or {})]
         if missing:
+            verb = "is" if len(missing) == 1 else "are"
             raise MissingInputsError(
-                f"{artifact.name} is tuned without inputs, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
-                "known only at a call",
+                f"{artifact.name} is tuned without inputs, and {', '.join(missing)} {verb} known only at a call",
                 found="no inputs: tensors are filled by supply_type, numbers are not",
                 expected=f"values of {', '.join(param.name for param in params)}",
                 hint="call it in `with set_autotune_inputs(...)`, with the arguments of a call of the kernel, or give "
