@@ -116,9 +116,10 @@ _declare(
 )
 _declare(
     "tilecore.language.tvm_forms",
-    "If Then Else Assert tvm_storage_sync launch_thread "
+    "If Then Else Assert tvm_storage_sync "
     "decl_buffer sblock_alloc_buffer=decl_buffer match_buffer type_annotation tvm_access_ptr bind buffer_store",
 )
+_declare("tilecore.language.thread_axes", "launch_thread")
 _declare(
     "tilecore.language.warp_values",
     "activemask tvm_warp_activemask=activemask match_any_sync match_all_sync tvm_warp_shuffle tvm_warp_shuffle_up "

@@ -387,12 +387,16 @@ MISTAKES = {
         """
         for i in T.serial(4):  #!
             pass
+        with T.Kernel(1):
+            T.clear(Y)
         """,
         "a loop stands outside T.Kernel",
         "Python lists",
     ),
     "operation outside a kernel": (
         """
+        with T.Kernel(1):
+            Y[0, 0] = 1
         T.clear(Y)  #!
         """,
         "T.clear stands outside T.Kernel",
