@@ -221,8 +221,23 @@ def _element_type(value: Expr) -> dtype:
     return dtype(str(kind))
 
 
+def _keeping_bits(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """TVM's operator on bits, which would drop those of a Python number beyond the 32 lowest."""
+
+    def method(self: Any, number: Any) -> Any:
+        if isinstance(number, int) and not -(2**31) <= number < 2**31:
+            kind = dtype(str(self.ty.dtype))
+            low, high = kind.facts.integer_range if kind.is_integer else (0, 0)
+            number = IntImm(str(kind) if low <= number <= high else "int64", number)
+        return plain(self, number)
+
+    return method
+
+
 def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:
     plain = getattr(kind, name, None)
+    if plain is not None and name.strip("_").removeprefix("r") in ("and", "or", "xor"):
+        plain = _keeping_bits(plain)
 
     def method(self: Any, *others: Any) -> Any:
         if _applies(self, *others):

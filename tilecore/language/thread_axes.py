@@ -30,6 +30,11 @@ class ThreadAxis(Arithmetic):
     def expr(self) -> Any:
         return self.index
 
+    def __str__(self) -> str:
+        return str(self.index)
+
+    __repr__ = __str__
+
     def __iter__(self) -> Iterator[Any]:
         return iter((self.index,))
 
