@@ -58,9 +58,10 @@ def do_bench(
     itself slow to start, by 20 to 80 us; Profiler.do_bench does without. cache_size: MiB to overwrite for
     that; on the host twice the last-level cache when not given, 256 on devices.
     backend: "event" for the device's own clock where it has one, "wall" for the host's, or another that the execution
-    backend offers; TileLang's "cupti" and "cudagraph" are "event", with a ProfilerWarning. device: where ``fn`` works: "cpu", or a torch device, its name or index. When not given it is that
-    of the kernel that ``fn`` calls (kernel, or one that it is, binds or names), else torch's accelerator if there is
-    one, else the host.
+    backend offers; TileLang's "cupti" and "cudagraph" are "event", with a ProfilerWarning.
+    device: where ``fn`` works: "cpu", or a torch device, its name or index. When not given it is that of the kernel
+    that ``fn`` calls (kernel, or one that it is, binds or names), else torch's accelerator if there is one, else the
+    host.
     early_stop_baseline: milliseconds; when the estimate is longer than that, it is the result.
     max_calls: at most so many calls in all, for simulators. Where the kernel's execution backend is a simulator, a
     ProfilerWarning says so.
