@@ -20,14 +20,22 @@ from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import DeclBuffer, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
+from tilecore.lowering.simt.analysis.fragment_families import FragmentFamilies
+from tilecore.lowering.simt.analysis.implied_layouts import (
+    assigned,
+    following,
+    is_plain,
+    partition_along,
+    reordered,
+    why_not_following,
+)
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one
 from tilecore.lowering.simt.analysis.partition import partition_of
@@ -35,6 +43,8 @@ from tilecore.lowering.simt.choose_tile_ops import choose
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reducers import everywhere, is_fill
 from tilecore.lowering.tile_ops.choice import note_rejected_layout
+
+MOST_IN_EVERY_THREAD = 8  # elements of a fragment
 
 
 def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -102,19 +112,19 @@ class _Inference:
     def __init__(self, part: KernelPart, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
         self.nests, self.calls, self.loose, self.buffers = part.nests, part.calls, part.loose, part.buffers
-        self.viewed = part.viewed
+        self.families = FragmentFamilies(part.views)
         tile = env.state(TileFunction)
         self.reducers, self.assumed = tile.reducers, tile.divisors
         self.requested = env.state(RequestedLayouts).of_fragments
         self.state = Inferred()
         self.fixed: set[Var] = set()  # fragments whose layout an operation requires
+        self.first: set[For] = set()  # nests that get a default partition before larger ones
 
     # -- the search -------------------------------------------------------------------------------------------
 
     def run(self) -> Inferred:
-        outside = self.loose - set(self.reducers)
-        demoted = dict.fromkeys(outside, "used outside of T.Parallel and tile operations")
-        demoted |= dict.fromkeys(self.viewed, "it is viewed with another shape or element type")
+        demoted = self._without_registers()
+        retried: set[Var] = set()  # fragments whose nests with other than plain accesses have been partitioned first
         while True:
             self.state = Inferred(demoted=dict(demoted))
             self._assign_required()
@@ -123,9 +133,7 @@ class _Inference:
                 unassigned = [n for n in self.nests if n.node not in self.state.partitions]
                 if not unassigned:
                     break
-                nest = next(
-                    (n for n in unassigned if self._annotated_partition(n) is not None), max(unassigned, key=_elements)
-                )
+                nest = self._next(unassigned)
                 self.state.partitions[nest.node] = self._default_partition(nest)
             self._assign_unconstrained()
             conflict = self._conflict()
@@ -134,7 +142,39 @@ class _Inference:
             buffer, reason = conflict
             if buffer in demoted:
                 raise self._without_layout(buffer, reason)
-            demoted[buffer] = reason
+            nests = {n.node for n in self.nests for a in n.fragments() if a.buffer == buffer and not is_plain(n, a)}
+            if nests and buffer not in retried:
+                retried.add(buffer)
+                self.first |= nests
+            else:
+                self.first -= nests
+                demoted |= self._with_views({buffer: reason})
+
+    def _next(self, nests: list[Nest]) -> Nest:
+        """The nest that gets its default partition next."""
+        annotated = next((n for n in nests if self._annotated_partition(n) is not None), None)
+        return annotated or max(nests, key=lambda n: (n.node in self.first, _elements(n)))
+
+    def _without_registers(self) -> dict[Var, str]:
+        """The fragments that no layout serves, each with the reason, and their views."""
+        outside = {b for b in self.loose if b not in self.reducers and b not in self._in_every_thread()}
+        demoted = dict.fromkeys(outside, "used outside of T.Parallel and tile operations")
+        demoted |= dict.fromkeys(self.families.of_other_types(), "it is viewed with another element type")
+        reducers = [root for root in self.families.views.values() if root in self.reducers]
+        return self._with_views(demoted | dict.fromkeys(reducers, "it is a reducer that is viewed with another shape"))
+
+    def _in_every_thread(self) -> list[Var]:
+        """The small fragments that code outside of nests accesses at constant indices: every thread holds all of them.
+
+        That is not possible in a kernel that uses thread indices, where only some threads may execute such code.
+        """
+        loose = [buffer for buffer, are_constant in self.loose.items() if are_constant and not self.per_thread]
+        small = [buffer for buffer in loose if prod(int(s) for s in buffer.shape) <= MOST_IN_EVERY_THREAD]
+        return [buffer for buffer in small if buffer not in self.reducers]
+
+    def _with_views(self, demoted: dict[Var, str]) -> dict[Var, str]:
+        """These fragments, those that they are views of, and the views of all."""
+        return {other: reason for buffer, reason in demoted.items() for other in self.families.family(buffer)}
 
     def _without_layout(self, buffer: Var, reason: str) -> UnsupportedError:
         users = [call.span for call, _ in self.calls if buffer in [region.source for region in call.regions]]
@@ -160,56 +200,73 @@ class _Inference:
                 if not is_fragment(buffer):
                     continue
                 if isinstance(required, str):
-                    self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
+                    for other in self.families.family(buffer):
+                        self.state.demoted.setdefault(other, f"{impl.name} reads it from shared memory")
                 elif buffer not in self.state.demoted:  # otherwise another implementation is chosen for shared memory
                     self.state.fragments.setdefault(buffer, required)
                     self.fixed.add(buffer)
+        for buffer in self._in_every_thread():
+            if self._is_open(buffer):
+                self.state.fragments[buffer] = everywhere([int(s) for s in buffer.shape], self.threads)
         for buffer, layout in self.requested.items():
-            if buffer in self.buffers and self._is_open(buffer):
+            if self.families.views.get(buffer, buffer) in self.buffers and self._is_open(buffer):
                 self.state.fragments[buffer] = layout
 
     def _propagate(self) -> None:
-        """Propagates layouts through nests and operations, until nothing changes."""
+        """Propagates layouts through nests, operations and views, until nothing changes."""
         changed = True
         while changed:
-            changes = [
-                self._propagate_nest(nest) for nest in self.nests
-            ]  # all nests, even if the first one has changed
-            changed = any(changes)
+            changed = self._propagate_nests(plain=True)
             for call, impl in self.calls:
                 for buffer, layout in impl.relate(call, self.state.fragments).items():
                     if self._is_open(buffer):
                         self.state.fragments[buffer] = layout
                         changed = True
+            changed |= self.families.propagate(self.state.fragments, self._is_open)
+            changed = changed or self._propagate_nests(plain=False)
 
-    def _propagate_nest(self, nest: Nest) -> bool:
+    def _propagate_nests(self, plain: bool) -> bool:
+        """Propagates layouts through nests by the accesses that are plain (implied_layouts.is_plain), or by others."""
+        changed = False
+        for nest in self.nests:  # all nests, even if the first one has changed
+            changed |= self._propagate_nest(nest, plain)
+        return changed
+
+    def _propagate_nest(self, nest: Nest, plain: bool) -> bool:
         changed = False
         if nest.node not in self.state.partitions:
-            layout = self._partition_from_fragment(nest)
+            layout = self._partition_from_fragment(nest, plain)
             if layout is None:
                 return False
             self.state.partitions[nest.node] = layout
             changed = True
         partition = self.state.partitions[nest.node]
         for access in nest.fragments():
-            if self._is_open(access.buffer) and partition is not None:
-                layout = following(nest, access, partition)
+            if self._is_open(access.buffer) and partition is not None and is_plain(nest, access) == plain:
+                layout = (following if plain else assigned)(nest, access, partition)
                 if layout is not None:
                     self.state.fragments[access.buffer] = layout
                     changed = True
         return changed
 
-    def _partition_from_fragment(self, nest: Nest) -> FragmentLayout | None:
-        """The partition by the first fragment with a layout that the nest runs over; written fragments come first."""
+    def _partition_from_fragment(self, nest: Nest, plain: bool) -> FragmentLayout | None:
+        """The partition by the first fragment with a layout that the nest runs over; written fragments come first.
+
+        plain: by an access that names one loop along each axis of the whole fragment, or by one with other indices.
+        """
         if not nest.is_constant or self._is_private_work(nest):
             return None
         ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
         for access in ordered:
             layout = self.state.fragments.get(access.buffer)
-            matched = nest.matched(access)
-            if layout is None or matched is None:
+            if layout is None or (access.buffer in self.reducers and not is_fill(nest.body, self.reducers)):
                 continue
-            if access.buffer in self.reducers and not is_fill(nest.body, self.reducers):
+            if not plain and access.buffer not in self.reducers and not is_plain(nest, access):
+                partition = partition_along(nest, access, layout)
+                if partition is not None:
+                    return partition
+            matched = nest.matched(access) if plain else None
+            if matched is None:
                 continue
             named = [axis for axis in matched if axis is not None]
             if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
@@ -235,8 +292,9 @@ class _Inference:
             return None  # partitioned at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
+        exact = any(self.families.has_views(access.buffer) for access in nest.fragments())
         return self._annotated_partition(nest) or partition_of(
-            nest, self.threads, self.env.capabilities.warp, self.assumed
+            nest, self.threads, self.env.capabilities.warp, self.assumed, exact
         )
 
     def _annotated_partition(self, nest: Nest) -> FragmentLayout | None:
@@ -252,7 +310,7 @@ class _Inference:
         for buffer in self.buffers:
             if self._is_open(buffer):
                 shape = [int(s) for s in buffer.shape]
-                self.state.fragments[buffer] = spread(shape, self.threads)
+                self.state.fragments[buffer] = spread(shape, self.threads, exact=self.families.has_views(buffer))
                 self._propagate()
 
     # -- conflicts ----------------------------------------------------------------------------------------------
@@ -268,7 +326,7 @@ class _Inference:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
                 implied = following(nest, access, partition)
                 if implied is None:
-                    return access.buffer, "its indices are not the loop variables, each once"
+                    return access.buffer, why_not_following(nest, access)
                 if access.writes and partition.free and is_for_one(nest):
                     return (
                         access.buffer,
@@ -285,7 +343,11 @@ class _Inference:
                 layout = self.state.fragments.get(buffer)
                 if layout is not None and not (layout.covers(required) and required.covers(layout)):
                     return buffer, f"{impl.name} gives it another layout than its other uses require"
-        return None
+        for buffer in self._in_every_thread():
+            layout = self.state.fragments.get(buffer)
+            if layout is not None and layout != everywhere(layout.shape, self.threads):
+                return buffer, "used outside of T.Parallel and tile operations, which distribute it over threads"
+        return self.families.conflict(self.state.fragments)
 
     def _less_used(self, nest: Nest, buffer: Var) -> Var:
         """Of two fragments whose layouts operations require, the one with fewer uses.

@@ -130,19 +130,19 @@ def outside_of_loops(f, Y):
 
 
 @T.macro
-def under_another_shape(f, Y):
-    g = T.view(f, (8, 8))
-    for i, j in T.Parallel(8, 8):
-        Y[i * 8 + j] = g[i, j]
+def as_another_type(f, Y):
+    g = T.view(f, (64,), "int32")
+    for i in T.Parallel(64):
+        Y[i] = T.Cast("float32", g[i] >> 23)
 
 
 REASONS = {
-    in_reverse: ("its indices are not the loop variables, each once", lambda x: x[::-1]),
+    in_reverse: ("an index of f[63 - i] is no sum of parts of the loop variables", lambda x: x[::-1]),
     outside_of_loops: (
         "used outside of T.Parallel and tile operations",
         lambda x: np.concatenate([x[5:6] + 1, x[1:]]),
     ),
-    under_another_shape: ("it is viewed with another shape or element type", lambda x: x),
+    as_another_type: ("it is viewed with another element type", lambda x: x.view(np.int32) >> 23),
 }
 
 
@@ -150,7 +150,7 @@ REASONS = {
 def test_a_fragment_without_a_layout_goes_to_shared_memory(body):
     reason, expected = REASONS[body]
     kernel = moving(body)
-    assert in_shared_memory(kernel) == dict.fromkeys(["f", "g"] if body is under_another_shape else ["f"], reason)
+    assert in_shared_memory(kernel) == dict.fromkeys(["f", "g"] if body is as_another_type else ["f"], reason)
     before, after = before_and_after(kernel, PASS)
     assert 'f = T.alloc_buffer((64,), scope="local.fragment"' in before
     assert "f = T.alloc_shared((64,), layout=None)" in after
