@@ -188,6 +188,61 @@ def test_a_loop_of_a_size_that_is_known_at_run_time():
         np.testing.assert_array_equal(same_results(kernel, x, np.zeros(size, np.float32))[1], x[:size])
 
 
+# -- copies for one loop ---------------------------------------------------------------------------------------------
+
+
+def notes(kernel):
+    _, _, env = around_pass(kernel, PASS)
+    return [row["text"] for row in env.report.get("notes", [])]
+
+
+def summing(read):
+    """read: a macro that takes the accumulator of products in a loop, the sums of its rows, and Y."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 32, 32), "float32"), Y: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, threads=64):
+            x, f = T.alloc_shared((32, 32), "float32"), T.alloc_fragment((32, 32), "float32")
+            rows, total = T.alloc_fragment((32,), "float32"), T.alloc_fragment((32,), "float32")
+            T.clear(f)
+            T.clear(total)
+            for k in T.serial(4):
+                T.copy(X[k, :, :], x)
+                T.gemm(x, x, f)
+                T.reduce_sum(f, rows, dim=1)
+                for i in T.Parallel(32):
+                    total[i] = total[i] + rows[i]
+            read(f, total, Y)
+
+    return kernel
+
+
+@T.macro
+def reversed_rows(f, total, Y):
+    for i, j in T.Parallel(32, 32):
+        Y[i, j] = f[31 - i, j]
+
+
+@T.macro
+def columns_of_totals(f, total, Y):
+    for j, i in T.Parallel(32, 32):
+        Y[i, j] = total[j] + i
+
+
+@pytest.mark.parametrize("read", [reversed_rows, columns_of_totals], ids=lambda read: read.__name__)
+def test_a_loop_behind_the_products_reads_a_copy(read):
+    kernel = summing(read)
+    assert not in_shared_memory(kernel)
+    name = "f" if read is reversed_rows else "total"
+    assert [text.partition(" for ")[0] for text in notes(kernel)] == [f"{name} is copied to shared memory"]
+    x = np.random.default_rng(0).integers(-4, 5, (4, 32, 32)).astype(np.float32)
+    sums = np.cumsum([m @ m for m in x], axis=0)
+    result = same_results(kernel, x, np.zeros((32, 32), np.float32))[1]
+    totals = sums.sum(axis=(0, 2))
+    expected = sums[-1][::-1] if read is reversed_rows else totals[None, :] + np.arange(32)[:, None]
+    np.testing.assert_array_equal(result, expected)
+
+
 # -- ranges of threads -----------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilecore.contract.implementation import TileOpImpl
@@ -52,8 +53,9 @@ class KernelPart:
     nests: the parallel loop nests. calls: the tile operations that are not lowered yet, each with its implementation.
     buffers: the fragments that belong to the part. loose: fragments that are accessed outside of nests and operations,
     each with whether all those indices are constant. views: the views of fragments, each with the fragment that it is
-    of. used: the fragments that the code uses, by themselves or by views, each with the span of its first use. inside:
-    does the code outside of all ranges belong to it?
+    of. used: the fragments that the code uses, by themselves or by views, each with the span of its first use. around:
+    the serial loops around each nest, by number. writers: those around each nest or operation that writes a buffer.
+    inside: does the code outside of all ranges belong to it?
     """
 
     def __init__(self, body: Stmt, threads: ThreadRange, inside: bool, env: PassEnv) -> None:
@@ -67,6 +69,9 @@ class KernelPart:
         self._fragments = set(self.buffers)
         self._serial = short_loops(body)
         self.views = {view: root for view, root in self._roots.items() if view is not root and is_fragment(view)}
+        self.around: dict[For, frozenset[int]] = {}
+        self.writers: dict[Var, list[frozenset[int]]] = {}
+        self._loops, self._loop_count = frozenset[int](), 0
         self._gather(body, inside)
 
     def _gather(self, node: Stmt, inside: bool) -> None:
@@ -80,23 +85,36 @@ class KernelPart:
             if inside:
                 self._simple(node)
             return
+        outside = self._loops
+        if isinstance(node, (For, While)):
+            self._loop_count += 1
+            self._loops = outside | {self._loop_count}
         for part in parts:
             if isinstance(part, Stmt):
                 self._gather(part, inside)
             elif inside:
                 self._use(part, node.span)
                 self._access_outside(part)
+        self._loops = outside
 
     def _simple(self, node: Any) -> None:
         if not isinstance(node, (AllocBuffer, DeclBuffer)):
             self._use(node, node.span)
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if is_parallel(node):
-            self.nests.append(Nest(node, self._roots, self._serial))
+            nest = Nest(node, self._roots, self._serial)
+            self.nests.append(nest)
+            self.around[node] = self._loops
+            self._write(a.buffer for a in nest.accesses if a.writes)
         elif call is not None and CallAttr.IMPLEMENTATION in call.hints:
             self.calls.append((call, chosen(call, self.env)))
+            self._write(call.args[name].source for name in call.op.writes)
         else:
             self._access_outside(node)
+
+    def _write(self, buffers: Iterable[Var]) -> None:
+        for buffer in set(buffers):
+            self.writers.setdefault(buffer, []).append(self._loops)
 
     def _access_outside(self, node: Any) -> None:
         """Notes the fragments that a statement or an expression outside of nests and operations accesses."""

@@ -46,11 +46,13 @@ class Nest:
 
     axes: its loops, outermost first. extents: their sizes, None where one is not known at compile time. accesses: all
     accesses of memory in its body, in order. roots: for each view the buffer that owns its memory. serial: the
-    variables of short serial loops around the nest and in it, each with what it is below.
+    variables of short serial loops around the nest and in it, each with what it is below. copied: fragments that the
+    nest reads from a copy in shared memory, each with the reason.
     """
 
     def __init__(self, node: For, roots: Mapping[Var, Var], serial: Mapping[Var, int] | None = None) -> None:
         self.node, self.roots, self.serial = node, roots, serial or {}
+        self.copied: dict[Var, str] = {}
         self.axes: list[For] = [node]
         while isinstance(self.axes[-1].body, For) and self.axes[-1].body.kind == ForKind.PARALLEL:
             self.axes.append(self.axes[-1].body)
@@ -80,8 +82,8 @@ class Nest:
         return all(e is not None for e in self.extents) and all(constant(a.min) == 0 for a in self.axes)
 
     def fragments(self) -> list[Access]:
-        """The accesses of fragments."""
-        return [a for a in self.accesses if is_fragment(a.buffer)]
+        """The accesses of fragments that are not copied."""
+        return [a for a in self.accesses if is_fragment(a.buffer) and a.buffer not in self.copied]
 
     def axis_of(self, index: Any) -> int | None:
         """The position in ``axes`` of the loop whose variable ``index`` is; None for any other index."""
