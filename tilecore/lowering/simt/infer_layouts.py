@@ -18,10 +18,10 @@ from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import const, dtype_of, load, nest, seq, store
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, For, ForKind, PrimFunc, Stmt, Var, structural_map, tirx
+from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
-from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.kernel_parts import kernel_parts
 from tilecore.lowering.simt.choose_tile_ops import choose
 from tilecore.lowering.simt.layout_search import LayoutSearch

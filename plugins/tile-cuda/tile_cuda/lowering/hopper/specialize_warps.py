@@ -238,7 +238,8 @@ class _Kernel:
             lack = lack_of_registers(self.code, self.threads.count)
             overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
-        return skip_masks(fold_clears(split, self.env, self.analyzer, self.viewed), self.env, self.viewed)
+        folded = fold_clears(split, self.env, self.analyzer, self.viewed)
+        return skip_masks(folded, self.analyzer, self.env, self.viewed)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
