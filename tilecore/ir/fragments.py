@@ -163,9 +163,11 @@ class FragmentLayout:
     def has_in_place(self, needed: FragmentLayout) -> bool:
         """Does the layout cover ``needed``, with each needed element in a register that does not depend on the
         thread?"""
-        register_places = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
-        thread_places = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
-        return self.covers(needed) and not register_places & thread_places
+        registers = [d for d in _refined(self, needed) if d.where == REGISTER]
+        threads = [d for d in _refined(needed, self) if d.where == THREAD]
+        return self.covers(needed) and not any(
+            r.axis == t.axis and r.place < t.end and t.place < r.end for r in registers for t in threads
+        )
 
     def __str__(self) -> str:
         parts = [
