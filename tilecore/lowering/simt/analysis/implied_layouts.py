@@ -50,7 +50,7 @@ def following(nest: Nest, access: Access, partition: FragmentLayout) -> Fragment
         return None
     shape = [int(s) for s in access.buffer.shape]
     digits: list[Digit] = []
-    for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
+    for axis, (index, size) in reversed(list(enumerate(zip(indices, shape, strict=True)))):  # rows of registers
         pieces = _thread_digits_of(index, axis, partition)
         registers = prod(d.extent for d in digits if d.where == REGISTER)
         filled = None if pieces is None else _filled(pieces, axis, size, registers)
