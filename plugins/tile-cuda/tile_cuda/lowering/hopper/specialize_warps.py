@@ -58,7 +58,8 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
-from tilecore.ir.visit import collect, renewed
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, renewed, variables
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
@@ -103,7 +104,8 @@ class _Kernel:
             zero = const(0, dtype_of(level.node.var))
             analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
         self.analyzer = analyzer
-        self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer)
+        self.viewed = {buffer for buffer in memory_roots(code) if is_fragment(buffer)}
+        self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer, self.viewed)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
@@ -229,11 +231,15 @@ class _Kernel:
         if LoopAttr.USER_BLOCKS in node.annotations:
             return node
         overlapped: Stmt = node
-        if not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
+        viewed = sorted(str(buffer.name) for buffer in self.viewed & variables(node))
+        if viewed:
+            self.env.note("overlaps", {"loop": str(node.loop_var.name), "declined": f"{viewed[0]} is or has a view"})
+        elif not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             lack = lack_of_registers(self.code, self.threads.count)
             overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
-        return skip_masks(fold_clears(split, self.env, self.analyzer), self.analyzer, self.env)
+        folded = fold_clears(split, self.env, self.analyzer, self.viewed)
+        return skip_masks(folded, self.analyzer, self.env, self.viewed)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
