@@ -128,6 +128,12 @@ def _remote_store(emit: Statements, node: Any) -> None:
     emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
 
 
+def _add_remote(emit: Statements, node: Any) -> None:
+    count, registers, element, rank = node.value.args
+    arguments = [_operand(emit, registers), _operand(emit, element), str(constant(rank))]
+    emit.line(f"tc_add_remote<{constant(count)}>({', '.join(arguments)});")
+
+
 def _named_arrive(emit: Statements, node: Any) -> None:
     emit.line(f"tc_named_barrier_arrive({', '.join(str(emit.value(value)) for value in node.value.args)});")
 
@@ -149,6 +155,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
     instructions.NAMED_ARRIVE: _named_arrive,
     instructions.REMOTE_STORE: _remote_store,
+    instructions.ADD_REMOTE: _add_remote,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
     instructions.SCHEDULING_FENCE: _scheduling_fence,

@@ -53,6 +53,8 @@ NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): 
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header
 REMOTE_STORE = register_call("cuda.remote_store")  # (element, value, rank): to the block of this rank in the cluster
+# (count, registers, element, rank): adds elements of the block of this rank in the cluster to registers
+ADD_REMOTE = register_call("cuda.add_remote")
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 
 # -- other memory accesses and arithmetic
@@ -252,6 +254,14 @@ def cluster_rank() -> Expr:
 def remote_store(element: Any, value: Any, rank: Any, span: Any = None) -> Stmt:
     """Stores to the element at this place in the shared memory of the block of this rank in the cluster."""
     return _statement(REMOTE_STORE, [element, value, rank], span)
+
+
+def add_remote(registers: Any, element: Any, rank: int, count: int, span: Any = None) -> Stmt:
+    """Adds ``count`` contiguous elements of 4 bytes to registers: 1, or 4 that begin at a multiple of 16 bytes.
+
+    registers: the first of them. element: the place of the first element in the shared memory of the block ``rank``.
+    """
+    return _statement(ADD_REMOTE, [const(count, "int32"), registers, element, const(rank, "int32")], span)
 
 
 def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:
