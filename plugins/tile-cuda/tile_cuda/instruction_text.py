@@ -123,6 +123,12 @@ def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
+def _clear_shared(emit: Statements, node: Any) -> None:
+    size, threads, element, thread = node.value.args
+    template = f"<{constant(size)}, {constant(threads)}>"
+    emit.line(f"tc_clear_shared{template}({_operand(emit, element)}, {emit.value(thread)});")
+
+
 def _remote_store(emit: Statements, node: Any) -> None:
     to, value, rank = node.value.args
     emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
@@ -162,6 +168,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.TMA_LOAD: _tma_load,
     instructions.TMA_STORE: _tma_store,
     instructions.PROXY_FENCE: _proxy_fence,
+    instructions.CLEAR_SHARED: _clear_shared,
 }
 
 

@@ -45,6 +45,8 @@ TMA_STORE = register_call("cuda.tma_store")  # (map, from, coordinates)
 TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elements): tc_<name> of the header
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
 PROXY_FENCE = register_call("cuda.proxy_fence")
+# (bytes, threads, element, thread): the threads write zeros from this element of shared memory on
+CLEAR_SHARED = register_call("cuda.clear_shared")
 
 # -- barriers of some threads
 NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): arrives at simt.named_barrier
@@ -279,6 +281,11 @@ def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] 
 def proxy_fence(span: Any = None) -> Stmt:
     """Makes this thread's writes to shared memory visible to TMA copies and wgmma (PTX ISA, "fence.proxy.async")."""
     return _statement(PROXY_FENCE, [], span)
+
+
+def clear_shared(element: Any, size: int, thread: Any, threads: int, span: Any = None) -> Stmt:
+    """So many threads write ``size`` bytes of zeros, a multiple of 16, to shared memory from ``element`` on."""
+    return _statement(CLEAR_SHARED, [const(size, "int32"), const(threads, "int32"), element, thread], span)
 
 
 def release(barrier: Any, elements: Sequence[Any], converge: bool, blocks: int = 1, span: Any = None) -> Stmt:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
+from tile_cuda.simulated import simulated_adapter
 
 import tilecore.language as T
+from tilecore.runtime.launcher import Launcher
+from tilecore.simulate.errors import SimulationError
 
 from .kernels import matmul, operands, product
 from .kit import CONFIGS, as_interpreted, body, built, element, rows, small, wide
@@ -155,3 +161,32 @@ def test_what_is_not_shared(form, reason):
     assert parts(kernel) == 1
     assert reasons(kernel) == {reason}
     assert f"blocks share no loop: {reason}" in str(kernel.explain())
+
+
+# -- planted bugs ----------------------------------------------------------------------------------------------------
+
+BUGS = {
+    "parts that are read before they are written": (
+        r"  tc_cluster_barrier\(\);\n", "  tc_cluster_arrive();\n", {"race", "uninitialised", "invalid_operation"},
+    ),
+    "parts in the memory of tiles that products still read": (
+        r"    tc_named_barrier\(1, 128\);\n(    if \(part != 0\))", r"\1", {"race"},
+    ),
+    "blocks that are gone when the first reads their parts": (
+        r"    tc_cluster_arrive\(\);\n|    tc_cluster_wait\(\);\n", "", {"ended_block"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_named(bug):
+    pattern, replacement, kinds = BUGS[bug]
+    func, adapter = with_epilogue(), simulated_adapter()
+    artifact = built(func, target=IDLE, configs={CONFIGS.TL_SPLIT_K: 4}).artifact
+    source, changes = re.subn(pattern, replacement, artifact.source)
+    assert changes, f"{pattern} is not in\n{artifact.source}"
+    planted = dataclasses.replace(artifact, source=source)
+    args = [small(HALF, (16, 512)), small(HALF, (512, 256)), *(np.zeros(n, np.float32) for n in (256, (16, 256), 64))]
+    with pytest.raises(SimulationError) as caught:
+        Launcher(planted, adapter.load(planted), adapter, 1)(*args)
+    assert caught.value.kind in kinds, str(caught.value)

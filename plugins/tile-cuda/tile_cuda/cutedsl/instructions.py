@@ -69,6 +69,7 @@ _NOT_EXPRESSED = (
     instructions.RELEASE,
     instructions.REMOTE_STORE,
     instructions.ADD_REMOTE,
+    instructions.CLEAR_SHARED,
     instructions.TMA_LOAD,
     instructions.TMA_STORE,
     instructions.PROXY_FENCE,

@@ -55,6 +55,7 @@ def describe() -> None:
         instructions.CLUSTER_RANK,
         instructions.REMOTE_STORE,
         instructions.ADD_REMOTE,
+        instructions.CLEAR_SHARED,
         instructions.NAMED_ARRIVE,
     )
     describe_calls(dict.fromkeys(register_only, nothing))

@@ -20,6 +20,7 @@ from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
 from tile_cuda.lowering.hopper.persistent_blocks import Tiles, with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.ring_depth import add_slots, blocks_by_memory, shared_bytes
+from tile_cuda.lowering.hopper.rows_inside import clear_other_rows, load_rows_inside
 from tile_cuda.lowering.hopper.split_k import (
     UNLIMITED,
     check_loads,
@@ -129,10 +130,13 @@ class _Kernel:
         if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
             add_slots(pipelines, code, self.state.tensors, self.resident, self.env)
         multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
+        if axis is None:
+            load_rows_inside(pipelines, self.analyzer, self.divisors)
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
         consumer = Consumer(circular_buffers, code, self.env, self._change_loop).run()
+        consumer = seq([*clear_other_rows(circular_buffers), consumer])
         for circular_buffer in circular_buffers:
             for tile, buffer in circular_buffer.buffers.items():
                 self.state.circular_buffers[buffer] = circular_buffer
