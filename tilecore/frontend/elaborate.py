@@ -11,6 +11,7 @@ from typing import Any
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.declarations import Declarations, Output, Undeclared, parameter_of
+from tilecore.frontend.fragment_extents import cover_indices
 from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
@@ -106,7 +107,7 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
         )
     body = builder.frames[0].body()
     check_scopes(body, builder.readings)
-    body = gather_collectives(order_reducers(settle(body, builder)))
+    body = gather_collectives(order_reducers(cover_indices(settle(body, builder))))
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))

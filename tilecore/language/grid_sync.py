@@ -68,7 +68,7 @@ def _insert_needed(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var,
     moved: list[Stmt] = []
     for piece in reversed(pieces[:part_index]):
         for statement in reversed(tuple(piece)):
-            if isinstance(statement, Bind) and statement.var in needed:
+            if isinstance(statement, Bind) and statement.var in needed and statement.var not in renamed:
                 _check_pure(statement)
                 needed |= set(collect(statement.value, Var))
                 renamed[statement.var] = Var(str(statement.var.name), statement.var.ty)

@@ -100,6 +100,11 @@ def _register_fence(emit: Statements, node: Any) -> None:
     emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, first)});")
 
 
+def _keep_registers(emit: Statements, node: Any) -> None:
+    count, first = node.value.args
+    emit.line(f"tc_keep_registers<{constant(count)}>({_operand(emit, first)});")
+
+
 def _scheduling_fence(emit: Statements, node: Any) -> None:
     emit.line(f"tc_scheduling_fence({emit.value(node.value.args[0])});")
 
@@ -164,6 +169,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.ADD_REMOTE: _add_remote,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
+    instructions.KEEP_REGISTERS: _keep_registers,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.TMA_LOAD: _tma_load,
     instructions.TMA_STORE: _tma_store,

@@ -32,6 +32,8 @@ DESCRIPTOR = register_call("cuda.matrix_descriptor", pure=True)  # (element, lea
 DESCRIPTOR_AT = register_call("cuda.descriptor_at", pure=True)  # (descriptor, pieces): uint64
 # (count, registers): the compiler moves no access to these registers across it
 REGISTER_FENCE = register_call("cuda.register_fence")
+# (count, registers): reads them, so that they stay live until here
+KEEP_REGISTERS = register_call("cuda.keep_registers")
 SETMAXNREG = register_call("cuda.setmaxnreg")  # (name, count): tc_registers_<name> of the header
 
 # -- mbarriers and asynchronous copies
@@ -206,6 +208,11 @@ def groups_left(node: Stmt) -> int | None:
 def register_fence(first: Any, count: int, span: Any = None) -> Stmt:
     """Keeps the compiler from moving accesses to ``count`` registers, from ``first`` on, across this statement."""
     return _statement(REGISTER_FENCE, [const(count, "int32"), first], span)
+
+
+def keep_registers(first: Any, count: int, span: Any = None) -> Stmt:
+    """Keeps ``count`` elements in registers, from ``first`` on, live until here (lowering/hopper/keep_operands.py)."""
+    return _statement(KEEP_REGISTERS, [const(count, "int32"), first], span)
 
 
 def scheduling_fence(element: Any, span: Any = None) -> Stmt:

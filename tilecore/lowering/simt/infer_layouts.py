@@ -21,12 +21,12 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import DeclBuffer, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
-from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one

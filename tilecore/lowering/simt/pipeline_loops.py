@@ -22,8 +22,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.lowering.buffers.replace_buffers import on_slot, with_buffers
+from tilecore.lowering.buffers.replace_buffers import on_slot
 from tilecore.lowering.simt.analysis.asynchronous import commit, wait
 from tilecore.lowering.simt.analysis.copies_ahead import CopiesAhead, copies_of_iteration, simplified, without_stages
 from tilecore.lowering.simt.state import RequestedLayouts

@@ -27,6 +27,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
+from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.sizes import has_dynamic_size
 from tilecore.ir.spans import location_of_span
@@ -36,7 +37,6 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.shared_size import size_of
 from tilecore.lowering.analysis.uniformity import Uniformity
-from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.fewer_stages import TOPIC
 from tilecore.lowering.simt.analysis.shared_limit import fewer_stages, too_much_shared
 from tilecore.lowering.simt.state import SharedPlan, UniformBuffers

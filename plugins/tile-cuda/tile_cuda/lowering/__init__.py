@@ -20,6 +20,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.fuse_staged_stores import FUSE_STAGED_STORES
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
+    from tile_cuda.lowering.hopper.keep_operands import KEEP_OPERANDS
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
@@ -62,6 +63,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "after_tile_ops", WAIT_TMA_STORES),
         PassEdit("insert", "insert_barriers", WAIT_WGMMA),
         PassEdit("insert", "insert_barriers", WAIT_WITHIN_EXPONENTIALS),
+        PassEdit("insert", "insert_barriers", KEEP_OPERANDS),
         PassEdit("insert", "insert_barriers", INSERT_PROXY_FENCES),
         PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
         PassEdit("insert", "before_vectorize", PAIR_BITS),

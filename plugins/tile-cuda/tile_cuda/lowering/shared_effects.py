@@ -43,6 +43,7 @@ def describe() -> None:
     register_only = (
         instructions.MMA,
         instructions.REGISTER_FENCE,
+        instructions.KEEP_REGISTERS,
         instructions.SETMAXNREG,
         instructions.GRID_DEPENDENCY,
         instructions.PREFETCH,

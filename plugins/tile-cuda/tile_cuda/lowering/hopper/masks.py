@@ -13,10 +13,12 @@ part of a matrix product.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tile_cuda.lowering.hopper.fold_clears import product_with_clear
+from tile_cuda.lowering.hopper.wrapping import may_wrap, tests_of_ranges
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr
@@ -26,6 +28,7 @@ from tilecore.ir.nodes import (
     GT,
     LE,
     LT,
+    And,
     BufferRegion,
     BufferStore,
     Call,
@@ -73,7 +76,7 @@ def simplify_masks(code: Stmt, analyzer: Analyzer) -> Stmt:
         return _as_fill(_decided(node, known)) if known else node
 
     def branch(node: IfThenElse, mutator: Any) -> Any:
-        value = constant(analyzer.simplify(node.condition))
+        value = None if may_wrap(node.condition, {}, analyzer) else constant(analyzer.simplify(node.condition))
         if value is None:
             return mutator.default_mutate(node)
         taken = node.then_case if value else node.else_case
@@ -94,7 +97,7 @@ def split_masked_loops(code: Stmt, analyzer: Analyzer, env: PassEnv) -> Stmt:
     return structural_mutate(code, [(For, loop)])
 
 
-def skip_masks(code: Stmt, env: PassEnv) -> Stmt:
+def skip_masks(code: Stmt, analyzer: Analyzer, env: PassEnv) -> Stmt:
     """The code in which a mask in front of a product runs only in blocks whose tile it does not leave as zeros.
 
     In the others the product overwrites its accumulator. This is for code outside of the loops with products, such as
@@ -103,11 +106,11 @@ def skip_masks(code: Stmt, env: PassEnv) -> Stmt:
     statements = statements_of(code)
     for index, nest in enumerate(statements):
         if isinstance(nest, IfThenElse):
-            then_case = skip_masks(nest.then_case, env)
-            other = None if nest.else_case is None else skip_masks(nest.else_case, env)
+            then_case = skip_masks(nest.then_case, analyzer, env)
+            other = None if nest.else_case is None else skip_masks(nest.else_case, analyzer, env)
             statements[index] = IfThenElse(nest.condition, then_case, other, span=nest.span)
         elif isinstance(nest, For) and nest.kind == ForKind.PARALLEL:
-            are_zeros, accumulator = _zeros_where(nest)
+            are_zeros, accumulator = _zeros_where(nest, analyzer)
             uses = [n for n in range(index + 1, len(statements)) if accumulator in variables(statements[n])]
             folded = None if are_zeros is None or not uses else product_with_clear(
                 statements[uses[0]], accumulator, are_zeros, env
@@ -118,25 +121,27 @@ def skip_masks(code: Stmt, env: PassEnv) -> Stmt:
     return seq(statements)
 
 
-def _zeros_where(nest: For) -> tuple[Any, Any]:
+def _zeros_where(nest: For, analyzer: Analyzer) -> tuple[Any, Any]:
     """The condition under which the nest fills a fragment with zeros, and the fragment; None where it never does."""
     masks = list(_masks_of(nest))
     if len(masks) != 1:
         return None, None
     (mask,) = masks
-    for value in (True, False):
+    tests = tests_of_ranges(mask.condition, mask.ranges, analyzer)
+    for value in (True, False) if tests is not None else ():
         accumulator = cleared_buffer(_as_fill(_decided(nest, {mask.condition: value})))
         difference = _difference(mask.condition, value)
         least = None if difference is None else _least(difference, mask.ranges)
         if accumulator is not None and least is not None:
-            return Analyzer().simplify(least >= const(0, dtype_of(least))), accumulator
+            are_zeros = Analyzer().simplify(least >= const(0, dtype_of(least)))
+            return functools.reduce(And, tests or [], are_zeros), accumulator
     return None, None
 
 
 def _split(node: For, analyzer: Analyzer, env: PassEnv) -> Stmt:
     """The loop as two loops: up to the first iteration with a mask that differs within a tile, and from it on."""
     nests = [s for s in statements_of(node.body) if isinstance(s, For) and s.kind == ForKind.PARALLEL]
-    prefixes = [_prefix(mask, node.loop_var) for nest in nests for mask in _masks_of(nest)]
+    prefixes = [_prefix(mask, node.loop_var, analyzer) for nest in nests for mask in _masks_of(nest)]
     known = [prefix for prefix in prefixes if prefix is not None]
     if not known or len(known) < len(prefixes):
         return node
@@ -145,6 +150,8 @@ def _split(node: For, analyzer: Analyzer, env: PassEnv) -> Stmt:
         first = tirx.min(first, prefix.end)
     begin, end = node.min, node.min + node.extent
     first = analyzer.simplify(tirx.max(tirx.min(first.astype(dtype_of(begin)), end), begin))
+    for test in {test: test for prefix in known for test in prefix.tests}:
+        first = Select(test, first, begin)
     before, after = analyzer.simplify(first - begin), analyzer.simplify(end - first)
     if constant(before) == 0:
         return node
@@ -160,16 +167,18 @@ def _split(node: For, analyzer: Analyzer, env: PassEnv) -> Stmt:
 
 
 class _Prefix(NamedTuple):
-    """In all iterations before ``end``, the condition has one value for all elements."""
+    """In all iterations before ``end``, the condition has one value for all elements, where the tests hold."""
 
     condition: Any
     value: bool
     end: Any
+    tests: list[Any]
 
 
-def _prefix(mask: Mask, var: Var) -> _Prefix | None:
+def _prefix(mask: Mask, var: Var, analyzer: Analyzer) -> _Prefix | None:
     """The iterations from 0 on in which the mask is the same for the whole tile; None where that is not known."""
-    for value in (True, False):
+    tests = tests_of_ranges(mask.condition, mask.ranges, analyzer)
+    for value in (True, False) if tests is not None else ():
         difference = _difference(mask.condition, value)
         if difference is None:
             return None
@@ -179,13 +188,13 @@ def _prefix(mask: Mask, var: Var) -> _Prefix | None:
             return None
         if step < 0:  # least + step * k >= 0
             count = tirx.floordiv(least, const(-step, dtype_of(least))) + const(1, dtype_of(least))
-            return _Prefix(mask.condition, value, count)
+            return _Prefix(mask.condition, value, count, tests or [])
     return None
 
 
 def _value(mask: Mask, analyzer: Analyzer) -> bool | None:
     """The value of the condition for all elements; None where it is not known."""
-    for value in (True, False):
+    for value in (True, False) if not may_wrap(mask.condition, mask.ranges, analyzer) else ():
         difference = _difference(mask.condition, value)
         least = None if difference is None else _least(difference, mask.ranges)
         if least is not None and analyzer.can_prove(least >= const(0, dtype_of(least))):

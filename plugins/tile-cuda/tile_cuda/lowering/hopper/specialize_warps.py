@@ -274,7 +274,7 @@ class _Kernel:
             lack = lack_of_registers(self.code, self.threads.count)
             overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
-        return skip_masks(fold_clears(split, self.env, self.analyzer), self.env)
+        return skip_masks(fold_clears(split, self.env, self.analyzer), self.analyzer, self.env)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)

@@ -1,0 +1,49 @@
+"""Fragments that a kernel's loops index beyond their extents."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tilecore
+import tilecore.language as T
+from tilecore.frontend.fragment_extents import FragmentWarning
+
+
+def kernel(extent, is_guarded=False):
+    """Y[i, j] = X[block] + j."""
+
+    @T.prim_func
+    def spread(X: T.Tensor((3,), "float32"), Y: T.Tensor((3, 64), "float32")):
+        with T.Kernel(3, threads=32) as block:
+            values = T.alloc_fragment((extent,), "float32")
+            for i in T.Parallel(64):
+                if is_guarded:
+                    if i < extent:
+                        values[i] = X[block]
+                else:
+                    values[i] = X[block]
+            for i in T.Parallel(64):
+                Y[block, i] = T.if_then_else(i < extent, values[i], X[block]) + i
+
+    return spread
+
+
+@pytest.mark.parametrize("extent", [1, 8, 63])
+def test_the_fragment_gets_the_elements(extent):
+    with pytest.warns(FragmentWarning, match=rf"the fragment values of shape \({extent},\) is indexed beyond it"):
+        func = kernel(extent).ir
+    x = np.arange(3, dtype=np.float32)
+    y = np.zeros((3, 64), np.float32)
+    tilecore.compile(func, target="cpu")(x, y)
+    np.testing.assert_array_equal(y, x[:, None] + np.arange(64))
+
+
+@pytest.mark.parametrize(("extent", "is_guarded"), [(64, False), (100, False), (8, True)])
+def test_others_stay(extent, is_guarded):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        func = kernel(extent, is_guarded).ir
+    assert f"({extent},)" in func.script()
