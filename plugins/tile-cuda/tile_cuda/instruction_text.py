@@ -10,8 +10,9 @@ from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.statements import Statements
 from tilecore.codegen.text import Text
-from tilecore.ir.build import constant
-from tilecore.ir.nodes import TensorLoad
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.nodes import Call, Div, FloatImm, TensorLoad
 
 
 def _operand(emit: Statements, node: Any) -> str:
@@ -202,7 +203,23 @@ def _float_pair(emit: Expressions, node: Any) -> Text:
     return Text(f"tc_float_pair({', '.join(str(emit.value(value)) for value in node.args)})")
 
 
+def _rounded(emit: Any, node: Any) -> Text:
+    """A value that is rounded by itself: its quotients and square roots are exact even where the compiler's fast
+    mathematics (--use_fast_math) makes others approximate."""
+    inner = node.args[0]
+    if dtype_of(inner) in ("float32", "float64"):
+        if isinstance(inner, Div):
+            if isinstance(inner.a, FloatImm) and inner.a.value == 1:
+                return Text(f"tc_rcp_rn({emit.value(inner.b)})")
+            return Text(f"tc_div_rn({emit.value(inner.a)}, {emit.value(inner.b)})")
+        if isinstance(inner, Call) and op_name(inner) == "sqrt":
+            return Text(f"tc_sqrt_rn({emit.value(inner.args[0])})")
+    rounded: Text = emit.rounded_value(node)
+    return rounded
+
+
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
+    ROUNDED: _rounded,
     instructions.DESCRIPTOR: _descriptor,
     instructions.DESCRIPTOR_AT: _descriptor_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),

@@ -8,6 +8,14 @@
 #include "tilecore_sim/further.h"
 #include "tilecore_sim/hinted_moves.h"
 
+#define TC_NEAREST(T)                                     \
+  TC_FN T tc_div_rn(T a, T b) { return a / b; }          \
+  TC_FN T tc_rcp_rn(T a) { return T(1) / a; }            \
+  TC_FN T tc_sqrt_rn(T a) { return tc_sqrt(a); }
+TC_NEAREST(float)
+TC_NEAREST(double)
+#undef TC_NEAREST
+
 #define __global__
 #define __device__
 #define __host__
