@@ -101,6 +101,11 @@ def _register_fence(emit: Statements, node: Any) -> None:
     emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, first)});")
 
 
+def _keep_registers(emit: Statements, node: Any) -> None:
+    count, first = node.value.args
+    emit.line(f"tc_keep_registers<{constant(count)}>({_operand(emit, first)});")
+
+
 def _scheduling_fence(emit: Statements, node: Any) -> None:
     emit.line(f"tc_scheduling_fence({emit.value(node.value.args[0])});")
 
@@ -124,9 +129,21 @@ def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
+def _clear_shared(emit: Statements, node: Any) -> None:
+    size, threads, element, thread = node.value.args
+    template = f"<{constant(size)}, {constant(threads)}>"
+    emit.line(f"tc_clear_shared{template}({_operand(emit, element)}, {emit.value(thread)});")
+
+
 def _remote_store(emit: Statements, node: Any) -> None:
     to, value, rank = node.value.args
     emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
+
+
+def _add_remote(emit: Statements, node: Any) -> None:
+    count, registers, element, rank = node.value.args
+    arguments = [_operand(emit, registers), _operand(emit, element), str(constant(rank))]
+    emit.line(f"tc_add_remote<{constant(count)}>({', '.join(arguments)});")
 
 
 def _named_arrive(emit: Statements, node: Any) -> None:
@@ -150,12 +167,15 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
     instructions.NAMED_ARRIVE: _named_arrive,
     instructions.REMOTE_STORE: _remote_store,
+    instructions.ADD_REMOTE: _add_remote,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
+    instructions.KEEP_REGISTERS: _keep_registers,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.TMA_LOAD: _tma_load,
     instructions.TMA_STORE: _tma_store,
     instructions.PROXY_FENCE: _proxy_fence,
+    instructions.CLEAR_SHARED: _clear_shared,
 }
 
 

@@ -12,6 +12,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.contract_products import CONTRACT_PRODUCTS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
+    from tile_cuda.lowering.hopper.add_parts import ADD_PARTS
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
@@ -19,12 +20,14 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.fuse_staged_stores import FUSE_STAGED_STORES
     from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
+    from tile_cuda.lowering.hopper.keep_operands import KEEP_OPERANDS
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
     )
+    from tile_cuda.lowering.hopper.rows_inside import ROWS
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
@@ -60,6 +63,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "after_tile_ops", WAIT_TMA_STORES),
         PassEdit("insert", "insert_barriers", WAIT_WGMMA),
         PassEdit("insert", "insert_barriers", WAIT_WITHIN_EXPONENTIALS),
+        PassEdit("insert", "insert_barriers", KEEP_OPERANDS),
         PassEdit("insert", "insert_barriers", INSERT_PROXY_FENCES),
         PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
@@ -72,6 +76,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, ADD_PARTS, ROWS)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

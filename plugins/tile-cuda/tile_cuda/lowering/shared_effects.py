@@ -43,6 +43,7 @@ def describe() -> None:
     register_only = (
         instructions.MMA,
         instructions.REGISTER_FENCE,
+        instructions.KEEP_REGISTERS,
         instructions.SETMAXNREG,
         instructions.GRID_DEPENDENCY,
         instructions.PREFETCH,
@@ -54,6 +55,8 @@ def describe() -> None:
         instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
         instructions.REMOTE_STORE,
+        instructions.ADD_REMOTE,
+        instructions.CLEAR_SHARED,
         instructions.NAMED_ARRIVE,
     )
     describe_calls(dict.fromkeys(register_only, nothing))

@@ -328,6 +328,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         }
       }
     }
+    tc_keep_registers<32>(Q_local);
     tc_transaction_wait(V_shared_full + (1 - bx) % 3, (1 - bx) % 6 / 3);
     const unsigned long long b_tile_3 = tc_operand(V_shared + (1 - bx) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:93
     tc_warpgroup_begin();

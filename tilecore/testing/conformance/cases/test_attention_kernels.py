@@ -106,6 +106,7 @@ def forward(batch, heads, groups, length, dim, block_M, block_N, causal, stages,
         ((2, 4, 2, 48, 32), (32, 16, True, 2, 64)),
         ((1, 1, 1, 50, 64), (32, 32, False, 2, 64)),
         ((1, 4, 4, 64, 16), (64, 32, True, 1, 128)),
+        ((1, 2, 1, 128, 64), (64, 32, False, 1, 128)),
     ],
     ids=str,
 )

@@ -46,6 +46,12 @@ TC_FN void tc_grid_release() {}
 TC_FN int tc_uniform(int value) { return value; }
 TC_FN void tc_transaction_fence_init() { tc_sim_publish_transactions(); }
 TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
+template <int SIZE, int THREADS>
+TC_FN void tc_clear_shared(void* to, int thread, int line = TC_LINE) {
+  unsigned* words = static_cast<unsigned*>(to);
+  for (int piece = thread; piece < SIZE / 16; piece += THREADS)
+    for (int n = 0; n < 4; ++n) tc_store(words + piece * 4 + n, 0u, line);
+}
 
 #include "tilecore_cuda/halves.h"
 #include "tilecore_cuda/signs.h"

@@ -248,4 +248,6 @@ TC_FN void tc_warpgroup_wait(int line = TC_LINE) {
 }
 template <int Count, class D>
 TC_FN void tc_warpgroup_settle(D*) {}
+template <int Count, class T>
+TC_FN void tc_keep_registers(const T*) {}
 TC_FN void tc_scheduling_fence(float) {}

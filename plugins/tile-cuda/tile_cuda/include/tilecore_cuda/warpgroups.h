@@ -57,6 +57,19 @@ TC_FN void tc_warpgroup_settle(tc_half* d) {
 #pragma unroll
   for (int i = 0; i < Count / 2; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned*>(d)[i]));
 }
+// Reads registers, so that ptxas keeps them until here: the words 4 i to 4 i + 3 of Count elements, for a comparison whose
+// result only an event of a profiler ("pmevent") depends on. ptxas ends the live range of a wgmma's A too early otherwise.
+template <int Count, class T>
+TC_FN void tc_keep_registers(const T* held) {
+  static_assert(Count * sizeof(T) % 16 == 0, "operands of wgmma are multiples of four words");
+  const unsigned* words = reinterpret_cast<const unsigned*>(held);
+#pragma unroll
+  for (int i = 0; i < Count * int(sizeof(T)) / 4; i += 4)
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b32 t;\nxor.b32 t, %0, %1;\nxor.b32 t, t, %2;\nxor.b32 t, t, %3;\n"
+        "setp.eq.u32 p, t, 0xffffffff;\n@p pmevent 0;\n}" ::"r"(words[i]), "r"(words[i + 1]), "r"(words[i + 2]),
+        "r"(words[i + 3]));
+}
 // ptxas moves no instruction across this, which follows the computation of the value: it assumes that an event is
 // counted here ("pmevent" of the PTX ISA, which a profiler may see and a program cannot), if the value is one of the NaNs.
 TC_FN void tc_scheduling_fence(float value) {
