@@ -72,7 +72,7 @@ def test_positions_seeds_and_sequences(target, seed, sequence, start):
     np.testing.assert_array_equal(b, pairs[..., 0] ^ np.where(np.arange(3) > 0, pairs[..., 1], 0))
 
 
-# What cuRAND's device API gave, compiled for the host from the package nvidia-curand 13: the first three of curand(),
+# What cuRAND's device API gave, compiled for the host from its header of release 13: the first three of curand(),
 # curand_uniform() and curand_uniform_double(), and the first curand_normal() and curand_normal_double(), each after
 # curand_init(seed, sequence, offset).
 CURAND = {
