@@ -102,7 +102,6 @@ class InputSets:
             )
         return tensors
 
-
     def _require_numbers(self, artifact: Artifact, params: list[Param]) -> None:
         """Numbers are not made up: they may be sizes, or choose what the kernel does."""
         numbers = [param.name for param in params if isinstance(param, ScalarParam)]
