@@ -88,6 +88,7 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
     TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"
     TL_BLOCK_PAIRS = "tl.block_pairs"
+    TL_SPLIT_K = "tl.split_k"
 
     def __str__(self) -> str:
         return str(self.value)

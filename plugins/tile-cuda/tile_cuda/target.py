@@ -28,7 +28,9 @@ _NOT_IN_CUTEDSL = frozenset(
     "source pointers dynamic_shared".split()
 )
 _FEATURES = frozenset(
-    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+    (
+        "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding"
+    ).split()
 )
 _JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
 _ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"
