@@ -19,7 +19,7 @@ DTYPES = (
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 _FEATURES = frozenset(
-    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source unaligned_moves".split()
 )
 
 
