@@ -55,6 +55,8 @@ def describe() -> None:
         instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
         instructions.REMOTE_STORE,
+        instructions.ADD_REMOTE,
+        instructions.CLEAR_SHARED,
         instructions.NAMED_ARRIVE,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
