@@ -15,7 +15,7 @@ from tilecore.artifact.bounded_sizes import MOST_SHARED, within
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
-from tilecore.contract.state import Workspaces
+from tilecore.contract.state import ParameterAlignments, Workspaces
 from tilecore.errors import LimitError, TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
@@ -184,7 +184,8 @@ def assemble(
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared
 
-    params = params_of(func, env.capabilities)
+    alignments = {} if (moves := env.find_state(ParameterAlignments)) is None else moves.bytes_of
+    params = tuple(aligned(param, alignments) for param in params_of(func, env.capabilities))
     buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
     workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
     limit = env.capabilities.shared_bytes or MOST_SHARED
@@ -247,6 +248,13 @@ def params_of(func: PrimFunc, capabilities: Capabilities | None = None) -> tuple
             TensorParam(name, kind, shape, strides, access, DType(kind).bytes, packed, pointer, conditions[param])
         )
     return tuple(params)
+
+
+def aligned(param: Param, alignments: Mapping[str, int]) -> Param:
+    """The parameter with the alignment that the compiled kernel's accesses need."""
+    if not isinstance(param, TensorParam):
+        return param
+    return replace(param, align=max(param.align, alignments.get(param.name, 1)))
 
 
 def checked_outputs(out_idx: tuple[int, ...], func: PrimFunc) -> tuple[int, ...]:

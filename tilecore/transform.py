@@ -155,6 +155,7 @@ KNOWN_ELSEWHERE: Mapping[str, str] = {
     "tl.storage_rewrite_detect_inplace": "lets a buffer take the memory of one that it replaces",
 }
 _TVM_PREFIXES = ("tir.", "tirx.", "s_tir.")
+_TVM_SUFFIX = ".kernels_output_dir"  # behind the kind of a target
 _OLD_NAMES = {"tl.disable_safe_memory_access": PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value}
 _KEYS = frozenset(key.value for key in PassConfigKey)
 
@@ -169,6 +170,8 @@ def meaning_elsewhere(name: str) -> str | None:
         return KNOWN_ELSEWHERE[name]
     if name.startswith(_TVM_PREFIXES):
         return "sets a pass of TVM's"
+    if name.endswith(_TVM_SUFFIX):
+        return "names the folder for emitted kernels, as TILECORE_DUMP does here"
     return "" if name in _KEYS else None
 
 

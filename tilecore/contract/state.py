@@ -160,3 +160,14 @@ class Workspaces(PassState, by="outline_kernels", former={"workspaces": "buffers
     """
 
     buffers: list[Var] = field(default_factory=list)
+
+
+@dataclass
+class ParameterAlignments(PassState, by="vectorize_accesses"):
+    """The bytes of which the addresses of parameters must be multiples, by the parameters' names, because accesses move
+    several elements at once. Parameters that are not named may begin at any element.
+
+    Published by vectorize_accesses. Read by the compiler, which records them in the artifact; calls check them.
+    """
+
+    bytes_of: dict[str, int] = field(default_factory=dict)

@@ -260,6 +260,28 @@ def test_a_tensor_that_never_has_elements(fake, run):
     assert words_of(fake)[2] == 1
 
 
+def test_a_tensor_that_is_none(fake, run):
+    """A launch that does not access the tensor may pass None. The driver accepts no map of a null pointer."""
+    params = (
+        TensorParam("A", "float32", (4, 64), access="r", align=4, needed=expr("+", "s", 0)), ScalarParam("s", "int32"),
+    )  # fmt: skip
+    facts = [TensorMap(0, "float32", (64, 4), (256,), (32, 1), offset=512).to_json()]
+    kernel = artifact(
+        params=params, symbols=(Symbol("s", ("scalar", 1, 0)),), entry={"attributes": {"tensor_maps": facts}}
+    )
+    kernel = Artifact.from_json(kernel.to_json(), kernel.source, kernel.binary)
+    fake.library.fake_maps_of(1)
+    run(kernel, None, 0)
+    words = words_of(fake)
+    assert words[0] not in (0, 512)
+    assert ctypes.string_at(words[0], 256) == bytes(256)
+    assert words[2:4] == (1, 1)
+    full = aligned(256).reshape(4, 64)
+    run(kernel, full, 1)
+    assert words_of(fake)[0] == full.ctypes.data + 512
+    assert words_of(fake)[2:4] == (64, 4)
+
+
 def test_tensor_maps_follow_the_parameters_of_the_kernel(fake, run):
     """A scalar that a size of the grid names is a symbol, too, whose slot is no parameter of the kernel."""
     params = TensorParam("A", "float32", (64,), access="r", align=4), ScalarParam("s", "int32")

@@ -27,7 +27,9 @@ def simulated_map(
     fault = tensor_map.fault_of_call(tensor.address + offset, shape, strides)
     if fault:
         raise LaunchError(
-            f"{kernel}: no tensor map can describe {tensor_map.name or tensor.name}: {fault[0]}", expected=fault[1]
+            f"{kernel}: no tensor map can describe {tensor_map.name or tensor.name}: {fault[0]}",
+            expected=fault[1],
+            hint="pass t.contiguous() or t.clone() instead of a view",
         )
     dtype, _, swizzle, _, fill = tensor_map.codes
     sizes = _padded(shape, MAX_RANK) + _padded(strides, MAX_RANK - 1)

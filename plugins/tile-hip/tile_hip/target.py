@@ -20,7 +20,8 @@ DTYPES = (
 ).split()
 _FEATURES = frozenset(
     (
-        "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding"
+        "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding "
+        "unaligned_moves"
     ).split()
 )
 

@@ -157,3 +157,9 @@ def test_flags_for_the_compiler_of_the_device(flags):
     assert pass_options.device_flags(pass_options.known_pass_configs({key: flags})) == ("-a", "-b c")
     with pytest.raises(TargetError, match="must be text"):
         pass_options.device_flags({str(key): 5})
+
+
+def test_the_folder_for_kernels_of_a_target():
+    """TVM's key behind the name of a target, which programs may set whatever they run on."""
+    (words,) = warned({"cuda.kernels_output_dir": "kernels"}, "cpu")
+    assert "in TileLang or TVM it names the folder for emitted kernels, as TILECORE_DUMP does here" in words

@@ -4,7 +4,7 @@ The operands of a computation pass through registers: one vector load for each o
 element, one vector store. A loop over more bytes becomes several moves of 16. A bounds guard that holds for all
 elements of a move or for none stays as one guard; with any other guard the loop is unrolled instead. Of a loop whose
 accesses are aligned by promise (LoopAttr.ALIGNED) both are emitted: the moves where all elements are inside, else the
-single elements.
+single elements. The other accesses need tensors that begin at a multiple of their size: state ParameterAlignments.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import ParameterAlignments
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
@@ -47,6 +48,7 @@ from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
+from tilecore.lowering.simt.analysis.moved_bytes import alignments_of, moved_bytes
 from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
 from tilecore.lowering.simt.bind_threads import UNROLLED_STATEMENTS
 from tilecore.lowering.simt.state import TileFunction
@@ -58,6 +60,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
     assumed = env.state(TileFunction).divisors
+    vectors: list[Stmt] = []  # whose alignment nobody promises
     is_async: list[bool] = []  # for each nest around: may its copies be asynchronous?
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -80,34 +83,24 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return IfThenElse(condition, mutator.mutate(unguarded), _unrolled(node, node.body), span=node.span)
         vectorized = _Loop(node, bool(is_async) and is_async[-1], assumed).lowered()
         _note_moves(node, vectorized, env)
+        if vectorized is not None and LoopAttr.ALIGNED not in node.annotations:
+            vectors.append(vectorized)
         return vectorized if vectorized is not None else _unrolled(node, mutator.mutate(node.body))
 
-    return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
+    func = func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
+    env.publish(ParameterAlignments(alignments_of(func, vectors, "unaligned_moves" in env.capabilities.features)))
+    return func
 
 
 def _note_moves(node: For, vectorized: Stmt | None, env: PassEnv) -> None:
     """Notes for ``kernel.explain()`` the buffers and the number of bytes that one access moves."""
     spans = (node.span, *(s.span for s in stores(node.body)))
     place = location_of_span(next((span for span in spans if span is not None), None))
-    moves = {} if vectorized is None else _moved_bytes(vectorized)
+    moves = {} if vectorized is None else {str(b.name): size for b, size in moved_bytes(vectorized).items()}
     for element in () if moves else stores(node.body):
         if not is_own(element.buffer):
             moves[str(element.buffer.name)] = DType(dtype_of(element.buffer)).bytes
     env.note("moves", {"line": place.line if place else None, "bytes": moves})
-
-
-def _moved_bytes(vectorized: Stmt) -> dict[str, int]:
-    """For each buffer outside of registers the bytes of its vector accesses, by the buffer's name."""
-    moved = {}
-    for node in stores(vectorized):
-        lanes = constant(node.indices[0].lanes) if isinstance(node.indices[0], Ramp) else None
-        for buffer in (node.buffer, getattr(node.value, "source", None)):
-            if lanes and buffer is not None and not is_own(buffer):
-                moved[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
-    for call in collect(vectorized, Call):
-        if op_name(call) == COPY_ASYNC:
-            moved |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
-    return moved
 
 
 def _of_single_moves(node: For) -> Stmt | None:
@@ -350,4 +343,6 @@ class _Loop:
         return seq([make(lane) for lane in range(self.count)])
 
 
-VECTORIZE_ACCESSES = Pass("vectorize_accesses", vectorize_accesses, needs=(TileFunction,))
+VECTORIZE_ACCESSES = Pass(
+    "vectorize_accesses", vectorize_accesses, needs=(TileFunction,), leaves=(ParameterAlignments,)
+)

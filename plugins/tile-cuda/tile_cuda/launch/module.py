@@ -11,7 +11,7 @@ from tile_cuda.driver import Driver, DriverError
 from tile_cuda.launch.entries import NO_CLUSTER, LaunchEntry, launch_entry
 from tile_cuda.launch.failures import MAX_GRID, FailedMap, Failures, refused_binary
 from tilecore.artifact.dims import Dim
-from tilecore.artifact.records import Artifact, Entry
+from tilecore.artifact.records import Artifact, Entry, TensorParam
 from tilecore.errors import LaunchError
 from tilecore.runtime.device_kernels import DeviceEntry, DeviceKernels, LoadedDevice, PlainStart
 
@@ -26,8 +26,8 @@ class DeviceLimits:
     """What the launch attributes of an artifact's kernels need to know of one device.
 
     clusters: for each kernel, whether the launch must pass the size of its clusters. window: the most bytes of an L2
-    access policy window. nothing: the address of zeros for the tensor maps of empty tensors; 0: no tensor with a map
-    can be empty.
+    access policy window. nothing: the address of zeros for the tensor maps of tensors that are empty or None; 0:
+    no tensor with a map can be.
     """
 
     clusters: list[bool]
@@ -121,7 +121,9 @@ class KernelModule(DeviceKernels):
         return LoadedDevice(context, functions, self._start.device(limits))
 
     def _may_be_empty(self) -> bool:
-        """Whether a tensor that has a tensor map may be empty."""
+        """Whether a tensor that has a tensor map may be empty, or None."""
+        if any(isinstance(param, TensorParam) and param.needed != 1 for param in self.artifact.params):
+            return any(entry.tensor_maps for entry in self.launch_entries)
         sizes = (size for entry in self.launch_entries for tensor_map in entry.tensor_maps for size in tensor_map.shape)
         return any(not isinstance(size, int) or size == 0 for size in sizes)
 

@@ -129,11 +129,14 @@ class AttributesStart:
         return value if slot < 0 else words[slot]
 
     def _encode(self, tensor_map: TensorMap, map_index: int, words: Any, zeros: int) -> tuple[Any, int]:
-        """(the memory of the encoded tensor map, its address in it). zeros: the address of memory for empty tensors."""
+        """(the memory of the encoded tensor map, its address in it). zeros: the address of memory for
+        tensors that are empty or null."""
         address = words[tensor_map.slot] % 2**64 + self._size(tensor_map.offset, words)
         shape = tuple(self._size(s, words) for s in tensor_map.shape)
         strides = tuple(self._size(s, words) for s in tensor_map.strides)
-        if 0 in shape:  # the driver accepts no such axis; one zero stands for it, as copies read zeros out of bounds
+        if 0 in shape or not words[tensor_map.slot]:
+            # The driver accepts no such axis, and no null pointer (of None, for a tensor that this launch does not
+            # access). One zero stands for it, as copies read zeros out of bounds.
             address, shape, strides = zeros, (1,) * tensor_map.rank, (32,) * (tensor_map.rank - 1)
         encoded = self._maps.get((tensor_map, address, shape, strides))
         if encoded is None:

@@ -43,8 +43,9 @@ static __thread int tcu_failed_code;
 typedef int (*tcu_encode_function)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
                                    const uint32_t *, int, int, int, int);
 
-// nothing: address of a few zeros on the device. The driver takes no axis of 0 elements: the map of a tensor that has
-// none is of one zero, which is what copies find outside of a tensor.
+// nothing: address of a few zeros on the device. The driver takes no axis of 0 elements and no null pointer: the map of a
+// tensor without elements, or without memory (None was passed, as the launch does not access it), is of one zero, which
+// is what copies find outside of a tensor.
 static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots, uint64_t nothing) {
   tcu_map_key key;
   memset(&key, 0, sizeof key);
@@ -52,7 +53,7 @@ static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots, u
   key.address = (uint64_t)slots[map->slot] + (uint64_t)tcu_size_of(&map->offset, slots);
   for (int32_t i = 0; i < map->rank; ++i) key.shape[i] = (uint64_t)tcu_size_of(&map->shape[i], slots);
   for (int32_t i = 0; i + 1 < map->rank; ++i) key.strides[i] = (uint64_t)tcu_size_of(&map->strides[i], slots);
-  int is_empty = 0;
+  int is_empty = slots[map->slot] == 0;
   for (int32_t i = 0; i < map->rank; ++i) is_empty |= key.shape[i] == 0;
   if (is_empty) {
     key.address = nothing;

@@ -10,7 +10,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import ArgumentError
 
-from .kit import compiled, element, same
+from .kit import compiled, element, has_feature, same, sample, zeros
 from .on_device import OnDevice, bare, placed, read
 
 M, N = T.dynamic("m"), T.dynamic("n")
@@ -138,6 +138,31 @@ def test_arrays_that_only_numpy_has(target):
     kernel(fixed, b, 2.0)  # what is only read may be
     same(b, fixed * 2)
     works(kernel)
+
+
+def test_views_that_begin_inside_of_a_tensor(target):
+    """A kernel moves several elements at once. Where such a move must be aligned, a call refuses what does not begin at
+    a multiple of it; a copy of the view, and a view that begins at such a place, are taken."""
+
+    @T.prim_func
+    def moved(A: T.Tensor((512,), "float16"), B: T.Tensor((512,), "float16")):
+        with T.Kernel(1, threads=64):
+            f = T.alloc_fragment((512,), "float16")
+            T.copy(A, f)
+            T.copy(f, B)
+
+    kernel = compiled(moved, target)
+    x = sample("float16", (528,))
+    whole, b = placed(kernel, x), placed(kernel, zeros("float16", (512,)))
+    bare(kernel)(whole[8:520], b)
+    same(read(b), x[8:520])
+    try:
+        bare(kernel)(whole[1:513], b)
+    except ArgumentError:
+        assert not has_feature(target, "unaligned_moves")
+        refused(kernel, r"moved\(\): the data of A is not aligned", whole[1:513], b, written=[b])
+        bare(kernel)(placed(kernel, x[1:513].copy()), b)
+    same(read(b), x[1:513])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -175,6 +175,39 @@ def test_none_for_tensors_that_are_not_accessed(target):
                 built(*tensors, zeros("float32", (100,)), mode)
 
 
+def test_none_for_an_operand_of_a_product(target):
+    """A tensor whose tiles a pipeline copies in one branch only: the call that takes the other passes None."""
+    m = 64
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((m, 128), "float16"), W: T.Tensor((128, m), "float16"), V: T.Tensor((128, m), "float16"),
+        C: T.Tensor((m, m), "float32"), which: T.int32,
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            a, w = T.alloc_shared((m, 64), "float16"), T.alloc_shared((64, m), "float16")
+            c = T.alloc_fragment((m, m), "float32")
+            T.clear(c)
+            if which == 0:
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[0, k * 64], a)
+                    T.copy(W[k * 64, 0], w)
+                    T.gemm(a, w, c)
+            else:
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[0, k * 64], a)
+                    T.copy(V[k * 64, 0], w)
+                    T.gemm(a, w, c)
+            T.copy(c, C)
+
+    built = compiled(kernel, target)
+    a, w = sample("float16", (m, 128)), sample("float16", (128, m), 1)
+    for operands, which in (((w, None), 0), ((None, w), 1)):
+        c = zeros("float32", (m, m))
+        built(a, *operands, c, which)
+        np.testing.assert_allclose(c, a.astype("f") @ w.astype("f"), rtol=1e-3, atol=1e-3)
+
+
 def test_the_address_of_a_view(target):
     """A T.ptr of several uses: its tensor viewed as another type."""
 

@@ -249,3 +249,50 @@ def test_a_grid_that_a_scalar_sets(target, length):
         for row in range(start, start + length, 64):
             tile = a[row : row + 64].astype(np.float32)
             close(out[row : row + 64], (tile @ tile.T).astype(np.float16))
+
+
+def test_scalars_among_the_tensors_of_a_product(target):
+    """Scalars before, between and behind the tensors, two of which set the grid of a pipelined product."""
+
+    @T.prim_func
+    def kernel(
+        rows: T.int32, A: T.Tensor((256, 128), "float16"), factor: T.float32, B: T.Tensor((128, 128), "float16"),
+        more: T.int32, C: T.Tensor((256, 128), "float32"), shift: T.float16,
+    ):  # fmt: skip
+        with T.Kernel(rows, more + 1, threads=128) as (by, bx):
+            a, b = T.alloc_shared((64, 32), "float16"), T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[k * 32, bx * 64], b)
+                T.gemm(a, b, c)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = c[i, j] * factor + shift
+            T.copy(c, C[by * 64, bx * 64])
+
+    built = compiled(kernel, target)
+    a, b = sample("float16", (256, 128)), sample("float16", (128, 128), 1)
+    for rows, more in ((4, 1), (2, 0), (0, 1)):
+        c, expected = zeros("float32", (256, 128)), zeros("float32", (256, 128))
+        tile = slice(0, rows * 64), slice(0, more * 64 + 64)
+        expected[tile] = (2 * (a.astype("f") @ b.astype("f")) + 0.5)[tile]
+        built(rows, a, 2.0, b, more, c, 0.5)
+        np.testing.assert_allclose(c, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_a_kernel_of_one_block(target):
+    """T.Kernel without extents: one block, which loops over a tensor of any length."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((N,), "float32"), Y: T.Tensor((N,), "float32")):
+        with T.Kernel(threads=64):
+            for block in T.serial(T.ceildiv(N, 64)):
+                for i in T.Parallel(64):
+                    Y[block * 64 + i] = X[block * 64 + i] * 2
+
+    built = compiled(kernel, target)
+    for length in (1, 64, 150):
+        x, y = sample("float32", (length,)), zeros("float32", (length,))
+        built(x, y)
+        np.testing.assert_array_equal(y, x * 2)
