@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,10 +47,15 @@ class Case:
         return make(module, **self.sizes, **dict(zip(self.keys, config, strict=True)))
 
     def compiled(self, module: Any, config: tuple[Any, ...], **options: Any) -> Any:
-        """The kernel, for the device's target, or that of ``options``; attention with fast mathematics."""
+        """The kernel, for the device's target, or that of ``options``; attention with fast mathematics.
+
+        The variable AS_WRITTEN_PASS_CONFIGS is a JSON object of further pass configurations for tilecore's kernels.
+        """
         options.setdefault("target", "cuda")
         key = importlib.import_module(module.__name__).PassConfigKey.TL_ENABLE_FAST_MATH
         configs = {key: True} if self.kind == "attention" else {}
+        if module.__name__ == "tilecore":
+            configs |= json.loads(os.environ.get("AS_WRITTEN_PASS_CONFIGS") or "{}")
         return module.compile(self.function(module, config), pass_configs=configs, **options)
 
 

@@ -180,6 +180,7 @@ def assemble(
     """The record of everything made."""
     from tilecore.compilation_cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
+    from tilecore.ir.host_assumptions import host_assumptions
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared
 
@@ -191,6 +192,8 @@ def assemble(
     require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
     sizes = [d for e in entries for d in (*e.grid, e.shared_bytes)] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
+    assumptions = host_assumptions(func)
+    sizes += [assumption.condition for assumption in assumptions]
     return Artifact(
         name=str(func.attrs["global_symbol"]),
         target=str(target),
@@ -209,6 +212,7 @@ def assemble(
         report=report,
         index_bits=env.capabilities.index_bits,
         index_hint=env.capabilities.index_hint,
+        assumptions=assumptions,
     )
 
 

@@ -28,7 +28,8 @@ class Facts:
     Of a float, which is laid out as IEEE 754 does it: exponent, significand: bits of the exponent and of the fraction.
     has_infinity: the greatest exponent stands for infinity and NaN alone. Without it that exponent has numbers, too,
     and only the greatest pattern is NaN, if has_nan. unsigned_zero: there is no -0; its pattern is the only NaN, and
-    the exponent's bias is greater by 1.
+    the exponent's bias is greater by 1. is_scale: it has neither sign nor 0: every pattern but the greatest, which is
+    NaN, is the power of two with that exponent.
     """
 
     bits: int
@@ -42,6 +43,7 @@ class Facts:
     has_infinity: bool = True
     has_nan: bool = True
     unsigned_zero: bool = False
+    is_scale: bool = False
 
     @property
     def bias(self) -> int:
@@ -56,7 +58,7 @@ class Facts:
     @property
     def min_normal(self) -> float | None:
         """Least positive value of a float that has all bits of its fraction."""
-        return math.ldexp(1.0, 1 - self.bias) if self.kind == "float" else None
+        return math.ldexp(1.0, 1 - self.bias - self.is_scale) if self.kind == "float" else None
 
     @property
     def largest_pattern(self) -> int:
@@ -70,13 +72,14 @@ class Facts:
 
     @property
     def is_narrow(self) -> bool:
-        """A float that is computed in float32, and rounded."""
-        return self.kind == "float" and self.bits < 32
+        """A float that is computed in float32, and rounded. Scales are not: passes make bytes of them
+        (lowering/buffers/decode_scales.py)."""
+        return self.kind == "float" and self.bits < 32 and not self.is_scale
 
     @property
     def in_ml_dtypes(self) -> bool:
         """A type that numpy has only through ml_dtypes."""
-        return self.bits < 8 or (self.is_narrow and self.numpy != "float16")
+        return self.bits < 8 or self.is_scale or (self.is_narrow and self.numpy != "float16")
 
     @property
     def integer_range(self) -> tuple[int, int]:
@@ -128,6 +131,10 @@ FACTS: dict[str, Facts] = {  # the facts of each element type, by its name
     "float8_e5m2fnuz": Facts(
         8, "float", (13, 8), "float8_e5m2fnuz", "float8_e5m2fnuz", "tc_fp8_e5m2fnuz", 5, 2, False, unsigned_zero=True
     ),
+    # OCP microscaling formats specification 1.0, section 5.4.1: the scale of a block of elements.
+    "float8_e8m0fnu": Facts(
+        8, "float", (14, 8), "float8_e8m0fnu", "float8_e8m0fnu", "unsigned char", 8, 0, False, is_scale=True
+    ),
     **_ints(),
     # OCP microscaling formats specification 1.0, section 5.3.3: no infinity and no NaN; two share a byte, as int4.
     "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),
@@ -151,6 +158,9 @@ ALIASES = {
     "fp16": "float16",
     "fp32": "float32",
 }
+
+# element types that TileLang names and no target has: they are names, and an error where they are used
+UNSUPPORTED = ("float4_e2m1_unpacked", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3b11fnuz")
 
 LANES = (2, 4, 8, 16, 32, 64)  # of vector types: "float32x2" is a vector of two float32
 _VECTOR = re.compile(rf"(\w+?)_?x({'|'.join(map(str, LANES))})")  # torch spells float4_e2m1fn_x2
@@ -202,11 +212,12 @@ class dtype(str):
         return FACTS[str(self.element)].kind in ("int", "uint")
 
     def as_torch(self) -> Any:
-        """The torch dtype that holds such elements (pairs of 4-bit ones are held as int8 or uint8). Of the vector types
-        torch has float4_e2m1fnx2 alone, since version 2.8; for others it raises LanguageError."""
+        """The torch dtype that holds such elements (pairs of 4-bit ones are held as int8 or uint8, those of
+        float4_e2m1fn as float4_e2m1fn_x2 where torch has it, since version 2.8). Of the vector types torch has
+        float4_e2m1fnx2 alone; for others it raises LanguageError."""
         import torch
 
-        if self == "float4_e2m1fnx2" and hasattr(torch, "float4_e2m1fn_x2"):
+        if self in ("float4_e2m1fn", "float4_e2m1fnx2") and hasattr(torch, "float4_e2m1fn_x2"):
             return torch.float4_e2m1fn_x2
         return getattr(torch, str(self.facts.torch))
 
@@ -227,6 +238,24 @@ class dtype(str):
         if _cast is None:
             raise TypeError(f"{self!r}(...) is a cast in a kernel: import tilecore.language first")
         return _cast(values, self)
+
+    def __repr__(self) -> str:
+        return f"T.{self!s}"
+
+
+class UnsupportedType(str):
+    """The name of an element type that no target has. It compares equal to its name; every use of it as an element
+    type raises LanguageError."""
+
+    __slots__ = ()
+
+    def __call__(self, *values: Any) -> Any:
+        raise _unknown(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _unknown(self)
 
     def __repr__(self) -> str:
         return f"T.{self!s}"
@@ -302,6 +331,17 @@ def _no_vector(vector: dtype) -> Exception:
     )
 
 
+def resolve_torch_storage_dtype(value: Any) -> dtype:
+    """The element type of the torch tensor that holds elements of the type ``value``: of packed ones, which torch has
+    no type for, int8 or float4_e2m1fnx2."""
+    kind = dtype(value)
+    if kind == "float4_e2m1fn":
+        import torch
+
+        return dtype("float4_e2m1fnx2" if hasattr(torch, "float4_e2m1fn_x2") else "int8")
+    return dtype("int8") if kind.bits < 8 and kind.lanes == 1 else kind
+
+
 def nearest_types(name: str, candidates: Collection[str], most: int = 3) -> list[str]:
     """The types among ``candidates`` of the kind of type ``name``: first those that hold its values, the nearest first.
 
@@ -325,6 +365,13 @@ def _unknown(value: Any) -> Exception:
     from tilecore.caller import at_caller
     from tilecore.errors import LanguageError
 
+    if str(value) in UNSUPPORTED:
+        return at_caller(
+            LanguageError(
+                f"{value!s} is an element type that no target has",
+                hint="hold its bits in T.uint8, and decode them with shifts and T.reinterpret",
+            )
+        )
     close = difflib.get_close_matches(str(value), [*FACTS, *ALIASES], n=1)
     return at_caller(
         LanguageError(
@@ -345,4 +392,6 @@ def __getattr__(name: str) -> Any:
         return {torch_type: kind for torch_type, kind in kinds if torch_type is not None}
     if name in FACTS or (name in ALIASES and name.isidentifier()):
         return dtype(name)
+    if name in UNSUPPORTED:
+        return UnsupportedType(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

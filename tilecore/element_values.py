@@ -113,6 +113,11 @@ def _float(name: str, facts: Facts) -> ValueType:
             name, "float", bits, single, half, half, -largest, largest, False, _from_half, lambda x: x.astype(half)
         )
     element = np.dtype(getattr(ml_dtypes, name))
+    if facts.is_scale:
+        raw = np.dtype(np.uint8)
+        return ValueType(
+            name, "float", bits, single, raw, element, facts.min_normal, largest, True, _from_scale, _to_scale
+        )
     storage = np.dtype(f"uint{max(bits, 8)}")
 
     def encode(value: Value) -> Value:
@@ -135,6 +140,32 @@ def _from_half(raw: Value) -> Value:
 
 def _from_bfloat16(raw: Value) -> Value:
     return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def _from_scale(raw: Value) -> Value:
+    """The powers of two of float8_e8m0fnu, from 2**-127 to 2**127, and NaN for 255."""
+    exponents = np.asarray(raw).astype(np.int32) - 127
+    return np.where(exponents == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponents)).astype(np.float32)[()]
+
+
+def _to_scale(value: Value) -> Value:
+    """The bits of the least power of two that is not below the magnitude; the least of all for 0, and the largest for
+    what is beyond it."""
+    fraction, exponents = np.frexp(np.abs(value))  # in [0.5, 1)
+    exponents = np.where(fraction == 0.5, exponents - 1, exponents)
+    exponents = np.where(fraction == 0, -127, np.where(np.isinf(value), 127, exponents))
+    bits = np.clip(exponents, -127, 127) + 127
+    return np.where(np.isnan(value), 255, bits).astype(np.uint8)[()]
+
+
+def _scale_of_integer(value: Value) -> Value:
+    """The least power of two that is not below the magnitude of an integer, which float64 may not hold."""
+    wide = np.asarray(value)
+    magnitude = np.where(wide < 0, -wide.astype(np.int64), wide).astype(np.uint64)
+    less = magnitude - (magnitude > 0).astype(np.uint64)
+    halves = [np.frexp((part).astype(np.float64))[1] for part in (less >> np.uint64(32), less & np.uint64(2**32 - 1))]
+    length = np.where(halves[0] > 0, halves[0] + 32, halves[1])  # the bits of magnitude - 1
+    return _from_scale(np.where(magnitude == 0, 0, 127 + length).astype(np.uint8))
 
 
 def _table_decoder(element: np.dtype, facts: Facts) -> Callable[[Value], Value]:
@@ -180,11 +211,14 @@ def quiet(value: Value) -> Value:
 def round_to(kind: ValueType, value: Value) -> Value:
     """A float32 or float64 value rounded once, to nearest even, to the float type ``kind``.
 
-    The 8-bit and 4-bit floats saturate: what is beyond their largest finite value becomes that value, and NaN, which
-    4-bit floats have not, becomes their largest value. The others overflow to infinity.
+    The magnitude of float8_e8m0fnu is rounded up, to a power of two. The other 8-bit and 4-bit floats saturate: what is
+    beyond their largest finite value becomes that value, and NaN, which 4-bit floats have not, becomes their largest
+    value. The others overflow to infinity.
     """
     if kind.storage == kind.carrier:
         return value.astype(kind.carrier)
+    if FACTS[kind.name].is_scale:
+        return kind.decode(kind.encode(value))
     if kind.saturates:
         value = np.clip(value, kind.low, kind.high)
     if value.dtype == np.float64 and kind.name != "float16":
@@ -216,6 +250,8 @@ def cast(source: ValueType, target: ValueType, value: Value) -> Value:
     if target.is_float:
         if source.is_float or target.carrier == target.storage:
             return round_to(target, value)
+        if FACTS[target.name].is_scale:
+            return _scale_of_integer(value)
         return round_to(target, value.astype(np.float64))
     if source.is_float:
         return _truncate(target, value)

@@ -117,6 +117,10 @@ class UnsupportedError(TilecoreError, NotImplementedError):
     """The kernel is valid, but the target or this release does not support an operation in it."""
 
 
+class WrongTargetError(UnsupportedError, ValueError):
+    """The kernel uses a name of the language that another target, or another architecture of the target, has."""
+
+
 class LimitError(UnsupportedError):
     """The kernel needs more of a resource (memory, threads) than the target has."""
 
@@ -171,6 +175,10 @@ class DeviceAssertError(InterpreterError, AssertionError):
 
 class AutotuneError(TilecoreError, RuntimeError):
     """No configuration of a search compiled, ran and gave a correct result."""
+
+
+class MissingInputsError(AutotuneError, ValueError):
+    """A search has to run a kernel with numbers that only the user knows."""
 
 
 class WrongConfigurationsError(AutotuneError, ValueError):

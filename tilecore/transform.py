@@ -10,7 +10,9 @@ from tilecore.errors import TargetError
 from tilecore.module_names.submodules import submodules_of
 
 __path__: list[str] = []  # a package whose modules are names of others (tilecore/module_names/table.py)
-__getattr__ = submodules_of(__name__)
+__getattr__ = submodules_of(
+    __name__, dict.fromkeys(("apply_simplify", "simplify_prim_func"), "tilecore.frontend.unused_parameters")
+)
 
 
 class PassConfigKey(str, Enum):
@@ -86,6 +88,7 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
     TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"
     TL_BLOCK_PAIRS = "tl.block_pairs"
+    TL_SPLIT_K = "tl.split_k"
 
     def __str__(self) -> str:
         return str(self.value)
@@ -177,13 +180,3 @@ def plain_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
         )
     names = {key: str(key.value if isinstance(key, Enum) else key) for key in configs or {}}
     return {_OLD_NAMES.get(name, name): (configs or {})[key] for key, name in names.items()}
-
-
-def simplify_prim_func(func: Any) -> Any:
-    """Decorator kept for source compatibility: kernels are simplified when they are compiled."""
-    return func
-
-
-def apply_simplify(stmt: Any, inline_let: bool = False) -> Any:
-    """The function or module as it is: kernels are simplified when they are compiled."""
-    return stmt

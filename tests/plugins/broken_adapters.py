@@ -76,6 +76,16 @@ def describe(self, code):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_host_code",
+        "The adapter returns the wrong thing from host_code.",
+        step="host_code",
+        says="plain.host_code returned a wrong value",
+        adapter="""\
+def host_code(self, artifact):
+    return "int main;"
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_largest_run",
         "The adapter returns the wrong thing from largest_run.",
         step="largest_run",
@@ -103,6 +113,16 @@ def launch(self, slots, grids, stream):
         adapter="""\
 def load(self, artifact):
     return None
+""",
+    ),
+    BrokenPackage(
+        "adapter_nonsense_from_target",
+        "The adapter returns the wrong thing from target.",
+        step="target",
+        says="plain.target returned a wrong value",
+        adapter="""\
+def target(self, target):
+    return "int main;"
 """,
     ),
     BrokenPackage(
@@ -196,6 +216,16 @@ def describe(self, code):
 """,
     ),
     BrokenPackage(
+        "adapter_raises_in_host_code",
+        "The adapter raises in host_code.",
+        step="host_code",
+        says="plain.host_code raised RuntimeError: boom",
+        adapter="""\
+def host_code(self, artifact):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
         "adapter_raises_in_largest_run",
         "The adapter raises in largest_run.",
         step="largest_run",
@@ -233,6 +263,16 @@ def load(self, artifact):
         adapter="""\
 def synchronize(self, device_index=0):
     raise OSError("the device is gone")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_target",
+        "The adapter raises in target.",
+        step="target",
+        says="plain.target raised RuntimeError: boom",
+        adapter="""\
+def target(self, target):
+    raise RuntimeError("boom")
 """,
     ),
     BrokenPackage(

@@ -30,6 +30,9 @@ def require_sound(artifact: Artifact) -> None:
         _require(_are_dims(workspace.shape, symbols), "the shape of a workspace", workspace.shape)
     for entry in artifact.entries:
         _check_entry(entry, symbols)
+    for assumption in artifact.assumptions:
+        _require(_is_name(assumption.text), "an assumption", assumption)
+        _require(_are_dims((assumption.condition,), symbols), "an assumption", assumption.condition)
     for position in artifact.out_idx:
         good = _is_count(position) and position < len(artifact.params)
         _require(good and isinstance(artifact.params[position], TensorParam), "out_idx", position)

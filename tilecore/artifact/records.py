@@ -98,6 +98,17 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Assumption:
+    """What the kernel promises about the sizes and the integer scalars of a call (``T.assume``), checked by the launch.
+
+    condition: other than 0 where it holds. text: the condition as the kernel states it.
+    """
+
+    condition: Dim
+    text: str
+
+
+@dataclass(frozen=True)
 class Artifact:
     """A compiled kernel.
 
@@ -106,7 +117,8 @@ class Artifact:
     loads ("object", "shared", "cubin", ... or "" when the source itself is loaded).
     out_idx: indices of the parameters that the call allocates and returns. versions: of everything that made it.
     report: what ``kernel.explain()`` prints, as plain data. index_bits: 32 where the code cannot reach past 2**31 bytes
-    of a tensor, which the launch then checks. index_hint: what users can do about larger tensors.
+    of a tensor, which the launch then checks. index_hint: what users can do about larger tensors. assumptions: those
+    that the launch checks.
     """
 
     name: str
@@ -126,6 +138,7 @@ class Artifact:
     report: Mapping[str, Any] = field(default_factory=dict)
     index_bits: int = 64
     index_hint: str = ""
+    assumptions: tuple[Assumption, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Everything but ``source`` and ``binary``, as JSON data; ``Artifact.from_json`` takes it back."""
@@ -145,6 +158,7 @@ class Artifact:
             "report": dict(self.report),
             "index_bits": self.index_bits,
             "index_hint": self.index_hint,
+            "assumptions": [[dim_to_json(a.condition), a.text] for a in self.assumptions],
         }
 
     @staticmethod
@@ -167,6 +181,7 @@ class Artifact:
             report=facts["report"],
             index_bits=facts["index_bits"],
             index_hint=facts.get("index_hint", ""),
+            assumptions=tuple(Assumption(dim_from_json(a[0]), a[1]) for a in facts.get("assumptions", ())),
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import dim_to_json
 from tilecore.artifact.records import Artifact, Param, ScalarParam
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, MissingInputsError
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, supply
 from tilecore.runtime.params import KernelParam, params_of
 
@@ -77,7 +77,7 @@ class InputSets:
     def of(self, artifact: Artifact, adapter: KernelAdapter) -> list[Any]:
         """The inputs for ``artifact``: the same list for the same shapes and types.
 
-        Raises ArgumentError when they cannot be made or do not fit.
+        Raises MissingInputsError for scalars and sizes that nobody has given, ArgumentError when they do not fit.
         """
         params = [p for i, p in enumerate(artifact.params) if i not in artifact.out_idx]
         key = tuple(_signature(param) for param in params)
@@ -88,6 +88,7 @@ class InputSets:
 
     def _make(self, artifact: Artifact, params: list[Param], adapter: KernelAdapter) -> list[Any]:
         if self.inputs is None and self.supply_prog is None:
+            self._require_numbers(artifact, params)
             sizes = known_sizes(artifact, self.sizes)
             return [supply(param, adapter, sizes, self.supply_type) for param in params]
         if isinstance(self.inputs, Mapping):
@@ -100,6 +101,21 @@ class InputSets:
                 expected=f"{len(params)}: {', '.join(p.name for p in params)}",
             )
         return tensors
+
+    def _require_numbers(self, artifact: Artifact, params: list[Param]) -> None:
+        """Numbers are not made up: they may be sizes, or choose what the kernel does."""
+        numbers = [param.name for param in params if isinstance(param, ScalarParam)]
+        numbers += [symbol.name for symbol in artifact.symbols if symbol.name not in numbers]
+        missing = [name for name in numbers if name not in (self.sizes or {})]
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            raise MissingInputsError(
+                f"{artifact.name} is tuned without inputs, and {', '.join(missing)} {verb} known only at a call",
+                found="no inputs: tensors are filled by supply_type, numbers are not",
+                expected=f"values of {', '.join(param.name for param in params)}",
+                hint="call it in `with set_autotune_inputs(...)`, with the arguments of a call of the kernel, or give "
+                "@autotune a supply_prog, which makes them",
+            )
 
 
 def _signature(param: Param) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecore.autotune.candidates import Candidate, why_none
 from tilecore.autotune.report import SearchReport, counts
-from tilecore.errors import AutotuneError
+from tilecore.errors import AutotuneError, MissingInputsError
 from tilecore.jit.workers import WorkerDied, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def _run(candidate: Candidate, bench: Bench, sets: InputSets, adapter: Any, judg
     try:
         inputs = sets.of(candidate.artifact, adapter)
         packed_run = bench.run(candidate.name, candidate.artifact, inputs)
+    except MissingInputsError:
+        raise
     except Exception as error:
         _failed(candidate, error, "running")
         return

@@ -16,7 +16,7 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
-from tilecore.ir.thread_calls import ADDRESS, ATOMIC_ELEMENT, BLOCK_VOTE, QUOTIENT, ROUNDED, SHUFFLE, VOTE
+from tilecore.ir.thread_calls import ADDRESS, ATOMIC_ELEMENT, BLOCK_VOTE, DIRECTED, QUOTIENT, ROUNDED, SHUFFLE, VOTE
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Call
@@ -30,6 +30,7 @@ VALUE_CALLS: Mapping[str, str] = {
     "reinterpret": "reinterpret_value",
     "likely": "likely_value",
     ROUNDED: "rounded_value",
+    DIRECTED: "directed_value",
     "abs": "abs_value",
     "fabs": "abs_value",
     "fma": "fma_value",
@@ -104,6 +105,11 @@ class CallValues(Expressions):
         if function is not None:
             return self.function(function, self.value(inner.a), self.value(inner.b))
         return self.function("tc_rounded", self.value(inner))
+
+    def directed_value(self, node: Call) -> Text:
+        """An operation in another rounding mode than to nearest."""
+        mode, operation = (str(word.value) for word in node.args[:2])
+        return self.function(f"tc_{operation}_{mode}", *(self.value(operand) for operand in node.args[2:]))
 
     def test_value(self, node: Call) -> Text:
         """isnan, isinf, isfinite."""

@@ -22,6 +22,9 @@ from tilecore.ir.thread_calls import (
     COMMIT_ASYNC,
     COPY_ASYNC,
     DEVICE_ASSERT,
+    DIRECTED,
+    DIRECTED_MODES,
+    DIRECTED_OPERATIONS,
     FENCE,
     MATH_CALLS,
     MEMORY_ORDERS,
@@ -36,6 +39,8 @@ from tilecore.ir.thread_calls import (
     WARP_BARRIER,
 )
 
+_OPERANDS = {"fma": "F a, F b, F c", "rcp": "F a", "sqrt": "F a"}  # of the others: F a, F b
+_DIRECTIONS = {"rz": "towards zero", "ru": "up", "rd": "down"}
 TYPED, SIZED = "typed", "sized"  # forms: one function for each type that it returns, or for each number
 
 
@@ -138,6 +143,13 @@ _NUMBERS = (
             "around it.", ROUNDED,
         )
         for word, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"))
+    ),
+    *(
+        HeaderName(
+            f"tc_{operation}_{mode}", f"F tc_{operation}_{mode}({_OPERANDS.get(operation, 'F a, F b')})",
+            f"The operation rounded {_DIRECTIONS[mode]}, for targets with the feature `directed_rounding`.", DIRECTED,
+        )
+        for operation in DIRECTED_OPERATIONS for mode in DIRECTED_MODES
     ),
     HeaderName("tc_isnan", "bool tc_isnan(F value)", "Is it not a number?", "isnan"),
     HeaderName("tc_isinf", "bool tc_isinf(F value)", "Is it an infinity?", "isinf"),

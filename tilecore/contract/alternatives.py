@@ -5,6 +5,7 @@ from tilecore.ir.tile_op_table import TILE_OPS
 FEATURES = {
     "atomics": TILE_OPS["atomic"].instead,
     "compare_and_swap": "T.atomic_add, T.atomic_max and the others where one of them will do",
+    "directed_rounding": "rounding_mode='rn', to nearest even",
     "print": TILE_OPS["print"].instead,
     "device_assert": TILE_OPS["device_assert"].instead,
     "dynamic_shapes": "sizes that are numbers: one kernel for each shape that is needed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -69,16 +70,17 @@ def next_(function: Any) -> Callable[..., Any]:
 
 
 def print_(function: Any) -> Callable[..., Any]:
-    """``print``; Python's own refuses values of the kernel."""
+    """``print``; Python's own shows expressions of the kernel, and warns that they are no numbers."""
     if function is not print:
         return function  # type: ignore[no-any-return]
 
     def printed(*values: Any, **options: Any) -> None:
         if any(is_kernel_value(value) for value in values):
-            raise LanguageError(
-                "Python's print is called with a value of the kernel, which is not known while the kernel is built",
-                hint="T.print(x) prints it when the kernel runs; print(repr(x)) shows the expression",
-            ).at(current().location)
+            warnings.warn(
+                "Python's print runs once, while the kernel is built, and shows the expression of a value of the "
+                "kernel; T.print(x) prints the value when the kernel runs",
+                stacklevel=2,
+            )
         print(*values, **options)
 
     return printed

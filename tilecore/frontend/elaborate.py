@@ -27,6 +27,7 @@ from tilecore.ir.spans import span_at
 from tilecore.language.annotations import Ref
 from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import reference
+from tilecore.language.implicit_kernel import begin_implicit, closed_function
 from tilecore.language.symbols import Var as VarType
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
@@ -77,6 +78,7 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
             hint="store the results to tensors",
         )
     rewritten = rewrite(function, hooks)
+    builder.begin_kernel = begin_implicit
     with held_back(), building(builder):
         try:
             result = rewritten(*values, **(named or {}))
@@ -105,7 +107,7 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
             expected="a T.Kernel after it, which checks it",
             hint="write it in front of T.Kernel, or inside",
         )
-    body = builder.frames[0].body()
+    body = closed_function(builder)
     check_scopes(body, builder.readings)
     body = gather_collectives(order_reducers(cover_indices(settle(body, builder))))
     if builder.lanes:

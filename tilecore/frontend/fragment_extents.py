@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import (
@@ -34,6 +35,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
 
@@ -44,16 +46,18 @@ class FragmentWarning(UserWarning):
 def cover_indices(body: Stmt) -> Stmt:
     """The body with larger fragments where an index that no condition guards runs past an axis; each is warned of.
 
-    Indices count whose variables are those of loops with constant bounds.
+    Indices count that are linear in variables of loops with constant bounds. A fragment with views stays as it is: they
+    have as many elements.
     """
     if not any(is_fragment(node.buffer) for node in collect(body, AllocBuffer)):
         return body
+    viewed = memory_roots(body)
     extents: dict[Var, list[int]] = {}
     places: dict[Var, Any] = {}
     ranges: dict[Var, Range] = {}
 
     def note(buffer: Var, indices: Any, span: Any) -> None:
-        if not is_fragment(buffer) or len(indices) != len(buffer.shape):
+        if not is_fragment(buffer) or buffer in viewed or len(indices) != len(buffer.shape):
             return
         for axis, index in enumerate(indices):
             size, last = constant(buffer.shape[axis]), _last(index, ranges)
@@ -88,13 +92,17 @@ def cover_indices(body: Stmt) -> Stmt:
 
 
 def _last(index: Any, ranges: dict[Var, Range]) -> int | None:
-    """The largest value of an index; None where that is not known."""
+    """The largest value of an index; None where that is not known.
+
+    The analyzer's bound is the largest value only where the index is linear in each variable: ``i + (i + 1) % 4`` does
+    not reach it.
+    """
     analyzer = Analyzer()
     for var in variables(index):
-        if var not in ranges:
+        if var not in ranges or not isinstance(coefficient(index, var), int):
             return None
         analyzer.bind(var, ranges[var])
-    return int(analyzer.const_int_bound(index).max_value)
+    return int(analyzer.const_int_bound(analyzer.simplify(index)).max_value)
 
 
 def _larger(fragment: Var, sizes: list[int], span: Any) -> Var:

@@ -34,6 +34,12 @@ class PrimFunc:
         self._ir = build_prim_func(self.function, self.annotations)
         return self._ir
 
+    def with_ir(self, ir: Any) -> PrimFunc:
+        """The same function with another IR, which a program has made of it."""
+        function = object.__new__(PrimFunc)
+        function.__dict__.update(self.__dict__, _ir=ir)
+        return function
+
     @property
     def ir(self) -> Any:
         """The function as a ``tvm.tirx.PrimFunc`` of tile operations."""

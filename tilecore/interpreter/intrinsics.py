@@ -13,11 +13,12 @@ import numpy as np
 
 from tilecore.element_values import Value, ValueType, round_to, wrap
 from tilecore.errors import UnsupportedError
+from tilecore.interpreter.directed import rounded_in_direction
 from tilecore.interpreter.expressions import choose
 from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import State
-from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.intrinsics import DIRECTED, ROUNDED
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import tile_op_of
 
@@ -186,8 +187,15 @@ def _rounded(scope: Scope, node: Call) -> Expression:
     return scope.expression(node.args[0])
 
 
+def _directed(scope: Scope, node: Call) -> Expression:
+    kind, mode, operation = type_of(node), str(node.args[0].value), str(node.args[1].value)
+    operands = [scope.expression(arg) for arg in node.args[2:]]
+    return lambda state: rounded_in_direction(kind, mode, operation, [operand(state) for operand in operands])
+
+
 _SPECIAL: dict[str, Callable[[Scope, Call], Expression]] = {
     ROUNDED: _rounded,
+    DIRECTED: _directed,
     "prim.if_then_else": _if_then_else,
     "prim.likely": _likely,
     "tirx.reinterpret": _reinterpret,

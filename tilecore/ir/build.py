@@ -157,10 +157,10 @@ def const(value: Any, dtype: str) -> Expr:
     """The constant ``value`` of an element type, such as "int32".
 
     TVM takes the floats without -0 for unsigned numbers: it refuses their negative constants, and aborts where it folds
-    a cast of one. So those are the reinterpretation of their bits, which TVM leaves alone.
+    a cast of one. So those are the reinterpretation of their bits, which TVM leaves alone; so are scales.
     """
     facts = FACTS.get(dtype)
-    if facts is None or not facts.unsigned_zero or not value < 0:
+    if facts is None or not (facts.is_scale or (facts.unsigned_zero and value < 0)):
         return tirx.const(value, dtype)
     from tilecore.element_values import value_type
 

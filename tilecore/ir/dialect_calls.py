@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tilecore.errors import UnsupportedError
+from tilecore.errors import WrongTargetError
 from tilecore.ir.attributes import CallAttr, StatementAttr
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
 from tilecore.ir.spans import location_of_span
@@ -41,12 +41,13 @@ def refuse_dialects(
     takes_ranges: bool = False,
     expected: str | None = None,
     allowed: Collection[str] = (),
+    requires: str | None = None,
 ) -> None:
-    """Raise UnsupportedError for the first call of a language that is not of target ``kind``.
+    """Raise WrongTargetError for the first call of a language that is not of target ``kind``.
 
     where: what does not support the call, for the message. expected: what supports it, if not any target of the kind.
     takes_ranges: whether code for a range of the threads of a block is supported. allowed: names in the language that
-    are supported whatever their target.
+    are supported whatever their target. requires: the architecture of the kind that has the others, for the message.
     """
     if not dialect_calls(body) and (takes_ranges or not has_ranges(body)):
         return
@@ -55,11 +56,11 @@ def refuse_dialects(
     def look(node: Stmt) -> None:
         spans.append(getattr(node, "span", None))
         if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.THREADS and not takes_ranges:
-            raise _refused("code for some threads of a block (T.ws)", "", where, spans)
+            raise _refused("code for some threads of a block (T.ws)", "", where, spans, None, None)
         for part in (getattr(node, name, None) for name in ("value", "condition", "min", "extent", "indices")):
             for _, call_kind, called in () if part is None else dialect_calls(part):
                 if call_kind != kind and called not in allowed:
-                    raise _refused(called, call_kind, where, spans, expected)
+                    raise _refused(called, call_kind, where, spans, expected, requires)
         for child in children(node):
             look(child)
         spans.pop()
@@ -67,10 +68,13 @@ def refuse_dialects(
     look(body)
 
 
-def _refused(called: str, kind: str, where: str, spans: list[Any], expected: str | None = None) -> UnsupportedError:
+def _refused(
+    called: str, kind: str, where: str, spans: list[Any], expected: str | None, requires: str | None
+) -> WrongTargetError:
     place = next((span for span in reversed(spans) if span is not None), None)
-    return UnsupportedError(
-        f"{called} belongs to the target {kind!r}" if kind else f"{called} is not available on every target",
+    of_kind = f"{called} requires {requires}" if requires else f"{called} belongs to the target {kind!r}"
+    return WrongTargetError(
+        of_kind if kind else f"{called} is not available on every target",
         location=location_of_span(place),
         found=where,
         expected=expected or (f"target={kind!r}" if kind else "a target that runs a block on many threads"),

@@ -150,7 +150,7 @@ class FragmentLayout:
         """
         order = {axis: position for position, axis in enumerate(axes)}
         projected = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
-        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(projected))
+        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, packed(projected))
 
     def covers(self, needed: FragmentLayout) -> bool:
         """Does every thread hold in this layout all elements that it holds in ``needed``?"""
@@ -163,9 +163,11 @@ class FragmentLayout:
     def has_in_place(self, needed: FragmentLayout) -> bool:
         """Does the layout cover ``needed``, with each needed element in a register that does not depend on the
         thread?"""
-        register_places = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
-        thread_places = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
-        return self.covers(needed) and not register_places & thread_places
+        registers = [d for d in _refined(self, needed) if d.where == REGISTER]
+        threads = [d for d in _refined(needed, self) if d.where == THREAD]
+        return self.covers(needed) and not any(
+            r.axis == t.axis and r.place < t.end and t.place < r.end for r in registers for t in threads
+        )
 
     def __str__(self) -> str:
         parts = [
@@ -194,14 +196,20 @@ def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: 
 
 
 def spread(
-    shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None, warp: int = 0
+    shape: Sequence[int],
+    threads: int,
+    vector: int = 1,
+    fastest: int | None = None,
+    warp: int = 0,
+    exact: bool = False,
 ) -> FragmentLayout:
     """The layout of a tile that is partitioned over all threads.
 
     Each thread gets ``vector`` neighbours along the axis ``fastest`` (default: the last axis). Consecutive threads
     follow along this axis, then along the other axes from the last to the first. The remaining elements go to further
     registers. warp: the size of a warp; if all threads together cover the axis ``fastest`` several times, the elements
-    of each warp are contiguous along it.
+    of each warp are contiguous along it. exact: no digit reaches past the end of its axis, so that the tile can be
+    viewed with another shape; further threads hold copies instead.
     """
     axes = list(range(len(shape)))[::-1]
     if fastest is not None:
@@ -225,7 +233,7 @@ def spread(
         registers, used = registers * rounds, threads
     for axis in axes:
         remaining = -(-shape[axis] // places[axis])
-        thread_count = _divisor(threads // used, remaining)
+        thread_count = _divisor(threads // used, remaining, exact)
         put(axis, thread_count, THREAD, used)
         used *= thread_count
     for axis in axes:
@@ -235,13 +243,13 @@ def spread(
     return FragmentLayout(tuple(shape), threads, tuple(digits))
 
 
-def _divisor(room: int, remaining: int) -> int:
+def _divisor(room: int, remaining: int, exact: bool) -> int:
     """The number of threads along an axis with ``remaining`` elements: the largest divisor of ``room`` that leaves at
-    most a quarter of the covered positions empty."""
+    most a quarter of the covered positions empty, or none if ``exact``."""
     fits = [
         d
         for d in range(1, min(room, 2 * remaining) + 1)
-        if room % d == 0 and d * -(-remaining // d) * 3 <= 4 * remaining
+        if room % d == 0 and d * -(-remaining // d) * 3 <= (3 if exact else 4) * remaining
     ]
     return max(fits)
 
@@ -271,7 +279,7 @@ def _merged(digits: Sequence[Digit]) -> tuple[Digit, ...]:
     return tuple(merged)
 
 
-def _packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
+def packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
     """The digits with contiguous register strides, in the same order."""
     packed, at = [], 1
     for d in sorted(digits, key=lambda d: (d.where != REGISTER, d.stride)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Op
-from tilecore.ir.thread_calls import ADDRESS, ROUNDED
+from tilecore.ir.thread_calls import ADDRESS, DIRECTED, ROUNDED
 from tilecore.ir.thread_ops import thread_call
 
 
@@ -23,6 +24,11 @@ def is_nan(value: Any) -> Expr:
 def rounded(value: Any) -> Expr:
     """``value`` kept apart: a product in it does not become part of a fused multiply-add with a sum around it."""
     return thread_call(ROUNDED, [value], dtype=dtype_of(value))
+
+
+def directed(mode: str, operation: str, operands: Sequence[Any]) -> Expr:
+    """``operation`` ("add", "fma", ...) of floats of one type, rounded once: "rz" towards zero, "ru" up, "rd" down."""
+    return thread_call(DIRECTED, [mode, operation, *operands], dtype=dtype_of(operands[0]))
 
 
 def address(element: Any, access: str) -> Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pkgutil import iter_modules
 
-from tilecore.dtypes import ALIASES, FACTS
+from tilecore.dtypes import ALIASES, FACTS, UNSUPPORTED
 from tilecore.ir.tile_op_table import TILE_OPS
 
 NAMES: dict[str, str] = {}
@@ -116,9 +116,10 @@ _declare(
 )
 _declare(
     "tilecore.language.tvm_forms",
-    "If Then Else Assert tvm_storage_sync launch_thread "
+    "If Then Else Assert tvm_storage_sync "
     "decl_buffer sblock_alloc_buffer=decl_buffer match_buffer type_annotation tvm_access_ptr bind buffer_store",
 )
+_declare("tilecore.language.thread_axes", "launch_thread")
 _declare(
     "tilecore.language.warp_values",
     "activemask tvm_warp_activemask=activemask match_any_sync match_all_sync tvm_warp_shuffle tvm_warp_shuffle_up "
@@ -139,4 +140,4 @@ def names_of_the_core() -> frozenset[str]:
     """All names that ``T.<name>`` finds in tilecore itself: functions, element types and modules of the language."""
     language = find_spec("tilecore.language")
     places = (language.submodule_search_locations if language else None) or []
-    return frozenset({*NAMES, *FACTS, *ALIASES, *(module.name for module in iter_modules(list(places)))})
+    return frozenset({*NAMES, *FACTS, *ALIASES, *UNSUPPORTED, *(module.name for module in iter_modules(list(places)))})

@@ -53,6 +53,8 @@ def _tree(expr: Any) -> Any:
         return (_OPERATORS[name], _tree(expr.a), _tree(expr.b))
     if name in _TURNED:
         return (_TURNED[name], _tree(expr.b), _tree(expr.a))
+    if name == "Not":
+        return ("==", _tree(expr.a), 0)
     if name == "Select":
         return ("select", _tree(expr.condition), _tree(expr.true_value), _tree(expr.false_value))
     if name == "Call" and op_name(expr) == "if_then_else":

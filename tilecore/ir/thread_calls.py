@@ -29,6 +29,7 @@ DEVICE_ASSERT = "tile.device_assert"
 ASSUME = "tile.assume"
 ANNOTATE = "tile.annotate"
 ROUNDED = "tile.rounded"
+DIRECTED = "tile.directed"
 ADDRESS = "tile.address"
 
 SAME_TYPE = "type of {}"  # the type of this argument, of a result or of another argument
@@ -99,6 +100,8 @@ class ThreadCall:
 
 
 MEMORY_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+DIRECTED_MODES = ("rz", "ru", "rd")  # towards zero, up, down
+DIRECTED_OPERATIONS = ("add", "sub", "mul", "fma", "div", "rcp", "sqrt")
 _ATOMIC_KINDS = ("add", "max", "min", "and", "or", "xor", "exchange", "cas", "load", "store")
 
 _BETWEEN_THREADS = (
@@ -327,6 +330,17 @@ _VALUES = (
     _pure(
         ROUNDED, (_X,), _OF_VALUE, "The value, rounded to its type as it stands: not part of a fused multiply-add with "
         "the operations around it.",
+    ),
+    _pure(
+        DIRECTED,
+        (
+            Argument("mode", "str", "the rounding: towards zero, up or down", DIRECTED_MODES),
+            Argument("operation", "str", "rcp: 1 / value", DIRECTED_OPERATIONS),
+            Argument("value", "value", "float32 or float64", dtype="a float"),
+            Argument("others", "value*", "the operation's other operands", dtype=SAME_TYPE.format("value")),
+        ),
+        _OF_VALUE,
+        "The operation, rounded once in this mode. Only for targets with the feature `directed_rounding`.",
     ),
     _pure(
         QUOTIENT,

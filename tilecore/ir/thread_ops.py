@@ -8,10 +8,10 @@ from typing import Any
 from tilecore.ir.build import as_operand
 from tilecore.ir.nodes import Call, Evaluate, Span
 from tilecore.ir.register_call import register_call
-from tilecore.ir.thread_calls import ADDRESS, ROUNDED, THREAD_CALLS
+from tilecore.ir.thread_calls import ADDRESS, DIRECTED, ROUNDED, THREAD_CALLS
 
 for _call in THREAD_CALLS.values():
-    if _call.is_simt or _call.name in (ROUNDED, ADDRESS):  # tile_ops.py registers the other calls of tilecore
+    if _call.is_simt or _call.name in (ROUNDED, DIRECTED, ADDRESS):  # tile_ops.py registers the other calls of tilecore
         register_call(_call.name, pure=_call.pure)
 
 

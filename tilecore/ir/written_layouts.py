@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,16 +30,33 @@ def memory_layout(hint: Mapping[str, Any], name: str) -> BufferLayout:
     if any(int(table.min()) < 0 for table in tables):
         raise LanguageError(f"the layout of {name} maps elements to negative indices", expected="indices of 0 or more")
     sizes = tuple(int(table.max()) + 1 for table in tables)
-    if len(np.unique(np.ravel_multi_index(tables, sizes))) < prod(shape):
-        raise LanguageError(
-            f"the layout of {name} maps two elements to the same index", expected="a different index for every element"
-        )
+    _require_injective(np.ravel_multi_index(tables, sizes).ravel(), shape, sizes, name)
 
     def place(indices: Sequence[Any]) -> list[Any]:
         return [substitute(p, dict(zip(variables, indices, strict=True))) for p in places]
 
     text = ", ".join(str(p) for p in places)
     return BufferLayout(f"({', '.join(str(v.name) for v in variables)}) -> ({text})", sizes, place)
+
+
+def _require_injective(offsets: np.ndarray, shape: Sequence[int], sizes: Sequence[int], name: str) -> None:
+    """Raises a LanguageError where two elements have one offset. offsets: of each element, in memory of ``sizes``."""
+    order = np.argsort(offsets, kind="stable")
+    repeated = np.flatnonzero(np.diff(offsets[order]) == 0)
+    if not repeated.size:
+        return
+    first, second = (_text(np.unravel_index(order[at], shape)) for at in (repeated[0], repeated[0] + 1))
+    place = _text(np.unravel_index(offsets[order[repeated[0]]], sizes))
+    raise LanguageError(
+        f"the layout of shared buffer `{name}` must be injective: {name}[{first}] and {name}[{second}] "
+        f"both map to physical coordinates ({place})",
+        expected="a different index for every element",
+        hint="an index that drops a part of the element's index needs another one that keeps it: i % 64 and i // 64",
+    )
+
+
+def _text(indices: Sequence[Any]) -> str:
+    return ", ".join(str(int(index)) for index in indices)
 
 
 def padded(shape: Sequence[int], elements: int) -> BufferLayout:

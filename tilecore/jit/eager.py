@@ -212,8 +212,13 @@ def tensor_type(value: Any) -> TensorType | None:
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is None or kind is None or isinstance(value, type):
         return None
-    sizes = tuple(int(s) for s in shape)
-    return TensorType(sizes, DType(kind), _strides(value, sizes))
+    sizes, strides = tuple(int(s) for s in shape), _strides(value, tuple(int(s) for s in shape))
+    dtype = DType(kind)
+    if strides is None or dtype.lanes == 1:
+        return TensorType(sizes, dtype, strides)
+    # of torch's float4_e2m1fn_x2, two elements each
+    logical = (*(stride * dtype.lanes for stride in strides[:-1]), strides[-1])
+    return TensorType((*sizes[:-1], sizes[-1] * dtype.lanes), dtype.element, logical)
 
 
 def _strides(value: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import getclosurevars
 from types import FunctionType
 from typing import Any
 
+from tilecore.dtypes import FACTS
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, LanguageError, Location
 from tilecore.frontend.declarations import Declarations, Undeclared, parameter_of
@@ -49,9 +51,20 @@ class _Elaboration(Declarations):
             size.set_value(self.constants[size.name], f"the argument {size.name}=")
         for source in self.sources.get(size.name, ()):
             argument = self.types.get(source.parameter)
-            numbers = _numbers_of(argument, source.is_stride) if isinstance(argument, TensorType) else ()
+            numbers: Sequence[Any] = ()
+            if isinstance(argument, TensorType):
+                bits = self._bits_of(source.dtype) if _holds_bytes(argument) else argument.dtype.bits
+                numbers = _numbers_of(argument, source.is_stride, bits) if bits else ()
             if source.axis < len(numbers) and not is_prim_expr(numbers[source.axis]):
                 size.set_value(int(numbers[source.axis]), _where(source.parameter, source.is_stride, source.axis))
+
+    def _bits_of(self, dtype: str) -> int:
+        """The size of the element type of this name, which may be a variable's; 0 where it is not known."""
+        names = getclosurevars(self.function)
+        value = {**names.globals, **names.nonlocals, **self.types}.get(dtype, dtype)
+        if isinstance(value, (str, DType)) and str(value) in FACTS:
+            return FACTS[str(value)].bits
+        return 0
 
     def begin(self, annotations: Iterable[Any]) -> None:
         """Reset the T.const sizes of the signature, which all compilations of the function share."""
@@ -92,15 +105,13 @@ class _Elaboration(Declarations):
         if len(declared.shape) != len(argument.shape):
             axes = "1 axis" if len(argument.shape) == 1 else f"{len(argument.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
-        given_sizes = argument.shape
-        if declared.dtype.bits < 8 and argument.dtype in ("int8", "uint8"):
-            given_sizes = (*given_sizes[:-1], given_sizes[-1] * (8 // declared.dtype.bits))  # elements share bytes
-        elif str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
+        bits = declared.dtype.bits if _holds_bytes(argument) else argument.dtype.bits
+        if bits == argument.dtype.bits and str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {argument.dtype}", expected=str(declared.dtype))
-        shape = self._sizes(name, declared.shape, given_sizes, is_stride=False)
+        shape = self._sizes(name, declared.shape, _numbers_of(argument, False, bits), is_stride=False)
         strides = declared.strides
         if strides is not None:
-            strides = self._sizes(name, strides, _numbers_of(argument, is_stride=True), is_stride=True)
+            strides = self._sizes(name, strides, _numbers_of(argument, True, bits), is_stride=True)
         settled = TensorType(shape, declared.dtype, strides, scope=declared.scope)
         settled.lanes = declared.lanes
         return settled
@@ -141,11 +152,19 @@ class _Elaboration(Declarations):
                 raise error.at(check.location) from None
 
 
-def _numbers_of(kind: TensorType, is_stride: bool) -> Sequence[Any]:
-    """The sizes of a tensor's type, or its strides in elements."""
+def _holds_bytes(kind: TensorType) -> bool:
+    """May elements of fewer bits share the elements of such a tensor?"""
+    return kind.dtype in ("int8", "uint8")
+
+
+def _numbers_of(kind: TensorType, is_stride: bool, bits: int) -> Sequence[Any]:
+    """The sizes of a tensor's type, or its strides, in elements of ``bits``. Smaller elements than the tensor's share
+    its elements along the last axis."""
+    shared = max(1, kind.dtype.bits // bits)
     if not is_stride:
-        return kind.shape
-    return kind.strides if kind.strides is not None else row_major_strides(kind.shape)
+        return (*kind.shape[:-1], kind.shape[-1] * shared) if kind.shape else ()
+    strides = kind.strides if kind.strides is not None else row_major_strides(kind.shape)
+    return (*(stride * shared for stride in strides[:-1]), *strides[-1:])
 
 
 def _where(name: str, is_stride: bool, axis: int) -> str:

@@ -162,6 +162,7 @@ class Explanation:
     def _notes(self) -> list[str]:
         lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
         lines += [f"  blocks form no clusters: {row['declined']}" for row in self._rows("block_pairs")]
+        lines += [f"  blocks share no loop: {row['declined']}" for row in self._rows("split_k")]
         lines += [f"  {'slow: ' if row.get('slow') else ''}{row['text']}" for row in self._rows("notes")]
         lines += [f"  {remark}" for remark in self.remarks]
         return _titled("notes:", dict.fromkeys(lines))

@@ -98,6 +98,8 @@ def _function(artifact: Artifact, device_type: int) -> list[str]:
         lines += _read_size(artifact, symbol, names[symbol.name], len(params) + place)
     for number in tensors:
         lines += _check_sizes(artifact, number, names)
+    for assumption in artifact.assumptions:
+        lines += _check(artifact, _dim(assumption.condition, names), f"Assume: {assumption.text}", "RuntimeError")
     for place, number in enumerate(tensors):
         lines.append(f"  slots[{place}] = (int64_t)((char *)tensor_{number}->data + tensor_{number}->byte_offset);")
         align = params[number].align  # type: ignore[union-attr]

@@ -96,12 +96,15 @@ def number_of(slot: ScalarSlot) -> Any:
 
 def interpreted(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[Artifact, Backend]:
     """The record of a kernel that the interpreter runs, and the backend with the execution backend that does it."""
+    from tilecore.ir.host_assumptions import host_assumptions
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params
     from tilecore.lowering.normalize.check_nests import check_nests
 
     check_nests(func)
     params = params_of(func)
     sizes = [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
+    assumptions = host_assumptions(func)
+    sizes += [assumption.condition for assumption in assumptions]
     name = str(func.attrs["global_symbol"])
     artifact = Artifact(
         name=name,
@@ -117,5 +120,6 @@ def interpreted(func: PrimFunc, backend: Backend, target: Target, options: Compi
         source_format="tile-ir",
         binary=b"",
         binary_format="",
+        assumptions=assumptions,
     )
     return artifact, replace(backend, adapters={**backend.adapters, INTERPRETED: InterpreterAdapter(func)})

@@ -38,6 +38,8 @@ _dtypes.set_cast(_cast)
 
 for _name in _dtypes.FACTS:
     globals()[_name] = _dtypes.dtype(_name)
+for _name in _dtypes.UNSUPPORTED:
+    globals()[_name] = _dtypes.UnsupportedType(_name)
 for _name, _target in _dtypes.ALIASES.items():
     if _name.isidentifier() and not _name.startswith(("bf1", "fp")):
         globals()[_name] = _dtypes.dtype(_target)

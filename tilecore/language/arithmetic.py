@@ -17,7 +17,7 @@ import numpy as np
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, is_buffer_var, tirx
-from tilecore.language.conversions import convert, unify
+from tilecore.language.conversions import convert, number_of, unify
 from tilecore.language.values import SIGNS, KernelValue, as_expr, no_key
 from tilecore.tracing.current import active, current
 
@@ -94,7 +94,7 @@ def power(base: Any, exponent: Any) -> Expr:
     """``base ** exponent``: a product for exponents that are whole numbers, else T.pow of floats."""
     whole = isinstance(exponent, (numbers.Integral, IntImm))
     if whole and 0 <= int(exponent) <= MOST:
-        return _product(as_expr(base), int(exponent))
+        return _product(number_of(base), int(exponent))
     from tilecore.language.numeric import pow as float_power
 
     a, b = unify(base, exponent)
@@ -128,7 +128,7 @@ def _product(base: Expr, exponent: int) -> Expr:
 
 def negative(value: Any) -> Expr:
     """``-value``; of an unsigned integer it wraps, and of a bool it is an int32."""
-    a = as_expr(value)
+    a = number_of(value)
     kind = dtype(str(a.ty.dtype))
     if kind == "bool":
         a = convert(a, "int32")
@@ -143,7 +143,7 @@ def negative(value: Any) -> Expr:
 
 def inverted(value: Any) -> Expr:
     """``~value``"""
-    a = as_expr(value)
+    a = number_of(value)
     if dtype(str(a.ty.dtype)).is_float:
         raise WrongTypeError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
     return _TVM["invert"](a)
@@ -171,7 +171,7 @@ def rounded(value: Any, digits: Any = None) -> Expr:
             "round() of a value of the kernel takes no number of digits",
             hint="write T.round(x * 100.0) / 100.0 for two digits",
         )
-    a = as_expr(value)
+    a = number_of(value)
     return nearest(a) if dtype(str(a.ty.dtype)).is_float else a
 
 
@@ -221,8 +221,23 @@ def _element_type(value: Expr) -> dtype:
     return dtype(str(kind))
 
 
+def _keeping_bits(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """TVM's operator on bits, which would drop those of a Python number beyond the 32 lowest."""
+
+    def method(self: Any, number: Any) -> Any:
+        if isinstance(number, int) and not -(2**31) <= number < 2**31:
+            kind = dtype(str(self.ty.dtype))
+            low, high = kind.facts.integer_range if kind.is_integer else (0, 0)
+            number = IntImm(str(kind) if low <= number <= high else "int64", number)
+        return plain(self, number)
+
+    return method
+
+
 def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:
     plain = getattr(kind, name, None)
+    if plain is not None and name.strip("_").removeprefix("r") in ("and", "or", "xor"):
+        plain = _keeping_bits(plain)
 
     def method(self: Any, *others: Any) -> Any:
         if _applies(self, *others):

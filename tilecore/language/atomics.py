@@ -22,6 +22,16 @@ from tilecore.language.slice_stores import vector_indices, vector_size
 from tilecore.tracing.current import current
 from tilecore.tracing.vectors import at_lane, find_lanes, in_memory, lane_of, over_vector, place_at_lane
 
+# Of C++ (atomics.types.operations): a load cannot release, a store cannot acquire.
+_ORDERS_OF = {
+    "T.atomic_load": ("relaxed", "consume", "acquire", "seq_cst"),
+    "T.atomic_store": ("relaxed", "release", "seq_cst"),
+}
+_ORDER_INSTEAD = {
+    "T.atomic_load": 'write memory_order="acquire", or "release" at the T.atomic_store that it reads from',
+    "T.atomic_store": 'write memory_order="release", or "acquire" at the T.atomic_load that reads it',
+}
+
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
     subject = f"T.atomic_{kind}"
@@ -148,9 +158,12 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 
 def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
-    if order not in MEMORY_ORDERS:
-        raise LanguageError(f"{subject} does not support memory_order={order!r}", expected=", ".join(MEMORY_ORDERS))
-    return order
+    orders = _ORDERS_OF.get(subject, MEMORY_ORDERS)
+    if order in orders:
+        return order
+    kind = "reads" if subject == "T.atomic_load" else "writes"
+    hint = f"{subject} only {kind} memory; {_ORDER_INSTEAD[subject]}" if order in MEMORY_ORDERS else None
+    raise LanguageError(f"{subject} does not support memory_order={order!r}", expected=", ".join(orders), hint=hint)
 
 
 def _text(value: Any) -> str:
@@ -168,7 +181,7 @@ def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
     element = as_load(src)
     if element is None:
         raise LanguageError("T.atomic_load reads one element", found=str(src), expected="A[i]")
-    result = _element("load", element, 0, memory_order, True)
+    result = _element("load", element, 0, _order(memory_order, "T.atomic_load"), True)
     assert result is not None
     return result
 

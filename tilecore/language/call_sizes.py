@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 def size_of_call(builder: Builder, size: Expr, subject: str) -> Expr:
     """``size`` without the names that the kernel gave to parts of it. Raises LanguageError where it depends on what
     only the running kernel knows: an index, a loop, memory."""
+    size = without_names(builder, size)
     with without_builder():  # == of variables is no comparison of the kernel here
-        values = {s.var: s.value for frame in builder.frames for s in frame.statements if isinstance(s, Bind)}
-        while inner := {var: values[var] for var in variables(size) if var in values}:
-            size = substitute(size, inner)
         known = not _changing(builder) & variables(size) and not collect(size, TensorLoad, Call)
     if not known:
         raise LanguageError(
@@ -27,6 +25,15 @@ def size_of_call(builder: Builder, size: Expr, subject: str) -> Expr:
             expected="constants, or expressions of T.dynamic sizes and of integer scalars of the call",
             hint="choose a tile size and loop over the axis",
         )
+    return size
+
+
+def without_names(builder: Builder, size: Expr) -> Expr:
+    """``size`` with the values in place of the names that the kernel gave to them."""
+    with without_builder():  # == of variables is no comparison of the kernel here
+        values = {s.var: s.value for frame in builder.frames for s in frame.statements if isinstance(s, Bind)}
+        while inner := {var: values[var] for var in variables(size) if var in values}:
+            size = substitute(size, inner)
     return size
 
 

@@ -96,6 +96,13 @@ def _check_fits(value: Any, kind: str) -> None:
         )
 
 
+def number_of(value: Any) -> Expr:
+    """``value`` as an operand of arithmetic: a scale, which has none, is the float32 of the same value."""
+    expression = as_expr(value)
+    kind = split_vector(str(expression.ty.dtype))[0]
+    return convert(expression, "float32") if kind == "float8_e8m0fnu" else expression
+
+
 def ir_dtype(kind: str) -> str:
     """The element type as the IR knows it: tfloat32 is float32 whose matmuls may round. A vector type raises
     LanguageError."""
@@ -134,6 +141,7 @@ def _as_common_kind(value: Any, kind: str, common_kind: str) -> Expr:
 def promoted(a: str, b: str) -> str:
     """The element type of an operation on both: floats win over integers and these over bool, wider ones over
     narrower, unsigned ones over signed of their width; two float types of one width give float32."""
+    a, b = ("float32" if dtype(kind).facts.is_scale else kind for kind in (a, b))  # scales have no arithmetic
     left, right = dtype(a).facts, dtype(b).facts
     if a == b:
         return a

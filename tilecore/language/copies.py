@@ -25,8 +25,9 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
     kind = dict(zip(op.operand_names(), args, strict=False)).get("kind", "")
     subject = called or f"T.{op.spelled(kind)}"
     builder = current(subject)
-    if builder.enclosing("kernel") is None:
-        raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    builder.kernel_frame(
+        lambda: LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    )
     hints = {**(hints or {}), CallAttr.CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 

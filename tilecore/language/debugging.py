@@ -48,9 +48,9 @@ def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
 
 @also_named(condition="cond")
 def assume(cond: Any) -> None:
-    """Promise the compiler that ``cond`` holds; the interpreter checks it."""
-    if is_kernel_value(cond):
-        _require("assume", as_condition(cond), [])
+    """Promise the compiler that ``cond`` holds. The interpreter checks it. Every launch checks a condition of sizes and
+    integer scalars of the call that stands in no loop and no ``if``, and raises LaunchError."""
+    _require("assume", as_condition(cond), [])
 
 
 def _require(name: str, condition: Any, more: list[Any]) -> None:

@@ -35,10 +35,6 @@ _OWN_SOURCE = "where the target compiles source, T.import_source and T.call_exte
 
 # Names that the language has elsewhere, by what they are about: why not here, and what to write.
 _ELSEWHERE: dict[str, tuple[str, str]] = {
-    "float4_e2m1_unpacked float8_e8m0fnu": (
-        "is an element type that is not supported yet",
-        "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
-    ),
     "loop_break break_loop": ("is TVM's way to leave a loop", "use the statement `break`"),
     "continue_loop": ("is TVM's way to go on with the next iteration", "use the statement `continue`"),
     "ret": ("is TVM's way to return a value", "use the statement `return`"),

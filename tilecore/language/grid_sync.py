@@ -30,7 +30,7 @@ from tilecore.ir.visit import collect, substitute
 from tilecore.language.kernel import open_kernel
 from tilecore.tracing.current import current
 
-_CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
+CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
 _ONCE = (KernelHint.PRELUDE, KernelHint.IMPORT_SOURCE)  # hints that are not repeated
 
 
@@ -45,12 +45,12 @@ def sync_grid() -> None:
             expected="a statement directly in T.Kernel",
             hint="split the loop: write one T.Kernel for each step, or loop in the caller",
         ).at(builder.location)
-    kernel.frame.facts.setdefault(_CUTS, []).append(len(kernel.frame.statements))
+    kernel.frame.facts.setdefault(CUTS, []).append(len(kernel.frame.statements))
 
 
 def parts_of(frame: Any) -> list[Stmt]:
     """The bodies of the kernels into which the T.sync_grid calls split the frame of a T.Kernel."""
-    cuts = frame.facts.get(_CUTS)
+    cuts = frame.facts.get(CUTS)
     if not cuts:
         return [frame.body()]
     edges = [0, *cuts, len(frame.statements)]

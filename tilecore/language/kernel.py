@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilecore.errors import LanguageError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
-from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Frame
 from tilecore.tracing.current import current, without_builder
 
-if TYPE_CHECKING:
-    from tilecore.tracing.loops import Axis
-
-_LETTERS = "xyz"
+LETTERS = "xyz"
 DEFAULT_THREADS = 128
 
 
@@ -46,7 +42,7 @@ class Kernel:
             raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="up to three")
         self.extent_count = len(blocks)  # how many the user wrote
         self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks or (1,)]
-        for extent, letter in zip(self.blocks, _LETTERS, strict=False):
+        for extent, letter in zip(self.blocks, LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
                 raise WrongTypeError(
                     f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
@@ -62,6 +58,7 @@ class Kernel:
         _check_clusters(self.cluster_dims, self.blocks)
         self.names: tuple[str, ...] = ()
         self.unpacked = False
+        self.asked_by: str | None = None  # the first function that asked for this kernel's grid and threads
 
     def set_names(self, names: tuple[str, ...], unpacked: bool = False) -> None:
         """The names behind ``as``. unpacked: they are a tuple, possibly of one name: ``as (bx,)``."""
@@ -69,8 +66,13 @@ class Kernel:
 
     def __enter__(self) -> Any:
         builder = current("T.Kernel")
-        if builder.enclosing("kernel") is not None:
-            raise LanguageError("a T.Kernel stands inside another T.Kernel", hint="write one after the other")
+        around = builder.enclosing("kernel")
+        if around is not None:
+            refusal = around.facts.get("refusal")  # of the statement that made the whole function a kernel
+            raise refusal or LanguageError(
+                "a T.Kernel stands inside another T.Kernel", hint="write one after the other"
+            )
+        builder.begin_kernel = None
         count = self.extent_count
         if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
@@ -80,11 +82,11 @@ class Kernel:
                 expected=f"{count} {'name' if count == 1 else 'names'}, or one name without parentheses for all",
             )
         axes = range(len(self.blocks))
-        names = self.names if len(self.names) == len(axes) else tuple(f"b{_LETTERS[i]}" for i in axes)
-        names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
+        names = self.names if len(self.names) == len(axes) else tuple(f"b{LETTERS[i]}" for i in axes)
+        names = tuple(f"b{LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
         self.span = builder.span
         self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
-        self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
+        self.thread_vars = [builder.variable(f"t{LETTERS[i]}") for i in range(3)]
         self.frame = Frame("kernel", kernel=self)
         builder.frames.append(self.frame)
         from tilecore.language.debugging import emit_preconditions
@@ -106,17 +108,17 @@ class Kernel:
 
         builder.close(self.frame)
         with without_builder():
-            body = [self._launch(part, fresh=axis > 0) for axis, part in enumerate(parts_of(self.frame))]
+            body = [self.launch(part, fresh=axis > 0) for axis, part in enumerate(parts_of(self.frame))]
         for kernel in body:
             builder.emit(kernel)
 
-    def _launch(self, body: Stmt, fresh: bool) -> Stmt:
+    def launch(self, body: Stmt, fresh: bool) -> Stmt:
         """The launch of ``body`` over the grid. fresh: whether its indices are new variables."""
         index_vars = [*self.thread_vars, *self.block_vars]
         launch_vars = [Var(str(v.name), v.ty) for v in index_vars] if fresh else index_vars
         body = substitute(body, dict(zip(index_vars, launch_vars, strict=True))) if fresh else body
         extents = [*(IntImm("int32", extent) for extent in self.threads), *self.blocks]
-        tags = [f"threadIdx.{x}" for x in _LETTERS] + [f"blockIdx.{x}" for x in _LETTERS]
+        tags = [f"threadIdx.{x}" for x in LETTERS] + [f"blockIdx.{x}" for x in LETTERS]
         axes = list(zip(launch_vars, extents, tags, strict=False))
         for var, extent, tag in [*reversed(axes[:3]), *reversed(axes[3:])]:
             body = _extent_attr(var, extent, tag, body, self.span)
@@ -158,7 +160,7 @@ def _three_extents(values: Any, name: str) -> tuple[int, int, int]:
 
 def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
     """Raises LanguageError where the grid is known to be no multiple of the cluster."""
-    for letter, size, extent in zip(_LETTERS, cluster, [*blocks, *[IntImm("int32", 1)] * 2], strict=False):
+    for letter, size, extent in zip(LETTERS, cluster, [*blocks, *[IntImm("int32", 1)] * 2], strict=False):
         if isinstance(extent, IntImm) and int(extent) % size:
             raise LanguageError(
                 f"T.Kernel has {int(extent)} blocks along {letter}, which is not a whole number of clusters",
@@ -169,10 +171,12 @@ def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
 
 def open_kernel(subject: str) -> Kernel:
     """The T.Kernel that is being built; raises a LanguageError about ``subject`` if there is none."""
-    frame = current(subject).enclosing("kernel")
-    if frame is None:
-        raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
-    return frame.facts["kernel"]
+    frame = current(subject).kernel_frame(
+        lambda: LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    )
+    kernel: Kernel = frame.facts["kernel"]
+    kernel.asked_by = kernel.asked_by or subject
+    return kernel
 
 
 def get_thread_binding(dim: int = 0) -> Var:
@@ -260,34 +264,3 @@ def _dim(dim: int) -> int:
     if whole_number(dim, "the axis") not in (0, 1, 2):
         raise WrongIndexError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
     return dim
-
-
-class ThreadLoop(Arithmetic):
-    """T.thread_binding: as a loop it has one iteration for each thread; as a value it is the index of the thread."""
-
-    def __init__(self, index: Any) -> None:
-        self.index = index
-
-    def expr(self) -> Any:
-        return self.index
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.index,))
-
-    def __len__(self) -> int:
-        return 1
-
-
-def thread_loop(axis: Axis, tag: str) -> ThreadLoop:
-    """One iteration per thread: the loop's variable is the thread's index."""
-    names = [f"threadIdx.{letter}" for letter in _LETTERS]
-    if tag not in names:
-        raise LanguageError(f"T.thread_binding: {tag!r} is not a thread index", expected=", ".join(names))
-    kernel = open_kernel("T.thread_binding")
-    dim = names.index(tag)
-    if not isinstance(axis.extent, IntImm) or int(axis.extent) != kernel.threads[dim]:
-        raise LanguageError(
-            f"T.thread_binding has {axis.extent} iterations along {tag}",
-            expected=f"the kernel's {kernel.threads[dim]} threads",
-        )
-    return ThreadLoop(kernel.thread_vars[dim] + axis.start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -61,6 +62,48 @@ class Layout:
 
         return Layout(shape, place) if factor > 1 else self
 
+    def expand(self, leading_shape: int | Sequence[int]) -> Layout:
+        """The layout of a tile with further axes of these sizes in front of the others: their indices come first among
+        the physical ones. ``layout.expand([4])[i, j, k]`` is at ``[i, *layout(j, k)]``; without sizes, the layout."""
+        if not isinstance(leading_shape, (int, tuple, list)):
+            raise WrongTypeError(
+                "Layout.expand takes an int or a list of ints", found=repr(leading_shape)[:80], expected="[4]"
+            )
+        sizes = [leading_shape] if isinstance(leading_shape, int) else list(leading_shape)
+        count = len(sizes)
+        if count == 0:
+            return self
+        return Layout(
+            [*sizes, *self.shape], lambda *indices: [*indices[:count], *self.map_forward_index(indices[count:])]
+        )
+
+    def get_forward_vars(self) -> list[Any]:
+        """The variables that stand for the indices of an element in :meth:`get_forward_index`; those of all layouts
+        are the same, so that expressions of several layouts can be compared."""
+        return [_placeholder(axis) for axis in range(len(self.shape))]
+
+    def get_forward_index(self) -> list[Any]:
+        """The physical indices as expressions of :meth:`get_forward_vars`."""
+        from tilecore.language.values import as_expr
+        from tilecore.tracing.current import without_builder
+
+        with without_builder():
+            return [as_expr(index) for index in self.map_forward_index(self.get_forward_vars())]
+
+    @property
+    def index(self) -> list[Any]:
+        """:meth:`get_forward_index`."""
+        return self.get_forward_index()
+
+    def get_linearized_forward_index(self) -> Any:
+        """The number of the element's place in memory, whose physical axes are counted row by row: an expression of
+        :meth:`get_forward_vars`."""
+        first, *others = self.get_forward_index()
+        place = first
+        for index, size in zip(others, self.get_output_shape()[1:], strict=True):
+            place = place * size + index
+        return place
+
     def is_equal(self, other: Any) -> bool:
         """Whether the other is a layout of the same kind and shape that puts every element at the same place."""
         return type(other) is type(self) and other.shape == self.shape and other._places() == self._places()
@@ -98,6 +141,14 @@ class Layout:
         return f"T.{type(self).__name__}({self.shape})"
 
 
+@cache
+def _placeholder(axis: int) -> Any:
+    """The variable that stands for the index along an axis of any layout."""
+    from tilecore.ir.nodes import Var
+
+    return Var(f"i{axis}", "int32")
+
+
 class _Copies(int):
     """The number of copies of each element of a fragment; called, the fragment with ``count`` times as many."""
 
@@ -129,6 +180,13 @@ class Fragment(Layout):
         self.forward_thread_fn = forward_thread_fn
         self.replicate = _Copies(whole_number(replicate, "T.Fragment(replicate=...)", 1))
         self.replicate.fragment = self
+
+    def expand(self, leading_shape: int | Sequence[int]) -> Layout:
+        """Raises LanguageError: a fragment has no further axes of memory."""
+        raise LanguageError(
+            "T.Fragment has no expand",
+            expected="fragment.repeat([4, 1, 1]) of a fragment with an axis of extent 1 in front",
+        )
 
     def get_thread_size(self) -> int:
         """The number of threads: the largest index of one and 1."""

@@ -217,9 +217,12 @@ def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
 def thread_binding(
     start: Any, stop: Any = None, thread: str | None = None, *, annotations: dict[str, Any] | None = None
 ) -> Any:
-    """A loop over the threads of the block along ``thread`` ("threadIdx.x", ...): each executes one iteration."""
-    from tilecore.language.kernel import thread_loop
+    """A loop over the threads of the block along ``thread`` ("threadIdx.x", ...), or over the blocks of the grid
+    ("blockIdx.x", ...): each executes one iteration."""
+    from tilecore.language.thread_axes import thread_loop
 
     if thread is None:
-        raise LanguageError("T.thread_binding is called without thread=", expected='thread="threadIdx.x", .y or .z')
+        raise LanguageError(
+            "T.thread_binding is called without thread=", expected='thread="threadIdx.x", "blockIdx.x" or another'
+        )
     return thread_loop(_axis(start, stop), str(thread))

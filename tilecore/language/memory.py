@@ -11,7 +11,7 @@ from tilecore.errors import FailedAssertError, LanguageError, UnsupportedError, 
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
-from tilecore.language.call_sizes import size_of_call
+from tilecore.language.call_sizes import size_of_call, without_names
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
 from tilecore.language.vector_shapes import with_lanes
@@ -20,17 +20,17 @@ from tilecore.tracing.current import current
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 
 
-def _shape(shape: Any, subject: str, static: bool = True, of_call: bool = False) -> list[Any]:
-    """The sizes of memory. static: numbers. of_call: expressions of the sizes and scalars of the call, too."""
+def _shape(shape: Any, subject: str, of_call: bool = False) -> list[Any]:
+    """The sizes of memory: numbers. of_call: expressions of the sizes and scalars of the call, too."""
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     sizes_out = []
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
             raise WrongTypeError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
-        if static and not isinstance(value, IntImm) and of_call:
+        if not isinstance(value, IntImm) and of_call:
             value = Analyzer().simplify(size_of_call(current(), value, subject))
-        elif static and not isinstance(value, IntImm):
+        elif not isinstance(value, IntImm):
             raise LanguageError(
                 f"{subject}: the size {value} is not known when compiling",
                 expected="constant sizes for on-chip memory",
@@ -169,13 +169,15 @@ def alloc_global(shape: Any, dtype: Any = "float32", scope: str = "global") -> B
 
 
 def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle:
-    if current(subject).enclosing("kernel") is not None:
+    builder = current(subject)
+    around = builder.enclosing("kernel")
+    if around is not None and (around is not builder.frames[0] or builder.frame is not around):
         raise LanguageError(
             f"{subject} stands inside T.Kernel",
             expected="before `with T.Kernel(...)`",
             hint="T.alloc_shared, T.alloc_fragment and T.alloc_local allocate on-chip memory",
         )
-    return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
+    return _Workspace(_shape(shape, subject, of_call=True), str(DType(dtype)), scope)
 
 
 class _Workspace(Unnamed):
@@ -195,7 +197,7 @@ def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
 
 def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any = None) -> BufferHandle:
     """The same memory with another shape or element type; the number of bytes stays."""
-    current("T.view")
+    builder = current("T.view")
     if not isinstance(src, BufferHandle):
         raise WrongTypeError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
@@ -212,6 +214,7 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
             expected="elements of one byte or more, because two elements of 4 bits share a byte",
             hint="pass the tensor as T.uint8 and extract the two halves with & 15 and >> 4",
         )
+    sizes = [size if isinstance(size, int) else without_names(builder, as_expr(size)) for size in sizes]
     _check_same_bytes(src, sizes, kind)
     view_buffer = _View([as_expr(s) for s in sizes], kind, src.scope())
     view_buffer.source = src.buffer

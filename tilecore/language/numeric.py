@@ -17,7 +17,7 @@ from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
-from tilecore.language.conversions import convert, ir_dtype, unify
+from tilecore.language.conversions import convert, ir_dtype, number_of, unify
 from tilecore.language.integers import whole_number
 from tilecore.language.keywords import also_named
 from tilecore.language.lanes import cast_vector, reinterpret_vector
@@ -34,7 +34,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
     def function(x: Any) -> Any:
         if isinstance(x, numbers.Real) and plain is not None:
             return plain(x)  # type: ignore[arg-type]
-        value = as_expr(x)
+        value = number_of(x)
         if integers and not _kind(value).is_integer:
             raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
@@ -88,7 +88,7 @@ def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
         )
     if rounding_mode == "ties-to-even":
         return _to_even(x)
-    value = as_expr(x)
+    value = number_of(x)
     value = value if _kind(value).is_float else convert(value, "float32")
     whole = trunc(value)
     return select(abs(value - whole) >= 0.5, whole + copysign(1.0, value), whole)
@@ -96,7 +96,7 @@ def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
 
 def fast_rcp(x: Any) -> Expr:
     """1 / x of a float, which need not be exact: targets divide as for ``/``."""
-    value = as_expr(x)
+    value = number_of(x)
     return binary("truediv", tirx.const(1.0, str(value.ty.dtype)), value)
 
 
@@ -104,7 +104,7 @@ def abs(x: Any) -> Any:
     """The absolute value."""
     if isinstance(x, numbers.Real):
         return x if x >= 0 else -x  # type: ignore[operator]
-    value = as_expr(x)
+    value = number_of(x)
     kind = _kind(value)
     if kind.facts.kind in ("uint", "bool"):
         return value
@@ -118,7 +118,7 @@ def _call(name: str, *args: Expr) -> Expr:
 
 def _test(name: str, doc: str) -> Any:
     def function(x: Any) -> Expr:
-        value = as_expr(x)
+        value = number_of(x)
         if not _kind(value).is_float:
             raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
         narrow = _kind(value).facts.is_narrow and _kind(value).facts.in_ml_dtypes  # TVM refuses them

@@ -104,11 +104,10 @@ def _at_address(addr: Any, kind: TensorType, called: str) -> BufferHandle:
         raise LanguageError(
             f"an address of {called} has another type", found=f"{addr}, a {address.ty.dtype}", expected="an int64"
         )
-    if builder.enclosing("kernel") is None or builder.in_parallel:
-        raise LanguageError(
-            f"{called} of an address stands {'inside T.Parallel' if builder.in_parallel else 'outside T.Kernel'}",
-            expected="a call in T.Kernel, outside of T.Parallel",
-        )
+    stands, expected = f"{called} of an address stands", "a call in T.Kernel, outside of T.Parallel"
+    builder.kernel_frame(lambda: LanguageError(f"{stands} outside T.Kernel", expected=expected))
+    if builder.in_parallel:
+        raise LanguageError(f"{stands} inside T.Parallel", expected=expected)
     if kind.dtype.bits < 8:
         raise UnsupportedError(
             f"{called} makes a tensor of {kind.dtype}, whose elements share bytes",

@@ -1,9 +1,9 @@
 """Random numbers: T.rng_init, T.rng_rand, T.rng_rand_float.
 
-Counter-based, by Philox4x32-10 (J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011): the number
-at position p of a sequence is word p % 4 of the block whose counter is (p // 4 as 64 bits, sequence as 64 bits) and
-whose key is the seed. So a number depends on the seed, the sequence and its position only, and is the same bit for bit
-on every target.
+A number depends on the generator, the seed, the sequence and its position in the sequence only, and integers and uniform
+numbers are the same bit for bit on every target: those of cuRAND's device API (integers of all generators; floats of
+XORWOW and MRG32k3a). Philox (philox.py) computes a number from its position. The others (recurrences.py) compute it from
+the one before it, and skip numbers where positions are not in a row.
 
 Outside T.Parallel a draw takes the next position of its thread. In T.Parallel, iteration L of the nest (counted row by
 row) that draws K times takes positions start + L * K to start + L * K + K - 1, whether or not a condition skips some;
@@ -16,11 +16,15 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.ir.nodes import Bind, Cast, Expr, Var, tirx
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Bind, Cast, Expr, IntImm, Var, tirx
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import alloc_var
-from tilecore.language.numeric import cos, log, sqrt
+from tilecore.language.numeric import cos, log, sin, sqrt
+from tilecore.language.philox import halves, word
+from tilecore.language.recurrences import GENERATORS, Recurrence, State, begin, variables
 from tilecore.language.threads import thread_number
 from tilecore.language.values import as_expr
 from tilecore.tracing.current import current
@@ -29,10 +33,7 @@ if TYPE_CHECKING:
     from tilecore.language.buffers import LocalVar
     from tilecore.tracing.builder import Builder, Frame
 
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS = 10
-_MASK = 0xFFFFFFFF
+_MOST_DRAWS = 64  # in an iteration of T.Parallel, of a generator that skips numbers
 
 
 @dataclass
@@ -41,7 +42,8 @@ class _Draws:
 
     innermost: the frame of its innermost loop. outside: the frame that the nest stands in, whose statement at
     ``bind_index`` binds ``per_iteration``, the number of draws of an iteration. start: the position from which the
-    nest draws. count: the draws of an iteration that have been built.
+    nest draws. count: the draws of an iteration that have been built. state: that of a recurrence at the start of the
+    nest. bits: of the number of all draws of the nest.
     """
 
     innermost: Frame
@@ -50,6 +52,8 @@ class _Draws:
     per_iteration: Var
     start: Var
     count: int = 0
+    state: State = field(default_factory=list)
+    bits: int = 0
 
 
 @dataclass
@@ -58,7 +62,8 @@ class _State:
 
     key: the seed as two uint32, low half first. sequence: the index of the sequence; outside T.Parallel ``thread``, if
     it is not None, is added. position: the next position of the thread. nests: the draws of each T.Parallel nest, by
-    the id of its outermost frame.
+    the id of its outermost frame. recurrence: the generator, None for Philox. states: its states at the thread's
+    position, of the thread's sequence and, last, of the one for T.Parallel.
     """
 
     key: tuple[Expr, Expr]
@@ -66,24 +71,25 @@ class _State:
     thread: Expr | None
     position: LocalVar
     nests: dict[int, _Draws] = field(default_factory=dict)
+    recurrence: Recurrence | None = None
+    states: list[State] = field(default_factory=list)
 
 
 def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4x32_10") -> None:
     """Start the generator of each thread: the sequence ``seq`` of ``seed``, from position ``off``.
 
-    seed, seq: integers of up to 64 bits. seq None: the index of the block times the threads of a block, plus the index
-    of the thread; in T.Parallel, whose iterations belong to no thread, the index of the thread is left out. Every
-    T.Kernel starts its own. generator: a name with "philox" in it; other generators raise UnsupportedError.
+    seed, seq, off: integers of up to 64 bits; off, and seq for the generators other than Philox, not negative where they
+    are values of the kernel. seq None: the index of the block times the threads of a block, plus the index of the
+    thread; in T.Parallel, whose iterations belong to no thread, the index of the thread is left out. Every T.Kernel
+    starts its own. generator: a name with "philox" in it, "curandStateXORWOW_t" or "curandStateMRG32k3a_t"; others
+    raise UnsupportedError.
     """
     kernel = open_kernel("T.rng_init")
     builder = current()
-    if "philox" not in str(generator).lower():
-        raise UnsupportedError(f"T.rng_init: generator {generator!r} is unknown", expected="Philox4x32-10").at(
-            builder.location
-        )
+    recurrence = _generator(builder, generator)
     if any(frame.facts.get("parallel") for frame in builder.frames):
         raise LanguageError("T.rng_init stands in T.Parallel", hint="start the generator once, before the loop")
-    low, high = _halves(_wide(seed))
+    low, high = halves(_wide(seed))
     thread = None
     if seq is None:
         threads = math.prod(kernel.threads)
@@ -92,7 +98,39 @@ def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4
     position.name_once(builder, "rng_position")
     position.store(Cast("int64", as_expr(off)))
     key = (builder.bind("rng_key", low), builder.bind("rng_key", high))
-    kernel.frame.facts["rng"] = _State(key, builder.bind("rng_sequence", _wide(seq)), thread, position)
+    state = _State(key, builder.bind("rng_sequence", _wide(seq)), thread, position, recurrence=recurrence)
+    if recurrence is not None:
+        sequences = [state.sequence + thread, state.sequence] if thread is not None else [seq]
+        of_index = (math.prod(kernel.threads) * math.prod(kernel.blocks)).bit_length() if _is_fixed(kernel) else 63
+        for sequence in sequences:
+            counted = (Cast("uint64", sequence), of_index) if thread is not None else _counted(sequence)
+            state.states.append(begin(builder, recurrence, key, counted, _counted(off)))
+    kernel.frame.facts["rng"] = state
+
+
+def _generator(builder: Builder, name: Any) -> Recurrence | None:
+    """The recurrence of a name; None for Philox."""
+    if "philox" in str(name).lower():
+        return None
+    if str(name) in GENERATORS:
+        return GENERATORS[str(name)]
+    expected = "Philox4x32-10 (a name with philox in it), " + ", ".join(sorted(GENERATORS))
+    raise UnsupportedError(f"T.rng_init: generator {name!r} is unknown", expected=expected).at(builder.location)
+
+
+def _is_fixed(kernel: Kernel) -> bool:
+    return all(isinstance(extent, int) for extent in kernel.blocks)
+
+
+def _counted(value: Any) -> tuple[Any, int]:
+    """An integer that is not negative, as a Python integer or a uint64, and the number of its bits."""
+    if isinstance(value, int):
+        return value % 2**64, (value % 2**64).bit_length()
+    expression = as_expr(value)
+    if isinstance(expression, IntImm):
+        return _counted(int(expression.value))
+    kind = DType(str(expression.ty.dtype)).facts
+    return Cast("uint64", expression), kind.bits - (kind.kind == "int")
 
 
 def _wide(value: Any) -> Expr:
@@ -101,11 +139,6 @@ def _wide(value: Any) -> Expr:
         value &= 2**64 - 1
         return tirx.const(value - 2**64 if value >= 2**63 else value, "int64")
     return Cast("int64", as_expr(value))
-
-
-def _halves(value: Expr) -> tuple[Expr, Expr]:
-    low = Cast("uint32", value & tirx.const(_MASK, "int64"))
-    return low, Cast("uint32", (value >> tirx.const(32, "int64")) & tirx.const(_MASK, "int64"))
 
 
 def _block_index(kernel: Kernel) -> Expr:
@@ -120,28 +153,36 @@ def _block_index(kernel: Kernel) -> Expr:
 
 def rng_rand() -> Expr:
     """The next random uint32."""
-    return _next_words(1, "T.rng_rand")[0]
+    recurrence = _state("T.rng_rand").recurrence
+    (draw,) = _next_words(1, "T.rng_rand")
+    return draw if recurrence is None else recurrence.integer(draw)
 
 
 def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
     """A random float32 (``bit=32``) or float64 (64).
 
-    dist "uniform": (k + 1) / 2^24 for the upper 24 bits k of one uint32; for float64 (k + 1) / 2^53 for the upper 53
-    of 64 bits, whose high half is drawn first. So 0 is left out and 1 included. "normal": mean 0, variance 1, by
-    sqrt(-2 ln u) cos(2 pi v) of two uniform numbers drawn in this order.
+    Philox: dist "uniform": (k + 1) / 2^24 for the upper 24 bits k of one uint32; for float64 (k + 1) / 2^53 for the
+    upper 53 of 64 bits, whose high half is drawn first. So 0 is left out and 1 included. "normal": mean 0, variance 1,
+    by sqrt(-2 ln u) cos(2 pi v) of two uniform numbers drawn in this order. XORWOW and MRG32k3a: the uniform numbers of
+    cuRAND, and "normal" is the first of a pair of its normal numbers, sqrt(-2 ln u) sin(2 pi v); it takes two.
     """
     if bit not in (32, 64) or dist not in ("uniform", "normal"):
         raise LanguageError(
             f"T.rng_rand_float(bit={bit}, dist={dist!r}) is not supported",
             expected='bit 32 or 64, and dist "uniform" or "normal"',
         )
-    words = _next_words((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
-    uniform = [_uniform(words[i : i + bit // 32]) for i in range(0, len(words), bit // 32)]
+    recurrence = _state("T.rng_rand_float").recurrence
+    halves_of_double = 2 if recurrence is None else recurrence.halves_of_double
+    size = halves_of_double if bit == 64 else 1
+    words = _next_words(size * (2 if dist == "normal" else 1), "T.rng_rand_float")
+    parts = [words[i : i + size] for i in range(0, len(words), size)]
+    uniform = [_uniform(part) if recurrence is None else recurrence.uniform(part, bit) for part in parts]
     if dist == "uniform":
         return uniform[0]
     u, v = (current().bind("uniform", x) for x in uniform)
     kind = f"float{bit}"
-    return sqrt(tirx.const(-2.0, kind) * log(u)) * cos(tirx.const(2 * math.pi, kind) * v)
+    wave = cos if recurrence is None else sin
+    return sqrt(tirx.const(-2.0, kind) * log(u)) * wave(tirx.const(2 * math.pi, kind) * v)
 
 
 def _uniform(words: list[Expr]) -> Expr:
@@ -155,23 +196,37 @@ def _uniform(words: list[Expr]) -> Expr:
 # -- positions -----------------------------------------------------------------------------------------------
 
 
-def _next_words(count: int, subject: str) -> list[Expr]:
-    """The next ``count`` random words."""
-    kernel = open_kernel(subject)
-    builder = current()
-    state: _State | None = kernel.frame.facts.get("rng")
+def _state(subject: str) -> _State:
+    """The generators of the kernel that is being built."""
+    state: _State | None = open_kernel(subject).frame.facts.get("rng")
     if state is None:
         raise LanguageError(f"{subject} is called before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
+    return state
+
+
+def _next_words(count: int, subject: str) -> list[Expr]:
+    """The next ``count`` draws."""
+    builder, state = current(), _state(subject)
     loops = [frame for frame in builder.frames if frame.kind == "loop"]
     outer = next((n for n, frame in enumerate(loops) if frame.facts.get("parallel")), None)
+    recurrence = state.recurrence
     if outer is None:
         first = builder.bind("rng_at", state.position.expr())
         state.position.store(first + count)
+        if recurrence is not None:
+            draws = [[recurrence.draw(builder, numbers) for _ in range(count)] for numbers in state.states]
+            return draws[0]
         sequence = state.sequence if state.thread is None else state.sequence + state.thread
     else:
         first = builder.bind("rng_at", _position_in_nest(builder, state, loops[outer:], count, subject))
+        nest = state.nests[id(loops[outer])]
+        if recurrence is not None:
+            numbers = variables(builder, [variable.place() for variable in nest.state])
+            skipped = builder.bind("rng_skipped", Cast("uint64", first - nest.start))
+            recurrence.jump(builder, numbers, skipped, nest.bits)
+            return [recurrence.draw(builder, numbers) for _ in range(count)]
         sequence = state.sequence
-    return [_word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
+    return [word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
 
 
 def _position_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, subject: str) -> Expr:
@@ -198,6 +253,11 @@ def _position_in_nest(builder: Builder, state: _State, loops: list[Frame], count
         ).at(builder.location)
     position = draws.start + linear_index * draws.per_iteration + draws.count
     draws.count += count
+    if state.recurrence is not None and draws.count > _MOST_DRAWS:
+        raise UnsupportedError(
+            f"{subject}: an iteration of T.Parallel draws more than {_MOST_DRAWS} numbers of {state.recurrence.name}",
+            expected="fewer draws in an iteration, or the generator Philox",
+        ).at(builder.location)
     draws.outside.statements[draws.bind_index] = Bind(
         draws.per_iteration, tirx.const(draws.count, "int64"), span=builder.span
     )
@@ -215,39 +275,20 @@ def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: 
         bind_index = len(outside.statements) - 1
         start = builder.bind("rng_start", state.position.expr())
         state.position.store(start + iterations * per_iteration)
+        draws = _Draws(loops[-1], outside, bind_index, per_iteration, start)
+        if state.recurrence is not None:
+            draws.bits = _bits_of_nest(loops)
+            draws.state = variables(builder, [variable.place() for variable in state.states[-1]])
+            for numbers in state.states:
+                total = builder.bind("rng_skipped", Cast("uint64", iterations * per_iteration))
+                state.recurrence.jump(builder, numbers, total, draws.bits)
     finally:
         builder.frames.extend(inner)
-    return _Draws(loops[-1], outside, bind_index, per_iteration, start)
+    return draws
 
 
-# -- Philox --------------------------------------------------------------------------------------------------
-
-
-def _word(builder: Builder, key: tuple[Expr, Expr], position: Expr, sequence: Expr) -> Expr:
-    """Word ``position % 4`` of block ``position // 4``."""
-    block = position >> tirx.const(2, "int64")
-    words = philox(builder, (*_halves(block), *_halves(sequence)), key)
-    which = Cast("int32", position & tirx.const(3, "int64"))
-    chosen: Any = words[3]
-    for index in (2, 1, 0):
-        chosen = tirx.Select(as_expr(which == index), words[index], chosen)
-    return builder.bind("random", chosen)
-
-
-def philox(builder: Builder, counter: tuple[Expr, ...], key: tuple[Expr, Expr]) -> list[Expr]:
-    """The four uint32 that Philox4x32-10 gives for a counter of four and a key of two uint32."""
-    c0, c1, c2, c3 = (builder.bind("c", lane) for lane in counter)
-    for round_index in range(_ROUNDS):
-        k0, k1 = (k + tirx.const(w * round_index & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
-        high0, low0 = _product(builder, c0, _MULTIPLIERS[0])
-        high1, low1 = _product(builder, c2, _MULTIPLIERS[1])
-        c0, c1 = builder.bind("c", tirx.BitwiseXor(tirx.BitwiseXor(high1, c1), k0)), low1
-        c2, c3 = builder.bind("c", tirx.BitwiseXor(tirx.BitwiseXor(high0, c3), k1)), low0
-    return [c0, c1, c2, c3]
-
-
-def _product(builder: Builder, value: Expr, factor: int) -> tuple[Expr, Expr]:
-    """High and low half of a product of two uint32."""
-    product = builder.bind("product", Cast("uint64", value) * tirx.const(factor, "uint64"))
-    high = builder.bind("high", Cast("uint32", product >> tirx.const(32, "uint64")))
-    return high, builder.bind("low", Cast("uint32", product))
+def _bits_of_nest(loops: list[Frame]) -> int:
+    """The bits of the number of draws of a nest, with up to 2^6 draws in an iteration."""
+    extents = [constant(as_expr(frame.facts["extent"])) for frame in loops]
+    numbers = [extent for extent in extents if extent is not None]
+    return min(63, (math.prod(numbers) << 6).bit_length() + 31 * (len(extents) - len(numbers)))

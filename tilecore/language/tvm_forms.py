@@ -1,7 +1,7 @@
-"""Forms of TVM's script that TileLang re-exports and that mean something in a kernel: conditions, threads, buffers.
+"""Forms of TVM's script that TileLang re-exports and that mean something in a kernel: conditions, buffers.
 
-Each stands for what the tile language has: T.If for ``if``, T.launch_thread for the index of T.Kernel's threads,
-T.decl_buffer and T.match_buffer for T.alloc_buffer, T.view and T.make_tensor.
+Each stands for what the tile language has: T.If for ``if``, T.decl_buffer and T.match_buffer for T.alloc_buffer, T.view
+and T.make_tensor.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.debugging import device_assert, sync_threads
 from tilecore.language.integers import index_to_coordinates
-from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import alloc_buffer, view
 from tilecore.language.pointers import Pointer, access_ptr, make_tensor
 from tilecore.language.threads import sync_warp
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
-
-_LETTERS = "xyz"
 
 
 class If:
@@ -111,33 +108,6 @@ def tvm_storage_sync(storage_scope: str) -> None:
             f"T.tvm_storage_sync({storage_scope!r})", expected='"shared", "shared.dyn" or "warp"',
             hint="T.sync_grid() waits for all blocks",
         )  # fmt: skip
-
-
-def launch_thread(thread: str, extent: Any) -> Expr:
-    """The index of the running thread ("threadIdx.x") or block ("blockIdx.x") in a T.Kernel whose number of threads or
-    blocks along the axis is ``extent``. Raises LanguageError for another extent, and outside of T.Kernel."""
-    kernel = open_kernel("T.launch_thread")
-    family, _, letter = str(thread).partition(".")
-    if family not in ("threadIdx", "blockIdx") or letter not in tuple(_LETTERS):
-        raise LanguageError(f"T.launch_thread: there is no {thread!r}", expected="threadIdx.x, blockIdx.x, ... to .z")
-    axis = _LETTERS.index(letter)
-    found = kernel.threads[axis] if family == "threadIdx" else _block_extent(kernel, axis)
-    if not _is_equal(found, extent):
-        raise LanguageError(
-            f"T.launch_thread has {extent} along {thread}", found=f"the T.Kernel around has {found}",
-            expected="the extent of the T.Kernel",
-        )  # fmt: skip
-    return kernel.thread_vars[axis] if family == "threadIdx" else kernel.block_vars[axis]
-
-
-def _is_equal(found: Any, extent: Any) -> bool:
-    from tilecore.ir.analyzer import Analyzer
-
-    return bool(Analyzer().can_prove(as_expr(found) == as_expr(extent)))
-
-
-def _block_extent(kernel: Kernel, axis: int) -> Any:
-    return kernel.blocks[axis] if axis < len(kernel.blocks) else 1
 
 
 def decl_buffer(

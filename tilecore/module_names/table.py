@@ -63,7 +63,7 @@ layout.swizzle_mode
 transform.pass_config
     PassConfigKey=transform
 transform.simplify
-    simplify_prim_func=transform apply_simplify=transform
+    simplify_prim_func=frontend.unused_parameters apply_simplify=frontend.unused_parameters
 autotuner.param
     AutotuneResult=autotune.result ProfileArgs=autotune.profile_args
 autotuner.tuner

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore.errors import ArgumentError
 from tilecore.profiler.clocks import Clock, clock_for
-from tilecore.profiler.warning import warn_of_simulator
+from tilecore.profiler.warning import available_clock, warn_of_simulator
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -58,9 +58,10 @@ def do_bench(
     itself slow to start, by 20 to 80 us; Profiler.do_bench does without. cache_size: MiB to overwrite for
     that; on the host twice the last-level cache when not given, 256 on devices.
     backend: "event" for the device's own clock where it has one, "wall" for the host's, or another that the execution
-    backend offers. device: where ``fn`` works: "cpu", or a torch device, its name or index. When not given it is that
-    of the kernel that ``fn`` calls (kernel, or one that it is, binds or names), else torch's accelerator if there is
-    one, else the host.
+    backend offers; TileLang's "cupti" and "cudagraph" are "event", with a ProfilerWarning.
+    device: where ``fn`` works: "cpu", or a torch device, its name or index. When not given it is that of the kernel
+    that ``fn`` calls (kernel, or one that it is, binds or names), else torch's accelerator if there is one, else the
+    host.
     early_stop_baseline: milliseconds; when the estimate is longer than that, it is the result.
     max_calls: at most so many calls in all, for simulators. Where the kernel's execution backend is a simulator, a
     ProfilerWarning says so.
@@ -69,7 +70,7 @@ def do_bench(
     but the first then find their data in the caches.
     """
     _check(warmup, rep, quantiles, return_mode)
-    clock = clock_for(fn, device, backend, kernel)
+    clock = clock_for(fn, device, available_clock(backend, 2), kernel)
     if clock.simulator:
         warn_of_simulator(clock.simulator, 2)
     flush = clock.flush(cache_size if fast_flush else 0)

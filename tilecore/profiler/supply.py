@@ -135,14 +135,17 @@ def _scalar(param: ScalarParam, sizes: Mapping[str, int]) -> int | float:
 def fill(tensor: Any, param: TensorParam, kind: TensorSupplyType) -> None:
     """Overwrite ``tensor`` with values of ``kind``. torch's and numpy's random state decide them."""
     torch = sys.modules.get("torch")
+    is_scale = FACTS[param.dtype].is_scale  # without a sign: powers of two
     if torch is not None and isinstance(tensor, torch.Tensor):
-        tensor.copy_(_torch_values(torch, tuple(tensor.shape), param, kind, tensor.device))
+        drawn = _torch_values(torch, tuple(tensor.shape), param, kind, tensor.device)
+        tensor.copy_(drawn.abs() if is_scale else drawn)
         return
     import numpy
 
     if not isinstance(tensor, numpy.ndarray):
         raise UnsupportedError(f"a {type(tensor).__name__} cannot be filled", hint="pass input_tensors")
-    tensor[...] = _numpy_values(numpy, tensor.shape, param, kind).astype(tensor.dtype)
+    drawn = _numpy_values(numpy, tensor.shape, param, kind)
+    tensor[...] = (numpy.maximum(numpy.abs(drawn), 2.0**-127) if is_scale else drawn).astype(tensor.dtype)
 
 
 def _range(facts: Facts) -> tuple[int, int]:

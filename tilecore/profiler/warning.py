@@ -9,6 +9,23 @@ class ProfilerWarning(UserWarning):
     """A measured time does not mean what a reader would expect."""
 
 
+# what TileLang's do_bench has besides "event": the times of kernels alone
+CLOCKS_ELSEWHERE = ("cupti", "cudagraph")
+
+
+def available_clock(backend: str, stacklevel: int) -> str:
+    """The name of the clock that do_bench uses for ``backend``; a warning says so where it is another one."""
+    if backend not in CLOCKS_ELSEWHERE:
+        return backend
+    warnings.warn(
+        f'backend="{backend}" is not there: times are measured as by backend="event", and include the time of a launch '
+        "where the device waits for it",
+        ProfilerWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return "event"
+
+
 def warn_of_simulator(name: str, stacklevel: int) -> None:
     """name: the execution backend."""
     warnings.warn(

@@ -256,6 +256,11 @@ class Binder:
             if extent > LARGEST:
                 raise size_errors.index_range(self.plan, memory, extent, self.symbols)
 
+    def check_assumptions(self) -> None:
+        for assumption in self.plan.assumptions:
+            if not evaluate(assumption.condition, self.symbols):
+                raise size_errors.broken_assumption(self.plan, assumption, self.symbols)
+
     def _check_tensor(self, declared: TensorParam, tensor: TensorView) -> None:
         shape = logical_shape(declared, tensor)
         for axis, dim in enumerate(declared.shape):
@@ -344,6 +349,7 @@ def bind(
     binder.place_addresses()
     binder.make_outputs()
     binder.check_tensors()
+    binder.check_assumptions()
     grids, blocks, work = binder.grids()
     index = binder.device_index
     stream = binder.stream(index)

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from tilecore.artifact.dims import Dim, DimExpr
-from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
+from tilecore.artifact.records import Artifact, Assumption, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.errors import LanguageError, LoweringError
-from tilecore.runtime.index_limits import guarded
+from tilecore.runtime.index_limits import fitting, tree_of
 from tilecore.runtime.scalars import integer_range
 
 INTERFACE = 5  # changes when the built launcher and its Python callers must change together
@@ -56,6 +56,7 @@ class CallPlan:
     sizes: tuple[Dim, ...] = ()
     index_bits: int = 64
     index_hint: str = ""
+    assumptions: tuple[Assumption, ...] = ()
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
@@ -100,9 +101,9 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
             )
     for index in tensors:
         _check_tensor_param(artifact.name, params[index])
-    entries = artifact.entries
+    conditions = [tree_of(assumption.condition) for assumption in artifact.assumptions]
     if artifact.index_bits == 32:
-        entries = guarded(entries, (*(p for p in params if isinstance(p, TensorParam)), *artifact.workspaces))
+        conditions += fitting((*(p for p in params if isinstance(p, TensorParam)), *artifact.workspaces))
     plan = CallPlan(
         artifact.name,
         params,
@@ -112,14 +113,24 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
         tuple(i for i in range(len(params)) if i not in tensors),
         tuple(_bound(artifact, symbol) for symbol in artifact.symbols),
         artifact.workspaces,
-        entries,
+        tuple(_negative_unless(conditions, entry) for entry in artifact.entries),
         device_type,
         sizes,
         artifact.index_bits,
         artifact.index_hint,
+        artifact.assumptions,
     )
     _check_names(plan)
     return plan
+
+
+def _negative_unless(conditions: Sequence[Any], entry: Entry) -> Entry:
+    """The entry with a grid that is negative unless all conditions, trees of Dims, hold. The built launcher then leaves
+    the call to :func:`~tilecore.runtime.arguments.bind`, which raises the error."""
+    width = tree_of(entry.grid[0])
+    for condition in conditions:
+        width = ("select", condition, width, -1)
+    return replace(entry, grid=(DimExpr(width), *entry.grid[1:])) if conditions else entry
 
 
 def storage_dtypes(param: TensorParam) -> tuple[str, ...]:
@@ -233,6 +244,8 @@ def _names_of(param: Param | Workspace) -> Iterator[str]:
 
 def _check_names(plan: CallPlan) -> None:
     used = {name for item in (*plan.params, *plan.workspaces) for name in _names_of(item)}
+    for assumption in plan.assumptions:
+        used |= assumption.condition.names() if isinstance(assumption.condition, DimExpr) else set()
     for entry in plan.entries:
         for dim in (*entry.grid, entry.shared_bytes, *plan.sizes):
             used |= dim.names() if isinstance(dim, DimExpr) else set()

@@ -75,9 +75,11 @@ class LoadedDevice:
 class DeviceKernels(ABC):
     """The kernels of an artifact on all devices: the first launch on a device loads them there.
 
-    functions: the driver's. entries: one for each kernel of the artifact. n_slots: the number of slots, the parameters
-    that every kernel has. n_further: how many parameters a ``start`` may add. sizes: the expressions whose values each
-    launch passes after the slots. failures: words for the codes of failed launches.
+    functions: the driver's. entries: one for each kernel of the artifact. n_slots: the number of slots. n_parameters:
+    how many of them, from the first on, are the parameters that every kernel has; the slots behind them are scalars
+    again, as symbols of the launch's sizes. n_further: how many parameters a ``start`` may add behind the kernel's.
+    sizes: the expressions whose values each launch passes after the slots. failures: words for the codes of failed
+    launches.
     """
 
     failures: LaunchFailures
@@ -87,6 +89,7 @@ class DeviceKernels(ABC):
         self.functions = functions
         self.entries: Sequence[DeviceEntry] = ()
         self.n_slots = len(artifact.params) + len(artifact.workspaces) + len(artifact.symbols)
+        self.n_parameters = self.n_slots - sum(symbol.source[0] == "scalar" for symbol in artifact.symbols)
         self.n_further = 0
         self.sizes = sizes
         self.loaded: dict[int, LoadedDevice] = {}

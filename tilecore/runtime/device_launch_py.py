@@ -81,7 +81,7 @@ class PlainDeviceLaunch:
         self, device: LoadedDevice, number: int, entry: DeviceEntry, words: Any, grid: list[int], stream: int
     ) -> int:
         start = ctypes.addressof(words)
-        addresses = [start + 8 * i for i in range(self.kernels.n_slots)]
+        addresses = [start + 8 * i for i in range(self.kernels.n_parameters)]
         if entry.plain_start is not None:
             return entry.plain_start(device, number, words, grid, stream, addresses)
         parameters = (_POINTER * max(len(addresses), 1))(*addresses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, LaunchError
 from tilecore.runtime.index_limits import LARGEST, SPLIT
 from tilecore.runtime.size_text import (
     bindings_text,
@@ -20,7 +20,7 @@ from tilecore.runtime.size_text import (
 
 if TYPE_CHECKING:
     from tilecore.artifact.dims import Dim
-    from tilecore.artifact.records import Entry, TensorParam, Workspace
+    from tilecore.artifact.records import Assumption, Entry, TensorParam, Workspace
     from tilecore.runtime.call_plan import BoundSymbol, CallPlan
     from tilecore.tensors.views import TensorView
 
@@ -139,6 +139,16 @@ def grid(plan: CallPlan, entry: Entry, sizes: Sequence[int], shared: int, symbol
     where = where_text(bindings_text(plan, (*entry.grid, entry.shared_bytes), symbols))
     actual = f"grid {tuple_text(sizes)}, {shared} bytes of shared memory{where}"
     return ArgumentError(f"{plan.name}(): {message}", found=actual)
+
+
+def broken_assumption(plan: CallPlan, assumption: Assumption, symbols: Mapping[str, int]) -> LaunchError:
+    values = bindings_text(plan, (assumption.condition,), symbols)
+    return LaunchError(
+        f"{plan.name}(): an assumption of the kernel does not hold for this call",
+        found=values or None,
+        expected=f"Assume: {assumption.text}",
+        hint="pass sizes and numbers for which it holds, or take the T.assume out of the kernel",
+    )
 
 
 def shared(plan: CallPlan, entry: Entry, size: int, limit: int, symbols: Mapping[str, int]) -> ArgumentError:

@@ -134,6 +134,10 @@ def _pair(row: Row, places: _Places) -> Iterator[Remark]:
     yield Remark(places.kernel, f"blocks form no clusters: {row['declined']}")
 
 
+def _split(row: Row, places: _Places) -> Iterator[Remark]:
+    yield Remark(places.kernel, f"blocks share no loop: {row['declined']}")
+
+
 def _blocks(row: Row, places: _Places) -> Iterator[Remark]:
     yield Remark(places.kernel, f"blocks run {row['order']}")
 
@@ -151,6 +155,7 @@ _TOPICS = {
     "warp_roles": _role,
     "overlaps": _overlap,
     "block_pairs": _pair,
+    "split_k": _split,
     "blocks": _blocks,
     "notes": _note,
 }

@@ -63,6 +63,9 @@ class Builder:
         # (place, tile operation, operands) of checks in front of a T.Kernel, and how many of them a T.Kernel has
         self.preconditions: list[tuple[Any, str, list[Any]]] = []
         self.checked_preconditions = 0
+        # makes the whole function a kernel at its first statement outside of T.Kernel, where it has no T.Kernel so far;
+        # a T.Kernel that follows raises the error
+        self.begin_kernel: Callable[[Builder, LanguageError], None] | None = None
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
         self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer
@@ -99,10 +102,27 @@ class Builder:
     def enclosing(self, kind: str) -> Frame | None:
         return next((frame for frame in reversed(self.frames) if frame.kind == kind), None)
 
+    def kernel_frame(self, refusal: Callable[[], LanguageError]) -> Frame:
+        """The block of the kernel that is being built. A function without T.Kernel is a kernel as a whole; where it has
+        one, what stands outside of it raises ``refusal()``."""
+        frame = self.enclosing("kernel")
+        if frame is not None:
+            return frame
+        error, begin_kernel = refusal().at(self.location), self.begin_kernel
+        if begin_kernel is None:
+            raise error
+        self.begin_kernel = None
+        begin_kernel(self, error)
+        return self.frames[0]
+
     # -- statements and variables -----------------------------------------------------------------------------------
 
     def emit(self, statement: Stmt) -> None:
         safe_point()
+        if self.begin_kernel is not None and not isinstance(statement, (Bind, AllocBuffer, DeclBuffer)):
+            self.kernel_frame(
+                lambda: LanguageError("a statement stands outside T.Kernel", expected="T.Kernel around it")
+            )
         frame = self.frame
         source = source_of(statement) if isinstance(statement, DeclBuffer) else None
         if source is not None:
@@ -218,12 +238,13 @@ class Builder:
         return any(frame.facts.get("parallel") for frame in self.frames)
 
     def allocate(self, buffer: Any) -> None:
-        if self.enclosing("kernel") is None:
-            raise LanguageError(
+        self.kernel_frame(
+            lambda: LanguageError(
                 "memory is allocated outside T.Kernel",
                 expected="T.alloc_* inside `with T.Kernel(...)`",
                 hint="T.alloc_global makes global workspace outside a kernel",
-            ).at(self.location)
+            )
+        )
         scope = str(buffer.scope())
         if self.in_parallel and scope not in PRIVATE:
             raise LanguageError(

@@ -78,12 +78,13 @@ _KINDS = {
 @contextmanager
 def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Iterator[Any]:
     """Open the loops of ``spec``, yield the value for the user's loop target, and close them."""
-    if builder.enclosing("kernel") is None:
-        raise LanguageError(
+    builder.kernel_frame(
+        lambda: LanguageError(
             "a loop stands outside T.Kernel",
             expected="loops of the kernel inside `with T.Kernel(...)`",
             hint="a loop over Python lists or tuples is unrolled and may stand anywhere",
-        ).at(builder.location)
+        )
+    )
     variable_names = _names(spec, names, builder)
     annotations = plain_values(spec.annotations)
     opened: list[tuple[Frame, Var, Axis]] = []

@@ -7,11 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tile_cuda.devices import Device
 from tile_cuda.language import NAMES
 from tilecore.carver.arch import CUDA, get_arch, is_hopper_arch
 from tilecore.cuda.intrinsics import get_mma_micro_size, make_mma_swizzle_layout
 from tilecore.cuda.intrinsics.layout import mma_layout
 from tilecore.cuda.target import (
+    check_cuda_availability,
     target_has_bulk_copy,
     target_has_ldmatrix,
     target_is_ampere,
@@ -49,6 +51,13 @@ def test_facts_of_compute_capabilities():
     assert not nvcc.is_hopper(AMPERE)
     with pytest.raises(ValueError, match="'nine' is not a compute capability"):
         nvcc.parse_compute_version("nine")
+
+
+def test_whether_a_gpu_is_here(monkeypatch):
+    """An installed compiler is no GPU."""
+    for devices in ((), (Device("a GPU", (9, 0)),)):
+        monkeypatch.setattr("tile_cuda.target.visible_devices", lambda devices=devices: (devices, "no driver"))
+        assert check_cuda_availability() is bool(devices)
 
 
 def test_nvcc_compiles_a_text(tmp_path):

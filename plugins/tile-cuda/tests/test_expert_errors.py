@@ -221,11 +221,20 @@ def test_lowering_refuses(code, words):
     assert words in str(error), str(error)
 
 
-@pytest.mark.parametrize("target", ["cuda -arch=sm_80", "cuda -arch=sm_90", "cpu"])
-def test_other_targets_refuse(target):
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("cuda -arch=sm_80", "T.alloc_barrier requires sm_90 or newer"),
+        ("cuda -arch=sm_90", "T.wgmma_gemm requires sm_90a"),
+        ("cuda -arch=sm_100", "T.wgmma_gemm requires sm_90a"),
+        ("cpu", "T.alloc_barrier belongs to the target 'cuda'"),
+    ],
+)
+def test_other_targets_refuse(target, words):
     backend = "sim" if target.startswith("cuda") else "auto"
-    with pytest.raises(UnsupportedError, match="belongs to the target 'cuda'") as caught:
+    with pytest.raises(UnsupportedError, match=words) as caught:
         tilecore.compile(by_roles(128, 64, 64), target=target, execution_backend=backend)
+    assert isinstance(caught.value, ValueError), "as in TileLang"
     assert caught.value.location is not None
     assert "sm_90a" in str(caught.value) or target == "cpu"
     assert "T.Pipelined" in str(caught.value.hint)

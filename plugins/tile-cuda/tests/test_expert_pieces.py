@@ -28,8 +28,9 @@ def check(func, *args, expected, target=TARGET):
     return kernel.get_kernel_source()
 
 
-def test_threads_copy_tiles_for_others_and_arrive():
-    """Threads copy tiles, which wgmma sees after a fence before the arrival."""
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_90", "sm_100"])
+def test_threads_copy_tiles_for_others_and_arrive(arch):
+    """Threads copy tiles, which wgmma sees after a fence before the arrival. Without wgmma mma.sync multiplies."""
 
     @T.prim_func
     def kernel(A: T.Tensor((64, 256), "float16"), B: T.Tensor((256, 64), "float16"), C: T.Tensor((64, 64), "float32")):
@@ -53,8 +54,10 @@ def test_threads_copy_tiles_for_others_and_arrive():
                 T.copy(c, C)
 
     a, b = numbers((64, 256)), numbers((256, 64), seed=1)
-    source = check(kernel, a, b, expected=a.astype(np.float32) @ b.astype(np.float32))
-    assert "tc_fence_async();" in source
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    source = check(kernel, a, b, expected=expected, target=f"cuda -arch={arch}")
+    assert ("tc_fence_async();" in source) == (arch == "sm_90a")
+    assert "tc_transaction_init" in source
 
 
 def test_wgmma_groups_in_flight():

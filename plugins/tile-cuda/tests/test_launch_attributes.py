@@ -14,7 +14,7 @@ from tile_cuda.driver import Driver
 from tile_cuda.launch.tensor_maps import DTYPES, TensorMap
 
 from tilecore.artifact.dims import DimExpr
-from tilecore.artifact.records import Artifact
+from tilecore.artifact.records import Artifact, ScalarParam, Symbol, TensorParam
 from tilecore.errors import LaunchError
 from tilecore.runtime import device_launch
 from tilecore.runtime.launcher import Launcher
@@ -42,7 +42,8 @@ def run(request, monkeypatch, fake):
     def call(artifact_to_run, *arguments):
         if id(artifact_to_run) not in kernels:
             kernels[id(artifact_to_run)] = Launcher(artifact_to_run, adapter.load(artifact_to_run), adapter, 1)
-        fake.library.fake_slots_of(len(artifact_to_run.params) + len(artifact_to_run.symbols))
+        sizes = [symbol for symbol in artifact_to_run.symbols if symbol.source[0] != "scalar"]
+        fake.library.fake_slots_of(len(artifact_to_run.params) + len(sizes))
         return kernels[id(artifact_to_run)](*arguments)
 
     return call
@@ -257,6 +258,22 @@ def test_a_tensor_that_never_has_elements(fake, run):
     run(kernel, aligned(64)[:0], aligned(64)[:0], 1.0)
     assert words_of(fake)[0]
     assert words_of(fake)[2] == 1
+
+
+def test_tensor_maps_follow_the_parameters_of_the_kernel(fake, run):
+    """A scalar that a size of the grid names is a symbol, too, whose slot is no parameter of the kernel."""
+    params = TensorParam("A", "float32", (64,), access="r", align=4), ScalarParam("s", "int32")
+    facts = [TensorMap(0, "float32", (64, expr("+", "s", 0)), (256,), (32, 1)).to_json()]
+    kernel = artifact(
+        params=params, symbols=(Symbol("s", ("scalar", 1, 0)),), entry={"attributes": {"tensor_maps": facts}}
+    )
+    kernel = Artifact.from_json(kernel.to_json(), kernel.source, kernel.binary)
+    a = aligned(64)
+    fake.library.fake_maps_of(1)
+    run(kernel, a, 5)
+    assert fake.slots(2) == [a.ctypes.data, 5]
+    assert words_of(fake)[0] == a.ctypes.data
+    assert words_of(fake)[2:4] == (64, 5)
 
 
 def test_symbolic_strides(fake, run):

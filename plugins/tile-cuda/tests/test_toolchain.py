@@ -10,6 +10,7 @@ import types
 
 import pytest
 from tile_cuda import nvcc, nvrtc, search, toolchain
+from tile_cuda.nvrtc_options import nvrtc_options
 
 import tilecore
 from tilecore.contract.records import BuildRequest
@@ -126,6 +127,42 @@ def test_flags_that_the_run_time_compiler_does_not_take(monkeypatch):
     installed(monkeypatch, rtc)
     toolchain.build(request(adapter="nvrtc", flags=["-O3", "-lineinfo"]))
     assert rtc.arguments[2][2:] == [*EXACT, "-lineinfo"]
+
+
+FLAGS_OF_PROGRAMS = [
+    "-O3", "-Wno-deprecated-declarations", "-UNO_HALF", "--expt-relaxed-constexpr", "--expt-extended-lambda",
+    "--ptxas-options=-v,--register-usage-level=10", "-DNDEBUG", "-Xptxas", "--warn-on-spills", "-Xcompiler", "-Wall",
+    "--threads=4", "--diag-suppress=177", "-lineinfo", "-use_fast_math",
+]  # fmt: skip
+
+
+def test_flags_for_nvcc_are_translated():
+    assert nvrtc_options(FLAGS_OF_PROGRAMS) == [
+        "-UNO_HALF", "-default-device", "--ptxas-options=-v", "--ptxas-options=--register-usage-level=10",
+        "-DNDEBUG", "--ptxas-options=--warn-on-spills", "--diag-suppress=177", "-lineinfo", "-use_fast_math",
+    ]  # fmt: skip
+    assert nvrtc_options(["--no-such-flag"]) == ["--no-such-flag"]  # the compiler names it
+
+
+HOST_TYPES = """
+constexpr int twice(int x) { return 2 * x; }
+extern "C" __global__ void k(uint* x, ushort* y, ulong* z, uint8_t* a, int64_t* b, uintptr_t* c) {
+  static_assert(sizeof(uint) == 4 && sizeof(ushort) == 2 && sizeof(uint8_t) == 1 && sizeof(int64_t) == 8, "sizes");
+  *x = twice(*y) + *z + *a + *b + *c;
+}
+"""
+
+
+@pytest.mark.parametrize("module", [nvcc, nvrtc], ids=["nvcc", "nvrtc"])
+def test_flags_and_types_of_programs(module):
+    """Both compilers take the flags that programs write for nvcc, and the types that a host's headers define."""
+    try:
+        module.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    adapter = module.__name__.rpartition(".")[2]
+    binary, _ = toolchain.build(request(f'#include "tilecore_cuda.h"\n{HOST_TYPES}', adapter, FLAGS_OF_PROGRAMS))
+    assert b"k\0" in binary
 
 
 def test_no_compiler(monkeypatch):

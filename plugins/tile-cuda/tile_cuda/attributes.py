@@ -20,6 +20,7 @@ class CudaCallAttr:
     TMA = "bulk"  # a copy that is a TMA load
     STAGED = "staged"  # of copy: it takes the place of copies to a shared tile and from it
     MULTICAST = "paired"  # a TMA load for two blocks of a cluster (cluster_multicast.py)
+    ROWS = "rows"  # a TMA load of so many rows, the first of the tile (rows_inside.py)
     CLUSTER = "cluster"  # T.tma_copy: how many blocks the cluster has
     BLOCKS = "blocks"  # a release: at how many blocks' mbarriers the warp arrives
 

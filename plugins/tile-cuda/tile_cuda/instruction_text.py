@@ -10,8 +10,9 @@ from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.statements import Statements
 from tilecore.codegen.text import Text
-from tilecore.ir.build import constant
-from tilecore.ir.nodes import TensorLoad
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import Call, Div, FloatImm, TensorLoad
+from tilecore.ir.thread_calls import ROUNDED
 
 
 def _operand(emit: Statements, node: Any) -> str:
@@ -128,9 +129,21 @@ def _proxy_fence(emit: Statements, node: Any) -> None:
     emit.line("tc_fence_async();")
 
 
+def _clear_shared(emit: Statements, node: Any) -> None:
+    size, threads, element, thread = node.value.args
+    template = f"<{constant(size)}, {constant(threads)}>"
+    emit.line(f"tc_clear_shared{template}({_operand(emit, element)}, {emit.value(thread)});")
+
+
 def _remote_store(emit: Statements, node: Any) -> None:
     to, value, rank = node.value.args
     emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
+
+
+def _add_remote(emit: Statements, node: Any) -> None:
+    count, registers, element, rank = node.value.args
+    arguments = [_operand(emit, registers), _operand(emit, element), str(constant(rank))]
+    emit.line(f"tc_add_remote<{constant(count)}>({', '.join(arguments)});")
 
 
 def _named_arrive(emit: Statements, node: Any) -> None:
@@ -154,6 +167,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
     instructions.NAMED_ARRIVE: _named_arrive,
     instructions.REMOTE_STORE: _remote_store,
+    instructions.ADD_REMOTE: _add_remote,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,
     instructions.KEEP_REGISTERS: _keep_registers,
@@ -161,6 +175,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.TMA_LOAD: _tma_load,
     instructions.TMA_STORE: _tma_store,
     instructions.PROXY_FENCE: _proxy_fence,
+    instructions.CLEAR_SHARED: _clear_shared,
 }
 
 
@@ -188,7 +203,23 @@ def _float_pair(emit: Expressions, node: Any) -> Text:
     return Text(f"tc_float_pair({', '.join(str(emit.value(value)) for value in node.args)})")
 
 
+def _rounded(emit: Any, node: Any) -> Text:
+    """A value that is rounded by itself: its quotients and square roots are exact even where the compiler's fast
+    mathematics (--use_fast_math) makes others approximate."""
+    inner = node.args[0]
+    if dtype_of(inner) in ("float32", "float64"):
+        if isinstance(inner, Div):
+            if isinstance(inner.a, FloatImm) and inner.a.value == 1:
+                return Text(f"tc_rcp_rn({emit.value(inner.b)})")
+            return Text(f"tc_div_rn({emit.value(inner.a)}, {emit.value(inner.b)})")
+        if isinstance(inner, Call) and op_name(inner) == "sqrt":
+            return Text(f"tc_sqrt_rn({emit.value(inner.args[0])})")
+    rounded: Text = emit.rounded_value(node)
+    return rounded
+
+
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
+    ROUNDED: _rounded,
     instructions.DESCRIPTOR: _descriptor,
     instructions.DESCRIPTOR_AT: _descriptor_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),

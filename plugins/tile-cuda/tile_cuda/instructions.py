@@ -47,6 +47,8 @@ TMA_STORE = register_call("cuda.tma_store")  # (map, from, coordinates)
 TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elements): tc_<name> of the header
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
 PROXY_FENCE = register_call("cuda.proxy_fence")
+# (bytes, threads, element, thread): the threads write zeros from this element of shared memory on
+CLEAR_SHARED = register_call("cuda.clear_shared")
 
 # -- barriers of some threads
 NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): arrives at simt.named_barrier
@@ -55,6 +57,8 @@ NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): 
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header
 REMOTE_STORE = register_call("cuda.remote_store")  # (element, value, rank): to the block of this rank in the cluster
+# (count, registers, element, rank): adds elements of the block of this rank in the cluster to registers
+ADD_REMOTE = register_call("cuda.add_remote")
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 
 # -- other memory accesses and arithmetic
@@ -261,6 +265,14 @@ def remote_store(element: Any, value: Any, rank: Any, span: Any = None) -> Stmt:
     return _statement(REMOTE_STORE, [element, value, rank], span)
 
 
+def add_remote(registers: Any, element: Any, rank: int, count: int, span: Any = None) -> Stmt:
+    """Adds ``count`` contiguous elements of 4 bytes to registers: 1, or 4 that begin at a multiple of 16 bytes.
+
+    registers: the first of them. element: the place of the first element in the shared memory of the block ``rank``.
+    """
+    return _statement(ADD_REMOTE, [const(count, "int32"), registers, element, const(rank, "int32")], span)
+
+
 def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:
     """Commits, or waits for, the TMA stores of this thread.
 
@@ -276,6 +288,11 @@ def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] 
 def proxy_fence(span: Any = None) -> Stmt:
     """Makes this thread's writes to shared memory visible to TMA copies and wgmma (PTX ISA, "fence.proxy.async")."""
     return _statement(PROXY_FENCE, [], span)
+
+
+def clear_shared(element: Any, size: int, thread: Any, threads: int, span: Any = None) -> Stmt:
+    """So many threads write ``size`` bytes of zeros, a multiple of 16, to shared memory from ``element`` on."""
+    return _statement(CLEAR_SHARED, [const(size, "int32"), const(threads, "int32"), element, thread], span)
 
 
 def release(barrier: Any, elements: Sequence[Any], converge: bool, blocks: int = 1, span: Any = None) -> Stmt:

@@ -32,6 +32,12 @@ REGISTER_USAGE_LEVEL = PassOption(
     None,
     int,
 )
+SPLIT_K = PassOption(
+    "tl.split_k",
+    "blocks of a cluster that share the iterations of a loop of products; 1: none, None: by the grid's size",
+    None,
+    int,
+)
 OPTIONS = (
     ALLOW_TF32,
     BLOCK_PAIRS,
@@ -45,6 +51,7 @@ OPTIONS = (
     DISABLE_WGMMA,
     FAST_MATH,
     REGISTER_USAGE_LEVEL,
+    SPLIT_K,
 )
 
 

@@ -17,7 +17,7 @@ DLPACK_CUDA = 2
 # the element types that the headers define
 DTYPES = (
     "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
-    "float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 
@@ -28,7 +28,9 @@ _NOT_IN_CUTEDSL = frozenset(
     "source pointers dynamic_shared".split()
 )
 _FEATURES = frozenset(
-    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+    (
+        "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding"
+    ).split()
 )
 _JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
 _ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"

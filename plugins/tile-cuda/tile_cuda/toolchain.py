@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from tile_cuda.architectures import Architecture
 from tile_cuda.cutedsl import package
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
+from tile_cuda.nvrtc_options import nvrtc_options
 from tile_cuda.options import FAST_MATH, REGISTER_USAGE_LEVEL
 from tile_cuda.target import architecture_of
 from tilecore import debug
@@ -26,7 +26,6 @@ from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 
 _EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
-_LEVEL = re.compile(r"-?-O\d")
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
@@ -102,8 +101,7 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:
-        nvrtc_flags = [f for f in flags if not _LEVEL.fullmatch(f)]  # it has no -O options and always optimizes
-        return [f"--gpu-architecture={arch.name}", "--std=c++17", *nvrtc_flags]
+        return [f"--gpu-architecture={arch.name}", "--std=c++17", *nvrtc_options(flags)]
     return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
 
 

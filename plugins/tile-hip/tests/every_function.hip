@@ -26,6 +26,13 @@ TC_FN void narrow(T* p, float* out) {
   p[2] = T::from_bits(a.bits);
   p[3] = T::from_bits(1);
 }
+#define DIRECTED(WORD)                                                                                             \
+  (tc_add_##WORD(x, y) + tc_sub_##WORD(x, y) + tc_mul_##WORD(x, y) + tc_div_##WORD(x, y) + tc_fma_##WORD(x, y, x) + \
+   tc_rcp_##WORD(x) + tc_sqrt_##WORD(x))
+template <class T>
+TC_FN T directed(T x, T y) {
+  return DIRECTED(rz) + DIRECTED(ru) + DIRECTED(rd);
+}
 template <class T>
 TC_FN T functions(T x, T y) {
   x += tc_exp(x) + tc_exp2(x) + tc_exp10(x) + tc_log(x) + tc_log2(x) + tc_log10(x) + tc_log1p(x) + tc_sin(x) + tc_cos(x);
@@ -33,7 +40,7 @@ TC_FN T functions(T x, T y) {
   x += tc_acosh(x) + tc_atanh(x) + tc_erf(x) + tc_sqrt(x) + tc_rsqrt(x) + tc_floor(x) + tc_ceil(x) + tc_trunc(x);
   x += tc_nearbyint(x) + tc_abs(x) + tc_pow(x, y) + tc_atan2(x, y) + tc_fmod(x, y) + tc_hypot(x, y) + tc_copysign(x, y);
   x += tc_nextafter(x, y) + tc_min(x, y) + tc_max(x, y) + tc_fma(x, y, x) + tc_ldexp(x, 3) + tc_sigmoid(x);
-  x += tc_floor_mod(x, y) + tc_isnan(x) + tc_isinf(x) + tc_isfinite(x) + tc_rounded(x * y) + tc_rounded_add(x, y) + tc_rounded_sub(x, y) + tc_rounded_mul(x, y) + T(tc_quotient(float(x), float(y))) + T(TC_INFINITY) + T(TC_NAN);
+  x += tc_floor_mod(x, y) + tc_isnan(x) + tc_isinf(x) + tc_isfinite(x) + tc_rounded(x * y) + tc_rounded_add(x, y) + tc_rounded_sub(x, y) + tc_rounded_mul(x, y) + directed(x, y) + T(tc_quotient(float(x), float(y))) + T(TC_INFINITY) + T(TC_NAN);
   x += tc_truncate<signed char>(x) + tc_truncate<unsigned>(x) + tc_truncate<long long>(x) +
        tc_truncate<unsigned long long>(x);
   return x;

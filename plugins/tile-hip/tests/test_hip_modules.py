@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from tilecore.carver.arch import CDNA, RDNA, get_arch
 from tilecore.rocm.intrinsics import make_mfma_swizzle_layout, mfma_layout
 from tilecore.rocm.target import (
+    check_hip_availability,
     normalize_rocm_arch,
     rocm_warp_size_for_arch,
     target_get_mcpu,
@@ -31,6 +33,14 @@ def test_which_chip_a_target_is():
     assert target_get_warp_size("hip -arch=gfx1100") == 32
     with pytest.raises(TargetError, match="a target of kind 'hip'"):
         target_get_warp_size("cpu")
+
+
+def test_whether_a_gpu_is_here(monkeypatch):
+    """An installed compiler is no GPU: programs choose the size of a wave by it."""
+    device = SimpleNamespace(arch="gfx942", units=304)
+    for devices in ((), (device,)):
+        monkeypatch.setattr("tile_hip.target.visible_devices", lambda devices=devices: (devices, "no driver"))
+        assert check_hip_availability() is bool(devices)
 
 
 def test_names_of_architectures():

@@ -15,11 +15,13 @@ DLPACK_ROCM = 10
 # the element types that the headers define
 DTYPES = (
     "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
-    "float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 _FEATURES = frozenset(
-    "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source".split()
+    (
+        "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding"
+    ).split()
 )
 
 

@@ -14,6 +14,7 @@ DLPACK_METAL = 8
 # the element types that the headers define; bfloat16 needs MSL 3.1
 DTYPES = (
     "float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e8m0fnu "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})

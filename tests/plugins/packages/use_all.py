@@ -42,6 +42,8 @@ def steps(kind):
     yield "installed", lambda: backend.toolchain.installable.installed(tempfile.gettempdir())
     yield "install", lambda: backend.toolchain.installable.install(InstallRequest(tempfile.mkdtemp()))
     yield "available", lambda: adapter.available(target)
+    yield "target", lambda: adapter.target(target)
+    yield "host_code", lambda: adapter.host_code(None)
     yield "current_stream", lambda: adapter.current_stream(0)
     yield "capture", lambda: adapter.capture(0, 0)
     yield "synchronize", lambda: adapter.synchronize()

@@ -284,7 +284,32 @@ def test_sizes_that_only_calls_tell(moody):
         return add
 
     profile = ProfileArgs(**QUICK, ref_prog=plus_one)
-    with pytest.raises(AutotuneError, match="its sizes n are known only at a call"):
+    with pytest.raises(AutotuneError, match="n is known only at a call"):
         Tuning(dynamic, {"block": [8, 16]}, profile).run()
     result = Tuning(dynamic, {"block": [8, 16]}, profile, inputs=[np.arange(50, dtype=np.int32)]).run()
     assert result.kernel(np.arange(3, dtype=np.int32)).tolist() == [1, 2, 3]
+
+
+def test_scalars_are_not_made_up(moody):
+    """They may be sizes, or choose what the kernel does. TileLang raises a ValueError, too."""
+
+    @jit(target=moody)
+    def shifted(block):
+        @T.prim_func
+        def add(A: T.Tensor((64,), "int32"), s: T.int32, f: T.float32):
+            with T.Kernel(64 // block) as bx:
+                for i in T.Parallel(block):
+                    A[bx * block + i] += s * T.cast(f, "int32")
+
+        return add
+
+    with pytest.raises(ValueError, match="s, f are known only at a call") as caught:
+        Tuning(shifted, {"block": [8, 16]}, ProfileArgs(**QUICK)).run()
+    assert isinstance(caught.value, AutotuneError)
+    assert "set_autotune_inputs" in str(caught.value)
+    result = Tuning(
+        shifted, {"block": [8, 16]}, ProfileArgs(**QUICK), inputs=[np.arange(64, dtype=np.int32), 1, 2.0]
+    ).run()
+    values = np.arange(64, dtype=np.int32)
+    result.kernel(values, 3, 1.0)
+    assert values.tolist() == list(range(3, 67))

@@ -47,3 +47,21 @@ def test_others_stay(extent, is_guarded):
         warnings.simplefilter("error")
         func = kernel(extent, is_guarded).ir
     assert f"({extent},)" in func.script()
+
+
+def test_indices_that_do_not_reach_their_bound_and_fragments_with_views():
+    @T.prim_func
+    def func(Y: T.Tensor((14,), "float32"), Z: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            a, b = T.alloc_fragment((14,), "float32"), T.alloc_fragment((2, 2), "float32")
+            flat = T.reshape(b, (4,))
+            T.clear(a)
+            for i in T.Parallel(13):
+                a[i + (i + 1) % 4] = i
+            T.copy(a, Y)
+            T.fill(b, 1)
+            T.copy(flat, Z)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "(14,)" in func.ir.script()

@@ -144,14 +144,6 @@ MISTAKES = {
         "tile is a buffer of the kernel and cannot be iterated by Python",
         "T.reduce_sum",
     ),
-    "Python's print of a value": (
-        """
-        with T.Kernel(1):
-            print("X is", X[0, 0])  #!
-        """,
-        "Python's print is called with a value of the kernel",
-        "T.print(x) prints it when the kernel runs",
-    ),
     "a name of the language without T.": (
         """
         with T.Kernel(1):
@@ -387,12 +379,16 @@ MISTAKES = {
         """
         for i in T.serial(4):  #!
             pass
+        with T.Kernel(1):
+            T.clear(Y)
         """,
         "a loop stands outside T.Kernel",
         "Python lists",
     ),
     "operation outside a kernel": (
         """
+        with T.Kernel(1):
+            Y[0, 0] = 1
         T.clear(Y)  #!
         """,
         "T.clear stands outside T.Kernel",

@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+import tilecore.language as T
 from tilecore.errors import LanguageError, TilecoreError
 
 HEAD = """
@@ -253,3 +254,16 @@ def test_what_other_libraries_names_lead_to_is_there():
         assert name not in T._NAMES, f"T.{name} is a name of the language"
         for word in re.findall(r"\bT\.(\w+)", instead):
             assert hasattr(T, word), (name, word)
+
+
+def test_pythons_print_shows_expressions(capsys):
+    with pytest.warns(UserWarning, match=r"Python's print runs once, .*T\.print\(x\)") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((4,), "int32")):
+            with T.Kernel(1) as bx:
+                print("of block", bx, A[0] + 1, sep=";")
+                print("plain")
+
+    assert capsys.readouterr().out == "of block;bx;A[0] + 1\nplain\n"
+    assert [(warning.filename, len(caught)) for warning in caught] == [(__file__, 1)]

@@ -27,6 +27,7 @@ def scaled_sums():
         shift: T.int32,
     ):
         with T.Kernel(T.ceildiv(n, 4)) as bx:
+            T.assume(not (m > 90 or shift == 5))
             total = T.alloc_fragment((4,), "float32")
             for i in T.serial(4):
                 total[i] = 0
@@ -56,11 +57,12 @@ for arguments in (
     (a[0], b, c, 0.5, 3),
     (a, b[:9], c, 0.5, 3),
     (a.T.contiguous().T, b, c, 0.5, 3),
+    (a, b, c, 0.5, 5),
 ):
     try:
         main(*arguments)
         print("no error")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         print(type(error).__name__, str(error).splitlines()[-1])
 print("tilecore" in sys.modules)
 """
@@ -72,6 +74,7 @@ TypeError main(): A must have elements of type float32
 ValueError main(): A must have 2 axes
 ValueError main(): axis 0 of B must have n elements
 ValueError main(): axis 0 of A has another stride than declared
+RuntimeError main(): Assume: not (m > 90 or shift == 5)
 False
 """
 

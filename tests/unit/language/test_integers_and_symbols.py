@@ -11,6 +11,7 @@ import tilecore.language as T
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import IntImm, tirx
+from tilecore.ir.visit import collect
 from tilecore.language.symbols import ConstDim
 
 WHOLE = st.integers(-1000, 1000)
@@ -149,3 +150,12 @@ def test_a_size_that_no_argument_gives_is_refused():
                 A[0] = size
 
     assert caught.value.hint == "or pass the number as a scalar parameter, m: T.int32"
+
+
+def test_bits_of_sizes_outside_of_kernels():
+    """TVM's own operators would keep the lowest 32 bits of the number."""
+    for kind, number in (("uint32", 2**32 - 1), ("int64", 2**63 - 1), ("int64", -(2**40)), ("uint64", 2**63)):
+        size = T.Var("n", kind)
+        for expression in (size & number, number | size, size ^ number):
+            assert [int(c.value) for c in collect(expression, T.IntImm)] == [number]
+            assert expression.dtype == kind

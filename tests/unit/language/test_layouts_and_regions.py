@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilecore.language as T
 from tilecore.errors import LanguageError
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import collect, substitute
 
 
 def regions(body):
@@ -64,3 +66,32 @@ def test_every_public_name_loads():
     """The names that the language declares are there."""
     for name in dir(T):
         assert getattr(T, name) is not None
+
+
+def test_expressions_of_layouts():
+    layout = T.Layout((8, 16), lambda i, j: [j, i // 2, i % 2])
+    i, j = layout.get_forward_vars()
+    number = layout.get_linearized_forward_index()
+    assert [str(index) for index in layout.get_forward_index()] == [str(index) for index in layout(i, j)]
+    places = {
+        tuple(index): int(
+            Analyzer().simplify(substitute(number, {i: T.IntImm("int32", index[0]), j: T.IntImm("int32", index[1])}))
+        )
+        for index in np.ndindex(8, 16)
+    }
+    assert places == {(a, b): b * 8 + a for a, b in np.ndindex(8, 16)}
+    same = T.Layout((8, 16), lambda i, j: j * 8 + i)
+    assert Analyzer().can_prove(layout.get_linearized_forward_index() == same.get_linearized_forward_index())
+
+
+def test_further_axes_of_a_layout():
+    layout = T.Layout((4, 6), lambda i, j: i * 6 + j)
+    assert layout.expand([]) is layout
+    expanded = layout.expand([2, 3])
+    assert expanded.is_equal(T.Layout((2, 3, 4, 6), lambda a, b, i, j: [a, b, i * 6 + j]))
+    assert layout.expand(2).get_output_shape() == [2, 24]
+    for wrong in (0, [-1], "4"):
+        with pytest.raises(LanguageError):
+            layout.expand(wrong)
+    with pytest.raises(LanguageError, match="repeat"):
+        T.Fragment((4, 6), lambda i, j: [i, j]).expand(2)

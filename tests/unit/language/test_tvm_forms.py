@@ -89,7 +89,10 @@ def test_indices_extents_and_barriers():
 
 @pytest.mark.parametrize(
     ("thread", "message"),
-    [("threadIdx.x", r"T.launch_thread has 64 along threadIdx.x"), ("lane", r"T.launch_thread: there is no 'lane'")],
+    [
+        ("threadIdx.x", r"T.launch_thread has 64 along threadIdx.x"),
+        ("lane", r"T.launch_thread: 'lane' is no index"),
+    ],
 )
 def test_a_wrong_axis(thread, message):
     with pytest.raises(LanguageError, match=message):

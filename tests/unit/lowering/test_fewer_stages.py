@@ -24,8 +24,8 @@ def kernel_of(rows: int, in_registers: bool):
                 T.copy(X[k, 0, 0], tile)
                 for i, j in T.Parallel(128, 128):
                     sums[i, j] += tile[i % rows, j]
-            for i, j in T.Parallel(128, 128):
-                Y[i, j] = sums[i, j] if in_registers else sums[i * 5 % 128, j]
+                for i, j in T.Parallel(128, 128):
+                    Y[i, j] = sums[i, j] if in_registers else sums[i * 5 % 128, j]
 
     return kernel
 

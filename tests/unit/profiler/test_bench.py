@@ -16,6 +16,7 @@ from tilecore.contract.timing import HostTimer
 from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.profiler import bench, clocks, do_bench, flush
 from tilecore.profiler.clocks import Clock, clock_for, kernels_of
+from tilecore.profiler.warning import ProfilerWarning
 
 
 class FakeDevice:
@@ -174,6 +175,13 @@ def test_wrong_arguments(options):
         do_bench(lambda: None, **options)
     with pytest.raises(UnsupportedError, match="cannot time by 'sundial'"):
         do_bench(lambda: None, backend="sundial", device="cpu")
+
+
+@pytest.mark.parametrize("backend", ["cupti", "cudagraph"])
+def test_other_clocks_are_replaced_with_a_warning(backend):
+    with pytest.warns(ProfilerWarning, match=rf'backend="{backend}" is not there') as caught:
+        assert do_bench(lambda: sum(range(1000)), 1, 2, backend=backend, device="cpu") > 0
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_on_the_host_it_agrees_with_the_clock():

@@ -66,13 +66,16 @@ def test_tensors_of_every_type_have_the_storage_that_kernels_take(library, dtype
         assert str(tensor.dtype).removeprefix("torch.") in (FACTS[dtype].torch, FACTS[dtype].numpy)
 
 
-@pytest.mark.parametrize("dtype", FACTS)
+WITH_SIGN = [name for name, facts in FACTS.items() if not facts.is_scale]
+
+
+@pytest.mark.parametrize("dtype", WITH_SIGN)
 def test_zero_and_one(library, dtype):
     assert np.all(values(dtype, TensorSupplyType.Zero) == 0)
     assert np.all(values(dtype, TensorSupplyType.One) == 1)
 
 
-@pytest.mark.parametrize("dtype", FACTS)
+@pytest.mark.parametrize("dtype", WITH_SIGN)
 def test_integers_are_small_and_vary(library, dtype):
     distinct = set(np.unique(values(dtype, TensorSupplyType.Integer)))
     kind = FACTS[dtype].kind
@@ -82,7 +85,7 @@ def test_integers_are_small_and_vary(library, dtype):
             assert set(np.unique(values(dtype, other))) == distinct
 
 
-@pytest.mark.parametrize("dtype", [name for name, facts in FACTS.items() if facts.kind == "float"])
+@pytest.mark.parametrize("dtype", [name for name in WITH_SIGN if FACTS[name].kind == "float"])
 def test_floats_have_the_distribution(library, dtype):
     for kind in (TensorSupplyType.Uniform, TensorSupplyType.Auto):
         sample = values(dtype, kind)
@@ -93,6 +96,15 @@ def test_floats_have_the_distribution(library, dtype):
         sample = values(dtype, kind)
         assert abs(sample.mean() - mean) < 0.15
         assert abs(sample.std() - 1) < 0.15
+
+
+def test_scales_are_powers_of_two(library):
+    assert np.all(values("float8_e8m0fnu", TensorSupplyType.Zero) == 2.0**-127)
+    assert np.all(values("float8_e8m0fnu", TensorSupplyType.One) == 1)
+    sample = values("float8_e8m0fnu", TensorSupplyType.Auto)
+    assert {0.25, 0.5, 1.0} <= set(np.unique(sample))
+    assert sample.max() == 1
+    assert np.all(np.frexp(sample)[0] == 0.5)
 
 
 def test_the_libraries_random_state_decides(library):

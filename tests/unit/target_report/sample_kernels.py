@@ -48,10 +48,10 @@ def matmul(M=256, N=256, K=256, block_M=64, block_N=64, block_K=32, num_stages=3
 
 
 @tilecore.jit
-def scaled(X: T.Tensor((64, 48), "float32"), factor: float = 2.0):
-    Y = T.empty((64, 48), T.float32)
+def scaled(X: T.Tensor((64, 16), "float16"), factor: float = 2.0):
+    Y = T.empty((64, 16), T.float16)
     with T.Kernel(4, threads=128) as bx:
-        for i, j in T.Parallel(16, 48):
+        for i, j in T.Parallel(16, 16):
             Y[bx * 16 + i, j] = X[bx * 16 + i, j] * factor
     return Y
 

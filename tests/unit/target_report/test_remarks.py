@@ -44,7 +44,8 @@ def test_fragments_in_shared_memory(small_targets):
 def test_narrow_moves_are_said_and_not_slow(report_on):
     (verdict,) = report_on("scaled", "tiny").verdicts
     assert verdict.state == "ok"
-    assert ("for i, j in T.Parallel(16, 48):", "a thread moves Y by 4 bytes at a time") in remarks(verdict, False)
+    narrow = "a thread moves X by 4, Y by 4 bytes at a time"
+    assert ("for i, j in T.Parallel(16, 16):", narrow) in remarks(verdict, False)
 
 
 def test_a_kernel_without_anything_to_say(report_on):

@@ -108,7 +108,9 @@ def capabilities(target: Target) -> Capabilities:
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
         features=frozenset(
-            "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers".split()
+            (
+                "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers directed_rounding"
+            ).split()
         ),
     )
 

@@ -34,6 +34,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.sizes import has_dynamic_size, symbols_in
 from tilecore.ir.spans import location_of_span, place_of_parameter
+from tilecore.ir.thread_calls import DIRECTED
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.views import address_in
 from tilecore.ir.visit import collect
@@ -51,6 +52,7 @@ SOURCE_HINTS = {
 _OF_INDICES = ("int32", "bool")  # of sizes and conditions, which the compiler converts
 _WIDE = "int64"  # of sizes, too, where the target has indices of 64 bits
 _CALLS = ("call_extern", "call_pure_extern")
+_NAMES_OF_DIRECTED = {"fma": "ieee_fmaf", "div": "ieee_fdiv", "rcp": "ieee_frcp", "sqrt": "ieee_fsqrt"}
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,10 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
     for call in calls:
         if op_name(call) in _CALLS:
             yield Need(FEATURE, "source", f"T.call_extern of {call.args[0].value}", where)
+        if op_name(call) == DIRECTED:
+            mode, operation = str(call.args[0].value), str(call.args[1].value)
+            name = _NAMES_OF_DIRECTED.get(operation, f"ieee_{operation}")
+            yield Need(FEATURE, "directed_rounding", f"T.{name} with the rounding mode {mode!r}", where)
     for tile in tiles:
         if tile.op.name == "annotate" and str(tile.key) in SOURCE_HINTS:
             yield Need(FEATURE, "source", SOURCE_HINTS[str(tile.key)], where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilecore.contract.passes import ExtensionPoint, Pass
 from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
+from tilecore.lowering.buffers.decode_scales import DECODE_SCALES
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
@@ -38,6 +39,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     THREAD_LOOPS,
     ExtensionPoint("after_tile_ops"),
     UNPACK_INT4,
+    DECODE_SCALES,
     GUARD_BOUNDS,
     FUSE_LOOPS,
     FLATTEN_BUFFERS,

@@ -19,6 +19,7 @@ from tilecore.ir.nodes import (
     Ramp,
     Range,
     Select,
+    StringImm,
     TensorLoad,
     Var,
     structural_equal,
@@ -247,7 +248,7 @@ class LaneExpressions:
         if name == "if_then_else":
             condition, a, b = node.args
             return self._select(_Choice(condition, a, b))
-        args = [self.vector(self.expr(arg)) for arg in node.args]
+        args = [arg if isinstance(arg, StringImm) else self.vector(self.expr(arg)) for arg in node.args]
         return Call(node.op, args, ret_ty=f"{dtype_of(node)}x{self.count}")
 
     def _masked(self, condition: Expr, make: Callable[[], Any]) -> Any:

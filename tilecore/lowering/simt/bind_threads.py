@@ -22,6 +22,7 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     Bind,
+    BufferLoad,
     BufferStore,
     Evaluate,
     FloorDiv,
@@ -32,6 +33,7 @@ from tilecore.ir.nodes import (
     PrimFunc,
     SeqStmt,
     Stmt,
+    TensorLoad,
     Var,
     While,
     is_buffer_var,
@@ -43,17 +45,26 @@ from tilecore.ir.scopes import is_own
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect, substitute
+from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads, without_unit_axes
 from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, async_copy_of
+from tilecore.lowering.simt.analysis.implied_layouts import is_plain
 from tilecore.lowering.simt.analysis.overflow import (
     bind_extent,
     data_dependent_variables,
     is_data_dependent,
     may_wrap,
 )
-from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
+from tilecore.lowering.simt.analysis.parallel_nests import (
+    UNROLLED_STATEMENTS,
+    Access,
+    Nest,
+    effects_in,
+    is_for_one,
+    is_parallel,
+    keeps_values,
+)
 from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.choose_tile_ops import chosen
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, TileFunction
@@ -63,7 +74,6 @@ from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding, FragmentRegisters, registers_of
 
 UNROLLED_STEPS = 64  # the largest number of iterations of an unrolled nest without fragments
-UNROLLED_STATEMENTS = 512  # the largest number of unrolled statements: vendor compilers need minutes for thousands
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -90,9 +100,12 @@ class _Binder:
         self.division = SAME  # the divergence of the control flow around the current statement
         self.data = data_dependent_variables(body, arguments)
         self.extents = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
-        registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
+        roots = self.uniformity.roots
+        registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items() if roots.get(b, b) == b}
+        registers |= {view: registers[root] for view, root in roots.items() if root in registers}
         unit_axes = without_unit_axes(threads)
         thread_index = threads.linear_index({axis.var: unit_axes.get(axis.var, axis.var) for axis in threads.axes})
+        self.unrolled = self._variables_of_registers()
         # the threads that execute the statements that follow
         self.binding = Binding(Analyzer().simplify(thread_index), threads.count, inferred, registers)
         self.range_indices: dict[Var, int] = {}  # variables of thread indices in ranges of threads, with the counts
@@ -101,6 +114,13 @@ class _Binder:
         body = self.statement(self.body)
         extents = {axis.var: axis.extent for axis in self.threads.axes} | self.range_indices
         return FragmentRegisters(self.binding, extents, set(self.reducers)).run(body)
+
+    def _variables_of_registers(self) -> set[Var]:
+        """The variables in indices of fragments: their serial loops are unrolled, as registers have no addresses."""
+        accesses = [(node.source, node.indices) for node in collect(self.body, TensorLoad)]
+        accesses += [(node.buffer, node.indices) for node in collect(self.body, BufferStore)]
+        fragments = set(self.inferred.fragments) - set(self.reducers)
+        return {v for buffer, indices in accesses if buffer in fragments for i in indices for v in variables(i)}
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -124,7 +144,7 @@ class _Binder:
         outside = self.division
         self.division = outside | self._between_threads(self.uniformity.divergence(node))
         if isinstance(node, For):
-            result: Stmt = with_body(node, self.statement(node.body))
+            result: Stmt = with_body(self._loop(node), self.statement(node.body))
         elif isinstance(node, While):
             result = While(node.condition, self.statement(node.body), span=node.span)
         else:
@@ -192,6 +212,15 @@ class _Binder:
         )
         return seq([AllocBuffer(cell), write, use])
 
+    def _loop(self, node: For) -> For:
+        """A parallel loop as a serial one; a serial loop whose variable selects registers as an unrolled one."""
+        if node.kind == ForKind.PARALLEL:
+            return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
+        if node.kind != ForKind.SERIAL or node.loop_var not in self.unrolled:
+            return node
+        extent, notes = node.extent, node.annotations
+        return For(node.loop_var, node.min, extent, ForKind.UNROLLED, node.body, None, notes, span=node.span)
+
     # -- nests ------------------------------------------------------------------------------------------------
 
     def _nest(self, nest: Nest) -> Stmt:
@@ -200,7 +229,8 @@ class _Binder:
             return self._strided(nest)
         steps = steps_of(partition, "s")
         indices = partition.indices(self.binding.thread, list(steps.values()))
-        inner = structural_map(nest.body, (For, _serial))  # each thread executes the loops inside a nest
+        inner = structural_map(nest.body, (For, self._loop))  # each thread executes the loops inside a nest
+        inner = self._at_registers(nest, inner, partition, steps)
         if is_fill(inner, self.reducers):
             inner = self._fill_once(inner)
         elif not (nest.is_private and self.per_thread):
@@ -212,6 +242,33 @@ class _Binder:
             loops = _step_loop(step, digit, loops, partition, nest)
         value = ASYNC_NEST if CallAttr.ASYNC in nest.node.annotations else 1
         return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(value, "int32"), loops, span=nest.node.span)
+
+    def _at_registers(self, nest: Nest, body: Stmt, partition: FragmentLayout, steps: dict[Digit, Var]) -> Stmt:
+        """The body with other indices of fragments than loop variables as those of thread 0.
+
+        The register is the same in every thread (infer_layouts checks it), and the thread's index would hide that from
+        the analyzer.
+        """
+        in_thread_0 = partition.indices(0, list(steps.values()))
+        values = {var: _as_expr(index, var) for var, index in zip(nest.variables, in_thread_0, strict=True)}
+
+        def has_other_indices(buffer: Var, indices: Any) -> bool:
+            if buffer not in self.inferred.fragments or buffer in self.reducers:
+                return False
+            return not is_plain(nest, Access(buffer, tuple(indices), False))
+
+        def load_register(node: TensorLoad, mutator: Any) -> Any:
+            if not has_other_indices(node.source, node.indices):
+                return mutator.default_mutate(node)
+            return BufferLoad(node.source, [substitute(index, values) for index in node.indices], span=node.span)
+
+        def store_register(node: BufferStore, mutator: Any) -> Any:
+            if not has_other_indices(node.buffer, node.indices):
+                return mutator.default_mutate(node)
+            indices = [substitute(index, values) for index in node.indices]
+            return BufferStore(node.buffer, mutator.mutate(node.value), indices, span=node.span)
+
+        return structural_mutate(body, [(TensorLoad, load_register), (BufferStore, store_register)])
 
     def _simplify_divisions(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
         """Simplifies quotients and remainders of int32 indices by the ranges of thread indices and loop variables.
@@ -272,18 +329,11 @@ class _Binder:
         for axis in reversed(nest.axes):
             values[axis.loop_var] = axis.min + (quotient if axis is nest.axes[0] else quotient % axis.extent)
             quotient = quotient // axis.extent
-        inner = structural_map(nest.body, (For, _serial))
+        inner = structural_map(nest.body, (For, self._loop))
         body = IfThenElse(iteration < total, substitute(inner, values), None)
         steps = (total + (self.binding.threads - 1)) // self.binding.threads
         loop = For(step, const(0, "int32"), steps, ForKind.SERIAL, body, span=nest.node.span)
         return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), loop, span=nest.node.span)
-
-
-def _serial(node: For) -> For:
-    """A parallel loop as a serial one; other loops are unchanged."""
-    if node.kind != ForKind.PARALLEL:
-        return node
-    return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
 
 
 def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, nest: Nest) -> Stmt:

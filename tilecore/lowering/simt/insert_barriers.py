@@ -21,7 +21,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import LoopAttr, StatementAttr
 from tilecore.ir.build import constant, op_name, seq, with_body
-from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.intrinsics import DIRECTED, ROUNDED
 from tilecore.ir.nodes import (
     EQ,
     AttrStmt,
@@ -367,7 +367,7 @@ def _is_plain(node: Any) -> bool:
     """Does the code only load and store elements, without operations of a warp and asynchronous copies?"""
     if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST and constant(node.value) == ASYNC_NEST:
         return False
-    names = {op_name(call) for call in collect(node, Call)} - {ROUNDED}
+    names = {op_name(call) for call in collect(node, Call)} - {ROUNDED, DIRECTED}
     return not any("." in name or name in FOREIGN for name in names)
 
 

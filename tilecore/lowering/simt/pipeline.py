@@ -8,6 +8,7 @@ from tilecore.ir.nodes import Evaluate, Stmt
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering import tile_ops as both_families
 from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
+from tilecore.lowering.buffers.decode_scales import DECODE_SCALES
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
@@ -63,6 +64,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     APPLY_LAYOUTS,
     ExtensionPoint("after_tile_ops"),
     UNPACK_INT4,
+    DECODE_SCALES,
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,
     LOWER_SHUFFLES,

@@ -37,6 +37,7 @@ from tilecore.ir.reductions import combining_kind
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, uses_threads
@@ -74,6 +75,7 @@ class _Candidate:
 class _Kernel:
     def __init__(self, body: Stmt, partial_sums: PartialSums) -> None:
         self.body, self.partial_sums = body, partial_sums
+        self.viewed = set(memory_roots(body))  # other statements may access their elements by another name
 
     def block(self, body: Stmt) -> Stmt:
         statements: list[Stmt] = []
@@ -104,8 +106,8 @@ class _Kernel:
         reductions_behind: list[Stmt] = []
         sunk: dict[Evaluate, Var] = {}
         for total in zeros:
-            candidate = _linear_update(node, total, self.body)
-            if candidate is None:
+            candidate = None if total in self.viewed else _linear_update(node, total, self.body)
+            if candidate is None or candidate.parts & self.viewed:
                 continue
             reductions = [*candidate.adders, *(n for part in candidate.parts for n in _reductions(node, part))]
             if not reductions:

@@ -85,12 +85,14 @@ class Inferred:
     """The inferred layouts of one kernel.
 
     fragments: the layouts of fragments. partitions: of nests, by their outermost loop. demoted: fragments that have to
-    be moved to shared memory, each with the reason; empty at the end of the inference.
+    be moved to shared memory, each with the reason. copied: for nests the fragments that they have to read from a copy
+    in shared memory, each with the reason. The last two are empty at the end of the inference.
     """
 
     fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
     partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
     demoted: dict[Var, str] = field(default_factory=dict)
+    copied: dict[For, dict[Var, str]] = field(default_factory=dict)
 
 
 @dataclass

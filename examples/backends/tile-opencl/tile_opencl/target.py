@@ -12,7 +12,7 @@ FIRST = "0:0"
 LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
 # the element types that the headers define
 DTYPES = (
-    "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn "
+    "float64 float32 tfloat32 float16 bfloat16 float8_e4m3fn float8_e5m2 float4_e2m1fn float8_e8m0fnu "
     "int8 uint8 int16 uint16 int32 uint32 int64 uint64 int4 uint4 bool"
 ).split()
 EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")

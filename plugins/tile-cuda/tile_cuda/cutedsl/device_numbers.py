@@ -70,6 +70,43 @@ def product(a: Any, b: Any) -> Any:
 rounded_add, rounded_sub, rounded_mul = sum, difference, product
 
 
+def _directed(operation: str) -> list[Callable[..., Any]]:
+    """An operation of float32 and float64 rounded towards zero, up and down."""
+
+    def rounding(word: str) -> Callable[..., Any]:
+        def apply(*values: Any) -> Any:
+            kind, operands = together(*values)
+            name = f"llvm.nvvm.{operation}.{word}.{_INTRINSIC[kind]}"
+            return kind(llvm.call_intrinsic(kind.mlir_type, name, operands, [], []))
+
+        return apply
+
+    return [rounding(word) for word in ("rz", "rp", "rm")]
+
+
+add_rz, add_ru, add_rd = _directed("add")
+mul_rz, mul_ru, mul_rd = _directed("mul")
+fma_rz, fma_ru, fma_rd = _directed("fma")
+div_rz, div_ru, div_rd = _directed("div")
+rcp_rz, rcp_ru, rcp_rd = _directed("rcp")
+sqrt_rz, sqrt_ru, sqrt_rd = _directed("sqrt")
+
+
+def sub_rz(a: Any, b: Any) -> Any:
+    """``a - b`` rounded towards zero."""
+    return add_rz(a, -b)
+
+
+def sub_ru(a: Any, b: Any) -> Any:
+    """``a - b`` rounded up."""
+    return add_ru(a, -b)
+
+
+def sub_rd(a: Any, b: Any) -> Any:
+    """``a - b`` rounded down."""
+    return add_rd(a, -b)
+
+
 def rounded(value: Any) -> Any:
     """The value: nothing here is merged with the operations around it."""
     return value

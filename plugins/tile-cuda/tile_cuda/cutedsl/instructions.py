@@ -68,6 +68,8 @@ _NOT_EXPRESSED = (
     instructions.SETMAXNREG,
     instructions.RELEASE,
     instructions.REMOTE_STORE,
+    instructions.ADD_REMOTE,
+    instructions.CLEAR_SHARED,
     instructions.TMA_LOAD,
     instructions.TMA_STORE,
     instructions.PROXY_FENCE,

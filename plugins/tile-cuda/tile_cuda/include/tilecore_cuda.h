@@ -8,6 +8,7 @@
 #define TC_MEMCPY memcpy
 #define TC_ARCH __CUDA_ARCH__
 #include "tilecore_c.h"
+#include "tilecore_integer_names.h"
 #include "tilecore_cuda/mathematics.h"
 #include "tilecore_cuda/floats.h"
 #include "tilecore_cuda/threads.h"

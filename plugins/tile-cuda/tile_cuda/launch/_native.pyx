@@ -45,7 +45,7 @@ cdef extern from "launch_native.h" nogil:
         unsigned threads[3]
         unsigned cluster[3]
         int32_t number
-        int32_t n_slots
+        int32_t n_parameters
         int32_t is_plain
         int32_t window_slot
         tcu_size window_bytes
@@ -119,7 +119,7 @@ cdef class NativeStart:
     cdef int _set_entry(self, tcu_entry *out, int number, entry) except -1:
         cdef int i
         cdef tcu_map *maps
-        out.driver, out.number, out.n_slots = &self.driver, number, self.module.n_slots
+        out.driver, out.number, out.n_parameters = &self.driver, number, self.module.n_parameters
         if len(entry.tensor_maps) > TCU_MAX_MAPS:
             raise ValueError(f"{len(entry.tensor_maps)} tensor maps in one kernel; at most {TCU_MAX_MAPS}")
         for i in range(3):

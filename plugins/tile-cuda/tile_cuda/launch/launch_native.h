@@ -48,7 +48,7 @@ typedef struct {
   const tcu_functions *driver;
   unsigned threads[3];
   unsigned cluster[3];
-  int32_t number, n_slots;
+  int32_t number, n_parameters;
   int32_t is_plain;
   int32_t window_slot;  // -1: none
   tcu_size window_bytes;
@@ -101,7 +101,7 @@ static int tcu_start(const void *its_entry, const void *its_device, void *functi
   _Alignas(64) char maps[TCU_MAX_MAPS][TCU_MAP_BYTES];
   for (int32_t i = 0; i < entry->n_maps; ++i) {
     if (tcu_map_of(&entry->maps[i], entry->driver->encode, slots, device->nothing, maps[i])) return TCU_BAD_MAP + i;
-    parameters[entry->n_slots + i] = maps[i];
+    parameters[entry->n_parameters + i] = maps[i];
   }
   if (entry->is_plain)
     return entry->driver->launch(function, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], entry->threads[0],

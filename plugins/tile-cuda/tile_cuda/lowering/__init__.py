@@ -12,6 +12,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.contract_products import CONTRACT_PRODUCTS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
+    from tile_cuda.lowering.hopper.add_parts import ADD_PARTS
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
@@ -26,6 +27,7 @@ def lowering() -> Lowering:
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
     )
+    from tile_cuda.lowering.hopper.rows_inside import ROWS
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
@@ -74,6 +76,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, ADD_PARTS, ROWS)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

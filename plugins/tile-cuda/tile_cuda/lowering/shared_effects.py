@@ -56,6 +56,8 @@ def describe() -> None:
         instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
         instructions.REMOTE_STORE,
+        instructions.ADD_REMOTE,
+        instructions.CLEAR_SHARED,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
     describe_calls(

@@ -6,6 +6,7 @@
 #else
 #include "tilecore_hip/keywords.h"
 #include "tilecore_c.h"
+#include "tilecore_integer_names.h"
 #include "tilecore_hip/mathematics.h"
 #include "tilecore_hip/floats.h"
 #include "tilecore_hip/threads.h"

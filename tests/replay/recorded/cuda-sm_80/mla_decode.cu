@@ -3,7 +3,7 @@
 extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_half* __restrict__ Q, const tc_half* __restrict__ QR, const tc_half* __restrict__ KV, const tc_half* __restrict__ KR, const tc_half* __restrict__ Out, float* __restrict__ Part, float* __restrict__ Log) {
   const int bx = blockIdx.x, split = blockIdx.y, b = blockIdx.z;
   const int tx = threadIdx.x;
-  TC_SHARED(shared);  // 153344 bytes
+  TC_SHARED(shared);  // 153600 bytes
   tc_half* Q_shared = (tc_half*)(shared + 0);  // mla_decode.py:46
   tc_half* QR_shared = (tc_half*)(shared + 131072);  // mla_decode.py:47
   tc_half* KV_shared = (tc_half*)(shared + 65536);  // mla_decode.py:48
@@ -11,10 +11,10 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   tc_half* weights = (tc_half*)(shared + 147456);  // mla_decode.py:50
   float scores[8];  // mla_decode.py:51
   float out[128];  // mla_decode.py:52
-  float* largest = (float*)(shared + 152576);  // mla_decode.py:53
-  float* largest_before = (float*)(shared + 152832);  // mla_decode.py:54
+  float largest[2];  // mla_decode.py:53
+  float* largest_before = (float*)(shared + 152576);  // mla_decode.py:54
   float rescale[8];  // mla_decode.py:55
-  float* tile_total = (float*)(shared + 153088);  // mla_decode.py:56
+  float tile_total[2];  // mla_decode.py:56
   float total[8];  // mla_decode.py:57
   for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:60
     if (bx * 64 + (tx / 64 + s0 * 4) < 16) {
@@ -62,8 +62,9 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:63
     total[s0] = 0.0f;
   }
-  if (tx / 64 == 0) {  // mla_decode.py:64
-    largest[tx % 64] = -TC_INFINITY;
+  #pragma unroll
+  for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:64
+    largest[s0] = -TC_INFINITY;
   }
   if (split < 4) {
     #pragma unroll
@@ -132,10 +133,12 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
         }
       }
     }
-    if (tx / 64 == 0) {  // mla_decode.py:75
-      largest_before[tx % 64] = largest[tx % 64];
+    #pragma unroll
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:75
+      if (tx % 4 == 0 && tx / 128 == 0) {
+        largest_before[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = largest[s0];
+      }
     }
-    float largest_part[2];
     #pragma unroll
     for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:76
       float total_1;
@@ -164,19 +167,19 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
       const float other_2 = joined_of_warps[tx / 256 * 256 + tx % 128 + 128];
       joined_1 = tc_max(joined_1, other_2);
       total_1 = joined_1;
-      largest_part[r1] = total_1;
+      largest[r1] = tc_max(total_1, largest[r1]);
     }
-    tc_barrier();
+    float* largest_1 = (float*)(shared + 152832);
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:77
       if (tx % 4 == 0 && tx / 128 == 0) {
-        largest[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = tc_max(largest_part[s0], largest[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4]);
+        largest_1[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = largest[s0];
       }
     }
     tc_barrier();
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:77
-      rescale[s0] = tc_exp2(largest_before[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f - largest[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f);  // mla_decode.py:78
+    for (int s0 = 0; s0 < 8; ++s0) {
+      rescale[s0] = tc_exp2(largest_before[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f - largest_1[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f);  // mla_decode.py:78
     }
     #pragma unroll
     for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:79
@@ -184,12 +187,11 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const float offset = largest[tx % 128 / 32 * 16 + s1 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f;  // mla_decode.py:80
+          const float offset = largest[s1] * 0x1.ec709ep-5f;  // mla_decode.py:80
           scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.ec709ep-5f, -offset));  // mla_decode.py:81
         }
       }
     }
-    float tile_total_part[2];
     #pragma unroll
     for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:82
       float total_2;
@@ -218,18 +220,19 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
       const float other_5 = joined_of_warps_1[tx / 256 * 256 + tx % 128 + 128];
       joined_3 += other_5;
       total_2 = joined_3;
-      tile_total_part[r1] = total_2;
+      tile_total[r1] = total_2;
     }
+    float* tile_total_1 = (float*)(shared + 153088);
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:83
       if (tx % 4 == 0 && tx / 128 == 0) {
-        tile_total[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = tile_total_part[s0];
+        tile_total_1[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = tile_total[s0];
       }
     }
     tc_barrier();
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:83
-      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0 * 8 + tx % 32 / 4]);  // mla_decode.py:84
+    for (int s0 = 0; s0 < 8; ++s0) {
+      total[s0] = tc_fma(total[s0], rescale[s0], tile_total_1[s0 * 8 + tx % 32 / 4]);  // mla_decode.py:84
     }
     #pragma unroll
     for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:85
@@ -314,12 +317,19 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
       }
     }
   }
-  tc_barrier();
+  float* total_3 = (float*)(shared + 153344);
   #pragma unroll
   for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:91
     if (tx % 4 == 0 && tx / 32 == 0) {
-      if (bx * 64 + (tx % 32 / 4 + s0 * 8) < 16) {  // mla_decode.py:92
-        Log[bx * 256 + b * 64 + s0 * 32 + tx % 32 / 4 * 4 + split] = tc_fma(largest[s0 * 8 + tx % 32 / 4], 0x1.ec709ep-5f, tc_log2(total[s0]));
+      total_3[s0 * 8 + tx % 32 / 4] = total[s0];
+    }
+  }
+  tc_barrier();
+  #pragma unroll
+  for (int s0 = 0; s0 < 2; ++s0) {
+    if (tx % 4 == 0 && tx / 128 == 0) {
+      if (bx * 64 + (tx % 32 / 4 + s0 * 8 + tx % 128 / 32 * 16) < 16) {  // mla_decode.py:92
+        Log[bx * 256 + tx % 128 / 32 * 64 + b * 64 + s0 * 32 + tx % 32 / 4 * 4 + split] = tc_fma(largest[s0], 0x1.ec709ep-5f, tc_log2(total_3[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4]));
       }
     }
   }

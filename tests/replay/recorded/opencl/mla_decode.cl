@@ -3,7 +3,7 @@
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0(global const tc_half* restrict Q, global const tc_half* restrict QR, global const tc_half* restrict KV, global const tc_half* restrict KR, global const tc_half* restrict Out, global float* restrict Part, global float* restrict Log, global int* tc_failed, local int* tc_votes) {
   const int bx = get_group_id(0), split = get_group_id(1), b = get_group_id(2);
   const int tx = get_local_id(0);
-  local uchar shared[155904] __attribute__((aligned(1024)));
+  local uchar shared[156160] __attribute__((aligned(1024)));
   local tc_half* Q_shared = (local tc_half*)(shared + 0);  // mla_decode.py:46
   local tc_half* QR_shared = (local tc_half*)(shared + 132096);  // mla_decode.py:47
   local tc_half* KV_shared = (local tc_half*)(shared + 66048);  // mla_decode.py:48
@@ -11,10 +11,10 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
   local tc_half* weights = (local tc_half*)(shared + 149504);  // mla_decode.py:50
   float scores[8];  // mla_decode.py:51
   float out[128];  // mla_decode.py:52
-  local tc_any_float* largest = (local tc_any_float*)(shared + 155136);  // mla_decode.py:53
-  local tc_any_float* largest_before = (local tc_any_float*)(shared + 155392);  // mla_decode.py:54
+  float largest[4];  // mla_decode.py:53
+  local tc_any_float* largest_before = (local tc_any_float*)(shared + 155136);  // mla_decode.py:54
   float rescale[16];  // mla_decode.py:55
-  local tc_any_float* tile_total = (local tc_any_float*)(shared + 155648);  // mla_decode.py:56
+  float tile_total[4];  // mla_decode.py:56
   float total[16];  // mla_decode.py:57
   for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:60
     #pragma unroll
@@ -43,8 +43,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
   for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:63
     total[s0] = 0.0f;
   }
-  if (tx / 64 == 0) {  // mla_decode.py:64
-    largest[tx % 64] = -TC_INFINITY;
+  #pragma unroll
+  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:64
+    largest[s0] = -TC_INFINITY;
   }
   if (split < 4) {
     #pragma unroll
@@ -130,10 +131,12 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
         scores[s0 * 2 + s1] = (split * 3 + k) * 32 + (tx % 8 + tx % 64 / 32 * 8 + s1 * 16) < 300 ? scores[s0 * 2 + s1] : -TC_INFINITY;  // mla_decode.py:73
       }
     }
-    if (tx / 64 == 0) {  // mla_decode.py:75
-      largest_before[tx % 64] = largest[tx % 64];
+    #pragma unroll
+    for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:75
+      if (tx % 8 == 0 && tx % 64 / 32 == 0) {
+        largest_before[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] = largest[s0];
+      }
     }
-    float largest_part[4];
     #pragma unroll
     for (int r0 = 0; r0 < 4; ++r0) {  // mla_decode.py:76
       float total_1;
@@ -164,29 +167,28 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
       const float other_1 = joined_of_warps_1[tx / 64 * 64 + tx % 32 + 32];
       joined_1 = tc_max(joined_1, other_1);
       total_1 = joined_1;
-      largest_part[r0] = total_1;
+      largest[r0] = tc_max(total_1, largest[r0]);
     }
-    tc_barrier();
+    local tc_any_float* largest_1 = (local tc_any_float*)(shared + 155392);
     #pragma unroll
-    for (int s0 = 0; s0 < 4; ++s0) {
+    for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:77
       if (tx % 8 == 0 && tx % 64 / 32 == 0) {
-        largest[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] = tc_max(largest_part[s0], largest[s0 * 16 + tx / 64 * 4 + tx % 32 / 8]);
+        largest_1[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] = largest[s0];
       }
     }
     tc_barrier();
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:77
-      rescale[s0] = tc_exp2(largest_before[s0 * 4 + tx % 32 / 8] * 0x1.ec709ep-5f - largest[s0 * 4 + tx % 32 / 8] * 0x1.ec709ep-5f);  // mla_decode.py:78
+    for (int s0 = 0; s0 < 16; ++s0) {
+      rescale[s0] = tc_exp2(largest_before[s0 * 4 + tx % 32 / 8] * 0x1.ec709ep-5f - largest_1[s0 * 4 + tx % 32 / 8] * 0x1.ec709ep-5f);  // mla_decode.py:78
     }
     #pragma unroll
     for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:79
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
-        const float offset = largest[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] * 0x1.ec709ep-5f;  // mla_decode.py:80
+        const float offset = largest[s0] * 0x1.ec709ep-5f;  // mla_decode.py:80
         scores[s0 * 2 + s1] = tc_exp2(tc_fma(scores[s0 * 2 + s1], 0x1.ec709ep-5f, -offset));  // mla_decode.py:81
       }
     }
-    float tile_total_part[4];
     #pragma unroll
     for (int r0 = 0; r0 < 4; ++r0) {  // mla_decode.py:82
       float total_2;
@@ -217,18 +219,19 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
       const float other_3 = joined_of_warps_3[tx / 64 * 64 + tx % 32 + 32];
       joined_3 += other_3;
       total_2 = joined_3;
-      tile_total_part[r0] = total_2;
+      tile_total[r0] = total_2;
     }
+    local tc_any_float* tile_total_1 = (local tc_any_float*)(shared + 155648);
     #pragma unroll
-    for (int s0 = 0; s0 < 4; ++s0) {
+    for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:83
       if (tx % 8 == 0 && tx % 64 / 32 == 0) {
-        tile_total[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] = tile_total_part[s0];
+        tile_total_1[s0 * 16 + tx / 64 * 4 + tx % 32 / 8] = tile_total[s0];
       }
     }
     tc_barrier();
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:83
-      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0 * 4 + tx % 32 / 8]);  // mla_decode.py:84
+    for (int s0 = 0; s0 < 16; ++s0) {
+      total[s0] = tc_fma(total[s0], rescale[s0], tile_total_1[s0 * 4 + tx % 32 / 8]);  // mla_decode.py:84
     }
     #pragma unroll
     for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:85
@@ -288,12 +291,19 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
       }
     }
   }
-  tc_barrier();
+  local tc_any_float* total_3 = (local tc_any_float*)(shared + 155904);
   #pragma unroll
   for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:91
     if (tx % 8 == 0 && tx / 32 == 0) {
-      if (bx * 64 + (tx % 32 / 8 + s0 * 4) < 16) {  // mla_decode.py:92
-        Log[bx * 256 + b * 64 + s0 * 16 + tx % 32 / 8 * 4 + split] = tc_fma(largest[s0 * 4 + tx % 32 / 8], 0x1.ec709ep-5f, tc_log2(total[s0]));
+      total_3[s0 * 4 + tx % 32 / 8] = total[s0];
+    }
+  }
+  tc_barrier();
+  #pragma unroll
+  for (int s0 = 0; s0 < 4; ++s0) {
+    if (tx % 8 == 0 && tx % 64 / 32 == 0) {
+      if (bx * 64 + (tx % 32 / 8 + tx / 64 * 4 + s0 * 16) < 16) {  // mla_decode.py:92
+        Log[bx * 256 + b * 64 + s0 * 64 + tx / 64 * 16 + tx % 32 / 8 * 4 + split] = tc_fma(largest[s0], 0x1.ec709ep-5f, tc_log2(total_3[s0 * 16 + tx / 64 * 4 + tx % 32 / 8]));
       }
     }
   }

@@ -130,19 +130,19 @@ def outside_of_loops(f, Y):
 
 
 @T.macro
-def under_another_shape(f, Y):
-    g = T.view(f, (8, 8))
-    for i, j in T.Parallel(8, 8):
-        Y[i * 8 + j] = g[i, j]
+def as_another_type(f, Y):
+    g = T.view(f, (64,), "int32")
+    for i in T.Parallel(64):
+        Y[i] = T.Cast("float32", g[i] >> 23)
 
 
 REASONS = {
-    in_reverse: ("its indices are not the loop variables, each once", lambda x: x[::-1]),
+    in_reverse: ("an index of f[63 - i] is no sum of parts of the loop variables", lambda x: x[::-1]),
     outside_of_loops: (
         "used outside of T.Parallel and tile operations",
         lambda x: np.concatenate([x[5:6] + 1, x[1:]]),
     ),
-    under_another_shape: ("it is viewed with another shape or element type", lambda x: x),
+    as_another_type: ("it is viewed with another element type", lambda x: x.view(np.int32) >> 23),
 }
 
 
@@ -150,7 +150,7 @@ REASONS = {
 def test_a_fragment_without_a_layout_goes_to_shared_memory(body):
     reason, expected = REASONS[body]
     kernel = moving(body)
-    assert in_shared_memory(kernel) == dict.fromkeys(["f", "g"] if body is under_another_shape else ["f"], reason)
+    assert in_shared_memory(kernel) == dict.fromkeys(["f", "g"] if body is as_another_type else ["f"], reason)
     before, after = before_and_after(kernel, PASS)
     assert 'f = T.alloc_buffer((64,), scope="local.fragment"' in before
     assert "f = T.alloc_shared((64,), layout=None)" in after
@@ -186,6 +186,61 @@ def test_a_loop_of_a_size_that_is_known_at_run_time():
     x = np.arange(64, dtype=np.float32)
     for size in (1, 40, 64):
         np.testing.assert_array_equal(same_results(kernel, x, np.zeros(size, np.float32))[1], x[:size])
+
+
+# -- copies for one loop ---------------------------------------------------------------------------------------------
+
+
+def notes(kernel):
+    _, _, env = around_pass(kernel, PASS)
+    return [row["text"] for row in env.report.get("notes", [])]
+
+
+def summing(read):
+    """read: a macro that takes the accumulator of products in a loop, the sums of its rows, and Y."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 32, 32), "float32"), Y: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, threads=64):
+            x, f = T.alloc_shared((32, 32), "float32"), T.alloc_fragment((32, 32), "float32")
+            rows, total = T.alloc_fragment((32,), "float32"), T.alloc_fragment((32,), "float32")
+            T.clear(f)
+            T.clear(total)
+            for k in T.serial(4):
+                T.copy(X[k, :, :], x)
+                T.gemm(x, x, f)
+                T.reduce_sum(f, rows, dim=1)
+                for i in T.Parallel(32):
+                    total[i] = total[i] + rows[i]
+            read(f, total, Y)
+
+    return kernel
+
+
+@T.macro
+def reversed_rows(f, total, Y):
+    for i, j in T.Parallel(32, 32):
+        Y[i, j] = f[31 - i, j]
+
+
+@T.macro
+def columns_of_totals(f, total, Y):
+    for j, i in T.Parallel(32, 32):
+        Y[i, j] = total[j] + i
+
+
+@pytest.mark.parametrize("read", [reversed_rows, columns_of_totals], ids=lambda read: read.__name__)
+def test_a_loop_behind_the_products_reads_a_copy(read):
+    kernel = summing(read)
+    assert not in_shared_memory(kernel)
+    name = "f" if read is reversed_rows else "total"
+    assert [text.partition(" for ")[0] for text in notes(kernel)] == [f"{name} is copied to shared memory"]
+    x = np.random.default_rng(0).integers(-4, 5, (4, 32, 32)).astype(np.float32)
+    sums = np.cumsum([m @ m for m in x], axis=0)
+    result = same_results(kernel, x, np.zeros((32, 32), np.float32))[1]
+    totals = sums.sum(axis=(0, 2))
+    expected = sums[-1][::-1] if read is reversed_rows else totals[None, :] + np.arange(32)[:, None]
+    np.testing.assert_array_equal(result, expected)
 
 
 # -- ranges of threads -----------------------------------------------------------------------------------------------

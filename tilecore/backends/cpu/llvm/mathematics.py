@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm import polynomials
 from tilecore.backends.cpu.llvm.arithmetic import fenced
 from tilecore.backends.cpu.llvm.conversions import convert
+from tilecore.backends.cpu.llvm.directed import directed, narrow_fma
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.intrinsics import NAMES, call, intrinsic, overload
 from tilecore.backends.cpu.llvm.narrow import neighbour, settled
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
 from tilecore.dtypes import FACTS
-from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.intrinsics import DIRECTED, ROUNDED
+from tilecore.ir.nodes import Call
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -124,12 +127,23 @@ def _nextafter(emit: Expressions, node: Any) -> Value:
 
 
 def _rounded(emit: Expressions, node: Any) -> Value:
-    """A fence that keeps arithmetic from being merged across it."""
-    return fenced(emit.fn, emit.value(node.args[0]))
+    """A fence that keeps arithmetic from being merged across it; of a 16-bit fused multiply-add its exact rounding."""
+    inner = node.args[0]
+    if is_narrow(split(dtype_of(node))[0]):
+        is_fused = isinstance(inner, Call) and op_name(inner) == "fma"
+        value = narrow_fma(emit.fn, *(emit.value(arg) for arg in inner.args)) if is_fused else emit.value(inner)
+        return settled(emit.fn, value)
+    return fenced(emit.fn, emit.value(inner))
+
+
+def _directed(emit: Expressions, node: Any) -> Value:
+    mode, operation = (str(word.value) for word in node.args[:2])
+    return directed(emit.fn, mode, operation, [emit.value(arg) for arg in node.args[2:]])
 
 
 _SPECIAL = {
     ROUNDED: _rounded,
+    DIRECTED: _directed,
     "sigmoid": _sigmoid,
     "nextafter": _nextafter,
     "rsqrt": _rsqrt,

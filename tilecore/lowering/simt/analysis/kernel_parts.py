@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, IfThenElse, SeqStmt, Stmt, Var, While
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, Evaluate, For, IfThenElse, SeqStmt, Stmt, Var, While
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.simt.analysis.parallel_nests import Nest, accesses_of, is_parallel
+from tilecore.lowering.simt.analysis.parallel_nests import Nest, accesses_of, is_parallel, short_loops
 from tilecore.lowering.simt.choose_tile_ops import chosen
 
 
@@ -41,6 +43,7 @@ def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
                 )
     for part in parts:
         part.buffers = [buffer for buffer in part.buffers if owners.get(buffer, parts[0]) is part]
+        part.views = {view: root for view, root in part.views.items() if root in part.buffers}
     return parts
 
 
@@ -48,21 +51,27 @@ class KernelPart:
     """The code of one range of threads.
 
     nests: the parallel loop nests. calls: the tile operations that are not lowered yet, each with its implementation.
-    buffers: the fragments that belong to the part. loose: fragments that are accessed outside of nests and operations.
-    viewed: fragments that have views, and the views: registers cannot be viewed in another shape. used: the fragments
-    that the code uses, each with the span of its first use. inside: does the code outside of all ranges belong to it?
+    buffers: the fragments that belong to the part. loose: fragments that are accessed outside of nests and operations,
+    each with whether all those indices are constant. views: the views of fragments, each with the fragment that it is
+    of. used: the fragments that the code uses, by themselves or by views, each with the span of its first use. around:
+    the serial loops around each nest, by number. writers: those around each nest or operation that writes a buffer.
+    inside: does the code outside of all ranges belong to it?
     """
 
     def __init__(self, body: Stmt, threads: ThreadRange, inside: bool, env: PassEnv) -> None:
         self.threads, self.env = threads, env
         self.nests: list[Nest] = []
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
-        self.loose: set[Var] = set()
+        self.loose: dict[Var, bool] = {}
         self.used: dict[Var, Any] = {}
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._roots = memory_roots(body)
         self._fragments = set(self.buffers)
-        self.viewed = [buffer for buffer in self._roots if is_fragment(buffer)]
+        self._serial = short_loops(body)
+        self.views = {view: root for view, root in self._roots.items() if view is not root and is_fragment(view)}
+        self.around: dict[For, frozenset[int]] = {}
+        self.writers: dict[Var, list[frozenset[int]]] = {}
+        self._loops, self._loop_count = frozenset[int](), 0
         self._gather(body, inside)
 
     def _gather(self, node: Stmt, inside: bool) -> None:
@@ -76,26 +85,47 @@ class KernelPart:
             if inside:
                 self._simple(node)
             return
+        outside = self._loops
+        if isinstance(node, (For, While)):
+            self._loop_count += 1
+            self._loops = outside | {self._loop_count}
         for part in parts:
             if isinstance(part, Stmt):
                 self._gather(part, inside)
             elif inside:
                 self._use(part, node.span)
-                self.loose |= {a.buffer for a in accesses_of(part) if is_fragment(a.buffer)}
+                self._access_outside(part)
+        self._loops = outside
 
     def _simple(self, node: Any) -> None:
-        if not isinstance(node, AllocBuffer):
+        if not isinstance(node, (AllocBuffer, DeclBuffer)):
             self._use(node, node.span)
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if is_parallel(node):
-            self.nests.append(Nest(node, self._roots))
+            nest = Nest(node, self._roots, self._serial)
+            self.nests.append(nest)
+            self.around[node] = self._loops
+            self._write(a.buffer for a in nest.accesses if a.writes)
         elif call is not None and CallAttr.IMPLEMENTATION in call.hints:
             self.calls.append((call, chosen(call, self.env)))
+            self._write(call.args[name].source for name in call.op.writes)
         else:
-            self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
+            self._access_outside(node)
+
+    def _write(self, buffers: Iterable[Var]) -> None:
+        for buffer in set(buffers):
+            self.writers.setdefault(buffer, []).append(self._loops)
+
+    def _access_outside(self, node: Any) -> None:
+        """Notes the fragments that a statement or an expression outside of nests and operations accesses."""
+        for access in accesses_of(node):
+            if is_fragment(access.buffer):
+                are_constant = bool(access.indices) and all(constant(index) is not None for index in access.indices)
+                self.loose[access.buffer] = self.loose.get(access.buffer, True) and are_constant
 
     def _use(self, node: Any, span: Any) -> None:
-        for buffer in sorted(variables(node) & self._fragments, key=lambda v: str(v.name)):
+        used = {self._roots.get(buffer, buffer) for buffer in variables(node)}
+        for buffer in sorted(used & self._fragments, key=lambda v: str(v.name)):
             self.used.setdefault(buffer, span)
 
 

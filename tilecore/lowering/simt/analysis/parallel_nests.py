@@ -9,13 +9,26 @@ from typing import Any
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.intrinsics import as_address
-from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferStore,
+    Call,
+    Evaluate,
+    For,
+    ForKind,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_walk,
+)
 from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT
 from tilecore.ir.visit import collect
 
 # the user's annotations of a nest that decide how it is partitioned
 LOOP_HINTS = (LoopAttr.COALESCED_WIDTH, LoopAttr.LOOP_LAYOUT)
+UNROLLED_STATEMENTS = 512  # the largest number of unrolled statements: vendor compilers need minutes for thousands
 
 
 @dataclass(frozen=True)
@@ -32,11 +45,14 @@ class Nest:
     """A perfect nest of parallel loops.
 
     axes: its loops, outermost first. extents: their sizes, None where one is not known at compile time. accesses: all
-    accesses of memory in its body, in order. roots: for each view the buffer that owns its memory.
+    accesses of memory in its body, in order. roots: for each view the buffer that owns its memory. serial: the
+    variables of short serial loops around the nest and in it, each with what it is below. copied: fragments that the
+    nest reads from a copy in shared memory, each with the reason.
     """
 
-    def __init__(self, node: For, roots: Mapping[Var, Var]) -> None:
-        self.node, self.roots = node, roots
+    def __init__(self, node: For, roots: Mapping[Var, Var], serial: Mapping[Var, int] | None = None) -> None:
+        self.node, self.roots, self.serial = node, roots, serial or {}
+        self.copied: dict[Var, str] = {}
         self.axes: list[For] = [node]
         while isinstance(self.axes[-1].body, For) and self.axes[-1].body.kind == ForKind.PARALLEL:
             self.axes.append(self.axes[-1].body)
@@ -66,8 +82,8 @@ class Nest:
         return all(e is not None for e in self.extents) and all(constant(a.min) == 0 for a in self.axes)
 
     def fragments(self) -> list[Access]:
-        """The accesses of fragments."""
-        return [a for a in self.accesses if is_fragment(a.buffer)]
+        """The accesses of fragments that are not copied."""
+        return [a for a in self.accesses if is_fragment(a.buffer) and a.buffer not in self.copied]
 
     def axis_of(self, index: Any) -> int | None:
         """The position in ``axes`` of the loop whose variable ``index`` is; None for any other index."""
@@ -89,6 +105,18 @@ class Nest:
                 return None
             loops.append(axis)
         return loops
+
+
+def short_loops(body: Stmt) -> dict[Var, int]:
+    """The variables of the serial loops that can be unrolled, each with what it is below."""
+    ends = {}
+    for loop in collect(body, For):
+        low, extent = constant(loop.min), constant(loop.extent)
+        if loop.kind == ForKind.PARALLEL or low is None or low < 0 or extent is None:
+            continue
+        if extent * len(collect(loop.body, BufferStore, Evaluate, Bind)) <= UNROLLED_STATEMENTS:
+            ends[loop.loop_var] = low + extent
+    return ends
 
 
 def effects_in(node: Any) -> bool:

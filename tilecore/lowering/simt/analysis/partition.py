@@ -22,18 +22,21 @@ NO_DIVISORS: Mapping[Var, int] = {}
 MOVE = 16  # bytes that one load or store instruction moves
 
 
-def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, int] = NO_DIVISORS) -> FragmentLayout:
+def partition_of(
+    nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, int] = NO_DIVISORS, exact: bool = False
+) -> FragmentLayout:
     """The partition of a nest over ``threads`` threads.
 
     Neighbouring threads take neighbouring elements of memory, each as many at once as one vector access can move; the
     pieces of a long row that a warp of ``warp`` threads takes are contiguous.
 
-    assumed: known divisors of the call's sizes (lowering/analysis/assumptions.py).
+    assumed: known divisors of the call's sizes (lowering/analysis/assumptions.py). exact: no digit of the partition
+    reaches past the end of a loop.
     """
     extents = [int(e) for e in nest.extents if e is not None]
     fastest = _fastest(nest)
     vector = 1 if fastest is None else _vector(nest, fastest, extents, threads, assumed)
-    return spread(extents, threads, vector, fastest, 0 if fastest is None else warp)
+    return spread(extents, threads, vector, fastest, 0 if fastest is None else warp, exact)
 
 
 def memory_accesses(nest: Nest) -> list[Access]:

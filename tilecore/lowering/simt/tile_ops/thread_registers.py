@@ -7,12 +7,13 @@ from typing import Any
 
 from tilecore.errors import LoweringError
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import const, dtype_of
+from tilecore.ir.build import const, dtype_of, nothing
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferLoad,
     BufferStore,
+    DeclBuffer,
     Expr,
     For,
     Range,
@@ -69,6 +70,7 @@ class FragmentRegisters:
             (TensorLoad, self.load),
             (BufferStore, self.store),
             (AllocBuffer, self.alloc),
+            (DeclBuffer, _without_views),
         ]
         return structural_mutate(body, rules)
 
@@ -119,6 +121,11 @@ class FragmentRegisters:
                 hint="please report it",
             )
         return self.binding.registers[buffer], register
+
+
+def _without_views(node: DeclBuffer, mutator: Any) -> Any:
+    """No declaration of a view of a fragment: its elements are in the registers of the fragment."""
+    return nothing() if is_fragment(node.buffer) else mutator.default_mutate(node)
 
 
 def registers_of(buffer: Var, layout: FragmentLayout) -> Var:

@@ -207,6 +207,12 @@ def runs_kernels() -> None:
         pytest.skip("level 1 runs no kernel")
 
 
+def needs_a_launch(target: str) -> None:
+    """Skips a case that is about the launch where the code of threads is run without one."""
+    if target == thread_code.NAME:
+        pytest.skip("no launch checks the call")
+
+
 def check(func: Any, target: str, *args: Any, compare: Callable[..., None] = same, **options: Any) -> list[np.ndarray]:
     """Run on copies of ``args``, interpret on others, and compare every array. Returns what the target wrote."""
     kernel = compiled(func, target, **options)

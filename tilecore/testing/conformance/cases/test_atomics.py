@@ -43,7 +43,9 @@ def test_every_kind_on_elements(target, dtype):
                     P[1, number, i] = atomic(shared[number, i], V[i], memory_order=order, return_prev=True)
             T.copy(shared, S)
             for i, order in enumerate(ORDERS):
-                T.atomic_store(L[i], T.atomic_load(V[i], memory_order=order), memory_order=order)
+                taken = "acquire" if order in ("release", "acq_rel") else order
+                left = "release" if order in ("consume", "acquire", "acq_rel") else order
+                T.atomic_store(L[i], T.atomic_load(V[i], memory_order=taken), memory_order=left)
 
     shape = (len(kinds), 6)
     x, v = sample(dtype, shape), sample(dtype, 6, 1)
@@ -201,6 +203,19 @@ def test_what_is_refused(target):
         def order(Y: T.Tensor((4,), "float32")):
             with T.Kernel(1):
                 T.atomic_add(Y[0], 1, memory_order="later")
+
+    def moved(load: str, store: str) -> None:
+        @T.prim_func
+        def kernel(X: T.Tensor((4,), "int32"), Y: T.Tensor((4,), "int32")):
+            with T.Kernel(1):
+                T.atomic_store(Y[0], T.atomic_load(X[0], memory_order=load), memory_order=store)
+
+    for order in ("release", "acq_rel", "later"):
+        with pytest.raises(LanguageError, match=f"T.atomic_load does not support memory_order='{order}'"):
+            moved(order, "relaxed")
+    for order in ("consume", "acquire", "acq_rel", "later"):
+        with pytest.raises(LanguageError, match=f"T.atomic_store does not support memory_order='{order}'"):
+            moved("relaxed", order)
 
     with pytest.raises(LanguageError, match="return_prev"):
 

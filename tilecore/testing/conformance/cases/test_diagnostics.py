@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -22,7 +23,7 @@ from tilecore.errors import (
 )
 from tilecore.interpreter import interpret
 
-from .kit import check, compiled, element, lacking, needs_the_host, runs_kernels, sample, zeros
+from .kit import check, compiled, element, lacking, needs_a_launch, needs_the_host, rerun, runs_kernels, sample, zeros
 
 LINE_OF_ASSERTION = 'T.device_assert(X[i] < 90, "too large")'
 
@@ -189,6 +190,41 @@ def test_assumptions(target):
     check(kernel, target, np.abs(sample("int32", 32)), 16)
     with pytest.raises(InterpreterError, match="assumption"):
         interpret(kernel.ir, sample("int32", 32), 12)
+
+
+def test_assumptions_on_sizes_are_checked_by_the_launch(target):
+    """They are those of sizes and integers of the call, in no loop and no ``if``."""
+    runs_kernels()
+    needs_a_launch(target)
+    N = T.dynamic("N")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((N,), "int32"), k: T.int32):
+        quarter = N // 4
+        with T.Kernel(1):
+            T.assume(N % 4 == 0 and k > 2)
+            T.assume(quarter != 3)
+            for i in T.serial(N):
+                T.assume(i < k)
+                X[i] = k
+            if k > 90:
+                T.assume(N == 4)
+                X[0] = 1
+
+    launch = compiled(kernel, target)
+    (x,) = rerun(launch, kernel, zeros("int32", 8), 9)[:1]
+    assert (x == 9).all()
+    for size, k, text, values in (
+        (6, 9, "N % 4 == 0 and k > 2", "N = 6 from X.shape[0], k = 9 from k"),
+        (8, 2, "N % 4 == 0 and k > 2", "N = 8 from X.shape[0], k = 2 from k"),
+        (12, 99, "quarter != 3", "N = 12 from X.shape[0]"),
+    ):
+        untouched = zeros("int32", size)
+        with pytest.raises(LaunchError, match=re.escape(f"Assume: {text}")) as error:
+            launch(untouched, k)
+        assert error.value.found == values
+        assert isinstance(error.value, RuntimeError)
+        assert not untouched.any()
 
 
 def test_output_of_a_process_that_ends_at_once_is_not_lost(target, tmp_path):

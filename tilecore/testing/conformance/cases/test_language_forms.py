@@ -5,7 +5,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import UnsupportedError
 
 from .kit import check, compiled, has_feature, sample, zeros
 
@@ -73,23 +73,6 @@ def test_operations_that_round_by_themselves(target, dtype):
         wide = [x.astype(np.float64) for x in (a, b, c)]
         np.testing.assert_array_equal(y[6], (wide[0] * wide[1] + wide[2]).astype(np.float32))
         np.testing.assert_array_equal(y[7], (1 / np.sqrt(np.abs(wide[0]))).astype(np.float32))
-
-
-def test_rounding_modes():
-    def build(make):
-        @T.prim_func
-        def kernel(A: T.Tensor((1,), "float32"), H: T.Tensor((1,), "float16")):
-            with T.Kernel(1):
-                A[0] = make(A[0], H[0])
-
-    for make, kind, text in (
-        (lambda a, h: T.ieee_add(a, a, "rz"), UnsupportedError, "towards zero"),
-        (lambda a, h: T.ieee_fsqrt(a, "nearest"), LanguageError, "rounding_mode 'nearest'"),
-        (lambda a, h: T.ieee_mul(h, h), LanguageError, "T.ieee_mul is not defined for float16"),
-        (lambda a, h: T.ieee_frsqrt(T.cast(a, "float64")), UnsupportedError, "float64"),
-    ):
-        with pytest.raises(kind, match=text):
-            build(make)
 
 
 # -- im2col --------------------------------------------------------------------------------------------------

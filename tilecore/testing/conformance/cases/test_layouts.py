@@ -163,7 +163,7 @@ def test_a_layout_that_is_none(target):
             T.copy(tile, A)
 
     if has_warps(target):
-        with pytest.raises(LanguageError, match="two elements to the same index") as caught:
+        with pytest.raises(LanguageError, match=r"tile\[0, 0\] and tile\[0, 1\] both map to") as caught:
             compiled(kernel, target)
         assert caught.value.location is not None
 

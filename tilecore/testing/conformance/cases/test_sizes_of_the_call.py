@@ -223,3 +223,29 @@ def test_an_assertion_in_a_loop_that_ends_when_it_likes(target):
     check(kernel, target, np.array([64], np.int32))
     with pytest.raises(LaunchError, match="odd"):
         compiled(kernel, target)(np.array([48], np.int32))
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 150])
+def test_a_grid_that_a_scalar_sets(target, length):
+    """A scalar between the tensors sets the grid of a product that stores tiles of a tensor of any number of rows."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((M, 32), "float16"), rows: T.int32, starts: T.Tensor((2,), "int32"), C: T.Tensor((M, 64), "float16")
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(rows, 64), 2, threads=128) as (bx, by):
+            start = starts[by]
+            a, c = T.alloc_shared((64, 32), "float16"), T.alloc_fragment((64, 64), "float32")
+            if bx * 64 < rows:
+                T.copy(A[start + bx * 64, 0], a)
+                T.gemm(a, a, c, transpose_B=True, clear_accum=True)
+                T.copy(c, C[start + bx * 64, 0])
+
+    a = np.zeros((512, 32), np.float16)
+    a[:length], a[256 : 256 + length] = sample("float16", (length, 32), 1), sample("float16", (length, 32), 2)
+    out = zeros("float16", (512, 64))
+    compiled(kernel, target)(a, length, np.array([0, 256], np.int32), out)
+    for start in (0, 256):
+        for row in range(start, start + length, 64):
+            tile = a[row : row + 64].astype(np.float32)
+            close(out[row : row + 64], (tile @ tile.T).astype(np.float16))

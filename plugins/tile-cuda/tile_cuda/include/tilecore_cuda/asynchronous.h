@@ -86,6 +86,15 @@ TC_FN void tc_grid_release() { asm volatile("griddepcontrol.launch_dependents;" 
 TC_FN void tc_transaction_fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 // Makes the writes of this thread to shared memory visible to the copy engine and to wgmma (a proxy fence).
 TC_FN void tc_fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// THREADS threads write SIZE bytes of zeros, a multiple of 16, to shared memory.
+template <int SIZE, int THREADS>
+TC_FN void tc_clear_shared(void* to, int thread) {
+#pragma unroll
+  for (int at = 0; at < SIZE; at += THREADS * 16) {
+    const int byte = at + thread * 16;
+    if (byte < SIZE) *reinterpret_cast<uint4*>(static_cast<char*>(to) + byte) = make_uint4(0, 0, 0, 0);
+  }
+}
 // A copy of a multiple of 16 bytes from global to shared memory, which completes on an mbarrier.
 TC_FN void tc_bulk_copy_async(void* to, const void* from, unsigned bytes, void* barrier) {
   asm volatile(

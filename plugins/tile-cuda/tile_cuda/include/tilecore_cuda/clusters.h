@@ -33,6 +33,18 @@ template <class T>
 TC_FN void tc_store_remote(T* own, T value, unsigned rank) {
   *tc_remote_shared(own, rank) = value;
 }
+// Adds N elements of 4 bytes, at this offset in the block of this rank, to registers; four at a time lie at a multiple of
+// 16 bytes.
+template <int N, class T>
+TC_FN void tc_add_remote(T* registers, T* own, unsigned rank) {
+  static_assert(sizeof(T) == 4 && (N == 1 || N == 4), "one word or four");
+  struct alignas(4 * N) Words {
+    T word[N];
+  };
+  const Words added = *reinterpret_cast<const Words*>(tc_remote_shared(own, rank));
+#pragma unroll
+  for (int n = 0; n < N; ++n) registers[n] += added.word[n];
+}
 // Arrives at the mbarrier at this offset in the block of this rank, and shows it what the block has written to its memory
 // before; tc_transaction_wait_cluster sees it.
 TC_FN void tc_transaction_release_remote(void* barrier, unsigned rank) {

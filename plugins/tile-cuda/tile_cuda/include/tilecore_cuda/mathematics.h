@@ -83,6 +83,27 @@ TC_FN float tc_rounded_mul(float a, float b) { return __fmul_rn(a, b); }
 TC_FN double tc_rounded_add(double a, double b) { return __dadd_rn(a, b); }
 TC_FN double tc_rounded_sub(double a, double b) { return __dsub_rn(a, b); }
 TC_FN double tc_rounded_mul(double a, double b) { return __dmul_rn(a, b); }
+// Operations in other rounding modes: an instruction each, or a few of the CUDA math API (section 11, intrinsics).
+#define TC_DIRECTED(WORD)                                                                      \
+  TC_FN float tc_add_##WORD(float a, float b) { return __fadd_##WORD(a, b); }                  \
+  TC_FN float tc_sub_##WORD(float a, float b) { return __fsub_##WORD(a, b); }                  \
+  TC_FN float tc_mul_##WORD(float a, float b) { return __fmul_##WORD(a, b); }                  \
+  TC_FN float tc_div_##WORD(float a, float b) { return __fdiv_##WORD(a, b); }                  \
+  TC_FN float tc_rcp_##WORD(float a) { return __frcp_##WORD(a); }                              \
+  TC_FN float tc_sqrt_##WORD(float a) { return __fsqrt_##WORD(a); }                            \
+  TC_FN float tc_fma_##WORD(float a, float b, float c) { return __fmaf_##WORD(a, b, c); }      \
+  TC_FN double tc_add_##WORD(double a, double b) { return __dadd_##WORD(a, b); }               \
+  TC_FN double tc_sub_##WORD(double a, double b) { return __dsub_##WORD(a, b); }               \
+  TC_FN double tc_mul_##WORD(double a, double b) { return __dmul_##WORD(a, b); }               \
+  TC_FN double tc_div_##WORD(double a, double b) { return __ddiv_##WORD(a, b); }               \
+  TC_FN double tc_rcp_##WORD(double a) { return __drcp_##WORD(a); }                            \
+  TC_FN double tc_sqrt_##WORD(double a) { return __dsqrt_##WORD(a); }                          \
+  TC_FN double tc_fma_##WORD(double a, double b, double c) { return __fma_##WORD(a, b, c); }
+TC_DIRECTED(rn)  // exact with the compiler's fast mathematics, too
+TC_DIRECTED(rz)
+TC_DIRECTED(ru)
+TC_DIRECTED(rd)
+#undef TC_DIRECTED
 // A value that is not merged with the operations around it.
 TC_FN float tc_rounded(float x) {
   asm("" : "+f"(x));

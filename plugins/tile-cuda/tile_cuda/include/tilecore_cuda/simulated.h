@@ -8,6 +8,14 @@
 #include "tilecore_sim/further.h"
 #include "tilecore_sim/hinted_moves.h"
 
+#define TC_NEAREST(T)                                     \
+  TC_FN T tc_div_rn(T a, T b) { return a / b; }          \
+  TC_FN T tc_rcp_rn(T a) { return T(1) / a; }            \
+  TC_FN T tc_sqrt_rn(T a) { return tc_sqrt(a); }
+TC_NEAREST(float)
+TC_NEAREST(double)
+#undef TC_NEAREST
+
 #define __global__
 #define __device__
 #define __host__
@@ -38,6 +46,12 @@ TC_FN void tc_grid_release() {}
 TC_FN int tc_uniform(int value) { return value; }
 TC_FN void tc_transaction_fence_init() { tc_sim_publish_transactions(); }
 TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
+template <int SIZE, int THREADS>
+TC_FN void tc_clear_shared(void* to, int thread, int line = TC_LINE) {
+  unsigned* words = static_cast<unsigned*>(to);
+  for (int piece = thread; piece < SIZE / 16; piece += THREADS)
+    for (int n = 0; n < 4; ++n) tc_store(words + piece * 4 + n, 0u, line);
+}
 
 #include "tilecore_cuda/halves.h"
 #include "tilecore_cuda/signs.h"

@@ -18,6 +18,11 @@ template <class T>
 TC_FN void tc_store_remote(T* own, T value, unsigned rank, int line = TC_LINE) {
   tc_store(tc_remote_shared(own, rank, line), value, line);
 }
+template <int N, class T>
+TC_FN void tc_add_remote(T* registers, T* own, unsigned rank, int line = TC_LINE) {
+  const T* remote = tc_remote_shared(own, rank, line);
+  for (int n = 0; n < N; ++n) registers[n] += tc_load(remote + n, line);
+}
 TC_FN void tc_transaction_release_remote(void* barrier, unsigned rank, int line = TC_LINE) {
   tc_sim_transaction_arrive(tc_sim_remote_shared(barrier, rank, line), 1, 0, line);
 }

@@ -5,6 +5,7 @@ Otherwise the accumulator is written twice, and the compiler puts the zeros betw
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
@@ -19,16 +20,20 @@ from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.simt.state import threads_of_call
 
 
-def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
-    """The code of a kernel without the clears that a product can do. analyzer: has the ranges of the block indices."""
-    return seq(_block(statements_of(body), env, analyzer))
+def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer, viewed: Set[Var]) -> Stmt:
+    """The code of a kernel without the clears that a product can do.
+
+    analyzer: has the ranges of the block indices. viewed: the kernel's fragments that have views, and the views; other
+    statements may access their elements by another name.
+    """
+    return seq(_block(statements_of(body), env, analyzer, viewed))
 
 
-def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stmt]:
-    changed = [_fold_inside(statement, env, analyzer) for statement in statements]
+def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer, viewed: Set[Var]) -> list[Stmt]:
+    changed = [_fold_inside(statement, env, analyzer, viewed) for statement in statements]
     for index, statement in enumerate(changed):
         accumulator = cleared_buffer(statement)
-        if accumulator is None:
+        if accumulator is None or accumulator in viewed:
             continue
         following = next((n for n in range(index + 1, len(changed)) if accumulator in variables(changed[n])), None)
         if following is None:
@@ -42,14 +47,15 @@ def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stm
     return changed
 
 
-def _fold_inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
+def _fold_inside(node: Stmt, env: PassEnv, analyzer: Analyzer, viewed: Set[Var]) -> Stmt:
     if isinstance(node, For) and node.kind == ForKind.SERIAL:
-        return with_body(node, fold_clears(node.body, env, analyzer))
+        return with_body(node, fold_clears(node.body, env, analyzer, viewed))
     if isinstance(node, AttrStmt):
-        return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env, analyzer), span=node.span)
+        body = fold_clears(node.body, env, analyzer, viewed)
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span)
     if isinstance(node, IfThenElse):
-        then_case = fold_clears(node.then_case, env, analyzer)
-        else_case = None if node.else_case is None else fold_clears(node.else_case, env, analyzer)
+        then_case = fold_clears(node.then_case, env, analyzer, viewed)
+        else_case = None if node.else_case is None else fold_clears(node.else_case, env, analyzer, viewed)
         return IfThenElse(node.condition, then_case, else_case, span=node.span)
     return node
 

@@ -14,7 +14,7 @@ part of a matrix product.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, NamedTuple
 
 from tile_cuda.lowering.hopper.fold_clears import product_with_clear
@@ -97,20 +97,21 @@ def split_masked_loops(code: Stmt, analyzer: Analyzer, env: PassEnv) -> Stmt:
     return structural_mutate(code, [(For, loop)])
 
 
-def skip_masks(code: Stmt, analyzer: Analyzer, env: PassEnv) -> Stmt:
+def skip_masks(code: Stmt, analyzer: Analyzer, env: PassEnv, viewed: Set[Var]) -> Stmt:
     """The code in which a mask in front of a product runs only in blocks whose tile it does not leave as zeros.
 
     In the others the product overwrites its accumulator. This is for code outside of the loops with products, such as
-    the first iteration: in loops a branch would stand between products that overlap.
+    the first iteration: in loops a branch would stand between products that overlap. viewed: as in ``fold_clears``.
     """
     statements = statements_of(code)
     for index, nest in enumerate(statements):
         if isinstance(nest, IfThenElse):
-            then_case = skip_masks(nest.then_case, analyzer, env)
-            other = None if nest.else_case is None else skip_masks(nest.else_case, analyzer, env)
+            then_case = skip_masks(nest.then_case, analyzer, env, viewed)
+            other = None if nest.else_case is None else skip_masks(nest.else_case, analyzer, env, viewed)
             statements[index] = IfThenElse(nest.condition, then_case, other, span=nest.span)
         elif isinstance(nest, For) and nest.kind == ForKind.PARALLEL:
             are_zeros, accumulator = _zeros_where(nest, analyzer)
+            are_zeros = None if accumulator in viewed else are_zeros
             uses = [n for n in range(index + 1, len(statements)) if accumulator in variables(statements[n])]
             folded = None if are_zeros is None or not uses else product_with_clear(
                 statements[uses[0]], accumulator, are_zeros, env

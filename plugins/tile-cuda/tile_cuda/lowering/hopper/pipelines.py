@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tile_cuda.lowering.hopper.column_blocks import PATTERN, column_blocks_of
-from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
+from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of, tiling_of_part
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import CallAttr, LoopAttr
@@ -47,12 +47,20 @@ class TmaLoad:
 
     copies: each with its place among all copies of the kernel. calls: the same copies as tile operations. owner: the
     statement whose block of code they are in, None for the kernel's own. users: the statements that use the tile.
+    rows_inside: as many rows are loaded, as the tensor has no more (rows_inside.py); None: all rows of the tile.
     """
 
     copies: list[tuple[int, Evaluate]]
     calls: list[TileCall]
     owner: Any
     users: list[Stmt] = field(default_factory=list)
+    rows_inside: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the copies write."""
+        size = bytes_of(self.tile)
+        return size if self.rows_inside is None else size // int(constant(self.tile.shape[-2]) or 1) * self.rows_inside
 
     @property
     def tile(self) -> Var:
@@ -148,13 +156,20 @@ def find_pipelines(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -
     return list(groups.values()), {str(tile.name): reason for tile, reason in scan.refused.items()}
 
 
-def tiling_of_load(call: TileCall, divisors: Mapping[Var, int], slots: int = 0) -> Tiling | str:
+def tiling_of_load(
+    call: TileCall, divisors: Mapping[Var, int], slots: int = 0, rows: int | None = None
+) -> Tiling | str:
     """The tensor map that loads the tile of a copy, or rows of it; or why there is none.
 
-    slots: how many axes of a circular buffer stand in front of those of the tile.
+    slots: how many axes of a circular buffer stand in front of those of the tile. rows: the first rows of the tile that
+    are loaded, a multiple of 8; None: all.
     """
     shape = tuple(int(constant(r.extent) or 0) for r in list(call.dst.region)[slots:])
-    return tiling_of_part(call.src, shape, column_blocks_of(call.dst.source), divisors)
+    blocks = column_blocks_of(call.dst.source)
+    if rows is None or blocks is None:
+        return tiling_of_part(call.src, shape, blocks, divisors)
+    tiling = tiling_of(call.src, shape, blocks, divisors, contiguous=False)
+    return tiling if isinstance(tiling, str) else tiling.with_rows(rows)
 
 
 def _constant(value: Any) -> Any:

@@ -20,6 +20,15 @@ from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
 from tile_cuda.lowering.hopper.persistent_blocks import Tiles, with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.ring_depth import add_slots, blocks_by_memory, shared_bytes
+from tile_cuda.lowering.hopper.rows_inside import clear_other_rows, load_rows_inside
+from tile_cuda.lowering.hopper.split_k import (
+    UNLIMITED,
+    check_loads,
+    check_parts,
+    number_of_parts,
+    splittable_loop,
+    with_split_loop,
+)
 from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
@@ -31,6 +40,7 @@ from tile_cuda.options import (
     DISABLE_PRODUCT_OVERLAP,
     DISABLE_TMA_LOWER,
     DISABLE_WARP_SPECIALIZED,
+    SPLIT_K,
     key_name,
 )
 from tile_cuda.target import multiprocessors_of
@@ -58,7 +68,8 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
-from tilecore.ir.visit import collect, renewed
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, renewed, variables
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
@@ -103,7 +114,8 @@ class _Kernel:
             zero = const(0, dtype_of(level.node.var))
             analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
         self.analyzer = analyzer
-        self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer)
+        self.viewed = {buffer for buffer in memory_roots(code) if is_fragment(buffer)}
+        self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer, self.viewed)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
@@ -120,10 +132,13 @@ class _Kernel:
         if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
             add_slots(pipelines, code, self.state.tensors, self.resident, self.env)
         multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
+        if axis is None:
+            load_rows_inside(pipelines, self.analyzer, self.divisors)
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
         consumer = Consumer(circular_buffers, code, self.env, self._change_loop).run()
+        consumer = seq([*clear_other_rows(circular_buffers), consumer])
         for circular_buffer in circular_buffers:
             for tile, buffer in circular_buffer.buffers.items():
                 self.state.circular_buffers[buffer] = circular_buffer
@@ -194,10 +209,15 @@ class _Kernel:
         self.is_one_wave = total is not None and total <= blocks
         cluster_axis = self._choose_cluster_axis(code, pipelines, blocks)
         if self.is_one_wave and cluster_axis is None:
+            assert total is not None
             self.block_order = "as the grid says, all at the same time"
-            return self.levels, code, None
+            return *self._split_k(code, pipelines, int(total)), None
         if cluster_axis is not None:
             blocks -= blocks % CLUSTER_BLOCKS
+            if SPLIT_K.value_in(self.env.config) not in (None, 1):
+                self.env.note("split_k", {"declined": "its blocks load tiles for their neighbours"})
+        elif SPLIT_K.value_in(self.env.config) not in (None, 1):
+            self.env.note("split_k", {"declined": "its grid has more blocks than run at the same time"})
         self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
         if cluster_axis is not None:
             self.block_order += f", pairs along {cluster_axis.node.var.name} side by side"
@@ -205,6 +225,29 @@ class _Kernel:
         if tiles.uneven is not None:
             self.block_order += f", those with the most work along {tiles.uneven.axis.node.var.name} first"
         return *with_persistent_blocks(self.levels, code, blocks, tiles), cluster_axis
+
+    def _split_k(self, code: Stmt, pipelines: list[Pipeline], total: int) -> tuple[list[AttrStmt], Stmt]:
+        """The axes and code with several blocks for each block of the grid, where multiprocessors would be idle."""
+        asked, multiprocessors = SPLIT_K.value_in(self.env.config), multiprocessors_of(self.env.target)
+        if asked == 1 or (asked is None and number_of_parts(total, multiprocessors, UNLIMITED) == 1):
+            return self.levels, code
+        try:
+            split = splittable_loop(code)
+            parts = number_of_parts(total, multiprocessors, split.iterations) if asked is None else int(asked)
+            check_parts(parts, split, pipelines, self.threads.count)
+            levels, split_code = with_split_loop(self.levels, split, parts)
+            split_pipelines, _ = self._find_pipelines(split_code)
+            check_loads(split_pipelines)
+        except Declined as reason:
+            self.env.note("split_k", {"declined": str(reason)})
+            return self.levels, code
+        if total * parts > multiprocessors:
+            self.resident = self._blocks_per_multiprocessor(split_code, split_pipelines)
+            self.is_one_wave = total * parts <= multiprocessors * self.resident
+        self.block_order = f"in clusters of {parts}, which share the iterations of each block of the grid"
+        if self.is_one_wave:
+            self.block_order += ", all at the same time"
+        return levels, split_code
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
         axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
@@ -229,11 +272,15 @@ class _Kernel:
         if LoopAttr.USER_BLOCKS in node.annotations:
             return node
         overlapped: Stmt = node
-        if not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
+        viewed = sorted(str(buffer.name) for buffer in self.viewed & variables(node))
+        if viewed:
+            self.env.note("overlaps", {"loop": str(node.loop_var.name), "declined": f"{viewed[0]} is or has a view"})
+        elif not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             lack = lack_of_registers(self.code, self.threads.count)
             overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
-        return skip_masks(fold_clears(split, self.env, self.analyzer), self.analyzer, self.env)
+        folded = fold_clears(split, self.env, self.analyzer, self.viewed)
+        return skip_masks(folded, self.analyzer, self.env, self.viewed)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)

@@ -64,6 +64,10 @@ class Tiling:
         first = self.axes[0].at + const(self.boxes[box_index][1], dtype_of(self.axes[0].at))
         return [_int32(value) for value in (first, *(axis.at for axis in self.axes[1:]))]
 
+    def with_rows(self, rows: int) -> Tiling:
+        """The same boxes with so many rows."""
+        return replace(self, axes=(self.axes[0], replace(self.axes[1], box=rows), *self.axes[2:]))
+
     def half_along(self, blocks: ColumnBlocks) -> int | None:
         """The axis along which the tile can be split into halves of equal boxes that are contiguous in shared memory.
 

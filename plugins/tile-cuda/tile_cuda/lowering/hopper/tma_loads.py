@@ -36,7 +36,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.dst.source
     blocks = column_blocks_of(buffer)
     slot, first_row, *_ = (r.min for r in call.dst.region)
-    tiling = tiling_of_load(call, env.state(TileFunction).divisors, slots=1)
+    rows = call.hints.get(CudaCallAttr.ROWS)
+    tiling = tiling_of_load(call, env.state(TileFunction).divisors, slots=1, rows=None if rows is None else int(rows))
     assert isinstance(tiling, Tiling)  # the pass that set the hint has checked it
     row, column, mask = first_row, const(0, "int32"), 0
     if CudaCallAttr.MULTICAST in call.hints:

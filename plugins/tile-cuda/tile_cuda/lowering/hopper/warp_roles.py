@@ -78,7 +78,7 @@ class Producer:
         slot, span = circular_buffer.slot(iteration), loads_at_place[-1].nodes[-1].span
         parity = circular_buffer.parity(iteration, flipped=True)
         statements.append(instructions.mbarrier("wait", load(circular_buffer.empty, [slot]), parity, span=span))
-        size = const(circular_buffer.pipeline.bytes, "int32")
+        size = const(sum(tma_load.bytes for tma_load in loads_at_place), "int32")
         expect = instructions.mbarrier("arrive_expect", load(circular_buffer.full, [slot]), size, span=span)
         statements.append(expect)
         for tma_load in loads_at_place:
@@ -87,11 +87,11 @@ class Producer:
                     self._check(bound.min, f"where {tma_load.tile.name} is loaded from")
                 moved = as_tile_call(on_slot(node, circular_buffer.buffers, [tma_load.tile], slot))
                 assert moved is not None
-                hints = (
-                    {CudaCallAttr.TMA: 1, CudaCallAttr.MULTICAST: 1}
-                    if tma_load in circular_buffer.multicast
-                    else {CudaCallAttr.TMA: 1}
-                )
+                hints = {CudaCallAttr.TMA: 1}
+                if tma_load in circular_buffer.multicast:
+                    hints[CudaCallAttr.MULTICAST] = 1
+                if tma_load.rows_inside is not None:
+                    hints[CudaCallAttr.ROWS] = tma_load.rows_inside
                 statements.append(moved.rebuilt(hints={**moved.hints, **hints}))
         return statements
 

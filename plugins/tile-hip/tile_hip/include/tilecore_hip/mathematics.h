@@ -109,6 +109,7 @@ TC_FN bool tc_isfinite(double x) { return tc_size_bits(x) < 0xffe0000000000000ul
 TC_ROUNDED(float)
 TC_ROUNDED(double)
 #undef TC_ROUNDED
+#include "tilecore_directed.h"
 
 TC_FN int tc_abs(int x) { return x < 0 ? int(0u - unsigned(x)) : x; }
 TC_FN int tc_popcount(unsigned x) { return __builtin_popcount(x); }

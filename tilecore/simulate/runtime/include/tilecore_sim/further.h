@@ -30,6 +30,7 @@ TC_FN double tc_rounded(double x) { return x; }
 TC_ROUNDED(float)
 TC_ROUNDED(double)
 #undef TC_ROUNDED
+#include "tilecore_directed.h"
 TC_FN tc_half tc_nextafter(tc_half x, tc_half y) { return tc_neighbour<tc_half, uint16_t>(x, y); }
 TC_FN tc_bfloat16 tc_nextafter(tc_bfloat16 x, tc_bfloat16 y) { return tc_neighbour<tc_bfloat16, uint16_t>(x, y); }
 #define TC_SMALL_FLOAT_FUNCTIONS(T, ...)                                      \

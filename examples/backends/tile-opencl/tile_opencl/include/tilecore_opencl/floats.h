@@ -105,10 +105,18 @@ TC_NARROW(tc_fp4_e2m1, uchar, 1, 1, 3, 0x40c00000u, 7u, 7u, tc_wide_size(size, 1
 #undef TC_NARROW_FROM_DOUBLE
 
 #ifdef cl_khr_fp64
+// The sum of two doubles; where it is not exact its last bit is set, so that rounding it to fewer bits is as if the sum
+// had been exact (round to odd).
+TC_FN double tc_sum_to_odd(double x, double y) {
+  const double sum = x + y, back = sum - x, rest = (x - (sum - back)) + (y - back);
+  const ulong bits = as_ulong(sum);
+  if ((bits & 1) || !(rest < 0 || rest > 0)) return sum;
+  return as_double((rest > 0) == (sum > 0) ? bits + 1 : bits - 1);
+}
 TC_FN tc_half tc_fma(tc_half a, tc_half b, tc_half c) {
-  return tc_half_from((double)tc_single(a) * tc_single(b) + tc_single(c));
+  return tc_half_from(tc_sum_to_odd((double)tc_single(a) * tc_single(b), (double)tc_single(c)));
 }
 TC_FN tc_bfloat16 tc_fma(tc_bfloat16 a, tc_bfloat16 b, tc_bfloat16 c) {
-  return tc_bfloat16_from(fma((double)tc_single(a), (double)tc_single(b), (double)tc_single(c)));
+  return tc_bfloat16_from(tc_sum_to_odd((double)tc_single(a) * tc_single(b), (double)tc_single(c)));
 }
 #endif
