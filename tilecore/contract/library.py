@@ -71,9 +71,9 @@ LIBRARY = (
         (
             (
                 "ir.nodes",
-                "Add AllocBuffer AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue "
+                "Add AllocBuffer And AttrStmt Bind Break BufferLoad BufferRegion BufferStore Call Cast Continue "
                 "DeclBuffer Div EQ Evaluate Expr FloatImm FloorDiv FloorMod For ForKind GE GT IRModule IfThenElse "
-                "IntImm IterVar LE LT Max Min Mul Not PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub "
+                "IntImm IterVar LE LT Max Min Mul NE Not PrimFunc Ramp Range Return Select SeqStmt Stmt StringImm Sub "
                 "TensorLoad TensorRegion Var While is_buffer_var structural_equal structural_map structural_mutate "
                 "structural_walk tirx tvm_ffi",
             ),

@@ -11,8 +11,8 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.statements import Statements
 from tilecore.codegen.text import Text
 from tilecore.ir.build import constant, dtype_of, op_name
-from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import Call, Div, FloatImm, TensorLoad
+from tilecore.ir.thread_calls import ROUNDED
 
 
 def _operand(emit: Statements, node: Any) -> str:
