@@ -173,8 +173,8 @@ LIBRARY = (
             ("lowering.simt.rasterize_blocks", "rasterize_for"),
             (
                 "lowering.race_check.effects",
-                "VALUES Access AsyncAccess Barrier Commit Effect MemoryBarrierWait Wait bytes_of describe_calls "
-                "nothing",
+                "VALUES Access Arrival AsyncAccess Barrier Commit Effect MemoryBarrierWait Wait bytes_of "
+                "describe_calls nothing",
             ),
             ("lowering.race_check.butterflies", "WARP_REDUCTIONS"),
             ("lowering.race_check.values", "UNKNOWN Compute Expressions Names Value"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import store
 from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorRegion
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TILE_OPS, tile_statement
@@ -42,6 +43,9 @@ def require_block(name: str) -> None:
         )
 
 
+_TILES = (BufferHandle, TensorRegion)
+
+
 def copy(
     src: Any,
     dst: Any,
@@ -56,9 +60,15 @@ def copy(
     """Copy a tile, converting its element type to the destination's.
 
     src, dst: a buffer, a slice, or an element ``A[i, j]``: where the tile starts, its extents being the other side's.
-    Parts of a global buffer outside its bounds read as 0 and are not written. The keywords are hints.
+    Parts of a global buffer outside its bounds read as 0 and are not written. The keywords are hints. In T.Parallel
+    both are elements, and the copy is one of the iteration.
     """
     left, right = region_pair(src, dst, "T.copy")
+    builder = current("T.copy")
+    if builder.in_parallel and not isinstance(src, _TILES) and not isinstance(dst, _TILES):
+        value = convert(src, kind_of(right))
+        builder.emit(store(right.source, value, [axis.min for axis in right.region], builder.span))
+        return
     hints = {
         CallAttr.COALESCED_WIDTH: coalesced_width,
         CallAttr.DISABLE_TMA: disable_tma,

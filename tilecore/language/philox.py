@@ -1,4 +1,6 @@
-"""The random number generator Philox4x32-10 (J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011).
+"""The random number generator Philox4x32-10.
+
+J. K. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
 The number at position p of a sequence is word p % 4 of the block whose counter is (p // 4 as 64 bits, sequence as 64
 bits) and whose key is the seed.

@@ -1,9 +1,9 @@
 """Random numbers: T.rng_init, T.rng_rand, T.rng_rand_float.
 
-A number depends on the generator, the seed, the sequence and its position in the sequence only, and integers and uniform
-numbers are the same bit for bit on every target: those of cuRAND's device API (integers of all generators; floats of
-XORWOW and MRG32k3a). Philox (philox.py) computes a number from its position. The others (recurrences.py) compute it from
-the one before it, and skip numbers where positions are not in a row.
+A number depends on the generator, the seed, the sequence and its position in the sequence only, and integers and
+uniform numbers are the same bit for bit on every target: those of cuRAND's device API (integers of all generators;
+floats of XORWOW and MRG32k3a). Philox (philox.py) computes a number from its position. The others (recurrences.py)
+compute it from the one before it, and skip numbers where positions are not in a row.
 
 Outside T.Parallel a draw takes the next position of its thread. In T.Parallel, iteration L of the nest (counted row by
 row) that draws K times takes positions start + L * K to start + L * K + K - 1, whether or not a condition skips some;
@@ -40,12 +40,13 @@ _MOST_DRAWS = 64  # in an iteration of T.Parallel, of a generator that skips num
 class _Draws:
     """The draws of one T.Parallel nest.
 
-    innermost: the frame of its innermost loop. outside: the frame that the nest stands in, whose statement at
-    ``bind_index`` binds ``per_iteration``, the number of draws of an iteration. start: the position from which the
-    nest draws. count: the draws of an iteration that have been built. state: that of a recurrence at the start of the
-    nest. bits: of the number of all draws of the nest.
+    outermost, innermost: the frames of its loops; while the first is held, no other frame has its id. outside: the
+    frame that the nest stands in, whose statement at ``bind_index`` binds ``per_iteration``, the number of draws of an
+    iteration. start: the position from which the nest draws. count: the draws of an iteration that have been built.
+    state: that of a recurrence at the start of the nest. bits: of the number of all draws of the nest.
     """
 
+    outermost: Frame
     innermost: Frame
     outside: Frame
     bind_index: int
@@ -78,8 +79,8 @@ class _State:
 def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4x32_10") -> None:
     """Start the generator of each thread: the sequence ``seq`` of ``seed``, from position ``off``.
 
-    seed, seq, off: integers of up to 64 bits; off, and seq for the generators other than Philox, not negative where they
-    are values of the kernel. seq None: the index of the block times the threads of a block, plus the index of the
+    seed, seq, off: integers of up to 64 bits; off, and seq for the generators other than Philox, not negative where
+    they are values of the kernel. seq None: the index of the block times the threads of a block, plus the index of the
     thread; in T.Parallel, whose iterations belong to no thread, the index of the thread is left out. Every T.Kernel
     starts its own. generator: a name with "philox" in it, "curandStateXORWOW_t" or "curandStateMRG32k3a_t"; others
     raise UnsupportedError.
@@ -275,7 +276,7 @@ def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: 
         bind_index = len(outside.statements) - 1
         start = builder.bind("rng_start", state.position.expr())
         state.position.store(start + iterations * per_iteration)
-        draws = _Draws(loops[-1], outside, bind_index, per_iteration, start)
+        draws = _Draws(loops[0], loops[-1], outside, bind_index, per_iteration, start)
         if state.recurrence is not None:
             draws.bits = _bits_of_nest(loops)
             draws.state = variables(builder, [variable.place() for variable in state.states[-1]])

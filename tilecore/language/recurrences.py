@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.nodes import Cast, Expr, IfThenElse, tirx
@@ -111,7 +112,7 @@ class Xorwow:
                 _repeat(builder, steps, lambda _: self.step(builder, state))
             for bit in range(low_bits, bits):
                 polynomial = _words(polynomial_of_jump(bit + log2_unit))
-                _if_set(builder, count, bit, lambda words=polynomial: self._sum_states(builder, state, words))
+                _if_set(builder, count, bit, partial(self._sum_states, builder, state, polynomial))
         state[5].store(counter)
 
     def _sum_states(self, builder: Builder, state: State, polynomial: list[Any]) -> None:
@@ -151,7 +152,7 @@ class Xorwow:
         return draw
 
     def uniform(self, draws: list[Expr], bit: int) -> Expr:
-        """Above 0 and up to 1: k * 2^-32 + 2^-33; of float64 from the bits of both draws, on which 53 bits are based."""
+        """Above 0 and up to 1: k * 2^-32 + 2^-33; of float64 from the bits of both draws, of 53 bits."""
         if bit == 32:
             kind = "float32"
             return Cast(kind, draws[0]) * tirx.const(2.0**-32, kind) + tirx.const(2.0**-33, kind)
@@ -209,7 +210,7 @@ class Mrg32k3a:
             return
         for bit in range(bits):
             matrices = [[[*row] for row in matrix_power(half, bit + log2_unit)] for half in (0, 1)]
-            _if_set(builder, count, bit, lambda matrices=matrices: self._multiply(builder, state, matrices))
+            _if_set(builder, count, bit, partial(self._multiply, builder, state, matrices))
 
     def _multiply(self, builder: Builder, state: State, matrices: list[list[list[Any]]]) -> None:
         """Both halves of the state times a matrix each, of Python integers or words."""

@@ -208,7 +208,7 @@ def _offered(path: str) -> dict[str, str]:
         for offer in _offers(path):
             for name, place in offer.modules.items():
                 by_kind.setdefault(name, {})[offer.kind] = place
-        return {name: next(iter(places.values())) for name, places in _in_order(by_kind).items()}
+        return {name: next(iter(places.values())) for name, places in _in_order(by_kind, path).items()}
 
 
 @contextmanager
@@ -222,11 +222,16 @@ def asking() -> Iterator[None]:
         _state.is_asking = before
 
 
-def _in_order(by_kind: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The places of each path, that of the default target first."""
+def _in_order(by_kind: dict[str, dict[str, str]], path: str) -> dict[str, dict[str, str]]:
+    """The places of each path, that of the default target first.
+
+    The default target is asked for only where backends have different places for ``path``, a module around it or one in
+    it: to find it, backends look for devices, which ``hasattr(tilecore, "other")`` must not cause.
+    """
     from tilecore.plugins import manager
 
-    if all(len(set(places.values())) == 1 for places in by_kind.values()):
+    around = [name for name in by_kind if f"{path}.".startswith(f"{name}.") or name.startswith(f"{path}.")]
+    if all(len(set(by_kind[name].values())) == 1 for name in around):
         return by_kind
     default = manager.use_default()[1].kind
     return {name: dict(sorted(places.items(), key=lambda item: item[0] != default)) for name, places in by_kind.items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.bounded_sizes import size_and_limit
-from tilecore.artifact.dims import Dim, evaluate
+from tilecore.artifact.dims import Dim, DimExpr, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter
 from tilecore.errors import ArgumentError
@@ -70,6 +70,7 @@ class Binder:
         self.scalars: dict[int, int] = {}
         self.addresses: dict[int, int] = {}  # of parameters that were given as numbers, or as None: 0
         self.symbols: dict[str, int] = {}
+        self.unknown: set[str] = set()  # symbols of tensors that are not passed; they count as 0
         self.results: list[Any] = []
 
     @property
@@ -143,6 +144,8 @@ class Binder:
             if symbol.kind != "scalar" and symbol.param in self.addresses:
                 other = other_source(self.plan, symbol, self.views)
                 self.symbols[symbol.name] = 0 if other is None else self._value_of(other)
+                if other is None:
+                    self.unknown.add(symbol.name)
             else:
                 self.symbols[symbol.name] = self._value_of(symbol)
 
@@ -258,7 +261,10 @@ class Binder:
 
     def check_assumptions(self) -> None:
         for assumption in self.plan.assumptions:
-            if not evaluate(assumption.condition, self.symbols):
+            condition = assumption.condition
+            if isinstance(condition, DimExpr) and condition.names() & self.unknown:
+                continue
+            if not evaluate(condition, self.symbols):
                 raise size_errors.broken_assumption(self.plan, assumption, self.symbols)
 
     def _check_tensor(self, declared: TensorParam, tensor: TensorView) -> None:
@@ -321,7 +327,7 @@ class Binder:
         """(x, y, z and shared bytes of every entry; number of all blocks; upper bound of their time in ns, or -1)."""
         values: list[int] = []
         blocks = work = 0
-        for entry in self.plan.entries:
+        for entry in self.plan.launched:
             sizes = [self.size(dim, "grid {} of {}", "xyz"[axis], entry.symbol) for axis, dim in enumerate(entry.grid)]
             shared = self.size(entry.shared_bytes, "the shared memory of {}", entry.symbol)
             bounded = size_and_limit(entry.shared_bytes) if shared < 0 else None

@@ -41,6 +41,8 @@ class CallPlan:
 
     inputs: parameters in the order of the call's arguments. outputs: parameters that the call allocates. tensors,
     scalars: parameters by kind, in order. These four hold indices into ``params``. sizes: those of LoadedKernel.
+    launched: the entries of the artifact. entries: these with grids that are negative where a tensor is too large or an
+    assumption does not hold: the built launcher then leaves the call to :func:`~tilecore.runtime.arguments.bind`.
     """
 
     name: str
@@ -57,6 +59,7 @@ class CallPlan:
     index_bits: int = 64
     index_hint: str = ""
     assumptions: tuple[Assumption, ...] = ()
+    launched: tuple[Entry, ...] = ()
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
@@ -119,14 +122,14 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
         artifact.index_bits,
         artifact.index_hint,
         artifact.assumptions,
+        artifact.entries,
     )
     _check_names(plan)
     return plan
 
 
 def _negative_unless(conditions: Sequence[Any], entry: Entry) -> Entry:
-    """The entry with a grid that is negative unless all conditions, trees of Dims, hold. The built launcher then leaves
-    the call to :func:`~tilecore.runtime.arguments.bind`, which raises the error."""
+    """The entry with a grid that is negative unless all conditions, trees of Dims, hold."""
     width = tree_of(entry.grid[0])
     for condition in conditions:
         width = ("select", condition, width, -1)

@@ -104,3 +104,22 @@ def test_the_interpreter_as_execution_backend(monkeypatch):
     assert x[0] == 3
     with pytest.raises(LaunchError, match="Assume: k > 2"):
         launch(x, 2)
+
+
+def test_sizes_of_a_tensor_that_is_not_passed():
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), "int32"), Y: T.Tensor((4,), "int32"), use: T.int32):
+        with T.Kernel(1):
+            T.assume(n > 1)
+            Y[0] = 1
+            if use > 0:
+                Y[1] = X[0]
+
+    launch, y = tilecore.compile(kernel, target="cpu"), np.zeros(4, np.int32)
+    launch(None, y, 0)
+    launch(np.full(2, 5, np.int32), y, 1)
+    assert y.tolist() == [1, 5, 0, 0]
+    with pytest.raises(LaunchError, match="Assume: n > 1"):
+        launch(np.zeros(1, np.int32), y, 0)

@@ -137,3 +137,20 @@ def test_of_two_backends_the_default_targets_name_is_used(monkeypatch):
         monkeypatch.setenv("TILECORE_TARGET", "acme")
         assert fp8.determine_fp8_type is registered
         fp8.__dict__.pop("determine_fp8_type")
+
+
+def test_no_backend_looks_for_a_device_where_another_name_is_missing(monkeypatch):
+    """Tools ask tilecore for any name, as pytest does for ``setup_module``; two backends share another name."""
+    from tilecore.plugins import manager
+
+    def use_default():
+        raise AssertionError("the default target was asked for")
+
+    with registered(modules={"language.fp8.determine_fp8_type": f"{HELPERS}:registered"}):
+        monkeypatch.setattr(manager, "use_default", use_default)
+        assert not hasattr(tilecore, "setup_module")
+        assert not hasattr(tilecore.carver, "setup_module")
+        fp8 = import_module("tilecore.language.fp8")
+        fp8.__dict__.pop("determine_fp8_type", None)
+        with pytest.raises(AssertionError, match="was asked for"):
+            fp8.determine_fp8_type  # noqa: B018

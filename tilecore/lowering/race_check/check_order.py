@@ -11,7 +11,7 @@ from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import collect
-from tilecore.lowering.race_check.effects import MemoryBarrierWait, effects_of
+from tilecore.lowering.race_check.effects import Arrival, MemoryBarrierWait, effects_of
 from tilecore.lowering.race_check.program import Program
 from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.walk import Walk
@@ -35,13 +35,13 @@ def check_order(module: IRModule, warp: int = WARP) -> None:
 def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
     """The races in shared memory of one kernel, each pair of accesses once; [] if it provably has none.
 
-    Kernels whose threads wait at barriers in memory, or run in roles, and those with shared buffers of sizes of the
-    call, are not analyzed: the result is [].
+    Kernels whose threads wait at barriers in memory, arrive at barriers without waiting, or run in roles, and those
+    with shared buffers of sizes of the call, are not analyzed: the result is [].
     """
     if FunctionAttr.DYNAMIC_SHARED in func.attrs:
         return []
     program = Program(func)
-    if not program.bytes or program.count == 1 or uses_memory_barriers(func):
+    if not program.bytes or program.count == 1 or divides_barriers(func):
         return []
     errors: dict[tuple[int, int], LoweringError] = {}
 
@@ -55,13 +55,15 @@ def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
     return [*(_unknown(program, call) for call in walk.accesses.unknown), *errors.values()]
 
 
-def uses_memory_barriers(func: PrimFunc) -> bool:
-    """Do threads wait at barriers in memory (mbarriers), or run in roles? Only simulation checks such kernels."""
+def divides_barriers(func: PrimFunc) -> bool:
+    """Do some threads arrive where others wait (mbarriers, named barriers), or do threads run in roles?
+
+    Only simulation checks such kernels.
+    """
     if has_ranges(func.body):
         return True
-    return any(
-        isinstance(e, MemoryBarrierWait) for call in collect(func.body, Call) for e in effects_of(call, func) or ()
-    )
+    calls = collect(func.body, Call)
+    return any(isinstance(e, (MemoryBarrierWait, Arrival)) for call in calls for e in effects_of(call, func) or ())
 
 
 def _error(program: Program, earlier: Site, conflict: Conflict) -> LoweringError:

@@ -92,13 +92,18 @@ class MemoryBarrierWait:
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """Arrives at a barrier without waiting; other threads wait there. Kernels with such calls are not analyzed."""
+
+
+@dataclass(frozen=True)
 class Barrier:
     """Each thread that executes the call waits for all others that do. warps: only for those of the same warp."""
 
     warps: bool = False
 
 
-Effect = Access | AnyAccess | AsyncAccess | Commit | Wait | MemoryBarrierWait | Barrier  # what a call does to memory
+Effect = Access | AnyAccess | AsyncAccess | Commit | Wait | MemoryBarrierWait | Arrival | Barrier  # what a call does
 Describe = Callable[[Call, PrimFunc], list[Effect]]
 VALUES: dict[str, Callable[[Call, Expressions], Compute]] = {}  # how to compute the values of backends' calls
 _calls: dict[str, Describe] = {}

@@ -25,9 +25,11 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     And,
     AttrStmt,
+    Bind,
     BufferLoad,
     BufferStore,
     Call,
+    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -48,6 +50,7 @@ from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.moved_bytes import alignments_of, moved_bytes
 from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
+from tilecore.lowering.simt.bind_threads import UNROLLED_STATEMENTS
 from tilecore.lowering.simt.state import TileFunction
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
@@ -123,7 +126,7 @@ def _of_single_moves(node: For) -> Stmt | None:
     zero = const(0, dtype)
     notes = node.annotations
     inner = For(lane, zero, const(lanes, dtype), ForKind.VECTORIZED, body, annotations=notes, span=node.span)
-    return For(move, zero, const(count // lanes, dtype), ForKind.UNROLLED, inner, span=node.span)
+    return For(move, zero, const(count // lanes, dtype), _kind_of_loop(node), inner, span=node.span)
 
 
 def _inside(node: For) -> tuple[Any, For] | None:
@@ -164,8 +167,20 @@ def _inside(node: For) -> tuple[Any, For] | None:
 
 
 def _unrolled(node: For, body: Stmt) -> For:
-    """The loop over single elements, unrolled."""
-    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
+    """The loop over single elements, unrolled where that makes no huge code."""
+    return For(node.loop_var, node.min, node.extent, _kind_of_loop(node), body, span=node.span)
+
+
+def _kind_of_loop(node: For) -> ForKind:
+    """Unrolled, unless vendor compilers would need minutes for so many statements; registers that the loop indexes are
+    registers in unrolled loops only."""
+    statements = int(constant(node.extent) or 1) * len(collect(node.body, BufferStore, Evaluate, Bind))
+    if statements <= UNROLLED_STATEMENTS:
+        return ForKind.UNROLLED
+    accesses = [(s.buffer, s.indices) for s in stores(node.body)]
+    accesses += [(load.source, load.indices) for load in collect(node.body, TensorLoad)]
+    indexed = (is_own(b) and any(reads_variable(index, node.loop_var) for index in i) for b, i in accesses)
+    return ForKind.UNROLLED if any(indexed) else ForKind.SERIAL
 
 
 class _Loop:

@@ -9,7 +9,7 @@ import ctypes
 import threading
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -38,7 +38,7 @@ class Launch:
             arguments = [*buffers, *(scalar.data for scalar in call.scalars), flag, cl.LocalMemory(4)]
             for launch in call.launches:
                 kernel, threads = self.kernels[launch.number], launch.entry.threads
-                size = [blocks * count for blocks, count in zip(launch.grid, threads, strict=True)]
+                size = tuple(blocks * count for blocks, count in zip(launch.grid, threads, strict=True))
                 kernel.set_args(*arguments)
                 cl.enqueue_nd_range_kernel(self.queue, kernel, size, threads)
                 if self.assertions[launch.number]:
@@ -65,8 +65,9 @@ class Launch:
 
     def _read_back(self, buffer: Any, size: int) -> None:
         """Makes the device's writes visible in the host's memory."""
-        mapped, _ = cl.enqueue_map_buffer(self.queue, buffer, cl.map_flags.READ, 0, (size,), np.uint8)
-        mapped.base.release(self.queue)
+        mapped = cl.enqueue_map_buffer(self.queue, buffer, cl.map_flags.READ, 0, (size,), np.dtype(np.uint8))
+        array, _ = cast("tuple[Any, Any]", mapped)  # and an event; pyopencl's types name the array only
+        array.base.release(self.queue)
 
     def words(self, code: int) -> str:
         return f"the assertion does not hold: {[*chain(*self.assertions)][code - 1]}"

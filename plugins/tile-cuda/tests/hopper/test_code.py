@@ -170,16 +170,27 @@ def test_one_tile_before_the_loop_and_others_in_it():
     same(queries, small(HALF, (256, 64)), small(HALF, (64, 192), 1), zeros(256, 192, dtype=np.float32))
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_a_tile_that_is_loaded_before_the_loop_and_in_it(again):
-    """It gets no circular buffer: iterations of the loop and of the kernel cannot be counted together."""
+ONE_WAVE, SEVERAL_WAVES = 3, 1  # multiprocessors; each runs three of the four blocks at the same time
+
+
+@pytest.mark.parametrize(
+    ("multiprocessors", "again", "reason"),
+    [
+        (ONE_WAVE, False, None),
+        (ONE_WAVE, True, "threads load it: it is used after a loop or a branch that loads it"),
+        (SEVERAL_WAVES, False, "a_b is loaded in a loop and also in another loop inside of it"),
+    ],
+)
+def test_a_tile_that_is_loaded_before_the_loop_and_in_it(multiprocessors, again, reason):
+    """Persistent blocks load it in their own loop, too: iterations of two loops are not counted together."""
+    rows_of_a = 512
 
     @T.prim_func
     def before(
-        A: T.Tensor((256, 256), HALF), B: T.Tensor((256, 64), HALF), C: T.Tensor((256, 64), HALF),
-        D: T.Tensor((256, 64), "float32"),
+        A: T.Tensor((rows_of_a, 256), HALF), B: T.Tensor((256, 64), HALF), C: T.Tensor((rows_of_a, 64), HALF),
+        D: T.Tensor((rows_of_a, 64), "float32"),
     ):  # fmt: skip
-        with T.Kernel(2, threads=128) as by:
+        with T.Kernel(4, threads=128) as by:
             a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
             c = T.alloc_fragment((128, 64), "float32")
             T.copy(A[by * 128, 192], a)
@@ -190,15 +201,46 @@ def test_a_tile_that_is_loaded_before_the_loop_and_in_it(again):
                 T.copy(B[k * 64, 0], b)
                 T.gemm(a, b, c)
             T.copy(c, C[by * 128, 0])
-            if again:
+            if again:  # b is what the last step of the loop loaded
                 T.copy(A[by * 128, 64], a)
                 T.gemm(a, b, c)
                 T.copy(c, D[by * 128, 0])
 
-    args = [small(HALF, (256, 256), 0, 1), small(HALF, (256, 64), 1), zeros(256, 64), zeros(256, 64, dtype=np.float32)]
-    kernel = built(before)
+    args = [small(HALF, (512, 256), 0, 1), small(HALF, (256, 64), 1), zeros(512, 64), zeros(512, 64, dtype=np.float32)]
+    kernel = built(before, target=f"cuda -arch=sm_90a -multiprocessors={multiprocessors}")
     as_interpreted(before, kernel, *args)
-    assert not has_roles(kernel)
+    assert refusals(kernel) == ({reason} if reason else set())
+    assert has_roles(kernel) == (multiprocessors == ONE_WAVE)
+
+
+def test_a_tile_that_one_branch_loads_anew():
+    """The other branch uses what is loaded in front of both, whichever slot of a circular buffer that would be."""
+
+    @T.prim_func
+    def branches(
+        A: T.Tensor((256, 256), HALF), B: T.Tensor((256, 64), HALF), F: T.Tensor((4,), "int32"),
+        C: T.Tensor((256, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, threads=128) as by:
+            a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * 128, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                if F[k] > 0:
+                    T.copy(B[0, 0], b)
+                    T.gemm(a, b, c)
+                else:
+                    T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C[by * 128, 0])
+
+    kernel = built(branches)
+    assert has_roles(kernel), "the other tile has a circular buffer"
+    assert {reason for reason in refusals(kernel) if "one branch loads it" in reason}
+    for flags in ([1, 0, 0, 1], [0, 1, 1, 0]):
+        args = [small(HALF, (256, 256)), small(HALF, (256, 64), 1), np.array(flags, np.int32)]
+        as_interpreted(branches, kernel, *args, zeros(256, 64, dtype=np.float32))
 
 
 def test_several_kernels_of_one_function():

@@ -193,12 +193,14 @@ def test_loops_that_stay_as_they_are(reason):
 def test_a_circular_buffer_without_a_spare_slot_is_released_in_its_step(stages):
     """The producer would wait for a release that comes after the next step's tile, or load nothing until then."""
 
+    rows_of_a = 512
+
     @T.prim_func
     def second_loop(
-        A: T.Tensor((256, 192), HALF), B: T.Tensor((192, 64), HALF), C: T.Tensor((256, 64), "float32"),
-        D: T.Tensor((256, 128), "float32"),
+        A: T.Tensor((rows_of_a, 192), HALF), B: T.Tensor((192, 64), HALF), C: T.Tensor((rows_of_a, 64), "float32"),
+        D: T.Tensor((rows_of_a, 128), "float32"),
     ):  # fmt: skip
-        with T.Kernel(2, threads=128) as by:
+        with T.Kernel(4, threads=128) as by:
             a, b, other = (
                 T.alloc_shared((128, 64), HALF),
                 T.alloc_shared((64, 64), HALF),
@@ -217,12 +219,12 @@ def test_a_circular_buffer_without_a_spare_slot_is_released_in_its_step(stages):
             T.copy(c, C[by * 128, 0])
             T.copy(d, D[by * 128, 0])
 
-    kernel = built(second_loop)
+    kernel = built(second_loop, target="cuda -arch=sm_90a -multiprocessors=1")  # which runs fewer blocks at once
     assert has_roles(kernel)
     reasons = {row["loop"]: row.get("declined") for row in rows(kernel, "overlaps")}
     assert reasons == {"k": None, "i": f"other would need 3 stages and has {max(stages, 1)}" if stages < 3 else None}
-    sums = [np.zeros((256, 64), np.float32), np.zeros((256, 128), np.float32)]
-    as_interpreted(second_loop, kernel, small(HALF, (256, 192)), small(HALF, (192, 64), 1), *sums)
+    sums = [np.zeros((512, 64), np.float32), np.zeros((512, 128), np.float32)]
+    as_interpreted(second_loop, kernel, small(HALF, (512, 192)), small(HALF, (192, 64), 1), *sums)
 
 
 @pytest.mark.parametrize("stages", [2, 3])

@@ -45,7 +45,7 @@ def events(kernel: Any) -> list[str]:
 
 def test_a_product_runs_while_the_next_tiles_are_awaited():
     """The slot of a step is released in the next step, when its product has ended and the next one is running."""
-    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3))
+    kernel = built(matmul(2048, 64, 256, tile=(128, 64, 64), stages=3))
     assert events(kernel) == [
         "loop", "tiles", "products",
         "loop", "tiles", "products", "all but the last", "release",
@@ -54,7 +54,13 @@ def test_a_product_runs_while_the_next_tiles_are_awaited():
 
 
 def test_without_overlap_each_step_releases_its_own():
-    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
+    kernel = built(matmul(2048, 64, 256, tile=(128, 64, 64), stages=3), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
+    assert events(kernel) == ["loop", "tiles", "products", "done", "release"]
+
+
+def test_where_all_blocks_run_at_once_each_step_releases_its_own():
+    """All of them wait for memory, and the slot is loaded again sooner."""
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3))
     assert events(kernel) == ["loop", "tiles", "products", "done", "release"]
 
 

@@ -19,6 +19,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.effects import (
     VALUES,
     Access,
+    Arrival,
     AsyncAccess,
     Barrier,
     Commit,
@@ -39,7 +40,7 @@ WGMMA_GROUPS, STORES = "products", "stores"  # the kinds of asynchronous groups 
 
 
 def describe() -> None:
-    """Registers the effects. Calls on registers, prefetches and arrivals do not access shared memory by themselves."""
+    """Registers the effects. Calls on registers, prefetches and releases do not access shared memory by themselves."""
     register_only = (
         instructions.MMA,
         instructions.REGISTER_FENCE,
@@ -57,7 +58,6 @@ def describe() -> None:
         instructions.REMOTE_STORE,
         instructions.ADD_REMOTE,
         instructions.CLEAR_SHARED,
-        instructions.NAMED_ARRIVE,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
     describe_calls(
@@ -65,6 +65,7 @@ def describe() -> None:
             instructions.LDMATRIX: lambda call, func: [_rows(call, 3, False)],
             instructions.STMATRIX: lambda call, func: [_rows(call, 2, True)],
             instructions.MBARRIER: _mbarrier,
+            instructions.NAMED_ARRIVE: lambda call, func: [Arrival()],
             instructions.BULK_COPY: _bulk_copy,
             instructions.TMA_LOAD: _tma_load,
             instructions.TMA_STORE: _tma_store,

@@ -136,3 +136,24 @@ def test_the_variable_of_a_serial_loop_selects_registers_and_the_loop_is_unrolle
     np.testing.assert_array_equal(y, x.sum(0))
     np.testing.assert_array_equal(z, x * x.sum(0))
     assert str(lowered(kernel, "bind_threads")[0]).count("T.unroll(8, annotations") == 2
+
+
+@pytest.mark.parametrize(("size", "by"), [(6, 3), (12, 3), (12, 4), (20, 5), (24, 2)])
+def test_quotients_that_cut_digits_are_not_read_from_the_wrong_register(size, by):
+    @T.prim_func
+    def kernel(X: T.Tensor((size // by,), "float32"), Y: T.Tensor((size,), "float32"), Z: T.Tensor((size,), "float32")):
+        with T.Kernel(1, threads=128):
+            f, g = T.alloc_fragment((size // by,), "float32"), T.alloc_fragment((size // by, by), "float32")
+            flat = T.reshape(g, (size,))
+            T.copy(X, f)
+            for i in T.Parallel(size):
+                Y[i] = f[i // by]
+            for i in T.Parallel(size):
+                flat[i] = X[i // by] + i % by
+            for i in T.Parallel(size):
+                Z[i] = g[i // by, i % by]
+
+    x = np.random.default_rng(0).integers(-9, 9, size // by).astype(np.float32)
+    _, y, z = same_results(kernel, x, np.zeros(size, np.float32), np.zeros(size, np.float32))
+    np.testing.assert_array_equal(y, np.repeat(x, by))
+    np.testing.assert_array_equal(z, np.repeat(x, by) + np.tile(np.arange(by), size // by))

@@ -262,6 +262,40 @@ def test_code_of_a_range_is_partitioned_over_its_threads():
     assert {name: (row["threads"], row["registers"]) for name, row in rows.items()} == {"a": (64, 4), "f": (128, 2)}
 
 
+def test_a_view_belongs_to_the_range_that_uses_its_fragment():
+    @T.prim_func
+    def kernel(X: T.Tensor((256,), "float32"), Y: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=192):
+            f = T.alloc_fragment((256,), "float32")
+            rows = T.reshape(f, (16, 16))
+            with code_of_threads(64, 128):
+                T.copy(X, f)
+                for i, j in T.Parallel(16, 16):
+                    rows[i, j] += i
+                T.copy(f, Y)
+
+    found = layouts(kernel)
+    assert {name: (row["threads"], row["registers"]) for name, row in found.items()} == {
+        "f": (128, 2),
+        "rows": (128, 2),
+    }
+
+
+def test_a_fragment_that_two_ranges_use_by_a_view_is_refused():
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((8, 16), "float32")):
+        with T.Kernel(1, threads=128):
+            f = T.alloc_fragment((128,), "float32")
+            rows = T.reshape(f, (8, 16))
+            with code_of_threads(0, 64):
+                T.copy(X, f)
+            with code_of_threads(64, 64):
+                T.copy(rows, Y)
+
+    with pytest.raises(LanguageError, match="f is held in registers of threads 0 to 63 and used by threads 64 to 127"):
+        around_pass(kernel, PASS)
+
+
 def test_a_fragment_of_two_ranges_is_refused():
     @T.prim_func
     def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((128,), "float32")):

@@ -108,6 +108,8 @@ def _thread_digits_of(index: IndexParts, axis: int, partition: FragmentLayout) -
         if part.loop == SERIAL:
             continue
         is_last = number + 1 == len(index.parts) and part.loop_end >= partition.shape[part.loop]
+        if _cuts_digits(part, partition):
+            return None
         for digit in partition.of_axis(part.loop):
             if digit.where != THREAD:
                 continue
@@ -122,6 +124,14 @@ def _thread_digits_of(index: IndexParts, axis: int, partition: FragmentLayout) -
                 return None
             pieces.append(piece._replace(axis=axis, place=place))
     return pieces
+
+
+def _cuts_digits(part: Part, partition: FragmentLayout) -> bool:
+    """Does the part depend on digits of the loop below it that go to threads, as ``i // 3`` does on ``i % 2``?"""
+    digits = partition.of_axis(part.loop)
+    cuts = {part.place, min(part.loop_end, partition.shape[part.loop])} - {partition.shape[part.loop]}
+    crossed = any(d.place < cut < d.end and cut % d.place for d in digits for cut in cuts)
+    return crossed and any(d.where == THREAD for d in digits)
 
 
 def _digits_of_loops(index: IndexParts, digits: Sequence[Digit], extents: Sequence[int]) -> list[Digit] | None:

@@ -97,4 +97,6 @@ def test_what_does_not_live_on():
 
         @T.prim_func
         def outside(A: T.Tensor((8,), "float32")):
+            with T.Kernel(8, threads=32) as b:
+                A[b] = 1
             T.sync_grid()

@@ -198,18 +198,24 @@ class _LoadScan:
         """Records the loads in a block of code; returns the tiles that it uses before it loads them."""
         exposed: set[Var] = set()
         current: dict[Var, TmaLoad] = {}
+        replaced: set[Var] = set()  # tiles whose contents a loop or a branch in this block may have loaded
         for statement in statements_of(body):
             call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
             if call is not None and self._can_load(call):
                 self._add_copy(statement, call, owner, current)
+                replaced.discard(call.dst.source)
                 continue
+            before = self._loads_so_far()
             for tile in self._uses(statement):
+                if tile in replaced:
+                    self._refuse(tile, "it is used after a loop or a branch that loads it")
                 if tile in current:
                     current[tile].users.append(statement)
                 else:
                     exposed.add(tile)
                 if tile in current and not current[tile].is_whole:
                     self._refuse(tile, PARTIAL)
+            replaced |= self._loaded_since(before)
         for tile, tma_load in current.items():
             if not tma_load.is_whole:
                 self._refuse(tile, PARTIAL)
@@ -249,12 +255,20 @@ class _LoadScan:
                 if self.memory.are_of(written, tile):
                     self._refuse(tile, "threads also write it")
             return used if not isinstance(statement, AllocBuffer) else set()
-        before = {tile: len(loads) for tile, loads in self.loads.items()}
+        before = self._loads_so_far()
         exposed = set().union(*(self.block(part, statement) for part in inner))
-        for tile in exposed:
-            if len(self.loads.get(tile, ())) > before.get(tile, 0) and isinstance(statement, For):
+        for tile in exposed & self._loaded_since(before):
+            if isinstance(statement, For):
                 self._refuse(tile, "an iteration of a loop uses what an earlier iteration loaded")
+            elif isinstance(statement, IfThenElse):
+                self._refuse(tile, "one branch loads it and the other uses what is loaded in front of them")
         return exposed
+
+    def _loads_so_far(self) -> dict[Var, int]:
+        return {tile: len(loads) for tile, loads in self.loads.items()}
+
+    def _loaded_since(self, before: Mapping[Var, int]) -> set[Var]:
+        return {tile for tile, loads in self.loads.items() if len(loads) > before.get(tile, 0)}
 
     def _can_load(self, call: TileCall) -> bool:
         if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
