@@ -11,8 +11,10 @@ from typing import Any
 from tilecore.artifact.dims import DimExpr
 from tilecore.artifact.records import Assumption
 from tilecore.dtypes import FACTS
+from tilecore.errors import LanguageError
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
+    Add,
     Bind,
     Call,
     Cast,
@@ -24,8 +26,10 @@ from tilecore.ir.nodes import (
     For,
     IfThenElse,
     Mod,
+    Mul,
     PrimFunc,
     Stmt,
+    Sub,
     TensorLoad,
     Var,
     While,
@@ -50,10 +54,15 @@ def _gather(node: Stmt, of_call: set[Var], values: dict[Var, Expr], assumptions:
     if isinstance(node, Bind):
         values[node.var] = substitute(node.value, values)
     call = as_tile_call(node) if isinstance(node, Evaluate) else None
+    dim: Any = None
     if call is not None and call.op.name == "assume":
         condition = substitute(call.condition, values)
         if _is_checked(condition, of_call):
-            dim = to_dim(condition)
+            try:
+                dim = to_dim(condition)
+            except LanguageError:  # with an operation that sizes do not have, such as n & 7
+                dim = None
+        if dim is not None:
             assumptions.append(Assumption(dim if isinstance(dim, DimExpr) else int(bool(dim)), str(call.condition)))
     for child in children(node):
         _gather(child, of_call, values, assumptions)
@@ -67,6 +76,8 @@ def _is_checked(condition: Expr, of_call: set[Var]) -> bool:
         return False
     if any(not constant(division.b) for division in collect(condition, FloorDiv, FloorMod)):
         return False
+    if any(dtype_of(node) not in ("int32", "int64") for node in collect(condition, Add, Sub, Mul)):
+        return False  # narrower integers and those without a sign wrap around in kernels, and not here
     return all(_keeps_value(cast) for cast in collect(condition, Cast))
 
 

@@ -38,6 +38,9 @@ def checked():
             T.assume(T.truncmod(k, 4) == 1)
             T.assume(T.cast(n, "uint8") == 3)
             T.assume(T.cast(k, "uint32") < 9)
+            T.assume(u - 5 < 10)
+            T.assume((n & 7) == 0)
+            T.assume(n << 2 > 3)
             if m > 1:
                 T.assume(n == 1)
             for _ in T.serial(m):

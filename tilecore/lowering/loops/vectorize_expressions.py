@@ -134,7 +134,9 @@ class LaneExpressions:
         if step not in (1, -1) or name in ("EQ", "NE"):
             return None
         zero = {self.var: self.base}
-        difference = Analyzer().simplify(substitute(node.b, zero) - substitute(node.a, zero))
+        # in 64 bits, as the difference of two values of 32 bits may wrap around
+        start, end = (cast(substitute(side, zero), "int64") for side in (node.a, node.b))
+        difference = Analyzer().simplify(end - start)
         # step * lane  <name>  difference
         bound = cast(
             tirx.min(

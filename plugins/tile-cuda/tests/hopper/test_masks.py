@@ -78,6 +78,22 @@ def test_sums_that_wrap():
         as_interpreted(func, kernel, *args, np.zeros((128, 32), np.float32), shift)
 
 
+@pytest.mark.parametrize("factor", [30_000_000, 7])
+def test_differences_that_wrap(factor):
+    """Both sides of the comparison are int32, their difference is not."""
+
+    @T.prim_func
+    def compare(Out: T.Tensor((64, 32), "int32"), shift: T.int32):
+        with T.Kernel(1, threads=128):
+            for i, j in T.Parallel(64, 32):
+                Out[i, j] = T.if_then_else(i * factor + shift >= j * (-2 * factor) + 100, 1, 0)
+
+    i, j = np.arange(64, dtype=np.int64)[:, None], np.arange(32, dtype=np.int64)[None]
+    out = np.zeros((64, 32), np.int32)
+    built(compare)(out, 0)
+    np.testing.assert_array_equal(out, i * factor >= j * (-2 * factor) + 100)
+
+
 def test_a_mask_that_never_matters_is_part_of_the_first_product():
     kernel = built(masked("tail", n=192))
     assert "?" not in body(kernel)

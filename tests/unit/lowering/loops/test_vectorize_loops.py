@@ -227,3 +227,19 @@ def test_a_condition_that_reads_memory_is_worked_out_once():
     func, _ = lowered(kernel, "vectorize_loops")
     assert [str(node.var.name) for node in collect(func.body, Bind)].count("mask") == 2, "not for i < 20"
     agrees(kernel, np.arange(32, dtype=np.int32) % 7, np.zeros(32, np.int32))
+
+
+@pytest.mark.parametrize("m", [0, 7, 1_500_000_000, -1_500_000_000])
+def test_comparisons_whose_difference_wraps(m):
+    """The sides are int32, their difference needs more bits."""
+
+    @T.prim_func
+    def compare(Out: T.Tensor((8, 64), "int32"), m: T.int32):
+        with T.Kernel(1):
+            for i, j in T.Parallel(8, 64):
+                Out[i, j] = T.if_then_else(m > j - m, 1, 0)
+
+    out = np.zeros((8, 64), np.int32)
+    tilecore.compile(compare, target=NARROW)(out, m)
+    wrapped = (np.arange(64, dtype=np.int64) - m + 2**31) % 2**32 - 2**31
+    np.testing.assert_array_equal(out, np.broadcast_to(m > wrapped, (8, 64)))

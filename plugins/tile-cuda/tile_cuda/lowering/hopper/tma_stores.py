@@ -17,6 +17,7 @@ from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
+from tile_cuda.lowering.hopper.store_order import unordered_write
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
@@ -120,8 +121,12 @@ def reason_against_store(
         return config
     if not width_of(config, dtype):
         return f"the columns of a warpgroup, of {config.n}, are not a multiple of 16"
-    if _is_read(call.dst.source, _kernel_with(call.src.source, body)):
+    kernel = _kernel_with(call.src.source, body)
+    if _is_read(call.dst.source, kernel):
         return f"the kernel reads {call.dst.source.name}"
+    unordered = unordered_write(call.dst, kernel)
+    if unordered is not None:
+        return unordered
     tiling = _tiling(call, config, const(0, "int32"), const(0, "int32"), divisors)
     return tiling if isinstance(tiling, str) else None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of
-from tilecore.ir.nodes import GE, LE, Add, And, Call, Cast, Mul, Range, Sub, TensorLoad, Var
+from tilecore.ir.nodes import EQ, GE, GT, LE, LT, NE, Add, And, Call, Cast, Mul, Range, Sub, TensorLoad, Var
 from tilecore.ir.visit import collect, variables
 
 LIMIT = 1 << 28  # values of variables of which nothing is known must lie between -LIMIT and LIMIT at run time
@@ -46,7 +46,18 @@ def tests_of_ranges(condition: Any, ranges: dict[Var, Range], analyzer: Analyzer
             least, largest = -LIMIT, LIMIT
             tests.append(And(GE(var, const(-LIMIT, kind)), LE(var, const(LIMIT, kind))))
         scratch.bind(var, Range.from_min_extent(const(least, kind), const(largest - least + 1, kind)))
-    return None if any(_leaves_type(part, scratch) for part in collect(condition, Add, Sub, Mul, Cast)) else tests
+    parts = collect(condition, Add, Sub, Mul, Cast)
+    comparisons = collect(condition, EQ, GE, GT, LE, LT, NE)
+    if any(dtype_of(comparison.a) not in _WIDTHS for comparison in comparisons):
+        return None
+    differences = [difference for node in comparisons for difference in _differences(node.a, node.b)]
+    return None if any(_leaves_type(part, scratch) for part in (*parts, *differences)) else tests
+
+
+def _differences(a: Any, b: Any) -> list[Any]:
+    """The differences of the sides of a comparison, and those less 1: masks are decided by them."""
+    one = const(1, dtype_of(a))
+    return [Sub(a, b), Sub(Sub(a, b), one), Sub(b, a), Sub(Sub(b, a), one)]
 
 
 def _leaves_type(part: Any, analyzer: Analyzer) -> bool:
