@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name contains one of these words, between commas")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out")
+    parser.add_argument("--commit", help="of the checkout, for the results")
     parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--target", default="cuda -arch=sm_90a", help="of --compile-only")
     options = parser.parse_args()
@@ -225,7 +227,7 @@ def main() -> int:
                 results.append({"case": case.name, "failures": [{"why": str(failure)}], "clocks": {}})
                 for process in processes:
                     process.restarted(number, [])
-            _summarize(results, options.out)
+            _summarize(results, options.out, options.commit)
     return 0
 
 
@@ -240,10 +242,17 @@ def _printed(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _summarize(results: list[dict[str, Any]], out: str | None) -> None:
+def _summarize(results: list[dict[str, Any]], out: str | None, commit: str | None) -> None:
     import torch
 
-    facts: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cases": results}
+    facts: dict[str, Any] = {
+        "date": str(date.today()),
+        "commit": commit,
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "cases": results,
+    }
     for clock in ("cold", "row"):
         ratios = [r["clocks"][clock]["ratios"].get("tilelang") for r in results if r["clocks"]]
         known = [ratio for ratio in ratios if ratio]

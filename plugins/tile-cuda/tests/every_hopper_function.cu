@@ -36,6 +36,8 @@ extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
   tc_grid_wait(), tc_grid_release();
   tc_transaction_arrive_remote(arena, 1);
   r[0] = *tc_remote_shared((unsigned*)arena, tc_cluster_rank() ^ 1);
+  tc_add_remote<1>(r, (unsigned*)arena, tc_cluster_rank() ^ 1);
+  tc_clear_shared<1024, 32>(arena, threadIdx.x);
 #endif
 }
 
@@ -57,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(128) warpgroups(float* f, unsigned 
   tc_warpgroup_settle<32>(small), tc_warpgroup_settle<64>(middle), tc_warpgroup_settle<32>(halves);
   tc_warpgroup_settle<16>(whole);
   tc_scheduling_fence(small[0]);
+  tc_keep_registers<8>(held);
   f[0] = small[0] + middle[0] + float(halves[0]) + whole[0];
 #endif
 }

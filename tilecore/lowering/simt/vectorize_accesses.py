@@ -60,7 +60,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
     assumed = env.state(TileFunction).divisors
-    vectors: list[Stmt] = []  # whose alignment nobody promises
+    vectors: list[Stmt] = []  # that are aligned where the parameters are
     is_async: list[bool] = []  # for each nest around: may its copies be asynchronous?
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -83,13 +83,20 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return IfThenElse(condition, mutator.mutate(unguarded), _unrolled(node, node.body), span=node.span)
         vectorized = _Loop(node, bool(is_async) and is_async[-1], assumed).lowered()
         _note_moves(node, vectorized, env)
-        if vectorized is not None and LoopAttr.ALIGNED not in node.annotations:
+        if vectorized is not None and (LoopAttr.ALIGNED not in node.annotations or _at_multiples(vectorized, assumed)):
             vectors.append(vectorized)
         return vectorized if vectorized is not None else _unrolled(node, mutator.mutate(node.body))
 
     func = func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
     env.publish(ParameterAlignments(alignments_of(func, vectors, "unaligned_moves" in env.capabilities.features)))
     return func
+
+
+def _at_multiples(vectorized: Stmt, assumed: Mapping[Var, int]) -> bool:
+    """Do all vectors begin at multiples of their length, counted from the start of their buffers? Then what the kernel
+    promises holds where the buffers are aligned, and else never."""
+    analyzer = Analyzer()
+    return all(is_multiple(r.base, int(constant(r.lanes) or 1), assumed, analyzer) for r in collect(vectorized, Ramp))
 
 
 def _note_moves(node: For, vectorized: Stmt | None, env: PassEnv) -> None:

@@ -54,13 +54,19 @@ def test_atomics_are_aligned_on_every_target():
     assert alignments(added, features=ANYWHERE) == {"Y": 16}
 
 
-def test_a_promise_of_the_kernel_asks_nothing_of_the_tensor():
-    """T.ldg128 of A[n] may be at a multiple of 16 where A is not."""
+def test_a_promise_of_the_kernel():
+    """T.ldg128 of X[P[t]] may be at a multiple of 16 where X is not; T.stg128 of Z[4] may not."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32"), n: T.int32):
+    def kernel(
+        X: T.Tensor((64,), "float32"),
+        Y: T.Tensor((64,), "float32"),
+        Z: T.Tensor((64,), "float32"),
+        P: T.Tensor((4,), "int32"),
+    ):
         with T.Kernel(1, threads=4):
             t = T.get_thread_binding()
-            T.stg128(Y[t * 4 + n], T.ldg128(X[t * 4 + n]))
+            T.stg128(Y[P[t]], T.ldg128(X[P[t]]))
+            T.stg128(Z[t * 4], T.uint32x4(1, 2, 3, 4))
 
-    assert alignments(kernel) == {}
+    assert alignments(kernel) == {"Z": 16}
