@@ -22,8 +22,8 @@ from tilecore.codegen.syntax import Parameter
 from tilecore.codegen.text import Text, call
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
+from tilecore.ir.visit import collect, variables
 
 _MOST_UNROLLED = 16  # iterations of a loop that is unrolled whatever it does
 _MODULE_NAMES = "cuda cutlass cute tc float blocks_x blocks_y blocks_z stream shared"
@@ -164,7 +164,8 @@ class CuteDslEmitter(Jumps):
     # -- control flow -------------------------------------------------------------------------------------------
 
     def emit_for(self, node: For) -> None:
-        """A loop. One over many iterations that touch no registers is not unrolled, which would only make it large."""
+        """A loop. One over many iterations that take no registers by number is not unrolled, which would only make it
+        large: the compiler would take minutes for some."""
         if node.kind == ForKind.UNROLLED and not self._needs_unrolling(node):
             node = For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
         super().emit_for(node)
@@ -173,9 +174,13 @@ class CuteDslEmitter(Jumps):
         count = constant(node.extent)
         if count is not None and count <= _MOST_UNROLLED:
             return True
-        buffers = {load.source for load in collect(node.body, TensorLoad)}
-        buffers |= {store.buffer for store in collect(node.body, BufferStore)}
-        return any(str(buffer.scope()).startswith("local") for buffer in buffers)
+        changing = {node.loop_var}  # variables that differ between iterations
+        for bound in collect(node.body, Bind):
+            if changing & set(variables(bound.value)):
+                changing.add(bound.var)
+        accesses = [(load.source, load.indices) for load in collect(node.body, TensorLoad)]
+        accesses += [(store.buffer, store.indices) for store in collect(node.body, BufferStore)]
+        return any(str(b.scope()).startswith("local") and changing & set(variables(list(i))) for b, i in accesses)
 
     def emit_print(self, node: Any) -> None:
         refuse(node.value, self.dialect.kind, "print with another execution backend", "a print in CuTe DSL")
