@@ -12,6 +12,7 @@ from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.declarations import Declarations, Output, Undeclared, parameter_of
 from tilecore.frontend.fragment_extents import cover_indices
+from tilecore.frontend.parallel_races import warn_of_races
 from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.reducer_order import order_reducers
 from tilecore.frontend.rewrite import rewrite
@@ -109,7 +110,9 @@ def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequen
         )
     body = closed_function(builder)
     check_scopes(body, builder.readings)
-    body = gather_collectives(order_reducers(cover_indices(settle(body, builder))))
+    body = order_reducers(cover_indices(settle(body, builder)))
+    warn_of_races(body)
+    body = gather_collectives(body)
     if builder.lanes:
         body = lanes_as_axes(body)
     function = PrimFunc(params, body, span=span_at(place))

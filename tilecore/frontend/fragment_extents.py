@@ -39,17 +39,18 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
 
-class FragmentWarning(UserWarning):
-    """A kernel indexes a fragment beyond its extents."""
+class ExtentWarning(UserWarning):
+    """A kernel indexes a fragment, or shared memory, beyond its extents."""
 
 
 def cover_indices(body: Stmt) -> Stmt:
     """The body with larger fragments where an index that no condition guards runs past an axis; each is warned of.
 
     Indices count that are linear in variables of loops with constant bounds. A fragment with views stays as it is: they
-    have as many elements.
+    have as many elements. Of shared memory that is indexed so there is a warning alone: what lies behind it is another
+    buffer's.
     """
-    if not any(is_fragment(node.buffer) for node in collect(body, AllocBuffer)):
+    if not any(is_fragment(node.buffer) or _is_shared(node.buffer) for node in collect(body, AllocBuffer)):
         return body
     viewed = memory_roots(body)
     extents: dict[Var, list[int]] = {}
@@ -57,7 +58,11 @@ def cover_indices(body: Stmt) -> Stmt:
     ranges: dict[Var, Range] = {}
 
     def note(buffer: Var, indices: Any, span: Any) -> None:
-        if not is_fragment(buffer) or buffer in viewed or len(indices) != len(buffer.shape):
+        if len(indices) != len(buffer.shape):
+            return
+        if _is_shared(buffer):
+            _warn_of_shared(buffer, indices, ranges, span)
+        if not is_fragment(buffer) or buffer in viewed:
             return
         for axis, index in enumerate(indices):
             size, last = constant(buffer.shape[axis]), _last(index, ranges)
@@ -91,6 +96,24 @@ def cover_indices(body: Stmt) -> Stmt:
     )
 
 
+def _is_shared(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("shared")
+
+
+def _warn_of_shared(buffer: Var, indices: Any, ranges: dict[Var, Range], span: Any) -> None:
+    for axis, index in enumerate(indices):
+        size, last = constant(buffer.shape[axis]), _last(index, ranges)
+        if size is not None and last is not None and last >= size:
+            place = location_of_span(span)
+            warnings.warn(
+                f"{'' if place is None else f'{place}: '}the index of axis {axis} of {buffer.name} goes up to {last}, "
+                f"and the axis has {size} elements: what lies behind them is another buffer's, or nobody's",
+                ExtentWarning,
+                stacklevel=2,
+            )
+            return
+
+
 def _last(index: Any, ranges: dict[Var, Range]) -> int | None:
     """The largest value of an index; None where that is not known.
 
@@ -110,7 +133,7 @@ def _larger(fragment: Var, sizes: list[int], span: Any) -> Var:
     warnings.warn(
         f"{'' if place is None else f'{place}: '}the fragment {fragment.name} of shape "
         f"{tuple(constant(s) for s in fragment.shape)} is indexed beyond it: it gets the shape {tuple(sizes)}",
-        FragmentWarning,
+        ExtentWarning,
         stacklevel=2,
     )
     return tirx.decl_buffer(sizes, dtype_of(fragment), str(fragment.name), scope="local.fragment", layout=None)

@@ -124,10 +124,14 @@ def Pipelined(
     order: Sequence[int] | None = None,
     stage: Sequence[int] | None = None,
     annotations: dict[str, Any] | None = None,
+    *,
+    sync: Any = None,
+    group: Any = None,
 ) -> LoopSpec:
     """A serial loop whose copies are issued ahead of its computation, ``num_stages`` iterations deep.
 
-    order, stage: a schedule by hand, one number for each statement of the body. The result is that of T.serial.
+    order, stage: a schedule by hand, one number for each statement of the body. sync, group: as older releases of
+    TileLang take them. The result is that of T.serial, whatever they are.
     """
     stages = whole_number(num_stages, "T.Pipelined(num_stages=...)")
     if stages < 0:

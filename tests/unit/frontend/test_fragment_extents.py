@@ -9,7 +9,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.frontend.fragment_extents import FragmentWarning
+from tilecore.frontend.fragment_extents import ExtentWarning
 
 
 def kernel(extent, is_guarded=False):
@@ -33,7 +33,7 @@ def kernel(extent, is_guarded=False):
 
 @pytest.mark.parametrize("extent", [1, 8, 63])
 def test_the_fragment_gets_the_elements(extent):
-    with pytest.warns(FragmentWarning, match=rf"the fragment values of shape \({extent},\) is indexed beyond it"):
+    with pytest.warns(ExtentWarning, match=rf"the fragment values of shape \({extent},\) is indexed beyond it"):
         func = kernel(extent).ir
     x = np.arange(3, dtype=np.float32)
     y = np.zeros((3, 64), np.float32)
@@ -65,3 +65,16 @@ def test_indices_that_do_not_reach_their_bound_and_fragments_with_views():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "(14,)" in func.ir.script()
+
+
+def test_shared_memory_beyond_its_end():
+    with pytest.warns(ExtentWarning, match="the index of axis 0 of tile goes up to 39, and the axis has 32 elements"):
+
+        @T.prim_func
+        def filling(A: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=32):
+                tile = T.alloc_shared((32,), "float32")
+                for i in T.serial(40):
+                    tile[i] = A[i]
+                for i in T.Parallel(32):
+                    A[i] = tile[i]

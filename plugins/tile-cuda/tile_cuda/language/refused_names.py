@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-_SM_100 = "needs sm_100 (Blackwell), which is not a target yet"
-_SM_120 = "needs sm_120 (Blackwell), which is not a target yet"
+_SM_100 = "needs the instructions of sm_100 (Blackwell), which are not supported yet"
+_SM_120 = "needs the instructions of sm_120 (Blackwell), which are not supported yet"
 _BY_HAND = "is a step of what a function of the language does as a whole"
 
 # names: (why, what to write)
