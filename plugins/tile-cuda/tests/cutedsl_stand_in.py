@@ -217,6 +217,9 @@ class Device(SimpleNamespace):
     def select(self, condition: Any, yes: Any, no: Any, kind: Any) -> Number:
         return kind(yes if condition else no)
 
+    def choose(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any], kind: Any) -> Number:
+        return kind(yes() if condition else no())
+
     def min(self, a: Any, b: Any) -> Number:
         return self._extreme(np.fmin, a, b)
 

@@ -32,21 +32,17 @@ _FEATURES = frozenset(
         "atomics compare_and_swap print device_assert dynamic_shapes dynamic_shared pointers source directed_rounding"
     ).split()
 )
-_JUMP = "CuTe DSL has no break and no continue in loops that run on the device"
-_ATOMIC = "of the atomic operations, floats have additions here, and integers of fewer than 32 bits compare and swap"
-_REFUSED_IN_CUTEDSL = {
-    "test_threads.py::test_loops_and_jumps_of_each_thread*": _JUMP,
-    "test_threads.py::test_loops_that_all_threads_leave_together*": _JUMP,
-    "test_threads.py::test_a_count_that_is_the_same_until_threads_leave_a_loop*": _JUMP,
-    "test_atomics.py::test_every_kind_on_elements*-float*": _ATOMIC,
-    "test_atomics.py::test_every_kind_on_elements*-bfloat16*": _ATOMIC,
-    "test_atomics.py::test_every_kind_on_elements*int8*": _ATOMIC,
-    "test_atomics.py::test_every_kind_on_elements*int16*": _ATOMIC,
-    "test_atomics.py::test_tiles*-float*": _ATOMIC,
-    "test_atomics.py::test_tiles*-bfloat16*": _ATOMIC,
-    "test_atomics.py::test_tiles*int8*": _ATOMIC,
-    "test_atomics.py::test_many_blocks_add_to_few_elements*": _ATOMIC,
-}
+# what the compiler of CuTe DSL has: integers of 32 and 64 bits have all atomic operations, floats additions
+_ATOMIC_FLOATS = ("float64", "float32", "float16", "bfloat16")
+_ATOMICS_IN_CUTEDSL = frozenset(
+    ["int32", "uint32", "int64", "uint64"]
+    + [f"T.{name} of {dtype}" for name in ("atomic_add", "atomic_addx2", "atomic_addx4") for dtype in _ATOMIC_FLOATS]
+    + [
+        f"T.{name} of {dtype}"
+        for name in ("atomic_load", "atomic_store")
+        for dtype in (*_ATOMIC_FLOATS, "int16", "uint16")
+    ]
+)
 
 
 def resolve(target: Target) -> Target:
@@ -97,9 +93,11 @@ def capabilities(target: Target) -> Capabilities:
     arch = architecture_of(target)
     features = _FEATURES | arch.features()
     dtypes = frozenset(DTYPES)
+    atomic_dtypes: frozenset[str] = frozenset()
     if target.get("language") == LANGUAGE:
         features -= _NOT_IN_CUTEDSL
         dtypes &= frozenset(TYPES)
+        atomic_dtypes = _ATOMICS_IN_CUTEDSL
     return Capabilities(
         dtypes=dtypes,
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
@@ -108,12 +106,8 @@ def capabilities(target: Target) -> Capabilities:
         warp=architectures.WARP,
         shared_bytes=arch.shared_bytes,
         features=features,
+        atomic_dtypes=atomic_dtypes,
     )
-
-
-def known_failures(target: Target) -> dict[str, str]:
-    """The cases of the conformance kit for what the execution backend cutedsl refuses."""
-    return dict(_REFUSED_IN_CUTEDSL) if target.get("language") == LANGUAGE else {}
 
 
 SPEC = TargetSpec(
@@ -139,6 +133,5 @@ SPEC = TargetSpec(
     language=NAMES,
     contract=2,
     options=OPTIONS,
-    known_failures=known_failures,
     modules=MODULES,
 )

@@ -77,6 +77,7 @@ from tile_cuda.cutedsl.device_numbers import (
     add_rz,
     bit_pair,
     bits,
+    choose,
     clz,
     difference,
     div,

@@ -30,8 +30,14 @@ class Array:
         """The address of an element, as a value of MLIR."""
         return step(self.pointer, index, self.word.mlir_type)
 
+    @property
+    def alignment(self) -> int:
+        """Bytes that an element's address is a multiple of. Without it the compiler takes 4 for integers of 8 bytes,
+        and moves them by halves."""
+        return max(1, int(self.word.width) // 8)
+
     def __getitem__(self, index: Any) -> Any:
-        value = self.word(llvm.load(self.word.mlir_type, self.address(index)))
+        value = self.word(llvm.load(self.word.mlir_type, self.address(index), alignment=self.alignment))
         return value != 0 if self.kind is Boolean else value
 
 
@@ -82,7 +88,7 @@ def store(array: Array, index: Any, value: Any) -> None:
     number = array.kind(value)
     if array.kind is Boolean:
         number = Uint8(number)
-    llvm.store(number.ir_value(), array.address(index))
+    llvm.store(number.ir_value(), array.address(index), alignment=array.alignment)
 
 
 def move(size: int, to: Array, source: Array) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
-from cutlass._mlir.dialects import arith, llvm, math
+from cutlass._mlir import ir
+from cutlass._mlir.dialects import arith, llvm, math, scf
 
 from tile_cuda.cutedsl.device_memory import Array, store
 
@@ -42,6 +43,17 @@ def _is_signed(kind: Any) -> bool:
 def select(condition: Any, yes: Any, no: Any, kind: Any) -> Any:
     """One of two values of type ``kind``; both are evaluated."""
     return kind(arith.select(Boolean(condition).ir_value(), kind(yes).ir_value(), kind(no).ir_value()))
+
+
+def choose(condition: Any, yes: Callable[[], Any], no: Callable[[], Any], kind: Any) -> Any:
+    """The value, of type ``kind``, of one of two functions; the other one is not evaluated."""
+    if isinstance(condition, bool):
+        return kind(yes() if condition else no())
+    branch = scf.IfOp(Boolean(condition).ir_value(), [kind.mlir_type], has_else=True)
+    for block, function in ((branch.then_block, yes), (branch.else_block, no)):
+        with ir.InsertionPoint(block):
+            scf.yield_([kind(function()).ir_value()])
+    return kind(branch.results[0])
 
 
 # -- arithmetic ------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_cuda.cutedsl.instructions import STATEMENTS, VALUES
+from tile_cuda.cutedsl.jumps import Jumps
 from tile_cuda.cutedsl.names import LAUNCH, TYPES
-from tile_cuda.cutedsl.words import CuteDslSyntax
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.forms import C
 from tilecore.codegen.refusal import refuse
@@ -22,8 +22,8 @@ from tilecore.codegen.syntax import Parameter
 from tilecore.codegen.text import Text, call
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, PrimFunc, Ramp, TensorLoad
+from tilecore.ir.visit import collect, variables
 
 _MOST_UNROLLED = 16  # iterations of a loop that is unrolled whatever it does
 _MODULE_NAMES = "cuda cutlass cute tc float blocks_x blocks_y blocks_z stream shared"
@@ -41,7 +41,7 @@ DIALECT = Dialect(
 )
 
 
-class CuteDslEmitter(CuteDslSyntax):
+class CuteDslEmitter(Jumps):
     """Emits one kernel in CuTe DSL."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -66,19 +66,24 @@ class CuteDslEmitter(CuteDslSyntax):
         return self._chosen(*node.args)
 
     def _chosen(self, condition: Any, yes: Any, no: Any) -> Text:
-        """One of two values, of which only the one chosen is evaluated: both get one type, as the DSL wants."""
-        kind = self.type_of(dtype_of(yes), yes)
-        return self.choice(self.value(condition), *(call(kind, self.value(part)) for part in (yes, no)))
+        """One of two values, of which only the one chosen is evaluated."""
+        return self._lazy(self.value(condition), self.value(yes), self.value(no), self.type_of(dtype_of(yes), yes))
+
+    @staticmethod
+    def _lazy(condition: Text, yes: Text | str, no: Text | str, kind: str) -> Text:
+        """A choice between two functions: Python's ``yes if condition else no`` is traced twice by the DSL, so that a
+        nest of n of them would take 2 ** n traces."""
+        return call("tc.choose", condition, f"lambda: {yes}", f"lambda: {no}", kind)
 
     def and_value(self, node: Any) -> Text:
         if not _may_fail(node.b):
             return super().and_value(node)
-        return self.choice(self.value(node.a), call("Boolean", self.value(node.b)), call("Boolean", "False"))
+        return self._lazy(self.value(node.a), self.value(node.b), "False", "Boolean")
 
     def or_value(self, node: Any) -> Text:
         if not _may_fail(node.b):
             return super().or_value(node)
-        return self.choice(self.value(node.a), call("Boolean", "True"), call("Boolean", self.value(node.b)))
+        return self._lazy(self.value(node.a), "True", self.value(node.b), "Boolean")
 
     def address(self, node: Any) -> Text:
         return Text(self.place(node))
@@ -87,8 +92,8 @@ class CuteDslEmitter(CuteDslSyntax):
         element, kind = node.args[0], str(node.args[2].value)
         dtype = dtype_of(element)
         is_float, bits = FACTS[dtype].kind == "float", FACTS[dtype].bits
-        works = kind in ("load", "store") or (kind == "add" if is_float else bits >= 32 or kind == "cas")
-        if not works or bits < 16 or (kind == "cas" and is_float):
+        works = kind in ("load", "store") or (kind == "add" if is_float else bits >= 32)
+        if not works or bits < 16:
             hint = "integers of 32 and 64 bits have all atomic operations, floats atomic additions"
             refuse(node, self.dialect.kind, hint, f"an atomic {kind} of {dtype} in CuTe DSL")
         return super().atomic_value(node)
@@ -145,24 +150,22 @@ class CuteDslEmitter(CuteDslSyntax):
         would grow in every iteration."""
         declared = [line.strip() for line in self.lines[before:]]
         del self.lines[before:]
-        self.lines[self._first_line : self._first_line] = [f"  {line}" for line in declared]
-        self._first_line += len(declared)
+        for line in declared:
+            self.declare_memory(line)
+
+    def declare_memory(self, line: str) -> None:
+        self.lines.insert(self._first_line, f"  {line}")
+        self._first_line += 1
 
     def shared_arena(self, size: int) -> str:
-        self.lines.insert(self._first_line, f"  {self.dialect.arena_name} = tc.shared({size})")
-        self._first_line += 1
+        self.declare_memory(f"{self.dialect.arena_name} = tc.shared({size})")
         return ""
 
     # -- control flow -------------------------------------------------------------------------------------------
 
-    def emit_break(self, node: Any) -> None:
-        refuse(node, self.dialect.kind, "use a condition in T.While", "a break out of a loop in CuTe DSL")
-
-    def emit_continue(self, node: Any) -> None:
-        refuse(node, self.dialect.kind, "put the rest of the loop into an if", "a continue of a loop in CuTe DSL")
-
     def emit_for(self, node: For) -> None:
-        """A loop. One over many iterations that touch no registers is not unrolled, which would only make it large."""
+        """A loop. One over many iterations that take no registers by number is not unrolled, which would only make it
+        large: the compiler would take minutes for some."""
         if node.kind == ForKind.UNROLLED and not self._needs_unrolling(node):
             node = For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
         super().emit_for(node)
@@ -171,9 +174,13 @@ class CuteDslEmitter(CuteDslSyntax):
         count = constant(node.extent)
         if count is not None and count <= _MOST_UNROLLED:
             return True
-        buffers = {load.source for load in collect(node.body, TensorLoad)}
-        buffers |= {store.buffer for store in collect(node.body, BufferStore)}
-        return any(str(buffer.scope()).startswith("local") for buffer in buffers)
+        changing = {node.loop_var}  # variables that differ between iterations
+        for bound in collect(node.body, Bind):
+            if changing & set(variables(bound.value)):
+                changing.add(bound.var)
+        accesses = [(load.source, load.indices) for load in collect(node.body, TensorLoad)]
+        accesses += [(store.buffer, store.indices) for store in collect(node.body, BufferStore)]
+        return any(str(b.scope()).startswith("local") and changing & set(variables(list(i))) for b, i in accesses)
 
     def emit_print(self, node: Any) -> None:
         refuse(node.value, self.dialect.kind, "print with another execution backend", "a print in CuTe DSL")

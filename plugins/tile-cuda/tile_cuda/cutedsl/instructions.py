@@ -62,6 +62,7 @@ _NOT_EXPRESSED = (
     instructions.WGMMA,
     instructions.WGMMA_RS,
     instructions.WARPGROUP,
+    instructions.KEEP_REGISTERS,
     instructions.TMA_STORE_GROUP,
     instructions.GRID_DEPENDENCY,
     instructions.CLUSTER,
