@@ -45,12 +45,11 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         copied = {nest: reasons for inferred in inferred_kernels for nest, reasons in inferred.copied.items()}
         if not moved and not copied:
             break
+        pairs = [(buffer, nest, reason) for nest, reasons in copied.items() for buffer, reason in reasons.items()]
+        # no loop can read the fragment where the loop that makes the copy would need a copy itself
+        moved |= {b: reason for b, nest, reason in pairs if (str(b.name), location_of_span(nest.span)) in copies}
         if not moved:
-            copies |= {
-                (str(buffer.name), location_of_span(nest.span)): reason
-                for nest, reasons in copied.items()
-                for buffer, reason in reasons.items()
-            }
+            copies |= {(str(b.name), location_of_span(nest.span)): reason for b, nest, reason in pairs}
             func = with_copies(func, copied)
             continue
         # other implementations may apply to operands in shared memory

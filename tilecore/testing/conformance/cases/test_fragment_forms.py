@@ -7,7 +7,7 @@ import pytest
 
 import tilecore.language as T
 
-from .kit import check, same, zeros
+from .kit import check, compiled, same, sample, zeros
 
 N = 64
 
@@ -135,3 +135,22 @@ def test_a_product_summed_by_heads(target, heads):
     *_, y = check(kernel, target, k, q, w, zeros("float32", (192, queries)))
     scores = np.maximum(k.astype(np.float32) @ q.astype(np.float32).T + 1, 0).reshape(192, queries, heads)
     same(y, (scores * w).sum(2))
+
+
+def test_a_fragment_that_no_loop_reads(target):
+    """More columns than threads divide, and one row: a loop that copies the fragment cannot read it either."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((1, 12), "uint8"), B: T.Tensor((12, 33), "uint8"), C: T.Tensor((1, 33), "int32")):
+        with T.Kernel(1, threads=64):
+            a, b = T.alloc_shared((1, 12), "uint8"), T.alloc_shared((12, 33), "uint8")
+            c = T.alloc_fragment((1, 33), "int32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    a, b = sample("uint8", (1, 12), 1), sample("uint8", (12, 33), 2)
+    c = zeros("int32", (1, 33))
+    compiled(kernel, target)(a, b, c)
+    same(c, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
