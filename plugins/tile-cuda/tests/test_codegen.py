@@ -16,7 +16,7 @@ MADE = {
     "pipelined_copy": kernels.pipelined_copy,
     "mma_tile": kernels.mma_tile,
     "expressions": lambda: kernels.expressions(
-        [t for t in DTYPES if "int4" not in t and t not in ("tfloat32", "float4_e2m1fn")]
+        [t for t in DTYPES if "int4" not in t and t not in ("tfloat32", "float4_e2m1fn", "float8_e8m0fnu")]
     ),
 }
 LEAST = {"mma_tile": 80}
