@@ -102,7 +102,7 @@ LIBRARY = (
             ("ir.memory_writes", "Memory writes_of"),
             ("ir.ranges", "binding_loops known_range within"),
             ("ir.reductions", "NUMBERS combine combining_kind has_meaning identity"),
-            ("ir.regions", "element_indices is_whole"),
+            ("ir.regions", "element_indices is_whole whole_region"),
             ("ir.scopes", "is_fragment is_global is_own is_private is_shared is_total"),
             ("ir.sizes", "symbols_of_shapes to_dim"),
             ("ir.tabulate", "tabulate"),

@@ -12,9 +12,9 @@ for. Where a fragment lies in memory, it needs the elements.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from tilecore.frontend.place_warnings import warn_at
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
@@ -33,8 +33,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.replace_buffers import with_buffers
-from tilecore.ir.scopes import is_fragment
-from tilecore.ir.spans import location_of_span
+from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
@@ -50,7 +49,7 @@ def cover_indices(body: Stmt) -> Stmt:
     have as many elements. Of shared memory that is indexed so there is a warning alone: what lies behind it is another
     buffer's.
     """
-    if not any(is_fragment(node.buffer) or _is_shared(node.buffer) for node in collect(body, AllocBuffer)):
+    if not any(is_fragment(node.buffer) or is_shared(node.buffer) for node in collect(body, AllocBuffer)):
         return body
     viewed = memory_roots(body)
     extents: dict[Var, list[int]] = {}
@@ -60,7 +59,7 @@ def cover_indices(body: Stmt) -> Stmt:
     def note(buffer: Var, indices: Any, span: Any) -> None:
         if len(indices) != len(buffer.shape):
             return
-        if _is_shared(buffer):
+        if is_shared(buffer):
             _warn_of_shared(buffer, indices, ranges, span)
         if not is_fragment(buffer) or buffer in viewed:
             return
@@ -96,21 +95,12 @@ def cover_indices(body: Stmt) -> Stmt:
     )
 
 
-def _is_shared(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("shared")
-
-
 def _warn_of_shared(buffer: Var, indices: Any, ranges: dict[Var, Range], span: Any) -> None:
     for axis, index in enumerate(indices):
         size, last = constant(buffer.shape[axis]), _last(index, ranges)
         if size is not None and last is not None and last >= size:
-            place = location_of_span(span)
-            warnings.warn(
-                f"{'' if place is None else f'{place}: '}the index of axis {axis} of {buffer.name} goes up to {last}, "
-                f"and the axis has {size} elements: what lies behind them is another buffer's, or nobody's",
-                ExtentWarning,
-                stacklevel=2,
-            )
+            text = f"the index of axis {axis} of {buffer.name} goes up to {last}, and the axis has {size} elements"
+            warn_at(span, f"{text}: what lies behind them is another buffer's, or nobody's", ExtentWarning)
             return
 
 
@@ -129,11 +119,6 @@ def _last(index: Any, ranges: dict[Var, Range]) -> int | None:
 
 
 def _larger(fragment: Var, sizes: list[int], span: Any) -> Var:
-    place = location_of_span(span)
-    warnings.warn(
-        f"{'' if place is None else f'{place}: '}the fragment {fragment.name} of shape "
-        f"{tuple(constant(s) for s in fragment.shape)} is indexed beyond it: it gets the shape {tuple(sizes)}",
-        ExtentWarning,
-        stacklevel=2,
-    )
+    text = f"the fragment {fragment.name} of shape {tuple(constant(s) for s in fragment.shape)} is indexed beyond it"
+    warn_at(span, f"{text}: it gets the shape {tuple(sizes)}", ExtentWarning)
     return tirx.decl_buffer(sizes, dtype_of(fragment), str(fragment.name), scope="local.fragment", layout=None)

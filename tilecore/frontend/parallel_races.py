@@ -9,9 +9,9 @@ be left. On a processor, where they run one after another, the sum may look righ
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from tilecore.frontend.place_warnings import warn_at
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import (
     BufferStore,
@@ -58,7 +58,7 @@ def warn_of_races(body: Stmt) -> None:
             place = location_of_span(node.span)
             if free and str(place) not in seen:
                 seen.add(str(place))
-                _warn(buffer, free[0], place)
+                _warn(buffer, free[0], node.span)
         return node
 
     def branch(node: IfThenElse, mutator: Any) -> Any:
@@ -77,11 +77,9 @@ def _reads_itself(node: BufferStore) -> bool:
     )
 
 
-def _warn(buffer: Var, var: Var, place: Any) -> None:
-    warnings.warn(
-        f"{'' if place is None else f'{place}: '}all iterations of {var.name} change the same element of {buffer.name}"
-        ", and T.Parallel runs them at the same time: some changes are lost; use T.reduce_sum (T.reduce_max, ...), "
-        "T.alloc_reducer or T.atomic_add, or a T.serial loop",
-        RaceWarning,
-        stacklevel=2,
+def _warn(buffer: Var, var: Var, span: Any) -> None:
+    text = (
+        f"all iterations of {var.name} change the same element of {buffer.name}, and T.Parallel runs them at the same"
     )
+    remedy = "use T.reduce_sum (T.reduce_max, ...), T.alloc_reducer or T.atomic_add, or a T.serial loop"
+    warn_at(span, f"{text} time: some changes are lost; {remedy}", RaceWarning)

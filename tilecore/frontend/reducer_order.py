@@ -12,18 +12,16 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import const, dtype_of, seq
+from tilecore.ir.build import dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     Bind,
-    BufferRegion,
     BufferStore,
     Evaluate,
     For,
     ForKind,
     IfThenElse,
-    Range,
     SeqStmt,
     Stmt,
     TensorLoad,
@@ -35,6 +33,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reducers import accumulated
+from tilecore.ir.regions import whole_region
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call, reducers_of, tile_statement
 from tilecore.ir.visit import collect, substitute, variables
@@ -257,7 +256,7 @@ def _with_results(body: Stmt, order: _Order) -> Stmt:
         call = as_tile_call(node)
         if call is not None and call.op.name == "finalize_reducer" and call.buffer.source in results:
             result = results[call.buffer.source]
-            copied = tile_statement("copy", [call.buffer, _whole(result)], span=node.span)
+            copied = tile_statement("copy", [call.buffer, whole_region(result)], span=node.span)
             return SeqStmt([node, copied])
         return substitute(node, results) if hash(node) in order.of_results else node
 
@@ -285,10 +284,6 @@ def _with_results(body: Stmt, order: _Order) -> Stmt:
 
 def _result_of(var: Var) -> Var:
     return tirx.decl_buffer(list(var.shape), dtype_of(var), f"{var.name}_result", scope="local.fragment", layout=None)
-
-
-def _whole(buffer: Var) -> TensorRegion:
-    return BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
 
 
 _UPDATES = {

@@ -1,13 +1,16 @@
-"""Answers queries about regions of buffers: whether they cover the buffer, and the indices of matrix elements."""
+"""Regions of buffers: those of whole buffers, whether they cover the buffer, and the indices of matrix elements."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tilecore.ir.build import constant
+from tilecore.ir.build import const, constant
+from tilecore.ir.nodes import BufferRegion, Range, TensorRegion, Var
 
-if TYPE_CHECKING:
-    from tilecore.ir.nodes import TensorRegion
+
+def whole_region(buffer: Var) -> TensorRegion:
+    """The region of all elements of a buffer."""
+    return BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
 
 
 def is_whole(region: TensorRegion) -> bool:

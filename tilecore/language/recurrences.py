@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.nodes import Cast, Expr, IfThenElse, tirx
-from tilecore.language.jumps import (
+from tilecore.language.generator_skips import (
     DEGREE,
     MODULI,
     MULTIPLIERS,

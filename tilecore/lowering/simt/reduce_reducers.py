@@ -13,16 +13,14 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.attributes import KernelHint, LoopAttr
-from tilecore.ir.build import cast, const, constant, dtype_of, is_nothing, load, nothing, seq, store
+from tilecore.ir.build import cast, constant, dtype_of, is_nothing, load, nothing, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
-    BufferRegion,
     BufferStore,
     Evaluate,
     For,
     ForKind,
     PrimFunc,
-    Range,
     SeqStmt,
     Stmt,
     TensorLoad,
@@ -33,6 +31,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reducers import accumulated, same_element
 from tilecore.ir.reductions import accumulator, combine, identity
+from tilecore.ir.regions import whole_region
 from tilecore.ir.tile_ops import as_tile_call, reducers_of, tile_statement
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
@@ -210,12 +209,8 @@ class _Reduced:
         return [*statements, self._reduce(source, var, target.kind, False)]
 
     def _reduce(self, source: Var, result: Var, kind: str, clear: bool) -> Stmt:
-        operands = [_whole(source), _whole(result), kind, len(source.shape) - 1, clear, False]
+        operands = [whole_region(source), whole_region(result), kind, len(source.shape) - 1, clear, False]
         return tile_statement("reduce", operands, span=self.nest.node.span)
-
-
-def _whole(buffer: Var) -> Any:
-    return BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
 
 
 REDUCE_REDUCERS = Pass("reduce_reducers", reduce_reducers)

@@ -12,21 +12,18 @@ from typing import NamedTuple
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import const, constant, dtype_of, seq, statements_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
-    BufferRegion,
     Evaluate,
     For,
     ForKind,
-    Range,
     Stmt,
-    TensorRegion,
     Var,
     structural_map,
     tirx,
 )
-from tilecore.ir.regions import is_whole
+from tilecore.ir.regions import is_whole, whole_region
 from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, variables
@@ -124,7 +121,7 @@ class _Held(NamedTuple):
         """The statements that take the place of the load and of the products."""
         load = as_tile_call(self.operand.load)
         assert load is not None
-        to_fragment = tile_statement("copy", [load.dst, _whole(self.fragment)], span=load.span)
+        to_fragment = tile_statement("copy", [load.dst, whole_region(self.fragment)], span=load.span)
         return {self.operand.load: seq([self.operand.load, AllocBuffer(self.fragment), to_fragment]), **self.products}
 
 
@@ -132,12 +129,8 @@ def _product_of(node: Evaluate, fragment: Var) -> Evaluate:
     call = as_tile_call(node)
     assert call is not None
     args = list(call.call.args)
-    args[call.op.operand_names().index("a")] = _whole(fragment)
+    args[call.op.operand_names().index("a")] = whole_region(fragment)
     return call.rebuilt(args)
-
-
-def _whole(buffer: Var) -> TensorRegion:
-    return BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
 
 
 def lack_of_registers(code: Stmt, threads: int, more: int = 0) -> str | None:

@@ -8,6 +8,7 @@ statement after the loop reads the registers.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tile_cuda import instructions
@@ -48,9 +49,7 @@ def _registers_of(call: Call) -> Var:
 
 def _keep(operand: Var, span: Any) -> Stmt:
     zeros = [const(0, "int32") for _ in operand.shape]
-    count = 1
-    for size in operand.shape:
-        count *= constant(size) or 1
+    count = prod(int(constant(size) or 1) for size in operand.shape)
     return instructions.keep_registers(load(operand, zeros), count, span)
 
 

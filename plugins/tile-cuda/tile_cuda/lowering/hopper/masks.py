@@ -29,7 +29,6 @@ from tilecore.ir.nodes import (
     LE,
     LT,
     And,
-    BufferRegion,
     BufferStore,
     Call,
     FloatImm,
@@ -46,6 +45,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.regions import whole_region
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.visit import collect, renewed, substitute, variables
@@ -286,5 +286,4 @@ def _as_fill(nest: For) -> Stmt:
         is_whole = constant(level.min) == 0 and constant(level.extent) == constant(size) is not None
         if not is_whole or not index.same_as(level.loop_var):
             return nest
-    region = BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
-    return tile_statement("fill", [region, inner.value], span=nest.span)
+    return tile_statement("fill", [whole_region(buffer), inner.value], span=nest.span)

@@ -25,7 +25,6 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     Bind,
-    BufferRegion,
     Call,
     Evaluate,
     For,
@@ -39,7 +38,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.ranges import known_range, within
-from tilecore.ir.regions import is_whole
+from tilecore.ir.regions import is_whole, whole_region
 from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, substitute, variables
@@ -213,7 +212,7 @@ def with_split_loop(levels: list[AttrStmt], split: SplitLoop, parts: int) -> tup
     sums: list[Stmt] = []
     for accumulator in split.accumulators:
         sums += [instructions.cluster("wait")] if sums else []
-        sums.append(tile_statement(ADD_PARTS.name, [_whole(accumulator), parts, part.astype("int32")]))
+        sums.append(tile_statement(ADD_PARTS.name, [whole_region(accumulator), parts, part.astype("int32")]))
     after = [s for s in split.after if not _is_block_order(s)]
     code = [
         tile_statement("annotate", [KernelHint.CLUSTER_DIMS, parts, 1, 1]),
@@ -230,10 +229,6 @@ def with_split_loop(levels: list[AttrStmt], split: SplitLoop, parts: int) -> tup
         instructions.cluster("wait"),
     ]
     return new_levels, seq(code)
-
-
-def _whole(buffer: Var) -> BufferRegion:
-    return BufferRegion(buffer, [Range.from_min_extent(const(0, "int32"), size) for size in buffer.shape])
 
 
 def _is_block_order(statement: Stmt) -> bool:
