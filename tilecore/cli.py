@@ -213,7 +213,9 @@ def _new_backend(parser: argparse.ArgumentParser) -> None:
 
 
 def _ported(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a Python program written for TileLang")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="PATH", help="a program written for TileLang, or a folder of them"
+    )
     parser.add_argument("--target", default=None, help="also list what this target does not have, such as cpu")
 
 
@@ -360,7 +362,8 @@ _COMMANDS = (
         "listed that the target does not have: operations, element types, names of other chips. What only compiling\n"
         "shows (sizes, shapes, memory) is for `tilecore explain FILE --targets TARGET`.\n"
         "The exit code is 1 when something would not run. docs/from-tilelang.md says what differs and why.",
-        "  tilecore port kernels.py\n  tilecore port src/*.py --target cpu\n  tilecore port kernels.py --json",
+        "  tilecore port kernels.py\n"
+        '  tilecore port src --target "cuda -arch=sm_80"\n  tilecore port kernels.py --json',
         (_ported, _json),
     ),
     _Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, EnumMeta
 from typing import Any
 
 from tilecore.errors import TargetError
@@ -15,7 +15,23 @@ __getattr__ = submodules_of(
 )
 
 
-class PassConfigKey(str, Enum):
+class _NamesOfKeys(EnumMeta):
+    """Tells who asks for a key that is not there which one is nearest."""
+
+    def __getattr__(cls, name: str) -> Any:
+        members = cls.__dict__.get("_member_map_", {})
+        if name in members:  # before Python 3.12 members are no attributes of the class
+            return members[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        import difflib
+
+        close = difflib.get_close_matches(name, members, 1)
+        advice = f"; did you mean {close[0]!r}?" if close else "; `tilecore passes --target TARGET` lists the options"
+        raise AttributeError(f"{cls.__name__} has no key {name!r}{advice}")
+
+
+class PassConfigKey(str, Enum, metaclass=_NamesOfKeys):
     """Names for keys of ``pass_configs``: TileLang's, and those of installed backends' options.
 
     Who reads a key declares it as a :class:`tilecore.contract.records.PassOption`; ``tilecore passes --target TARGET``

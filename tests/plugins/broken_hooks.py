@@ -312,6 +312,16 @@ def known_failures(self, target):
 """,
     ),
     BrokenPackage(
+        "nonsense_later_from_refused_names",
+        "refused_names returns the wrong thing when it is called.",
+        step="refused_names",
+        says="TargetSpec.refused_names returned a wrong value",
+        backend="""\
+def refused_names(self, target):
+    return {"spin": "another chip has it"}
+""",
+    ),
+    BrokenPackage(
         "nonsense_later_from_resolve",
         "resolve returns the wrong thing when it is called.",
         step="resolve",
@@ -486,6 +496,16 @@ def installed(self, folder):
         says="TargetSpec.known_failures raised RuntimeError: boom",
         backend="""\
 def known_failures(self, target):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "raises_later_in_refused_names",
+        "refused_names raises when it is called.",
+        step="refused_names",
+        says="TargetSpec.refused_names raised RuntimeError: boom",
+        backend="""\
+def refused_names(self, target):
     raise RuntimeError("boom")
 """,
     ),

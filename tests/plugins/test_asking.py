@@ -127,7 +127,7 @@ def test_without_an_interpreter_it_still_works(site, tmp_path):
     ("target", "words"),
     [
         ("sophgo-like", "pip install tile-special"),  # named by tilecore's own metadata
-        ("elsewhere", "pip install tile-elsewhere"),
+        ("elsewhere", "if there is one (usually named tile-elsewhere)"),
         ("Else where?", "pip install the one for your device"),
     ],
 )

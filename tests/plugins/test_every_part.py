@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, str]] = {
     **{f"tilecore_{hook}": (f"raises_in_{hook}", f"nonsense_from_{hook}") for hook in (
         "target", "lowering", "codegen", "toolchain", "adapters")},
     **{f"{record}.{name}": (f"raises_later_in_{name}", f"nonsense_later_from_{name}") for record, names in {
-        "TargetSpec": ("capabilities", "detect", "resolve", "known_failures"),
+        "TargetSpec": ("capabilities", "detect", "resolve", "known_failures", "refused_names"),
         "Toolchain": ("find", "build", "version", "describe", "remarks"),
         "Installable": ("installed", "install"),
     }.items() for name in names},

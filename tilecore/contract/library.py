@@ -78,7 +78,7 @@ LIBRARY = (
                 "structural_walk tirx tvm_ffi",
             ),
             ("ir.attributes", "*"),
-            ("ir.names", "TILE_OP_NAMES"),
+            ("ir.names", "LEAVE_THE_CHOICE TILE_OP_NAMES"),
             (
                 "ir.build",
                 "all_of cast const constant dtype_of is_nothing load loop nest nothing op_name seq statements_of store "

@@ -7,12 +7,11 @@ from typing import Any
 
 from tilecore.errors import WrongTargetError
 from tilecore.ir.attributes import CallAttr, StatementAttr
+from tilecore.ir.names import LEAVE_THE_CHOICE
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import children, collect
-
-HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm, run on all of them"
 
 
 def dialect_of(call: Call) -> tuple[str, str] | None:
@@ -78,5 +77,5 @@ def _refused(
         location=location_of_span(place),
         found=where,
         expected=expected or (f"target={kind!r}" if kind else "a target that runs a block on many threads"),
-        hint=HINT,
+        hint=LEAVE_THE_CHOICE,
     )

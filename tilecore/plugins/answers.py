@@ -50,6 +50,11 @@ RULES: dict[type, dict[str, Rule]] = {
 }
 
 REASONS = mapping("a dict of patterns of cases to reasons", is_text, is_text)
+REFUSALS = mapping(
+    "a dict of names to (why, what to write instead)",
+    is_text,
+    lambda value: isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(text, str) for text in value),
+)
 NUMBERS = mapping("a dict of numbers by name", is_text, lambda value: isinstance(value, Real))
 SENTENCES = Rule(
     "a list of str", lambda value: isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value)

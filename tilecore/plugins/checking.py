@@ -154,6 +154,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "torch_device": TEXT,
         "language": mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
         "known_failures": takes(1),
+        "refused_names": takes(1),
         "modules": mapping('a dict of dotted names to "module" or "module:attribute"', _is_path, _is_module_place),
         "options": Rule(
             "a list of valid PassOptions with different names, each with a default of its value_type, or None",

@@ -17,7 +17,17 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import ToolchainError
-from tilecore.plugins.answers import FACTS, REASONS, SENTENCES, WORDS, check_built, check_found, guarded_by, record
+from tilecore.plugins.answers import (
+    FACTS,
+    REASONS,
+    REFUSALS,
+    SENTENCES,
+    WORDS,
+    check_built,
+    check_found,
+    guarded_by,
+    record,
+)
 from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import guarded
 from tilecore.target import Target
@@ -35,6 +45,7 @@ def guard_target(origin: Origin, spec: TargetSpec) -> TargetSpec:
         detect=_record(origin, "TargetSpec.detect", spec.detect, Presence),
         resolve=guarded_by(origin, "TargetSpec.resolve", spec.resolve, TARGET),
         known_failures=guarded_by(origin, "TargetSpec.known_failures", spec.known_failures, REASONS),
+        refused_names=guarded_by(origin, "TargetSpec.refused_names", spec.refused_names, REFUSALS),
     )
 
 

@@ -34,7 +34,7 @@ def unknown_target(
 
 
 def _advice(name: str, close: Sequence[str]) -> str:
-    """What the user can do: install the package of tilecore's extra of that name, correct the spelling, or install
+    """What the user can do: install the package of tilecore's extra of that name, correct the spelling, or look for
     tile-<target>, the usual name of a backend's package."""
     package = package_of_extra(name)
     if package:
@@ -44,7 +44,8 @@ def _advice(name: str, close: Sequence[str]) -> str:
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
     if _KIND.fullmatch(name):
-        return f"backends are packages, usually named tile-<target>: pip install tile-{name.replace('_', '-')};"
+        package = f"tile-{name.replace('_', '-')}"
+        return f"backends are packages: install the one for this target, if there is one (usually named {package});"
     return "backends are packages: pip install the one for your device;"
 
 

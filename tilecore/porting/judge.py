@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import Any, NoReturn
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins.pass_options import known_pass_configs
@@ -86,6 +88,8 @@ def _changed_imports(program: Program) -> Iterator[tuple[int, str]]:
 
 def _of_imports(program: Program) -> Iterator[Finding]:
     for found in program.imports:
+        if found.is_optional:
+            continue
         words = found.module.split(".")[1:]
         error = _module_error(words)
         name = ".".join([found.module, *([found.name] if found.name not in ("", "*") else [])])
@@ -145,6 +149,9 @@ def _of_uses(program: Program, target: ChosenTarget | None) -> Iterator[Finding]
             if use.path not in imported:  # else the line of its import says so
                 yield _finding(use, use.written, error)
             continue
+        if _always_raises(value):
+            yield _of_refused(use, value)
+            continue
         if use.keywords is not None and value is not _MISSING:
             yield from _of_call(use, value)
         if target is not None:
@@ -174,6 +181,19 @@ def _value(path: tuple[str, ...]) -> tuple[Any, Exception | None]:
     return value, None
 
 
+def _always_raises(function: Any) -> bool:
+    """Is it a function that stands for a name that its backend refuses, whatever the target's architecture?"""
+    return isinstance(function, FunctionType) and function.__annotations__.get("return") in (NoReturn, "NoReturn")
+
+
+def _of_refused(use: Use, function: Any) -> Finding:
+    try:
+        function()
+    except Exception as error:
+        return _finding(use, use.written, error)
+    raise AssertionError(f"{use.written} is declared never to return, and returned")
+
+
 def _of_call(use: Use, function: Any) -> Iterator[Finding]:
     """Keywords that the function does not take, and texts that name an execution backend or a target."""
     try:
@@ -184,15 +204,22 @@ def _of_call(use: Use, function: Any) -> Iterator[Finding]:
     known = {*parameters, *getattr(function, "also_named", ())}
     for name in use.keywords or ():
         if not takes_all and name not in known:
-            written = ", ".join(str(parameter) for parameter in parameters.values())
             problem = f"{use.written} has no parameter {name!r}"
-            yield Finding(use.line, use.column, f"{use.written}({name}=...)", problem, f"its parameters: {written}")
+            yield Finding(use.line, use.column, f"{use.written}({name}=...)", problem, _near(name, list(parameters)))
     for name, text in use.texts:
-        if name == "execution_backend" and not _is_execution_backend(text):
+        if name == "execution_backend" and text not in (known_backends := _execution_backends()):
             problem = f"no installed target has the execution backend {text!r}"
-            yield Finding(use.line, use.column, f"{use.written}({name}={text!r})", problem, 'leave it out, or "auto"')
+            close = difflib.get_close_matches(text, known_backends, 1)
+            advice = f"did you mean {close[0]!r}?" if close else 'leave it out, or "auto"'
+            yield Finding(use.line, use.column, f"{use.written}({name}={text!r})", problem, advice)
         if name == "target":
             yield from _of_target(use, text)
+
+
+def _near(name: str, parameters: list[str]) -> str:
+    close = difflib.get_close_matches(name, parameters, 1)
+    advice = f"did you mean {close[0]!r}? " if close else ""
+    return f"{advice}its parameters: {', '.join(parameters)}" if parameters else "it takes no arguments"
 
 
 def _of_target(use: Use, text: str) -> Iterator[Finding]:
@@ -204,21 +231,18 @@ def _of_target(use: Use, text: str) -> Iterator[Finding]:
         yield _finding(use, f"{use.written}(target={text!r})", error)
 
 
-def _is_execution_backend(name: str) -> bool:
+def _execution_backends() -> list[str]:
+    """The names of execution backends that every target accepts, and those of the installed backends' own."""
     from typing import get_args
 
     from tilecore.jit.execution_names import ExecutionBackend
     from tilecore.plugins import manager
 
-    if name in get_args(ExecutionBackend):
-        return True
+    names = set(get_args(ExecutionBackend))
     for kind in manager.kinds():
-        try:
-            if name in manager.get(kind).adapters:
-                return True
-        except TilecoreError:  # a broken backend
-            continue
-    return False
+        with suppress(TilecoreError):  # a broken backend
+            names |= set(manager.get(kind).adapters)
+    return sorted(names)
 
 
 def _of_pass_configs(program: Program) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ class ChosenTarget:
         self.kind = backend.kind
         self.capabilities = backend.target.capabilities(self.target)
         self.own_names = set(backend.target.language)
+        self.refused_names = backend.target.refused_names(self.target)
         self.names_of_others = {name: offer.kind for offer in manager.offers() for name in offer.language}
         self.operations = _operations()
 
@@ -29,6 +30,9 @@ class ChosenTarget:
         name = path[1]
         if name in self.names_of_others and name not in self.own_names:
             return f"T.{name} is a name of target {self.names_of_others[name]}, not of {self.kind}", _report(self.kind)
+        if name in self.refused_names:
+            why, instead = self.refused_names[name]
+            return f"T.{name} {why}", instead
         kind = ALIASES.get(name, name)
         if kind in FACTS and self.capabilities.dtypes and kind not in self.capabilities.dtypes:
             near = ", ".join(nearest_types(kind, self.capabilities.dtypes))

@@ -12,13 +12,14 @@ PACKAGES = ("tilelang", "tilecore")
 @dataclass(frozen=True)
 class Import:
     """One imported module or name. module: dotted, as written. name: "" for a whole module, "*" for all of its
-    names."""
+    names. is_optional: the program catches the error where it is missing."""
 
     module: str
     name: str
     line: int
     column: int
     text: str
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,42 @@ def _is_ours(module: str | None) -> bool:
 
 
 def _imports(tree: ast.AST, text: str) -> Iterator[Import]:
+    optional = {id(node) for guarded in ast.walk(tree) for node in _with_caught_import_errors(guarded)}
     for node in ast.walk(tree):
-        written = ast.get_source_segment(text, node) if isinstance(node, (ast.Import, ast.ImportFrom)) else None
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        place = (node.lineno, node.col_offset, ast.get_source_segment(text, node) or "", id(node) in optional)
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                if _is_ours(alias.name):
-                    yield Import(alias.name, "", node.lineno, node.col_offset, written or "")
-        elif isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module):
-            for alias in node.names:
-                yield Import(str(node.module), alias.name, node.lineno, node.col_offset, written or "")
+            yield from (Import(alias.name, "", *place) for alias in node.names if _is_ours(alias.name))
+        elif not node.level and _is_ours(node.module):
+            yield from (Import(str(node.module), alias.name, *place) for alias in node.names)
+
+
+_CAUGHT = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+
+
+def _with_caught_import_errors(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes inside ``try: ... except ImportError:``, and inside ``with contextlib.suppress(ImportError):``."""
+    caught: list[ast.expr | None] = []
+    if isinstance(node, ast.Try):
+        caught = [handler.type for handler in node.handlers]
+    elif isinstance(node, ast.With):
+        calls = [item.context_expr for item in node.items]
+        caught = [
+            word
+            for call in calls
+            if isinstance(call, ast.Call) and _last(call.func) == "suppress"
+            for word in call.args
+        ]
+    kinds = [kind for one in caught for kind in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    if any(kind is None or _last(kind) in _CAUGHT for kind in kinds):
+        for statement in node.body:  # type: ignore[attr-defined]
+            yield from ast.walk(statement)
+
+
+def _last(node: ast.expr) -> str:
+    """The last word of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _names(tree: ast.AST) -> dict[str, tuple[str, ...]]:

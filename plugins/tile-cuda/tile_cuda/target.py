@@ -6,6 +6,7 @@ from tile_cuda import architectures
 from tile_cuda.cutedsl.names import LANGUAGE, TYPES
 from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
+from tile_cuda.language.architectures_of_names import refused_names
 from tile_cuda.modules import MODULES
 from tile_cuda.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
@@ -134,4 +135,5 @@ SPEC = TargetSpec(
     contract=2,
     options=OPTIONS,
     modules=MODULES,
+    refused_names=lambda target: refused_names(architecture_of(target), target.get("language")),
 )

@@ -87,6 +87,7 @@ class Healthy:
             self.resolve,
             aliases={f"{self.kind}-alias": {}},
             known_failures=self.known_failures,
+            refused_names=self.refused_names,
         )
 
     @hookimpl
@@ -117,6 +118,9 @@ class Healthy:
 
     def known_failures(self, target):
         return {"test_math.py::*erf*": "it has no erf"}
+
+    def refused_names(self, target):
+        return {"spin": ("needs another chip", "T.sync_threads")}
 
     def register(self):
         return None

@@ -32,6 +32,7 @@ def steps(kind):
     yield "detect", backend.target.detect
     yield "capabilities", lambda: backend.target.capabilities(target)
     yield "known_failures", lambda: backend.target.known_failures(target)
+    yield "refused_names", lambda: backend.target.refused_names(target)
     yield "lowering", lambda: backend.lowering
     yield "register", backend.codegen.register
     yield "find", backend.toolchain.find

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilecore
@@ -52,11 +53,13 @@ def test_processors_by_name(name):
     assert target.get("march") == target.get("model") == name
     assert target.get("features") == ",".join(sorted(PROCESSORS[name]))
     assert target.get("vector_bits") == {"x86-64-v2": 128, "haswell": 256}.get(name, 512)
+    kernel, values = tilecore.compile(filled, target=target), np.zeros(4, "float32")
     if set(PROCESSORS[name]) <= {*host_features()}:
-        tilecore.compile(filled, target=target)
+        kernel(values)
+        assert (values == 1).all()
     else:
         with pytest.raises(tilecore.errors.LaunchError, match="cannot run with execution_backend='native'"):
-            tilecore.compile(filled, target=target)
+            kernel(values)
 
 
 def test_llvm_has_the_extensions_of_each_processor():

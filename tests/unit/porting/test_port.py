@@ -113,6 +113,67 @@ def test_parameters_by_our_names_go_on_working(tmp_path):
     assert judged.imports == []
 
 
+def test_nearest_names_are_offered(tmp_path):
+    text = """
+        import tilelang
+        import tilelang.language as T
+        configs = {tilelang.PassConfigKey.TL_DISABLE_TMA_LOWE: True}
+        T.copy(1, 2, coalesced_widht=2)
+        tilelang.compile(f, execution_backend="cythn")
+        tilelang.compile(f, target="gpu9")
+    """
+    findings = report(tmp_path, text).findings
+    assert [finding.line for finding in findings] == [4, 5, 6, 7]
+    assert "has no key" in findings[0].problem
+    assert findings[0].instead == "did you mean 'TL_DISABLE_TMA_LOWER'?"
+    assert findings[1].instead.startswith("did you mean 'coalesced_width'? its parameters: src, dst, ")
+    assert findings[2].instead == "did you mean 'cython'?"
+    assert "if there is one (usually named tile-gpu9)" in findings[3].instead
+
+
+def test_imports_that_the_program_can_do_without_are_not_judged(tmp_path):
+    text = """
+        import contextlib
+        try:
+            import tilelang.nothing_such
+        except ImportError:
+            pass
+        try:
+            from tilelang import gone
+        except (AttributeError, ModuleNotFoundError):
+            gone = None
+        with contextlib.suppress(ImportError):
+            from tilelang import vanished
+        try:
+            from tilelang import lost
+        except ValueError:
+            pass
+    """
+    assert [finding.name for finding in report(tmp_path, text).findings] == ["tilelang.lost"]
+
+
+def test_names_that_another_architecture_has(tmp_path):
+    pytest.importorskip("tile_cuda")
+    text = """
+        import tilelang.language as T
+        def kernel(a, c, bar):
+            T.wgmma_gemm(a, a, c)
+            T.alloc_barrier(1)
+            with T.ws(0):
+                T.clear(c)
+            T.alloc_tmem((1,), T.float32)
+    """
+
+    def lines(target):
+        return [finding.line for finding in report(tmp_path, text, target and ChosenTarget(target)).findings]
+
+    assert lines(None) == [8], "no chip has it here"
+    assert lines("cuda -arch=sm_80") == [4, 5, 8]
+    assert lines("cuda -arch=sm_90") == [4, 8]
+    assert lines("cuda -arch=sm_90a") == [8]
+    assert lines("cutedsl -arch=sm_90a") == [4, 5, 8]
+
+
 def test_what_is_no_python(tmp_path):
     judged = report(tmp_path, "import tilelang\nwith T.Kernel(1)\n")
     assert [finding.line for finding in judged.findings] == [2]
@@ -168,6 +229,14 @@ def test_the_command(tmp_path, capsys):
     assert data["would_run"] is False
     assert data["target"].startswith("cpu")
     assert {finding["line"] for finding in data["files"][0]["findings"]} >= {4, 5, 6, 8, 11, 12}
+    (tmp_path / "other.py").write_text("print(1)")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "bad.py").write_text(dedent(BAD))
+    code, text = run(capsys, tmp_path)
+    assert code == 1
+    assert text.endswith("2 of 3 files: nothing stands in the way\n")
+    assert "other.py:" not in text
+    assert ".hidden" not in text
     code, text = run(capsys, tmp_path / "none.py")
     assert code == 1
     assert "tilelang" not in sys.modules

@@ -180,6 +180,7 @@ def test_an_adapter_that_needs_the_compiler_is_found(tmp_path):
 
 @pytest.mark.parametrize(("name", "case"), [
     ("known_failures", "test_known_failures_have_reasons"),
+    ("refused_names", "test_refused_names_are_names_of_the_target"),
     ("capabilities", "test_capabilities_are_words_of_the_language"),
 ])  # fmt: skip
 def test_what_the_backend_cannot_say_fails_a_case(tmp_path, name, case):

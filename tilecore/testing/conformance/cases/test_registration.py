@@ -68,6 +68,13 @@ def test_known_failures_have_reasons(target):
         assert reason.strip()
 
 
+def test_refused_names_are_names_of_the_target(target):
+    backend, resolved = resolved_backend(target)
+    refused = backend.target.refused_names(resolved)
+    assert set(refused) <= set(backend.target.language), "only names of TargetSpec.language can be refused"
+    assert all(why.strip() for why, _ in refused.values())
+
+
 def test_the_target_resolves_to_itself(target):
     """Its text is part of cache keys, and typed again it means the same."""
     backend, resolved = resolved_backend(target)

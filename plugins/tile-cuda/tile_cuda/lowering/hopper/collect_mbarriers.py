@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_cuda.attributes import CudaKernelHint
 from tile_cuda.language import NAMES
+from tile_cuda.language.architectures_of_names import missing_names
 from tile_cuda.lowering.state import ExplicitBarriers
 from tile_cuda.operations import KIND
 from tile_cuda.target import architecture_of
@@ -16,11 +17,7 @@ from tilecore.ir.nodes import PrimFunc
 from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.analysis.kernels import kernels_of
 
-# names of this target's language that need no feature of sm_90
-ON_ALL_ARCHITECTURES = frozenset({"T.CUDASourceCodeKernel", "T.named_barrier_arrive", "TensorCoreIntrinEmitter.mma"})
-
-# names that every architecture from sm_90 on has: all but those of wgmma
-FROM_HOPPER = frozenset(f"T.{name}" for name, place in NAMES.items() if ".wgmma:" not in place)
+MMA_EMITTER = "TensorCoreIntrinEmitter.mma"  # no name of T., and of every architecture
 
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -30,10 +27,13 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not has_dialect_calls(func.body, KIND):
         return func
     arch = architecture_of(env.target)
-    if "bulk_copy" not in arch.features():
-        _refuse(func, arch.name, ON_ALL_ARCHITECTURES, "sm_90 or newer")
-    elif "wgmma" not in env.capabilities.features:
-        _refuse(func, arch.name, ON_ALL_ARCHITECTURES | FROM_HOPPER, "sm_90a")
+    language = env.target.get("language")
+    missing, requires = missing_names(arch, language)
+    if missing:
+        allowed = frozenset({MMA_EMITTER, *(f"T.{name}" for name in NAMES if name not in missing)})
+        refuse_dialects(
+            func.body, arch.name, takes_ranges=True, expected="cuda -arch=sm_90a", allowed=allowed, requires=requires
+        )
     env.state(SharedRequests).all_alone = True
     for kernel in kernels_of(func.body):
         for call in hints_of(kernel, CudaKernelHint.MBARRIERS):
@@ -42,12 +42,6 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             if hints_of(kernel, KernelHint.CLUSTER_DIMS):
                 barriers.in_clusters.add(mbarriers)
     return func
-
-
-def _refuse(func: PrimFunc, arch: str, allowed: frozenset[str], requires: str) -> None:
-    refuse_dialects(
-        func.body, arch, takes_ranges=True, expected="cuda -arch=sm_90a", allowed=allowed, requires=requires
-    )
 
 
 COLLECT_MBARRIERS = Pass("collect_mbarriers", collect_mbarriers, leaves=(ExplicitBarriers, SharedRequests))
