@@ -21,11 +21,15 @@ from tilecore.errors import LanguageError
 
 @dataclass(frozen=True)
 class Source:
-    """An axis of a parameter's shape, or of its strides. dtype: the last name of the declared element type, "" where it
-    is none; of ``T.float4_e2m1fn`` and ``"float4_e2m1fn"`` it is the type's, of a variable the variable's."""
+    """An axis of a parameter's shape, or of its strides. rank: the number of the parameter's axes.
+
+    dtype: the last name of the declared element type, "" where it is none; of ``T.float4_e2m1fn`` and
+    ``"float4_e2m1fn"`` it is the type's, of a variable the variable's.
+    """
 
     parameter: str
     axis: int
+    rank: int
     is_stride: bool = False
     dtype: str = ""
 
@@ -49,9 +53,9 @@ def declared_sizes(function: FunctionType) -> dict[str, list[Source]]:
             if len(constants) == len(variables):
                 names |= {v.id: c for v, c in zip(variables, constants, strict=True) if isinstance(v, ast.Name)}
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            for axis, is_stride, variable, dtype in _axes(statement.annotation):
+            for axis, rank, is_stride, variable, dtype in _axes(statement.annotation):
                 if variable in names:
-                    source = Source(statement.target.id, axis, is_stride, dtype)
+                    source = Source(statement.target.id, axis, rank, is_stride, dtype)
                     sources.setdefault(names[variable], []).append(source)
     return sources
 
@@ -65,8 +69,9 @@ def _constants(value: ast.expr) -> list[str]:
     return text.value.replace(",", " ").split() if is_text else []  # type: ignore[attr-defined,union-attr]
 
 
-def _axes(annotation: ast.expr) -> Iterator[tuple[int, bool, str, str]]:
-    """(axis, whether it is one of the strides, name, name of the element type) of the sizes that are a name alone."""
+def _axes(annotation: ast.expr) -> Iterator[tuple[int, int, bool, str, str]]:
+    """(axis, number of axes, whether it is one of the strides, name, name of the element type) of the sizes that are a
+    name alone."""
     if isinstance(annotation, ast.Subscript):
         function, arguments = annotation.value, annotation.slice
         parts = list(arguments.elts) if isinstance(arguments, ast.Tuple) else [arguments]
@@ -81,9 +86,10 @@ def _axes(annotation: ast.expr) -> Iterator[tuple[int, bool, str, str]]:
     keyword = [k.value for k in getattr(annotation, "keywords", ()) if k.arg == "dtype"]
     dtype = _text((rest or keyword or [annotation])[0])
     for is_stride, shape in enumerate(shapes):
-        for axis, size in enumerate(shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else []):
+        sizes = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else []
+        for axis, size in enumerate(sizes):
             if isinstance(size, ast.Name):
-                yield axis, bool(is_stride), size.id, dtype
+                yield axis, len(sizes), bool(is_stride), size.id, dtype
 
 
 def _text(dtype: ast.expr) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from inspect import getclosurevars
 from types import FunctionType
 from typing import Any
@@ -14,6 +15,7 @@ from tilecore.errors import ArgumentError, LanguageError, Location
 from tilecore.frontend.declarations import Declarations, Undeclared, parameter_of
 from tilecore.frontend.elaborate import finish, run
 from tilecore.ir.nodes import is_prim_expr
+from tilecore.jit import eager_errors
 from tilecore.jit.declared_sizes import declared_sizes
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, expanded, takes_any_name
 from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
@@ -55,7 +57,7 @@ class _Elaboration(Declarations):
             if isinstance(argument, TensorType):
                 bits = self._bits_of(source.dtype) if _holds_bytes(argument) else argument.dtype.bits
                 numbers = _numbers_of(argument, source.is_stride, bits) if bits else ()
-            if source.axis < len(numbers) and not is_prim_expr(numbers[source.axis]):
+            if source.rank == len(numbers) and not is_prim_expr(numbers[source.axis]):
                 size.set_value(int(numbers[source.axis]), _where(source.parameter, source.is_stride, source.axis))
 
     def _bits_of(self, dtype: str) -> int:
@@ -85,10 +87,14 @@ class _Elaboration(Declarations):
                 return annotation
             if isinstance(argument, TensorType):
                 return self._settled(name, annotation, argument)
-            raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(argument)[:60])
+            raise self._at(eager_errors.not_a_tensor(self.function.__name__, name, annotation, argument))
         if isinstance(argument, TensorType):
             raise LanguageError(f"parameter {name!r} is a tensor", found=repr(annotation), expected="T.Tensor[...]")
         return super().resolved(name, annotation)
+
+    def _at(self, error: ArgumentError) -> ArgumentError:
+        """The error, at the declaration that is being read."""
+        return error.at(self.builder.location)
 
     def _require(self, name: str, declared: TensorType) -> None:
         """Of a tensor that was left out, the declaration must say all sizes."""
@@ -103,11 +109,10 @@ class _Elaboration(Declarations):
     def _settled(self, name: str, declared: TensorType, argument: TensorType) -> TensorType:
         """The declaration, after its T.const sizes got the sizes and strides of the tensor."""
         if len(declared.shape) != len(argument.shape):
-            axes = "1 axis" if len(argument.shape) == 1 else f"{len(argument.shape)} axes"
-            raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
+            raise self._at(eager_errors.wrong_rank(self.function.__name__, name, declared, argument))
         bits = declared.dtype.bits if _holds_bytes(argument) else argument.dtype.bits
         if bits == argument.dtype.bits and str(declared.dtype.facts.torch) != str(argument.dtype.facts.torch):
-            raise LanguageError(f"parameter {name!r} holds {argument.dtype}", expected=str(declared.dtype))
+            raise self._at(eager_errors.wrong_dtype(self.function.__name__, name, declared, argument))
         shape = self._sizes(name, declared.shape, _numbers_of(argument, False, bits), is_stride=False)
         strides = declared.strides
         if strides is not None:
@@ -133,17 +138,20 @@ class _Elaboration(Declarations):
                 else:
                     size.set_value(int(number), where)
             elif isinstance(size, int) and size != number and not is_prim_expr(number) and not is_stride:
-                raise LanguageError(f"axis {axis} of {name!r} has size {number}", expected=str(size))
+                error = eager_errors.wrong_size(self.function.__name__, where, number, declared, actual)
+                raise self._at(error)
         return tuple(sizes)
 
     def check(self) -> None:
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
         for name in self.constants:
             if name not in self.sizes and not takes_any_name(self.function):
+                close = get_close_matches(name, [*self.types, *self.sizes], 1)
                 raise ArgumentError(
                     f"{self.function.__name__}() has no parameter and no T.const named {name!r}",
                     location=self.place,
                     expected=", ".join([*self.types, *self.sizes]),
+                    hint=f"did you mean {close[0]}?" if close else None,
                 )
         for check in self.checks:
             try:

@@ -83,6 +83,7 @@ class ConstDim:
     def __init__(self, name: str) -> None:
         self.name = name
         self._value: int | None = None
+        self._source = ""
 
     @property
     def is_known(self) -> bool:
@@ -109,9 +110,10 @@ class ConstDim:
     def set_value(self, value: int, where: str) -> None:
         """Set the value; a LanguageError where it has another one. where: the source of ``value``, for the error."""
         if self._value is not None and self._value != value:
-            raise LanguageError(
-                f"T.const {self.name!r} has two values", found=f"{self._value}, and {value} from {where}"
-            )
+            first = f"{self._value} from {self._source}" if self._source else str(self._value)
+            raise LanguageError(f"T.const {self.name!r} has two values", found=f"{first}, and {value} from {where}")
+        if self._value is None:
+            self._source = where
         self._value = value
 
     def __index__(self) -> int:

@@ -96,9 +96,9 @@ def test_sizes_that_no_shape_gives_alone():
         padded(X, S, 3.0)
     assert caught.value.location is not None
     assert caught.value.hint == "if no shape determines it, pass it in the call by name: K=..."
-    with pytest.raises(LanguageError, match="axis 1 of 'X' has size 6") as caught:
+    with pytest.raises(ArgumentError, match=r"X.shape\[1\] is 6") as caught:
         padded(X, S, 3.0, K=8, H=4, P=2)
-    assert caught.value.expected == "8"
+    assert "8" in caught.value.expected
 
 
 def test_a_size_may_be_used_before_the_tensor_that_gives_it():
@@ -115,9 +115,9 @@ def test_a_size_may_be_used_before_the_tensor_that_gives_it():
     x, y = np.zeros(3, np.int32), np.arange(6, dtype=np.int32)
     halves(x, y)
     assert x.tolist() == [0, 2, 4]
-    with pytest.raises(LanguageError, match=r"axis 0 of 'X' has size 4") as caught:
+    with pytest.raises(ArgumentError, match=r"X.shape\[0\] is 4") as caught:
         halves(np.zeros(4, np.int32), y)
-    assert caught.value.expected == "3"
+    assert caught.value.expected == "(3,)"
     assert "X: T.Tensor[[half]" in str(caught.value)
 
 
@@ -174,7 +174,7 @@ def test_what_is_refused(kwargs, message, expected):
 def test_a_name_and_a_tensor_that_disagree():
     with pytest.raises(LanguageError, match=r"T\.const 'M' has two values") as caught:
         matmul(A, B, M=41)
-    assert caught.value.found == "41, and 40 from A.shape[0]"
+    assert caught.value.found == "41 from the argument M=, and 40 from A.shape[0]"
 
 
 def test_a_value_that_was_left_out():

@@ -450,7 +450,7 @@ def test_a_function_of_kernels_that_is_called_with_tensors():
     [
         ("gpu", "use target='auto' for the device of this machine", "pip install"),
         ("cppu", "did you mean 'cpu'?", "pip install"),
-        ("elsewhere", "pip install tile-elsewhere", "did you mean"),
+        ("elsewhere", "usually named tile-elsewhere", "did you mean"),
     ],
 )
 def test_what_an_unknown_target_advises(target, hint, without):
