@@ -38,7 +38,8 @@ def streams(kernel) -> bool:
 def test_large_outputs_at_any_address(dtype, offset):
     count = 16384
     kernel = tilecore.compile(plus_one(count, dtype), target=SMALL_CACHE)
-    assert streams(kernel)
+    # int8 is added as int32, 8 lanes with AVX2: the 8 bytes of a store are too few for one past the caches
+    assert streams(kernel) == (dtype != "int8" or "avx512f" in host_features())
     kind = T.dtype(dtype).as_numpy()
     x = (np.arange(count) % 100).astype(kind)
     room = np.zeros(count + 64, kind)
