@@ -51,7 +51,11 @@ def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
     target, declared = f"target {env.target.kind}", need.declared(env.capabilities)
     makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order, ATOMIC: _atomic}
     message, hint = makers[need.kind](need, target, declared)
-    return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(declared), hint=hint)
+    error = UnsupportedError(message, location=need.where(), found=need.name, expected=_words(declared), hint=hint)
+    if need.kind in (OPERATION, FEATURE):  # a list of the others would not help who needs this one
+        kind = "tile operation" if need.kind == OPERATION else "feature"
+        error.expected = f"a target that has the {kind} {need.name!r}"
+    return error
 
 
 def _type(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
