@@ -362,8 +362,7 @@ _COMMANDS = (
         "listed that the target does not have: operations, element types, names of other chips. What only compiling\n"
         "shows (sizes, shapes, memory) is for `tilecore explain FILE --targets TARGET`.\n"
         "The exit code is 1 when something would not run. docs/from-tilelang.md says what differs and why.",
-        "  tilecore port kernels.py\n"
-        '  tilecore port src --target "cuda -arch=sm_80"\n  tilecore port kernels.py --json',
+        "  tilecore port kernels.py\n  tilecore port src --target cpu\n  tilecore port kernels.py --json",
         (_ported, _json),
     ),
     _Command(
