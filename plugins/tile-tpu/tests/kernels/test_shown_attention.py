@@ -9,6 +9,7 @@ from flash_attention import flash_attention
 from latent_attention import mla_decode
 from shown import empty, normal, run, wide
 
+pytestmark = pytest.mark.rotated
 TOLERANCE = 4e-3  # weights are rounded to float16 before they are summed
 
 

@@ -7,6 +7,7 @@ import pytest
 from products import product
 from shown import element, empty, normal, run, wide
 
+pytestmark = pytest.mark.rotated
 FORMS = ("NN", "NT", "TT", "TN")
 TYPES = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "float32")
 SIZES = ((1, 1, 1), (130, 100, 70), (257, 65, 129), (64, 128, 192))  # M, N, K

@@ -13,6 +13,7 @@ from row_reductions import reduce_max, reduce_sum
 from shown import empty, normal, reports, run, wide
 from softmax import softmax
 
+pytestmark = pytest.mark.rotated
 HALF = 1e-3  # of a result that is rounded to float16 once
 
 
