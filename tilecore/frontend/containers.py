@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.frontend.python_content import CONTAINERS
 from tilecore.frontend.python_state import check_advance, check_change
 from tilecore.ir.nodes import TensorRegion
@@ -133,6 +133,8 @@ def attribute_to_update(target: Any, name: str) -> Any:
 
 
 def delete_item(target: Any, index: Any) -> None:
+    if is_kernel_value(target):
+        raise WrongTypeError("an element of a buffer cannot be deleted", expected="an assignment of another value")
     check_change(target, current())
     del target[index]
 

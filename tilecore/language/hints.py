@@ -107,7 +107,7 @@ def annotate_l2_hit_ratio(l2_hit_ratio_map: Mapping[Any, float]) -> None:
 def annotate_padding(padding: Mapping[Any, int]) -> None:
     """Extra elements at the end of each row of a shared buffer."""
     for buffer, elements in padding.items():
-        annotate(KernelHint.PADDING, buffer, int(elements))
+        annotate(KernelHint.PADDING, buffer, whole_number(elements, "the padding of T.annotate_padding", 0))
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:

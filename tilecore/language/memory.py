@@ -119,6 +119,11 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
     Without ``init`` it is uninitialised. ``T.alloc_var(dtype, init)`` and ``T.alloc_var(dtype, scope)`` work too.
     """
     builder = current("T.alloc_var")
+    numbers = [extra for extra in args if not (isinstance(extra, str) and extra.startswith("local"))]
+    if len(numbers) > 1 or len(args) > 2 or (numbers and init is not None):
+        raise WrongTypeError(
+            "T.alloc_var takes one initial value", found=f"{len(args)} arguments behind the type", expected="init=0"
+        )
     for extra in args:
         if isinstance(extra, str) and extra.startswith("local"):
             scope = extra

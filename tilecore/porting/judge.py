@@ -149,7 +149,7 @@ def _of_uses(program: Program, target: ChosenTarget | None) -> Iterator[Finding]
             if use.path not in imported:  # else the line of its import says so
                 yield _finding(use, use.written, error)
             continue
-        if _always_raises(value):
+        if use.path[0] == "language" and _always_raises(value):
             yield _of_refused(use, value)
             continue
         if use.keywords is not None and value is not _MISSING:
@@ -182,7 +182,7 @@ def _value(path: tuple[str, ...]) -> tuple[Any, Exception | None]:
 
 
 def _always_raises(function: Any) -> bool:
-    """Is it a function that stands for a name that its backend refuses, whatever the target's architecture?"""
+    """Is it a function of the language that stands for a name that its backend refuses on every architecture?"""
     return isinstance(function, FunctionType) and function.__annotations__.get("return") in (NoReturn, "NoReturn")
 
 

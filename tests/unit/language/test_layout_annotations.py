@@ -226,3 +226,41 @@ def test_plain_annotations_reach_the_ir():
     assert sorted(annotations) == ["a", "b", "c", "d", "f", "g"]
     assert [int(annotations[name]) for name in "afg"] == [1, 3, 1]
     assert str(annotations["b"]) == "x"
+
+
+def negative_padding(tile):
+    T.annotate_padding({tile: -3})  # here
+
+
+def two_initial_values(tile):
+    T.alloc_var("int32", 1, 2)  # here
+
+
+def an_initial_value_twice(tile):
+    T.alloc_var("int32", 1, init=2)  # here
+
+
+def a_deleted_element(tile):
+    del tile[0, 0]  # here
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (negative_padding, "the padding of T.annotate_padding is -3"),
+        (two_initial_values, "T.alloc_var takes one initial value"),
+        (an_initial_value_twice, "T.alloc_var takes one initial value"),
+        (a_deleted_element, "an element of a buffer cannot be deleted"),
+    ],
+)
+def test_statements_that_mean_nothing(body, message):
+    macro = T.macro(body)
+
+    with pytest.raises(LanguageError, match=message) as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((8, 8), "float32")):
+            with T.Kernel(1):
+                macro(T.alloc_shared((8, 8), "float32"))
+
+    assert caught.value.location is not None

@@ -152,6 +152,11 @@ def test_imports_that_the_program_can_do_without_are_not_judged(tmp_path):
     assert [finding.name for finding in report(tmp_path, text).findings] == ["tilelang.lost"]
 
 
+def test_no_function_of_the_package_is_called(tmp_path):
+    """tilecore.testing.main runs pytest and ends the process."""
+    assert report(tmp_path, "import tilelang.testing\ntilelang.testing.main()\nx = tilelang.testing.main\n").would_run
+
+
 def test_names_that_another_architecture_has(tmp_path):
     pytest.importorskip("tile_cuda")
     text = """
