@@ -119,16 +119,15 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
     Without ``init`` it is uninitialised. ``T.alloc_var(dtype, init)`` and ``T.alloc_var(dtype, scope)`` work too.
     """
     builder = current("T.alloc_var")
-    numbers = [extra for extra in args if not (isinstance(extra, str) and extra.startswith("local"))]
-    if len(numbers) > 1 or len(args) > 2 or (numbers and init is not None):
+    scopes: list[str] = []
+    values = [] if init is None else [init]
+    for extra in args:
+        (scopes if isinstance(extra, str) and extra.startswith("local") else values).append(extra)
+    if len(values) > 1 or len(scopes) > 1:
         raise WrongTypeError(
             "T.alloc_var takes one initial value", found=f"{len(args)} arguments behind the type", expected="init=0"
         )
-    for extra in args:
-        if isinstance(extra, str) and extra.startswith("local"):
-            scope = extra
-        else:
-            init = extra
+    scope, init = [*scopes, scope][0], [*values, None][0]
     return _FreshVar(builder, str(DType(dtype)), scope, init)
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins.pass_options import known_pass_configs
@@ -207,11 +207,8 @@ def _of_call(use: Use, function: Any) -> Iterator[Finding]:
             problem = f"{use.written} has no parameter {name!r}"
             yield Finding(use.line, use.column, f"{use.written}({name}=...)", problem, _near(name, list(parameters)))
     for name, text in use.texts:
-        if name == "execution_backend" and text not in (known_backends := _execution_backends()):
-            problem = f"no installed target has the execution backend {text!r}"
-            close = difflib.get_close_matches(text, known_backends, 1)
-            advice = f"did you mean {close[0]!r}?" if close else 'leave it out, or "auto"'
-            yield Finding(use.line, use.column, f"{use.written}({name}={text!r})", problem, advice)
+        if name == "execution_backend":
+            yield from _of_execution_backend(use, text)
         if name == "target":
             yield from _of_target(use, text)
 
@@ -231,18 +228,29 @@ def _of_target(use: Use, text: str) -> Iterator[Finding]:
         yield _finding(use, f"{use.written}(target={text!r})", error)
 
 
-def _execution_backends() -> list[str]:
-    """The names of execution backends that every target accepts, and those of the installed backends' own."""
-    from typing import get_args
-
+def _of_execution_backend(use: Use, name: str) -> Iterator[Finding]:
     from tilecore.jit.execution_names import ExecutionBackend
+
+    usual = get_args(ExecutionBackend)
+    if name in usual:  # without a look at the backends
+        return
+    own = _own_execution_backends()
+    if name not in own:
+        close = difflib.get_close_matches(name, [*usual, *sorted(own)], 1)
+        advice = f"did you mean {close[0]!r}?" if close else 'leave it out, or "auto"'
+        place = f"{use.written}(execution_backend={name!r})"
+        yield Finding(use.line, use.column, place, f"no installed target has the execution backend {name!r}", advice)
+
+
+def _own_execution_backends() -> set[str]:
+    """The names of the installed backends' own execution backends."""
     from tilecore.plugins import manager
 
-    names = set(get_args(ExecutionBackend))
+    names: set[str] = set()
     for kind in manager.kinds():
         with suppress(TilecoreError):  # a broken backend
             names |= set(manager.get(kind).adapters)
-    return sorted(names)
+    return names
 
 
 def _of_pass_configs(program: Program) -> Iterator[Finding]:

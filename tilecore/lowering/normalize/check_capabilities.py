@@ -51,11 +51,8 @@ def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
     target, declared = f"target {env.target.kind}", need.declared(env.capabilities)
     makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order, ATOMIC: _atomic}
     message, hint = makers[need.kind](need, target, declared)
-    error = UnsupportedError(message, location=need.where(), found=need.name, expected=_words(declared), hint=hint)
-    if need.kind in (OPERATION, FEATURE):  # a list of the others would not help who needs this one
-        kind = "tile operation" if need.kind == OPERATION else "feature"
-        error.expected = f"a target that has the {kind} {need.name!r}"
-    return error
+    expected = _expected(need, declared)
+    return UnsupportedError(message, location=need.where(), found=need.name, expected=expected, hint=hint)
 
 
 def _type(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
@@ -109,5 +106,7 @@ def _other_scope(scope: str, scopes: Collection[str]) -> str | None:
     return f"allocate it with {' or '.join(others)}" if others else "read and write the tensors themselves"
 
 
-def _words(names: Collection[str]) -> str:
-    return "one of " + ", ".join(sorted(names))
+def _expected(need: Need, declared: Collection[str]) -> str:
+    """What would do instead. Of operations and features, a list of the others would not help who needs this one."""
+    kind = {OPERATION: "tile operation", FEATURE: "feature"}.get(need.kind)
+    return f"a target that has the {kind} {need.name!r}" if kind else "one of " + ", ".join(sorted(declared))

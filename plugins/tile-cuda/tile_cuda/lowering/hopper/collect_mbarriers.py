@@ -27,8 +27,7 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not has_dialect_calls(func.body, KIND):
         return func
     arch = architecture_of(env.target)
-    language = env.target.get("language")
-    missing, requires = missing_names(arch, language)
+    missing, requires = missing_names(arch, env.target.get("language"))
     if missing:
         allowed = frozenset({MMA_EMITTER, *(f"T.{name}" for name in NAMES if name not in missing)})
         refuse_dialects(
