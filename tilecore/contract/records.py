@@ -107,7 +107,7 @@ class TargetSpec:
     modules: modules and names that it adds under ``tilecore``, each with its place. ``{"acme": "tile_acme.names"}`` is
     the module ``tilecore.acme``, ``{"carver.arch.ACME": "tile_acme.arch:ACME"}`` a name of ``tilecore.carver.arch``.
     refused_names: function of a resolved Target: the names of ``language`` that kernels for it cannot use, each with
-    (why, what to write instead). ``tilecore port --target`` reports them before anything is compiled.
+    (why, what to write instead); of None: those that no target of the kind has. ``tilecore port`` reports them.
     """
 
     kind: str
@@ -124,7 +124,7 @@ class TargetSpec:
     known_failures: Callable[[Target], Mapping[str, str]] = lambda target: {}
     options: Sequence[PassOption] | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
-    refused_names: Callable[[Target], Mapping[str, tuple[str, str]]] = lambda target: {}
+    refused_names: Callable[[Target | None], Mapping[str, tuple[str, str]]] = lambda target: {}
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any, NoReturn, get_args
+from types import ModuleType
+from typing import Any, get_args
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins.pass_options import known_pass_configs
-from tilecore.porting.targets import ChosenTarget
+from tilecore.porting.targets import ChosenTarget, refused_on_every_target
 from tilecore.porting.uses import Import, Program, Use, read_program
 from tilecore.signatures import signature_of
 
@@ -149,15 +149,11 @@ def _of_uses(program: Program, target: ChosenTarget | None) -> Iterator[Finding]
             if use.path not in imported:  # else the line of its import says so
                 yield _finding(use, use.written, error)
             continue
-        if use.path[0] == "language" and _always_raises(value):
-            yield _of_refused(use, value)
-            continue
         if use.keywords is not None and value is not _MISSING:
             yield from _of_call(use, value)
-        if target is not None:
-            refusal = target.refusal(use.path)
-            if refusal is not None:
-                yield Finding(use.line, use.column, use.written, *refusal)
+        refusal = refused_on_every_target(use.path) if target is None else target.refusal(use.path)
+        if refusal is not None:
+            yield Finding(use.line, use.column, use.written, *refusal)
 
 
 def _value(path: tuple[str, ...]) -> tuple[Any, Exception | None]:
@@ -179,19 +175,6 @@ def _value(path: tuple[str, ...]) -> tuple[Any, Exception | None]:
             except Exception as error:
                 return _MISSING, error
     return value, None
-
-
-def _always_raises(function: Any) -> bool:
-    """Is it a function of the language that stands for a name that its backend refuses on every architecture?"""
-    return isinstance(function, FunctionType) and function.__annotations__.get("return") in (NoReturn, "NoReturn")
-
-
-def _of_refused(use: Use, function: Any) -> Finding:
-    try:
-        function()
-    except Exception as error:
-        return _finding(use, use.written, error)
-    raise AssertionError(f"{use.written} is declared never to return, and returned")
 
 
 def _of_call(use: Use, function: Any) -> Iterator[Finding]:

@@ -11,6 +11,22 @@ from tilecore.plugins import manager
 _SOURCE = frozenset({"call_extern", "call_pure_extern", "import_source"})
 
 
+def refused_on_every_target(path: tuple[str, ...]) -> tuple[str, str] | None:
+    """(why, what to write instead) of a name of the language that no target of its backend has; None for others."""
+    if len(path) != 2 or path[0] != "language":
+        return None
+    name = path[1]
+    for offer in manager.offers():
+        if name in offer.language and name in (refused := manager.target_spec(offer.kind).refused_names(None)):
+            return _sentence(name, refused[name])
+    return None
+
+
+def _sentence(name: str, refusal: tuple[str, str]) -> tuple[str, str]:
+    why, instead = refusal
+    return f"T.{name} {why}", instead
+
+
 class ChosenTarget:
     """The target of ``tilecore port --target``: what its backend declares. Raises TargetError for an unknown one."""
 
@@ -31,8 +47,7 @@ class ChosenTarget:
         if name in self.names_of_others and name not in self.own_names:
             return f"T.{name} is a name of target {self.names_of_others[name]}, not of {self.kind}", _report(self.kind)
         if name in self.refused_names:
-            why, instead = self.refused_names[name]
-            return f"T.{name} {why}", instead
+            return _sentence(name, self.refused_names[name])
         kind = ALIASES.get(name, name)
         if kind in FACTS and self.capabilities.dtypes and kind not in self.capabilities.dtypes:
             near = ", ".join(nearest_types(kind, self.capabilities.dtypes))

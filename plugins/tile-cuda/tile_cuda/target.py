@@ -7,6 +7,7 @@ from tile_cuda.cutedsl.names import LANGUAGE, TYPES
 from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
 from tile_cuda.language.architectures_of_names import refused_names
+from tile_cuda.language.refused_names import REFUSED
 from tile_cuda.modules import MODULES
 from tile_cuda.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
@@ -89,6 +90,11 @@ def detect() -> Presence:
     return Presence(True, ", ".join(dict.fromkeys(names)) + (f", {len(devices)} devices" if len(devices) > 1 else ""))
 
 
+def refused_on(target: Target) -> dict[str, tuple[str, str]]:
+    """The names of the language that kernels for a resolved target cannot use, with (why, what to write instead)."""
+    return refused_names(architecture_of(target), target.get("language"))
+
+
 def capabilities(target: Target) -> Capabilities:
     """The element types, operations, limits and features of a resolved target."""
     arch = architecture_of(target)
@@ -135,5 +141,5 @@ SPEC = TargetSpec(
     contract=2,
     options=OPTIONS,
     modules=MODULES,
-    refused_names=lambda target: refused_names(architecture_of(target), target.get("language")),
+    refused_names=lambda target: REFUSED if target is None else refused_on(target),
 )

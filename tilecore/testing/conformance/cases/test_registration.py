@@ -73,6 +73,7 @@ def test_refused_names_are_names_of_the_target(target):
     refused = backend.target.refused_names(resolved)
     assert set(refused) <= set(backend.target.language), "only names of TargetSpec.language can be refused"
     assert all(why.strip() for why, _ in refused.values())
+    assert set(backend.target.refused_names(None)) <= set(refused), "what no target has, this one has not"
 
 
 def test_the_target_resolves_to_itself(target):
