@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 
 from tilecore.dtypes import ALIASES, FACTS, UNSUPPORTED
 from tilecore.ir.tile_op_table import TILE_OPS
+from tilecore.module_names.table import MODULES, SAME
 
 NAMES: dict[str, str] = {}
 
@@ -140,4 +141,6 @@ def names_of_the_core() -> frozenset[str]:
     """All names that ``T.<name>`` finds in tilecore itself: functions, element types and modules of the language."""
     language = find_spec("tilecore.language")
     places = (language.submodule_search_locations if language else None) or []
-    return frozenset({*NAMES, *FACTS, *ALIASES, *UNSUPPORTED, *(module.name for module in iter_modules(list(places)))})
+    files = {module.name for module in iter_modules(list(places))}
+    tables = {path.split(".")[1] for path in (*MODULES, *SAME) if path.startswith("language.")}
+    return frozenset({*NAMES, *FACTS, *ALIASES, *UNSUPPORTED, *files, *tables})
