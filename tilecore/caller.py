@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError, WrongTypeError
-from tilecore.signatures import signature_of
+from tilecore.signatures import complaint_and_hint, keywords_of, signature_of
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -80,9 +80,10 @@ def placed(function: Callable[..., Any]) -> Callable[..., Any]:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-            text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", str(error))
+            complaint, hint = complaint_and_hint(error, keywords_of(function))
+            text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", complaint)
             expected = f"{function.__name__}{without_types(function)}"
-            raise at_caller(WrongTypeError(text, expected=expected)) from None
+            raise at_caller(WrongTypeError(text, expected=expected, hint=hint)) from None
 
     return call
 

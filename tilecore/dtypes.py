@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.nearest import did_you_mean
+
 # DLPack type codes (dlpack.h, DLDataTypeCode).
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
@@ -360,7 +362,6 @@ def nearest_types(name: str, candidates: Collection[str], most: int = 3) -> list
 
 
 def _unknown(value: Any) -> Exception:
-    import difflib
 
     from tilecore.caller import at_caller
     from tilecore.errors import LanguageError
@@ -372,12 +373,11 @@ def _unknown(value: Any) -> Exception:
                 hint="hold its bits in T.uint8, and decode them with shifts and T.reinterpret",
             )
         )
-    close = difflib.get_close_matches(str(value), [*FACTS, *ALIASES], n=1)
     return at_caller(
         LanguageError(
             f"unknown dtype {value!r}",
             expected="one of " + ", ".join(FACTS),
-            hint=f"did you mean {close[0]!r}?" if close else None,
+            hint=did_you_mean(value, [*FACTS, *ALIASES]),
         )
     )
 

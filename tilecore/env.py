@@ -7,12 +7,12 @@ defaults and legal values are in ``tilecore.settings``.
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import Any
 
 from tilecore import settings
 from tilecore.cache import disable_cache, enable_cache, is_cache_enabled
+from tilecore.nearest import did_you_mean
 from tilecore.settings import SETTINGS
 
 # TileLang's name: name of the setting of tilecore
@@ -132,8 +132,8 @@ def _setting(name: str) -> str:
     if setting in NOTES:
         raise AttributeError(f"tilecore has no setting {setting!r}; instead: {NOTES[setting]}")
     if setting not in SETTINGS:
-        close = [] if name.startswith("__") else difflib.get_close_matches(name, [*_NAMES, *SETTINGS], 1)
-        raise AttributeError(f"tilecore has no setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        hint = None if name.startswith("__") else did_you_mean(name, [*_NAMES, *SETTINGS])
+        raise AttributeError(f"tilecore has no setting {name!r}" + (f"; {hint}" if hint else ""))
     return setting
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.errors import TargetError
 from tilecore.module_names.submodules import submodules_of
+from tilecore.nearest import did_you_mean
 
 __path__: list[str] = []  # a package whose modules are names of others (tilecore/module_names/table.py)
 __getattr__ = submodules_of(
@@ -24,11 +25,8 @@ class _NamesOfKeys(EnumMeta):
             return members[name]
         if name.startswith("_"):
             raise AttributeError(name)
-        import difflib
-
-        close = difflib.get_close_matches(name, members, 1)
-        advice = f"; did you mean {close[0]!r}?" if close else "; `tilecore passes --target TARGET` lists the options"
-        raise AttributeError(f"{cls.__name__} has no key {name!r}{advice}")
+        advice = did_you_mean(name, members) or "`tilecore passes --target TARGET` lists the options"
+        raise AttributeError(f"{cls.__name__} has no key {name!r}; {advice}")
 
 
 class PassConfigKey(str, Enum, metaclass=_NamesOfKeys):

@@ -6,15 +6,15 @@ a value that is known only when the kernel runs. Exceptions that the user raises
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import re
 import traceback
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tilecore.caller import is_own, without_types
 from tilecore.errors import LanguageError, Location, TilecoreError, WrongTypeError
+from tilecore.frontend.call_errors import call_error, language_call, signature_error
+from tilecore.frontend.value_descriptions import description_of, descriptions, first_line, plain
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import backend_fault
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tilecore.tracing.builder import Builder
 
 _OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
-_CALL = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got|expected)\b")
 _FOREIGN = re.compile(r"\b((?:torch|np|numpy|math|jnp|tl|F)(?:\.\w+)*\.(\w+))\(")
 
 
@@ -58,16 +57,16 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
         return _missing_name_error(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if frames and _is_of_tvm(frames[-1].f_code.co_filename):
-        return LanguageError(_first_line(text) or type(error).__name__)
+        return LanguageError(first_line(text) or type(error).__name__)
     fault = backend_fault(error)
     if fault is not None:
         return fault
     if not isinstance(error, _OF_ARGUMENTS) or not frames:
         return None
-    called = _language_call(frames)
+    called = language_call(frames)
     if called is not None:
-        return _call_error(error, called)
-    return _signature_error(error, frames[-1]) or _operation_error(
+        return call_error(error, called)
+    return signature_error(error, frames[-1]) or _operation_error(
         error, builder.location, _reads_values(frames, builder.location)
     )
 
@@ -135,101 +134,6 @@ def _is_of_tvm(file: str) -> bool:
     return any(part in file for part in ("/tvm/", "/tvm_ffi/")) or (not file.endswith((".py", ">")) and "/" in file)
 
 
-def _first_line(text: str) -> str:
-    """The first line of TVM's message, without the C++ of a failed check."""
-    line = next((line for line in text.strip().splitlines() if line.strip()), "")
-    return re.sub(r"^Check failed: .*? (?:is false)?: (?=\S)", "", line)
-
-
-def _language_call(frames: list[FrameType]) -> FrameType | None:
-    """The frame of the language function that raised the exception; None if the user's code raised it."""
-    if not is_own(frames[-1].f_code.co_filename):
-        return None
-    inner: FrameType | None = None
-    for frame in reversed(frames):
-        file = frame.f_code.co_filename
-        if not is_own(file):
-            break
-        if "/frontend/" not in file.replace("\\", "/"):
-            inner = frame
-    return inner
-
-
-def _call_error(error: Exception, frame: FrameType) -> LanguageError:
-    """Arguments that a function of the language did not expect."""
-    import tilecore.language as language
-
-    arguments = inspect.getargvalues(frame)
-    owner = arguments.locals.get("self")
-    function_name = frame.f_code.co_name
-    name = (
-        _description_of(owner)
-        if owner is not None
-        else f"T.{function_name}"
-        if function_name in language._NAMES
-        else "the language"
-    )
-    argument_names = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
-    values = {n: arguments.locals.get(n) for n in argument_names if n != "self"}
-    values_text = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
-    reason = _plain(str(error)) or type(error).__name__
-    return WrongTypeError(f"{name} got arguments that it cannot use: {reason}", found=values_text or None)
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if not is_kernel_value(value) else _description_of(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _signature_error(error: Exception, frame: FrameType) -> LanguageError | None:
-    """A call of a function of the language, or of a macro, with too many, too few or unknown arguments."""
-    match = _CALL.match(str(error))
-    if not isinstance(error, TypeError) or match is None:
-        return None
-    if frame.f_code.co_name == "call_macro" and is_own(frame.f_code.co_filename):
-        macro = frame.f_locals["function"]
-        text = f"the macro {macro.__name__}() {str(error)[match.end(1) + 2 :].strip()}"
-        return WrongTypeError(text, expected=f"{macro.__name__}{signature_text(macro)}")
-    import tilecore.language as language
-
-    parts = [part for part in match[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
-    name = parts[-1] if parts else ""
-    if name not in language._NAMES:
-        return None
-    complaint = _plain(str(error)[match.end(1) + 2 :])
-    return WrongTypeError(
-        f"T.{name}() {complaint.strip()}",
-        expected=f"T.{name}{signature_text(getattr(language, name))}",
-        hint=_keyword_hint(str(error)),
-    )
-
-
-def signature_text(function: Any) -> str:
-    """The parameters of a public function, without their types."""
-    try:
-        return str(without_types(function))
-    except (TypeError, ValueError):
-        return "(...)"
-
-
-def _keyword_hint(text: str) -> str | None:
-    for keyword, instead in _KEYWORDS.items():
-        if f"argument '{keyword}'" in text:
-            return instead
-    return None
-
-
-_KEYWORDS = {
-    "num_warps": "threads=32 * num_warps: T.Kernel takes the threads of a block",
-    "num_stages": "T.Pipelined(n, num_stages=...) takes the stages of a loop",
-    "mask": "reads outside of a tensor give 0 and writes there are dropped, without a mask",
-    "axis": "dim= says which axis",
-    "keepdim": "an `out` of extent 1 along the axis keeps it",
-    "keepdims": "an `out` of extent 1 along the axis keeps it",
-    "out_dtype": "the element type is that of the tile C",
-    "allow_tf32": 'annotations={"allow_tf32": True}',
-}
-
 # -- Python operations on values of the kernel -----------------------------------------------------------------------
 
 
@@ -242,7 +146,7 @@ def _operation_error(error: Exception, location: Location | None, reads_values: 
     text = str(error)
     if isinstance(error, AttributeError):
         return _attribute_error(error)
-    types = [name for pair in _TYPES.findall(text) for name in pair if name in _descriptions()]
+    types = [name for pair in _TYPES.findall(text) for name in pair if name in descriptions()]
     if not types and not (reads_values and isinstance(error, (TypeError, IndexError))):
         return None
     indexed = _INDICES.match(text)
@@ -253,8 +157,8 @@ def _operation_error(error: Exception, location: Location | None, reads_values: 
         return WrongTypeError("a function of another library is called with a value of the kernel", hint=instead)
     if isinstance(error, IndexError):
         return None
-    description = _descriptions()[types[0]] if types else "a value of the kernel"
-    return WrongTypeError(f"Python cannot do this with {description}: {_plain(text)}", hint=_hint_for(text))
+    description = descriptions()[types[0]] if types else "a value of the kernel"
+    return WrongTypeError(f"Python cannot do this with {description}: {plain(text)}", hint=_hint_for(text))
 
 
 def _hint_for(text: str) -> str | None:
@@ -306,48 +210,4 @@ def _attribute_error(error: AttributeError) -> LanguageError | None:
     instead = _METHODS.get(name) or written_here(name)
     if instead is None and isinstance(value, (BufferHandle, TensorRegion)) and name in ("mean", "std", "var"):
         instead = "T.reduce_sum(tile, out, dim=...) sums; divide it"
-    return NoSuchAttributeError(f"{_description_of(value)} has no attribute {name!r}", hint=instead)
-
-
-def _description_of(value: Any) -> str:
-    if isinstance(value, BufferHandle):
-        return f"the buffer {value.name}"
-    for kind, description in _kinds():
-        if isinstance(value, kind):
-            return description
-    return type(value).__name__
-
-
-def _kinds() -> list[tuple[type, str]]:
-    from tilecore.language.kernel import Kernel
-    from tilecore.tracing.loops import LoopSpec
-
-    return [
-        *((BufferHandle, "a buffer of the kernel"), (TensorRegion, "a slice of a buffer")),
-        *((KernelValue, "a variable of the kernel"), (Expr, "a value of the kernel")),
-        *((LoopSpec, "a loop of the kernel"), (Kernel, "a T.Kernel")),
-    ]
-
-
-def _descriptions() -> dict[str, str]:
-    """Descriptions of the classes of values of the kernel, by class name."""
-    descriptions: dict[str, str] = {}
-    for kind, description in _kinds():
-        pending = [kind]
-        while pending:
-            cls = pending.pop()
-            descriptions.setdefault(cls.__name__, description)
-            pending.extend(cls.__subclasses__())
-    return descriptions
-
-
-def _plain(text: str) -> str:
-    """A message of Python with descriptions in place of class names of values of the kernel."""
-    descriptions = _descriptions()
-    return re.sub(
-        r"'([\w.]+)'( object)?|\b(not|type) (\w+)",
-        lambda m: (
-            descriptions.get(m[1], m[0]) if m[1] else (f"{m[3]} {descriptions[m[4]]}" if m[4] in descriptions else m[0])
-        ),
-        _first_line(text),
-    )
+    return NoSuchAttributeError(f"{description_of(value)} has no attribute {name!r}", hint=instead)

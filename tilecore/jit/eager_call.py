@@ -12,6 +12,7 @@ from typing import Any
 
 from tilecore.errors import ArgumentError
 from tilecore.language.annotations import TensorType
+from tilecore.signatures import complaint_and_hint, keywords_of
 
 
 class _LeftOut:
@@ -92,10 +93,12 @@ def arguments_of(
             parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
             return_annotation=signature.empty,
         )
+        complaint, hint = complaint_and_hint(error, keywords_of(signature))
         raise ArgumentError(
-            f"{name}(): {(_missing(signature, args, kwargs) if whole else None) or error}",
+            f"{name}(): {(_missing(signature, args, kwargs) if whole else None) or complaint}",
             found=f"{name}({', '.join(arg_types)})",
             expected=f"{name}{parameters}",
+            hint=hint,
         ) from None
     bound.apply_defaults()
     return bound

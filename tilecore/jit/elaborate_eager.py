@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import getclosurevars
 from types import FunctionType
 from typing import Any
@@ -20,6 +19,7 @@ from tilecore.jit.declared_sizes import declared_sizes
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, expanded, takes_any_name
 from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.language.symbols import ConstDim, DerivedDim
+from tilecore.nearest import did_you_mean
 from tilecore.tracing.builder import Builder
 
 
@@ -146,12 +146,11 @@ class _Elaboration(Declarations):
         """Check the sizes passed by name, and those that could not be compared when they were declared."""
         for name in self.constants:
             if name not in self.sizes and not takes_any_name(self.function):
-                close = get_close_matches(name, [*self.types, *self.sizes], 1)
                 raise ArgumentError(
                     f"{self.function.__name__}() has no parameter and no T.const named {name!r}",
                     location=self.place,
                     expected=", ".join([*self.types, *self.sizes]),
-                    hint=f"did you mean {close[0]}?" if close else None,
+                    hint=did_you_mean(name, [*self.types, *self.sizes], "{}"),
                 )
         for check in self.checks:
             try:

@@ -11,6 +11,7 @@ from tilecore.caller import placed
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError, WrongTypeError
 from tilecore.frontend.function import PrimFunc
+from tilecore.frontend.signature import definition_of
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.collection import collection_paused
@@ -193,7 +194,9 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
             raise LanguageError(
                 f"{self.__name__} returned {type(kernel_function).__name__}, not a kernel",  # type: ignore[attr-defined]
                 expected="a function decorated with @T.prim_func",
-                hint="for an eager kernel, write `with T.Kernel(...)` in the function itself",
+                location=definition_of(inspect.unwrap(self.func)),
+                hint="end the function with `return` and the name of the function under @T.prim_func; for an eager "
+                "kernel, write `with T.Kernel(...)` in the function itself",
             )
         return ir_of(kernel_function)
 

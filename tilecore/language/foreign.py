@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-
 from tilecore.caller import at_caller
 from tilecore.errors import UnsupportedError
 from tilecore.language.known_elsewhere import INSTEAD
+from tilecore.nearest import did_you_mean
 from tilecore.plugins.manager import kinds
 
 # Stems of names of one chip's instructions, by what they are for: what the language has for it on every target. The
@@ -72,5 +71,4 @@ def _missing(name: str, language_names: list[str]) -> MissingNameError:
         )
     if name in INSTEAD:
         return MissingNameError(f"the tile language has no T.{name}", hint=INSTEAD[name])
-    close = difflib.get_close_matches(name, language_names, n=1)
-    return MissingNameError(f"tilecore.language has no {name!r}", hint=f"did you mean T.{close[0]}?" if close else None)
+    return MissingNameError(f"tilecore.language has no {name!r}", hint=did_you_mean(name, language_names, "T.{}"))

@@ -130,26 +130,48 @@ def Pipelined(
 ) -> LoopSpec:
     """A serial loop whose copies are issued ahead of its computation, ``num_stages`` iterations deep.
 
-    order, stage: a schedule by hand, one number for each statement of the body. sync, group: as older releases of
-    TileLang take them. The result is that of T.serial, whatever they are.
+    order, stage: a schedule by hand, one number for each statement of the body: its place among the statements, and
+    how many iterations later than the first it runs; -1 leaves a statement out of the schedule. sync, group: as older
+    releases of TileLang take them. The result is that of T.serial, whatever they are. Raises LanguageError for a
+    negative num_stages, and for an order and stages that are no schedule.
     """
     stages = whole_number(num_stages, "T.Pipelined(num_stages=...)")
     if stages < 0:
         raise LanguageError("num_stages is negative", found=str(num_stages), expected="0 or more")
     notes: dict[str, Any] = {LoopAttr.STAGES: stages, **(annotations or {})}
-    for name, numbers in ((LoopAttr.ORDER, order), (LoopAttr.STAGE, stage)):
-        if numbers is not None:
-            notes[name] = _schedule(numbers, f"T.Pipelined({name}=...)")
-    return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
+    schedule = _schedule_by_hand(order, stage)
+    return LoopSpec("pipelined", (_axis(start, stop),), annotations={**notes, **schedule})
 
 
-def _schedule(numbers: Any, subject: str) -> list[int]:
-    """A schedule by hand: a number for each statement."""
+def _schedule_by_hand(order: Any, stage: Any) -> dict[str, list[int]]:
+    """The annotations of the order and the stages of the statements of a pipelined loop, as far as they are given."""
+    numbers = {
+        name: _one_for_each_statement(given, f"T.Pipelined({name}=...)")
+        for name, given in ((LoopAttr.ORDER, order), (LoopAttr.STAGE, stage))
+        if given is not None
+    }
+    if len({len(given) for given in numbers.values()}) == 2:
+        raise LanguageError(
+            "the order and the stages of T.Pipelined are for different numbers of statements",
+            found=f"{len(numbers[LoopAttr.ORDER])} in order, {len(numbers[LoopAttr.STAGE])} in stage",
+            expected="one number in each for each statement of the loop's body",
+        )
+    places = [place for place in numbers.get(LoopAttr.ORDER, []) if place >= 0]
+    if len(set(places)) < len(places):
+        raise LanguageError(
+            "T.Pipelined(order=...) gives two statements one place",
+            found=f"order={numbers[LoopAttr.ORDER]}",
+            expected="a different place for each statement, or -1",
+        )
+    return numbers
+
+
+def _one_for_each_statement(numbers: Any, subject: str) -> list[int]:
     if not isinstance(numbers, (list, tuple)):
         raise LanguageError(
             f"{subject} is not a list or a tuple", found=repr(numbers)[:80], expected="one int for each statement"
         )
-    return [whole_number(number, f"a number of {subject}") for number in numbers]
+    return [whole_number(number, f"a number of {subject}", -1) for number in numbers]
 
 
 def Persistent(

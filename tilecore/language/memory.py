@@ -88,17 +88,29 @@ def allocate(
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
     """Memory shared by the threads of a block; uninitialised. shape: constant sizes, or expressions of the sizes and
     the integer scalars of the call, on targets that can: then its size may vary between calls."""
-    return allocate(shape, dtype, scope, "T.alloc_shared")
+    return allocate(shape, dtype, _in_memory("shared", scope, "T.alloc_shared"), "T.alloc_shared")
 
 
 def alloc_fragment(shape: Any, dtype: Any = "float32", scope: str = "local.fragment") -> BufferHandle:
     """A tile held in the registers of the whole block, spread over its threads by the compiler; uninitialised."""
-    return allocate(shape, dtype, scope, "T.alloc_fragment")
+    return allocate(shape, dtype, _in_memory("local", scope, "T.alloc_fragment"), "T.alloc_fragment")
 
 
 def alloc_local(shape: Any, dtype: Any = "float32", scope: str = "local") -> BufferHandle:
     """Memory of one thread; uninitialised."""
-    return allocate(shape, dtype, scope, "T.alloc_local")
+    return allocate(shape, dtype, _in_memory("local", scope, "T.alloc_local"), "T.alloc_local")
+
+
+def _in_memory(memory: str, scope: Any, subject: str) -> str:
+    """The scope, if it is one of the memory ("shared", "shared.dyn"). Raises LanguageError for others."""
+    if isinstance(scope, str) and scope.partition(".")[0] == memory:
+        return scope
+    raise LanguageError(
+        f"{subject}(scope=...) is not {memory} memory",
+        found=repr(scope)[:80],
+        expected=f"a scope that is or begins with {memory!r}",
+        hint="T.alloc_buffer(shape, dtype, scope) allocates memory of any scope, T.alloc_global a workspace",
+    )
 
 
 def alloc_buffer(

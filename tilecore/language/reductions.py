@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
@@ -16,6 +15,7 @@ from tilecore.language.known_elsewhere import written_here
 from tilecore.language.memory import allocate
 from tilecore.language.reducers import check_batch
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
+from tilecore.nearest import nearest
 from tilecore.tracing.current import current
 
 
@@ -131,8 +131,8 @@ def _similar_kind_hint(kind: Any) -> str | None:
     """A hint for a kind that the language does not have: what it calls a kind of that or a similar name."""
     names = {"add": "sum", "mul": "prod", "product": "prod", "amax": "max", "amin": "min", "xor": "bitxor"}
     names |= {"or": "bitor", "and": "bitand", "any": "bitor", "all": "bitand", "maximum": "max", "minimum": "min"}
-    close = difflib.get_close_matches(str(kind), [*KINDS, *names], n=1)
-    return f"did you mean {names.get(close[0], close[0])!r}?" if close else written_here(f"reduce_{kind}")
+    close = nearest(kind, [*KINDS, *names])
+    return f"did you mean {names.get(close, close)!r}?" if close else written_here(f"reduce_{kind}")
 
 
 def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subject: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Collection, Sequence
 
@@ -10,6 +9,7 @@ from tilecore.caller import levels_to_user
 from tilecore.contract.origin import Origin, title
 from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit
 from tilecore.errors import PluginError
+from tilecore.nearest import nearest
 from tilecore.plugins.checking import wrong
 
 # passes that left a family, each with the feature that switched it on, and what a backend has to do now
@@ -89,8 +89,8 @@ class _Pipeline:
         names = [step.name for step in self.steps]
         if edit.at in names:
             return names.index(edit.at)
-        close = difflib.get_close_matches(edit.at, names, 1)
-        expected = f"{close[0]!r}, or another of " if close else "one of "
+        close = nearest(edit.at, names)
+        expected = f"{close!r}, or another of " if close else "one of "
         if edit.at in MOVED:
             expected = f"another pass or extension point ({MOVED[edit.at][1]}): one of "
         message = f"it edits the pipeline at {edit.at!r}, which the pipeline does not have"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tilecore.contract.origin import remedy, title
 from tilecore.errors import PluginError, TargetError
+from tilecore.nearest import did_you_mean
 from tilecore.plugins.attribute_values import expected_type, expected_values, fits
 from tilecore.target import Attribute, Target
 
@@ -44,13 +44,12 @@ def by_any_name(table: Mapping[str, AttributeSpec]) -> dict[str, str]:
 
 
 def _unknown(backend: Backend, name: str, table: Mapping[str, AttributeSpec]) -> TargetError:
-    close = difflib.get_close_matches(name, table, 1)
     attributes = ", ".join(f"-{key} ({spec.doc})" for key, spec in sorted(table.items()))
     return TargetError(
         f'target "{backend.kind}" has no attribute {name!r}',
         found=f"-{name}",
         expected=attributes or "no attributes",
-        hint=f"did you mean -{close[0]}?" if close else None,
+        hint=did_you_mean(name, table, "-{}"),
     )
 
 
@@ -64,12 +63,11 @@ def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Att
             f'attribute {name!r} of target "{kind}" must be {type_text}', found=repr(value), expected=spec.doc
         )
     if spec.choices and value not in spec.choices:
-        close = difflib.get_close_matches(str(value), map(str, spec.choices), 1)
         raise TargetError(
             f'attribute {name!r} of target "{kind}" cannot be {value!r}',
             found=f"-{name}={value}",
             expected=f"one of {', '.join(map(str, spec.choices))}",
-            hint=f"did you mean -{name}={close[0]}?" if close else None,
+            hint=did_you_mean(value, spec.choices, f"-{name}={{}}"),
         )
     return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +13,7 @@ from tilecore.contract.origin import title
 from tilecore.contract.passes import Pass, PassEdit
 from tilecore.contract.state import PassState
 from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.nearest import nearest
 from tilecore.plugins.answers import check_fields, guarded_by, obeys
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
 from tilecore.plugins.guard import guarded
@@ -91,8 +91,8 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
     _check_element(origin, "Lowering.implementations", impl, TileOpImpl)
     check_fields(origin, "Lowering.implementations: ", impl, IMPLEMENTATION)
     if impl.op not in TILE_OP_NAMES and "." not in impl.op:
-        close = difflib.get_close_matches(impl.op, TILE_OP_NAMES, 1)
-        expected = f"{close[0]!r}" if close else ", ".join(TILE_OP_NAMES)
+        close = nearest(impl.op, TILE_OP_NAMES)
+        expected = repr(close) if close else ", ".join(TILE_OP_NAMES)
         message = f"Lowering.implementations: {impl.name!r} implements {impl.op!r}, which is not a tile operation"
         raise wrong(origin, message, repr(impl.op), f"{expected}, or an operation of the backend, <kind>.<name>")
     name = f"the implementation {impl.name} of T.{impl.op}"

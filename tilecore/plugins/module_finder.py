@@ -8,7 +8,6 @@ nothing.
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.errors import PluginError
 from tilecore.module_names.left_out import instead_of
 from tilecore.module_names.table import MODULES, SAME
+from tilecore.nearest import did_you_mean
 from tilecore.plugins import former_names
 
 if TYPE_CHECKING:
@@ -171,9 +171,8 @@ def _value_of(path: str, name: str) -> Any:
         return import_module(f"{_ROOT}{full}")
     reason = why_missing(full)
     if reason is None:
-        close = difflib.get_close_matches(name, names_in(path), 1)
-        advice = f"; did you mean {close[0]!r}?" if close else ""
-        reason = f"module 'tilecore.{path}' has no attribute {name!r}{advice}"
+        hint = did_you_mean(name, names_in(path))
+        reason = f"module 'tilecore.{path}' has no attribute {name!r}" + (f"; {hint}" if hint else "")
     raise AttributeError(reason)
 
 

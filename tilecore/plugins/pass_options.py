@@ -78,10 +78,10 @@ def unknown_option(name: str, declared: Iterable[str], kind: str = "") -> Target
     options = sorted(declared)
     names = {*options, *KNOWN_ELSEWHERE, *(key.value for key in PassConfigKey)}
     close = difflib.get_close_matches(name, sorted(names), n=2, cutoff=0.8) or difflib.get_close_matches(name, names, 1)
-    where = f"an option of target {kind!r}" if kind else "an option of an installed target"
+    listed = f"{f'; those of target {kind!r}' if kind else ''}: {', '.join(options)}" if options else ""
     return TargetError(
         f"unknown pass configuration {name!r}",
-        expected=f"{where}: {', '.join(options)}" if options else f"{where}, or a tilecore.PassConfigKey",
+        expected=f"an option that an installed target reads{listed or ', or a tilecore.PassConfigKey'}",
         hint=(f"did you mean {' or '.join(map(repr, close))}? " if close else "")
         + f"`tilecore passes --target {kind or 'TARGET'}` describes the options of a target",
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.contract.origin import Origin, remedy, title
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
+from tilecore.nearest import did_you_mean
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
 from tilecore.tensors.dlpack import contiguous_strides
 from tilecore.tensors.views import device_problem
@@ -32,14 +33,11 @@ def count(plan: CallPlan, count_given: int) -> ArgumentError:
 
 
 def unknown_name(plan: CallPlan, name: str) -> ArgumentError:
-    import difflib
-
     names = plan.argument_names
     if name in (plan.params[p].name for p in plan.outputs):
         hint: str | None = f"the call allocates {name} and returns it (out_idx)"
     else:
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else None
+        hint = did_you_mean(name, names, "{}")
     expected = ", ".join(names) if names else "no arguments"
     return ArgumentError(f"{plan.name}() has no parameter {name}", expected=expected, hint=hint)
 

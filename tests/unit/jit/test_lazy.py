@@ -458,3 +458,27 @@ def test_what_an_unknown_target_advises(target, hint, without):
         tilecore.compile(doubled, target=target)
     assert hint in caught.value.hint
     assert without not in caught.value.hint
+
+
+def test_a_misspelt_keyword_of_a_factory():
+    @tilecore.jit
+    def factory(N, block=32):
+        raise AssertionError
+
+    with pytest.raises(ArgumentError, match="unexpected keyword argument 'blok'") as caught:
+        factory(64, blok=16)
+    assert caught.value.hint == "did you mean 'block'?"
+
+
+def test_a_factory_without_return_says_where_it_is():
+    @tilecore.jit
+    def factory(N):
+        @T.prim_func
+        def kernel(A: T.Tensor((N,), "float32")):
+            with T.Kernel(1):
+                A[0] = 1
+
+    with pytest.raises(LanguageError, match="factory returned NoneType, not a kernel") as caught:
+        factory(64)
+    assert caught.value.location.line == factory.func.__code__.co_firstlineno
+    assert "end the function with `return`" in caught.value.hint

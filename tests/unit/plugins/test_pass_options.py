@@ -91,7 +91,8 @@ def test_an_unknown_key_names_the_nearest_and_the_options_of_the_target():
     with installed((UNROLL,)), pytest.raises(TargetError, match=r"unknown pass configuration 'acme.unrol'") as caught:
         warned({"acme.unrol": 8})
     assert caught.value.expected == (
-        "an option of target 'null': acme.unroll, tl.device_compile_flags, tl.dump_ir_path, tl.enable_dump_ir"
+        "an option that an installed target reads; those of target 'null': "
+        "acme.unroll, tl.device_compile_flags, tl.dump_ir_path, tl.enable_dump_ir"
     )
     assert caught.value.hint == (
         "did you mean 'acme.unroll'? `tilecore passes --target null` describes the options of a target"
