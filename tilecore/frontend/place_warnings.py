@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from tilecore.ir.spans import location_of_span
 
+_warned: dict[Any, Any] = {}  # the registry of Python's warnings: the texts of earlier ones
+
 
 def warn_at(span: object | None, text: str, category: type[Warning]) -> None:
-    """A warning whose text begins with the line of the kernel that it is about, where that is known."""
+    """A warning at the line of the kernel that it is about, where that is known, once for each text and line."""
     place = location_of_span(span)
-    warnings.warn(text if place is None else f"{place}: {text}", category, stacklevel=3)
+    if place is None:
+        warnings.warn(text, category, stacklevel=3)
+    else:
+        warnings.warn_explicit(text, category, place.file, place.line, registry=_warned)

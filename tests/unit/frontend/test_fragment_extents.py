@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,7 +69,8 @@ def test_indices_that_do_not_reach_their_bound_and_fragments_with_views():
 
 
 def test_shared_memory_beyond_its_end():
-    with pytest.warns(ExtentWarning, match="the index of axis 0 of tile goes up to 39, and the axis has 32 elements"):
+    message = "the index of axis 0 of tile goes up to 39, and the axis has 32 elements"
+    with pytest.warns(ExtentWarning, match=message) as caught:
 
         @T.prim_func
         def filling(A: T.Tensor((64,), "float32")):
@@ -78,3 +80,6 @@ def test_shared_memory_beyond_its_end():
                     tile[i] = A[i]
                 for i in T.Parallel(32):
                     A[i] = tile[i]
+
+    line = Path(__file__).read_text(encoding="utf-8").splitlines()[caught[0].lineno - 1]
+    assert (caught[0].filename, line.strip()) == (__file__, "tile[i] = A[i]")
