@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from tilecore.errors import LanguageError, TargetError, WrongTypeError
-from tilecore.ir.attributes import KernelHint
+from tilecore.errors import LanguageError, TargetError, UnsupportedError, WrongTypeError
+from tilecore.ir.attributes import KernelHint, LayoutAttr
 from tilecore.ir.nodes import BufferLoad, IntImm
+from tilecore.ir.scopes import is_shared
+from tilecore.ir.written_layouts import memory_layout
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
@@ -46,7 +49,8 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
     """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts ignore it.
 
     In the IR each is a hint "layout" whose attributes are ``layout.to_ir()``. allow_reannotation: a buffer that has
-    a layout may get another one; the last one holds.
+    a layout may get another one; the last one holds. Raises LanguageError for a layout of another shape, and, on every
+    target, for one of shared memory that puts two elements at one place.
     """
     builder = current("T.annotate_layout")
     annotated = builder.attributes.setdefault("layouts", set())
@@ -61,7 +65,11 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
                 f"{buffer.name} already has a layout", hint="annotate it once, or pass allow_reannotation=True"
             )
         annotated.add(buffer.buffer)
-        annotate(KernelHint.LAYOUT, buffer, hints=layout.to_ir())
+        hints = layout.to_ir()
+        if is_shared(buffer.buffer) and hints[LayoutAttr.KIND] == LayoutAttr.MEMORY:
+            with suppress(UnsupportedError):  # of what cannot be evaluated here
+                memory_layout(hints, buffer.name)
+        annotate(KernelHint.LAYOUT, buffer, hints=hints)
 
 
 def _check_layout(buffer: BufferHandle, layout: Any) -> None:

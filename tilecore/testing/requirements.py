@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import inspect
 import operator
 import re
 from collections.abc import Callable
@@ -25,11 +24,12 @@ _VERSION = re.compile(r"(?P<kind>.+)_compute_version(?:_(?P<mode>ge|gt|le|lt|eq|
 
 
 class Requirement:
-    """A decorator of tests and test classes.
+    """A decorator of tests and test classes: it gives them pytest's mark ``skipif``, with the reason.
 
     ``@requirement``, ``@requirement()`` and ``@requirement(support_required="compile-only")`` work alike; the last
-    asks for no device, and "optional" for nothing. ``marks()`` gives the marks for ``pytest.param``.
-    missing: why it cannot be met, given support_required, or None. It is asked when the test is about to run.
+    asks for no device, and "optional" for nothing. ``marks()`` gives the marks for ``pytest.param``. A test that is
+    called without pytest is not skipped.
+    missing: why it cannot be met, given support_required, or None. It is asked when a test is decorated.
     """
 
     def __init__(self, name: str, missing: Callable[[str], str | None]) -> None:
@@ -43,28 +43,12 @@ class Requirement:
             )
         if func is None:
             return functools.partial(self, support_required=support_required)
-        if inspect.isclass(func):
-            for mark in self.marks(support_required):
-                func = mark(func)
-            return func
-
-        @functools.wraps(func)
-        def test(*args: Any, **kwargs: Any) -> Any:
-            self.skip(support_required)
-            return func(*args, **kwargs)
-
-        return test
-
-    def skip(self, support_required: str = "compile-and-run") -> None:
-        """Skip the running test unless the requirement is met."""
-        reason = None if support_required == "optional" else self.missing(support_required)
-        if reason is not None:
-            import pytest
-
-            pytest.skip(reason)
+        for mark in self.marks(support_required) if _importable("pytest") else ():
+            func = mark(func)
+        return func
 
     def marks(self, support_required: str = "compile-and-run") -> list[Any]:
-        """Marks that do the same; the requirement is looked at now."""
+        """Marks that do the same."""
         import pytest
 
         reason = None if support_required == "optional" else self.missing(support_required)
@@ -138,18 +122,18 @@ def _version_requirement(name: str, kind: str, mode: str | None) -> Any:
         if mode not in _COMPARE:
             raise ArgumentError(f"{name}: mode={mode!r}", expected=", ".join(_COMPARE))
         required_version = (major_version, minor_version)
+        needed = f"compute {mode} {major_version}.{minor_version} is needed"
 
         def missing(support_required: str) -> str | None:
             reason = missing_target(kind, support_required)
             if reason is not None:
-                return reason
+                return f"{needed}: {reason}"
             version = architecture_version(kind)
             if version is None:
-                return f"the architecture of the {kind} device is not known"
+                return f"{needed}: the architecture of the {kind} device is not known"
             if _COMPARE[mode](version, required_version):
                 return None
-            required = f"{mode} {required_version[0]}.{required_version[1]}"
-            return f"the {kind} device has version {version[0]}.{version[1]}, not {required}"
+            return f"{needed}: the {kind} device has version {version[0]}.{version[1]}"
 
         return Requirement(f"{name}({major_version}, {minor_version})", missing)
 

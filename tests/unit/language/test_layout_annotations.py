@@ -152,6 +152,11 @@ def test_on_cpu_a_layout_changes_nothing(name):
         (lambda tile: T.Layout((1024,), lambda i: i), ["shape (1024,)", "(16, 64)"]),
         (lambda tile: T.Layout((16, 64), lambda i: i), ["does not take 2 indices"]),
         (lambda tile: T.Layout((16, 64), lambda i, j: i * 0.5), ["integer expressions"]),
+        (
+            lambda tile: T.Layout((16, 64), lambda i, j: (i, j % 32)),
+            ["must be injective", "tile[0, 0] and tile[0, 32]"],
+        ),
+        (lambda tile: T.Layout((16, 64), lambda i, j: (i, j - 1)), ["tile maps elements to negative indices"]),
         (lambda tile: "swizzled", ["'swizzled'", "a T.Layout or a T.Fragment"]),
         (lambda tile: swapped, ["a T.Layout or a T.Fragment"]),
     ],

@@ -23,17 +23,19 @@ pytest_plugins = ["pytester"]
 REPOSITORY = Path(__file__).parents[3]
 
 
-def ran():
-    return "ran"
-
-
 def skipped(decorate):
-    """Why a decorated function is skipped; None when it runs."""
-    try:
-        assert decorate(ran)() == "ran"
-    except pytest.skip.Exception as reason:
-        return str(reason)
-    return None
+    """Why pytest skips a decorated function; None when it runs."""
+
+    def run():
+        return "ran"
+
+    decorated = decorate(run)
+    assert decorated is run
+    assert run() == "ran"  # called without pytest it runs
+    (mark,) = run.pytestmark
+    assert mark.name == "skipif"
+    assert mark.args == (bool(mark.kwargs["reason"]),)
+    return mark.kwargs["reason"] or None
 
 
 @pytest.fixture
@@ -124,7 +126,7 @@ def test_compute_versions(device, arch, mode, version, runs):
     by_argument = testing.requires_device_compute_version(*version, mode=mode)
     assert (skipped(by_name) is None) == (skipped(by_argument) is None) == runs
     if not runs:
-        assert f"not {mode} {version[0]}." in skipped(by_name)
+        assert f"compute {mode} {version[0]}.{(*version, 0)[1]} is needed: " in skipped(by_name)
 
 
 def test_compute_versions_that_cannot_be_known(device):
