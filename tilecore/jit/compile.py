@@ -15,6 +15,7 @@ from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.request import build, files_of, ir_key, make_request, say
+from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
 from tilecore.runtime.simulation import warn_of_simulation
 
@@ -155,7 +156,7 @@ def kernel_of(
 ) -> JITKernel:
     """The kernel of an artifact; it cannot be launched where its device is missing. make_ir: builds the tile IR."""
     if not request.is_adapter_chosen:
-        warn_of_simulation(artifact, request.backend, request.target)
+        warn_of_simulation(artifact, request.backend, without_defaults(request.backend, request.target))
     kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs

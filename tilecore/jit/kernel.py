@@ -12,6 +12,7 @@ from tilecore.errors import ArgumentError, LaunchError, TargetError, Unsupported
 from tilecore.jit.given_outputs import GivenOutputs
 from tilecore.jit.kernel_adapter import BaseKernelAdapter
 from tilecore.jit.kernel_sources import KernelSources
+from tilecore.plugins.attributes import without_defaults
 from tilecore.runtime.launcher import Launcher
 from tilecore.runtime.params import KernelParam, params_of
 
@@ -285,6 +286,6 @@ def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str)
         found=missing,
         expected=f"an execution backend that is available here: {', '.join(available)}"
         if available
-        else f"a machine that runs {target}",
+        else f"a machine that runs {without_defaults(backend, target)}",
         hint=hint,
     )

@@ -37,6 +37,15 @@ def complete(backend: Backend, target: Target) -> Target:
     return _check_resolved(backend, backend.target.resolve(Target(backend.kind, filled)))
 
 
+def without_defaults(backend: Backend, target: Target) -> Target:
+    """The target as a user would write it: without the attributes that have their default values."""
+    table = backend.target.attributes
+    kept = {
+        name: value for name, value in target.attributes.items() if name not in table or table[name].default != value
+    }
+    return Target(target.kind, kept)
+
+
 def by_any_name(table: Mapping[str, AttributeSpec]) -> dict[str, str]:
     """The attribute's name by every name that users may write."""
     others = {other: name for name, spec in table.items() for other in spec.other_names}

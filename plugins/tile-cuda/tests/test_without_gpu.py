@@ -91,6 +91,7 @@ def test_an_implicit_simulation_warns_once(monkeypatch):
         tilecore.compile(twice, target="cuda -arch=sm_80")
     assert kernel.execution_backend == "sim"
     assert 'execution_backend="cython" compiles for the device' in str(caught[0].message)
+    assert "kernels for cuda -arch=sm_90a run on" in str(caught[0].message)  # without the attributes nobody wrote
 
 
 @pytest.mark.parametrize("request_by", ["argument", "variable", "setting"])
