@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tilecore.commands import numbers
 from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
+from tilecore.porting import command as port
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -212,13 +213,6 @@ def _new_backend(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _ported(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files", nargs="+", type=Path, metavar="PATH", help="a program written for TileLang, or a folder of them"
-    )
-    parser.add_argument("--target", default=None, help="also list what this target does not have, such as cpu")
-
-
 def _fuzzed(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--target", default="cpu", help='the target, such as cpu or "acme -chip=a1" (default: cpu)')
@@ -354,17 +348,7 @@ _COMMANDS = (
         '  tilecore explain kernels.py --targets "cpu;acme -arch=big" --call "gemm(1024, 1024, 1024)"',
         (_explained, _json),
     ),
-    _Command(
-        "port",
-        "read a TileLang program and list what would not run, by line, with what to write\n\n"
-        "The program is read and not executed. Each import, name and keyword of `tilelang` is looked up in tilecore;\n"
-        "literal keys of pass_configs, execution backends and targets are checked, too. With --target, names are\n"
-        "listed that the target does not have: operations, element types, names of other chips. What only compiling\n"
-        "shows (sizes, shapes, memory) is for `tilecore explain FILE --targets TARGET`.\n"
-        "The exit code is 1 when something would not run. docs/from-tilelang.md says what differs and why.",
-        "  tilecore port kernels.py\n  tilecore port src --target cpu\n  tilecore port kernels.py --json",
-        (_ported, _json),
-    ),
+    _Command("port", port.TEXT, port.EXAMPLES, (port.add_options, _json)),
     _Command(
         "demo",
         "compile, check and time well-known kernels on a target\n\n"

@@ -126,7 +126,7 @@ def test_nearest_names_are_offered(tmp_path):
     assert [finding.line for finding in findings] == [4, 5, 6, 7]
     assert "has no key" in findings[0].problem
     assert findings[0].instead == "did you mean 'TL_DISABLE_TMA_LOWER'?"
-    assert findings[1].instead.startswith("did you mean 'coalesced_width'? its parameters: src, dst, ")
+    assert findings[1].instead.startswith("did you mean 'coalesced_width'? its parameters are src, dst, ")
     assert findings[2].instead == "did you mean 'cython'?"
     assert "if there is one (usually named tile-gpu9)" in findings[3].instead
 
@@ -223,11 +223,11 @@ def test_the_command(tmp_path, capsys):
     code, text = run(capsys, good)
     assert code == 0
     assert "good.py:2: write: import tilecore as tilelang" in text
-    assert "good.py: nothing stands in the way" in text
+    assert "good.py: nothing else stands in the way" in text
     code, text = run(capsys, good, bad)
     assert code == 1
     assert "bad.py:11:9: T.no_such_name: " in text
-    assert "instead: " in text
+    assert "    help: " in text
     code, text = run(capsys, bad, "--json", "--target", "cpu")
     data = json.loads(text)
     assert code == 1
@@ -239,9 +239,45 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / ".hidden" / "bad.py").write_text(dedent(BAD))
     code, text = run(capsys, tmp_path)
     assert code == 1
-    assert text.endswith("2 of 3 files: nothing stands in the way\n")
+    assert "3 files: 1 would run, 1 would not, 1 does not import TileLang\n" in text
     assert "other.py:" not in text
     assert ".hidden" not in text
     code, text = run(capsys, tmp_path / "none.py")
     assert code == 1
     assert "tilelang" not in sys.modules
+
+
+def test_uses_of_what_cannot_be_imported_have_the_reason_of_the_import(tmp_path):
+    text = """
+        from tilelang import no_such_module
+        import tilelang.nothing.part
+        no_such_module.f(1)
+        no_such_module
+        tilelang.nothing.part.g
+        tilelang.nothing.other
+        try:
+            from tilelang import gone
+        except ImportError:
+            gone = None
+        gone.f()
+    """
+    findings = report(tmp_path, text).findings
+    assert [finding.line for finding in findings] == [2, 3, 4, 5, 6, 7]
+    first, second, *uses, other = findings
+    assert [(use.problem, use.instead) for use in uses] == [(f.problem, f.instead) for f in (first, first, second)]
+    assert other.problem == "module 'tilecore' has no attribute 'nothing'"
+
+
+def test_attributes_of_classes(tmp_path):
+    (finding,) = report(tmp_path, "import tilelang\ntilelang.GemmWarpPolicy.Squar\n").findings
+    assert finding.problem.endswith("GemmWarpPolicy has no attribute 'Squar'")
+    assert finding.instead == "did you mean 'Square'?"
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "a.py").write_bytes(b"x = '\xff'\n")
+    (tmp_path / "b.py").write_text("x = " + "(" * 500 + ")" * 500)
+    reports = [judge_file(tmp_path / name) for name in ("a.py", "b.py", "none.py")]
+    assert [report.would_run for report in reports] == [False] * 3
+    assert "no Python program" in reports[0].findings[0].problem
+    assert "No such file" in reports[2].findings[0].problem
