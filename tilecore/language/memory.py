@@ -128,7 +128,7 @@ def alloc_buffer(
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> LocalVar:
     """A scalar of the running thread that can change: ``x = T.alloc_var("int32", init=0)``, then ``x = x + 1``.
 
-    Without ``init`` it is uninitialised. ``T.alloc_var(dtype, init)`` and ``T.alloc_var(dtype, scope)`` work too.
+    Without ``init`` it begins with 0. ``T.alloc_var(dtype, init)`` and ``T.alloc_var(dtype, scope)`` work too.
     """
     builder = current("T.alloc_var")
     scopes: list[str] = []
@@ -170,8 +170,7 @@ class _FreshVar(LocalVar):
         shape = [self.lanes]
         self._buffer = tirx.decl_buffer(shape, ir_dtype(element), builder.unique(name), scope=scope, layout=None)
         builder.allocate(self._buffer)
-        if init is not None:
-            self.store(init)
+        self.store(0 if init is None else init)
 
     def name_once(self, builder: Any, name: str) -> bool:
         if self._buffer is None:

@@ -185,6 +185,30 @@ def test_variables(target):
     assert z[3] == ((5 << 2) | 3) ^ 1
 
 
+def test_a_variable_without_initial_value_begins_with_0(target):
+    """In every block, and each time that a loop comes to it."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((2, 3), "int32"), Y: T.Tensor((2, 3), "int32"), Z: T.Tensor((2, 2), "float32")):
+        with T.Kernel(2) as b:
+            count, half, found = T.alloc_var("int32"), T.alloc_var("float16"), T.alloc_var("bool")
+            Z[b, 0] = 1.0 if found else half
+            while count < 3:
+                if X[b, count] > 1:
+                    found = True
+                total = T.alloc_var("int32")
+                total += X[b, count]
+                Y[b, count] = total
+                half += 0.5
+                count += 1
+            Z[b, 1] = half if found else -half
+
+    x = np.array([[1, -2, 0], [5, 1, 7]], np.int32)
+    _, y, z = check(kernel, target, x, zeros("int32", (2, 3)), zeros("float32", (2, 2)))
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(z, [[0, -1.5], [0, 1.5]])
+
+
 def test_macros_helpers_and_closures(target):
     factor = 7
     scaler = Scaler(5)
