@@ -152,5 +152,21 @@ class _ModulesWithoutFiles:
         return spec_of(name)
 
 
+class _NamesInTvm:
+    """Waits for the import of TVM, whoever asks for it, to add names that programs for TileLang take from there."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "tvm":
+            return None
+        from tilecore.module_names.names_in_tvm import spec_of_tvm
+
+        return spec_of_tvm(_NamesInTvm, path, target)
+
+
 sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package
+if "tvm" in sys.modules:
+    import_module("tilecore.module_names.names_in_tvm").add_names()
+else:
+    sys.meta_path.insert(0, _NamesInTvm)  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(
     "tilecore.language.script",
     "dtypes attr sblock reads writes sblock_attr func_attr While let call_extern call_pure_extern=call_extern "
-    "import_source handle tir PrimExpr",
+    "import_source handle tir",
 )
 _declare(
     "tilecore.language.tvm_forms",
@@ -129,8 +129,9 @@ _declare(
 _declare(  # classes of expressions, for isinstance
     "tilecore.ir.nodes",
     "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or Not IntImm FloatImm StringImm Call "
-    "BufferLoad IterVar Range",
+    "IterVar Range",
 )
+_declare("tilecore.ir.expression_classes", "PrimExpr BufferLoad")
 
 for _op in TILE_OPS.values():  # T.copy, T.gemm and the others that are called as their operation
     if _op.module:

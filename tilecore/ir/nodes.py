@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilecore.interrupts import held_back
+from tilecore.ir import expression_classes
 from tilecore.ir.without_torch import without_torch
 
 _hook = sys.excepthook
@@ -101,7 +102,9 @@ from tvm.tirx.expr import EQ, GE, GT, LE, LT, NE, CallEffectKind  # noqa: E402
 from tvm_ffi import Object, structural_equal, structural_hash  # noqa: E402
 
 # Programs written for TileLang take these names from ``tvm.tirx``, as the TVM that comes with TileLang has them there.
-for _name, _class in (("PrimExpr", Expr), ("Call", Call), ("StringImm", StringImm)):
+expression_classes.PrimExpr.register(Expr)
+expression_classes.BufferLoad.register(TensorLoad)
+for _name, _class in (("PrimExpr", expression_classes.PrimExpr), ("Call", Call), ("StringImm", StringImm)):
     if not hasattr(tirx, _name):
         setattr(tirx, _name, _class)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError, WrongTypeError
+from tilecore.ir.expression_classes import PrimExpr
 from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, is_buffer_var, tirx
 from tilecore.language.conversions import convert, number_of, unify
 from tilecore.language.values import SIGNS, KernelValue, as_expr, no_key
@@ -279,6 +280,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 _install()
 
 
+@PrimExpr.register
 class Arithmetic(KernelValue):
     """Python's operators on a value that becomes an expression when used. lanes: those of a vector."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError, UnsupportedError, WrongIndexError, WrongTypeError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.expression_classes import BufferLoad as BufferLoadClass
 from tilecore.ir.nodes import (
     BufferLoad,
     BufferRegion,
@@ -51,6 +52,7 @@ def type_of(buffer: Var, lanes: int) -> dtype:
     return dtype(element if lanes == 1 else f"{element}x{lanes}")
 
 
+@BufferLoadClass.register
 class LocalVar(Arithmetic):
     """A mutable value of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads. lanes: those of
     a variable of a vector type, whose buffer has an element for each."""
@@ -110,6 +112,7 @@ class NoAttributeError(LanguageError, AttributeError):
     """A value of the kernel has no such attribute; an AttributeError, as in Python."""
 
 
+@BufferLoadClass.register
 class Element(Arithmetic):
     """An element of memory that was read: its value at that time (``expr()``), and its place in memory (``place()``).
 

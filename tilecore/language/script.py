@@ -24,7 +24,6 @@ from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 
-PrimExpr = Expr  # for annotations
 tir = tirx
 
 
