@@ -11,6 +11,16 @@ from tilecore.plugins.discovery import CORE, Entry
 from tilecore.plugins.installed import distributions
 
 _ANY_DEVICE = ("gpu", "device", "accelerator")  # names that users write for any device
+# names that users write for what is a setting and runs the kernels of any target
+_SETTINGS = {
+    **dict.fromkeys(
+        ("interpret", "interpreter"), "TILECORE_INTERPRET=1 runs the kernels of any target in the interpreter;"
+    ),
+    **dict.fromkeys(
+        ("sim", "simulate", "simulator", "simulation"),
+        "TILECORE_SIMULATE=1 runs the kernels of a target on its simulated device;",
+    ),
+}
 _KIND = re.compile(r"[a-z][a-z0-9_-]*")
 _EXTRA = re.compile(r"""Requires-Dist:\s*(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
 
@@ -41,6 +51,8 @@ def _advice(name: str, close: Sequence[str]) -> str:
         return f"install its backend: pip install {package};"
     if name in _ANY_DEVICE:
         return "use target='auto' for the device of this machine;"
+    if name in _SETTINGS:
+        return _SETTINGS[name]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
     if _KIND.fullmatch(name):

@@ -226,6 +226,13 @@ def test_unknown_target_names_the_closest_and_the_installed(manager):
         assert "pip install" not in text  # a wrong letter is no package
 
 
+@pytest.mark.parametrize(("name", "setting"), [("interpreter", "INTERPRET"), ("sim", "SIMULATE")])
+def test_what_is_a_setting_and_no_target(manager, name, setting):
+    with pytest.raises(TargetError) as error:
+        manager.resolve(name)
+    assert f"TILECORE_{setting}=1 runs the kernels" in error.value.hint
+
+
 def test_unknown_target_tells_of_broken_ones(manager):
     with manager.register(Plugin("acme", detect=None), kind="acme"), pytest.raises(TargetError, match="broken: acme"):
         manager.resolve("tilt")
