@@ -11,35 +11,48 @@ from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
+from tilecore.language.numeric import cast, if_then_else
 from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.current import current
 from tilecore.tracing.loops import Axis, LoopSpec
 
 
 def _extent(value: Any) -> Any:
-    return _integer(Analyzer().simplify(as_expr(value)))
+    return _index(Analyzer().simplify(as_expr(value)))
 
 
-def _integer(value: Any) -> Any:
+def _index(value: Any) -> Any:
+    """A bound or a step as int32, or as int64 where int32 does not hold all values of its type."""
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
         raise WrongTypeError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
-    return value
+    if kind in ("int32", "int64"):
+        return value
+    return cast(value, "int64" if kind in ("uint32", "uint64") else "int32")
 
 
 def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
     if stop is None:
         start, stop = 0, start
     if is_kernel_value(step):
-        raise LanguageError("the step of a loop is a value of the kernel", expected="a Python int other than 0")
+        return _axis_of_any_step(_index(as_expr(start)), _index(as_expr(stop)), step)
+    first, last = (_index(as_expr(bound)) for bound in (start, stop))
     step = 1 if step is None else whole_number(step, "the step of a loop")
     if step == 0:
         raise LanguageError("the step of a loop is 0", expected="a Python int other than 0")
-    for bound in (start, stop):
-        _integer(as_expr(bound))
-    low, high = (start, stop) if step > 0 else (stop, start)
-    extent = _extent(ceildiv(as_expr(high) - as_expr(low), abs(step)))
-    return Axis(as_expr(start) if not isinstance(start, int) else start, extent, step)
+    low, high = (first, last) if step > 0 else (last, first)
+    extent = _extent(ceildiv(high - low, abs(step)))
+    return Axis(start if isinstance(start, int) else first, extent, step)
+
+
+def _axis_of_any_step(start: Any, stop: Any, step: Any) -> Axis:
+    """An axis whose step is known when the kernel runs. As that of range, it may be negative; a step of 0 makes no
+    iterations, where range raises."""
+    step = current().bind("step", _index(as_expr(step)))
+    forwards = ceildiv(stop - start, tirx.max(step, tirx.const(1, step.ty.dtype)))
+    backwards = ceildiv(start - stop, tirx.max(-step, tirx.const(1, step.ty.dtype)))
+    extent = if_then_else(step > 0, forwards, if_then_else(step < 0, backwards, 0))
+    return Axis(start, _extent(extent), step)
 
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:

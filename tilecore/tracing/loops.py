@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """One loop axis: ``start``, number of iterations ``extent``, and ``step`` (a Python int other than 0)."""
+    """One loop axis: ``start``, number of iterations ``extent``, and ``step``, a Python int other than 0 or an
+    expression of the kernel."""
 
     start: Any
     extent: Any
-    step: int = 1
+    step: Any = 1
 
 
 @dataclass
@@ -92,7 +93,7 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
     with ExitStack() as stack:
         values = []
         for axis, name in zip(spec.axes, variable_names, strict=True):
-            plain = axis.step == 1 and _is_zero(axis.start)
+            plain = isinstance(axis.step, int) and axis.step == 1 and _is_zero(axis.start)
             var = builder.variable(name if plain else f"{name}_it", _index_dtype(axis))
             frame = stack.enter_context(
                 builder.block("loop", parallel=spec.kind == "parallel", var=var, extent=axis.extent)

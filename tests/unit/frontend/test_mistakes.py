@@ -577,11 +577,11 @@ MISTAKES = {
     "step of a loop": (
         """
         with T.Kernel(1):
-            for i in T.serial(0, 8, s):  #!
+            for i in T.serial(0, 8, X[0, 0]):  #!
                 Y[i, 0] = 1
         """,
-        "the step of a loop is a value of the kernel",
-        "Python int",
+        "a loop bound is a float32",
+        "an integer",
     ),
     "step 0": (
         """

@@ -209,6 +209,31 @@ def test_a_variable_without_initial_value_begins_with_0(target):
     np.testing.assert_array_equal(z, [[0, -1.5], [0, 1.5]])
 
 
+def test_steps_known_when_the_kernel_runs(target):
+    """As range has them, but that a step of 0 makes no iterations."""
+
+    @T.prim_func
+    def kernel(R: T.Tensor((6, 3), "int32"), Y: T.Tensor((6, 8), "int32"), Z: T.Tensor((6,), "int32")):
+        with T.Kernel(6) as b:
+            count, size = T.alloc_var("int32"), T.alloc_var("int32", init=2)
+            for i in range(R[b, 0], R[b, 1], R[b, 2]):
+                Y[b, count] = i
+                count += 1
+            for j in T.serial(b, 20, size * 4):
+                count += j
+                size = 1  # the step was evaluated before
+            Z[b] = count
+
+    ranges = [(0, 7, 2), (3, -4, -3), (5, 5, 1), (2, 9, -1), (0, 8, 1), (1, 4, 0)]
+    lists = [list(range(*one)) if one[2] else [] for one in ranges]
+    expected = np.zeros((6, 8), np.int32)
+    for row, values in zip(expected, lists, strict=True):
+        row[: len(values)] = values
+    _, y, z = check(kernel, target, np.array(ranges, np.int32), zeros("int32", (6, 8)), zeros("int32", 6))
+    np.testing.assert_array_equal(y, expected)
+    assert list(z) == [len(values) + sum(range(b, 20, 8)) for b, values in enumerate(lists)]
+
+
 def test_macros_helpers_and_closures(target):
     factor = 7
     scaler = Scaler(5)
