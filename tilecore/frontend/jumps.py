@@ -55,10 +55,9 @@ def _jump(statement: str, node: Any, in_finally: bool) -> bool:
 
 def _check_jump(builder: Builder, loop: Frame, statement: str, in_finally: bool) -> None:
     """Raise LanguageError for a jump in a loop of the kernel that would differ from Python's."""
-    if loop.facts.get("parallel"):
+    if loop.facts.get("parallel") and statement == "break":
         raise LanguageError(
-            f"`{statement}` stands in a T.Parallel loop, whose iterations have no order",
-            hint="guard the rest of the body with `if`" if statement == "continue" else "loop with T.serial",
+            "`break` stands in a T.Parallel loop, whose iterations have no order", hint="loop with T.serial"
         ).at(builder.location)
     if loop.facts.get("entered"):
         raise LanguageError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.errors import LanguageError
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import For, ForKind, IntImm, Var, is_prim_expr
+from tilecore.tracing.continues import without_continues
 from tilecore.tracing.plain_values import plain_values
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
             if inner is not None:
                 frame.statements.append(inner)
             notes = {LoopAttr.KIND: spec.kind, **(annotations if depth == 0 else {})}
-            inner = For(var, 0, axis.extent, _KINDS[spec.kind], frame.body(), annotations=notes, span=span)
+            body = without_continues(frame.body()) if spec.kind == "parallel" else frame.body()
+            inner = For(var, 0, axis.extent, _KINDS[spec.kind], body, annotations=notes, span=span)
     builder.emit(inner)
 
 

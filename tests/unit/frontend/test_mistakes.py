@@ -444,11 +444,13 @@ MISTAKES = {
         with T.Kernel(1):
             for i in T.Parallel(64):
                 if X[i, 0] > 0:
-                    continue  #!
+                    if X[i, 1] > 0:
+                        continue  #!
+                    Y[i, 1] = 2
                 Y[i, 0] = 1
         """,
-        "`continue` stands in a T.Parallel loop",
-        "guard the rest of the body",
+        "`continue` stands in a block within a block of a T.Parallel loop",
+        "join the conditions",
     ),
     "break of a Python loop decided in the kernel": (
         """

@@ -440,3 +440,43 @@ def test_a_transpose_with_axes_of_int64(target, shape, wide):
     x, y = sample("float32", shape), zeros("float32", (n, m))
     compiled(kernel, target)(x, y)
     same(y, x.T)
+
+
+def test_continue(target):
+    """Iterations that end early, on every path or on some, beside a loop with a continue of its own."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 9), "int32"), B: T.Tensor((8, 9), "int32")):
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(8, 9):
+                x = A[i, j]
+                if x % 2 == 0:
+                    B[i, j] = 1
+                    if x % 4 == 0:
+                        B[i, j] = 2
+                        continue
+                    else:
+                        if x > 30:
+                            continue
+                        B[i, j] = 9
+                        continue
+                elif x % 3 == 0:
+                    continue
+                y = x * 2
+                if y > 50:
+                    B[i, j] = 3
+                    for k in T.serial(4):
+                        if k == 2:
+                            continue
+                        B[i, j] += k
+                    continue
+                B[i, j] = y
+
+    def value(x):
+        if x % 2 == 0:
+            return 2 if x % 4 == 0 else 1 if x > 30 else 9
+        return 0 if x % 3 == 0 else 7 if x > 25 else 2 * x
+
+    a = np.arange(72, dtype=np.int32).reshape(8, 9)
+    _, b = check(kernel, target, a, zeros("int32", (8, 9)))
+    np.testing.assert_array_equal(b, np.vectorize(value)(a))
