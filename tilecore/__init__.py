@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from tilecore.language.gemm import GemmWarpPolicy as GemmWarpPolicy
     from tilecore.language.integers import cdiv as cdiv
     from tilecore.language.integers import next_power_of_2 as next_power_of_2
+    from tilecore.language.layouts import Fragment as Fragment
+    from tilecore.language.layouts import Layout as Layout
     from tilecore.profiler import Profiler as Profiler
     from tilecore.profiler import TensorSupplyType as TensorSupplyType
     from tilecore.target import Target as Target
@@ -52,7 +54,9 @@ if TYPE_CHECKING:
 
 # Public name: the module it comes from, and its name there ("" is the module itself).
 _LAZY: dict[str, tuple[str, str]] = {
+    "Fragment": ("tilecore.language", "Fragment"),
     "GemmWarpPolicy": ("tilecore.language", "GemmWarpPolicy"),
+    "Layout": ("tilecore.language", "Layout"),
     "Target": ("tilecore.target", "Target"),
     "autotune": ("tilecore.autotune", "autotune"),
     "autotuner": ("tilecore.autotuner", ""),
@@ -159,7 +163,7 @@ class _NamesInTvm:
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "tvm":
             return None
-        from tilecore.module_names.names_in_tvm import spec_of_tvm
+        from tilecore.ir.names_in_tvm import spec_of_tvm
 
         return spec_of_tvm(_NamesInTvm, path, target)
 
@@ -167,6 +171,6 @@ class _NamesInTvm:
 sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package
 if "tvm" in sys.modules:
-    import_module("tilecore.module_names.names_in_tvm").add_names()
+    import_module("tilecore.ir.names_in_tvm").add_names()
 else:
     sys.meta_path.insert(0, _NamesInTvm)  # type: ignore[arg-type]

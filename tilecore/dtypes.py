@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.nearest import did_you_mean
-
 # DLPack type codes (dlpack.h, DLDataTypeCode).
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
@@ -206,6 +204,21 @@ class dtype(str):
         return (self.bits * self.lanes + 7) // 8
 
     @property
+    def itemsize(self) -> int:
+        """The same as ``bytes``."""
+        return self.bytes
+
+    @property
+    def type_code(self) -> int:
+        """DLPack's code of the kind of element: 0 of integers, 1 of unsigned ones, 2 of floats, and others."""
+        element = str(self.element)
+        return DLPACK_PAIRS.get(element, FACTS[element].dlpack)[0]
+
+    def with_lanes(self, lanes: int) -> dtype:
+        """The vector type of so many elements of this type; of 1 the element type itself."""
+        return self.element if lanes == 1 else dtype(f"{self.element}x{lanes}")
+
+    @property
     def is_float(self) -> bool:
         return FACTS[str(self.element)].kind == "float"
 
@@ -362,9 +375,9 @@ def nearest_types(name: str, candidates: Collection[str], most: int = 3) -> list
 
 
 def _unknown(value: Any) -> Exception:
-
     from tilecore.caller import at_caller
     from tilecore.errors import LanguageError
+    from tilecore.nearest import did_you_mean
 
     if str(value) in UNSUPPORTED:
         return at_caller(

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tilecore.nearest import did_you_mean
-
 if sys.version_info >= (3, 14):
     from annotationlib import Format
 
@@ -38,6 +36,8 @@ def complaint_and_hint(error: TypeError, keywords: Iterable[str]) -> tuple[str, 
 
     Python 3.13 and later offer a keyword themselves, at the end of the message: it is in the hint here.
     """
+    from tilecore.nearest import did_you_mean  # only a mistake needs it
+
     text = re.sub(r"\. Did you mean '\w+'\?$", "", str(error))
     unknown = re.search(r"got an unexpected keyword argument '(\w+)'", text)
     return text, did_you_mean(unknown[1], keywords) if unknown else None

@@ -15,6 +15,9 @@ __getattr__ = submodules_of(
     __name__, dict.fromkeys(("apply_simplify", "simplify_prim_func"), "tilecore.frontend.unused_parameters")
 )
 
+_TVM_SUFFIX = ".kernels_output_dir"  # behind the kind of a target
+_FOLDER_OF_KERNELS = "_KERNELS_OUTPUT_DIR"  # the end of that key's name
+
 
 class _NamesOfKeys(EnumMeta):
     """Tells who asks for a key that is not there which one is nearest."""
@@ -25,6 +28,9 @@ class _NamesOfKeys(EnumMeta):
             return members[name]
         if name.startswith("_"):
             raise AttributeError(name)
+        kind = name.removesuffix(_FOLDER_OF_KERNELS)
+        if kind != name:  # a key for every kind of target, which TileLang has for one
+            return f"{kind.lower()}{_TVM_SUFFIX}"
         advice = did_you_mean(name, members) or "`tilecore passes --target TARGET` lists the options"
         raise AttributeError(f"{cls.__name__} has no key {name!r}; {advice}")
 
@@ -71,6 +77,9 @@ class PassConfigKey(str, Enum, metaclass=_NamesOfKeys):
     TL_ENABLE_VECTORIZE_PLANNER_VERBOSE = "tl.enable_vectorize_planner_verbose"
     TL_ENABLE_LOWER_LDGSTG = "tl.enable_lower_ldgstg"
     TL_ENABLE_LOWER_LDGSTG_PREDICATED = "tl.enable_lower_ldgstg_predicated"
+    TL_ENABLE_AUTO_SCHEDULE = "tl.enable_auto_schedule"
+    TL_ENABLE_AUTO_WARP_SPECIALIZATION = "tl.enable_auto_warp_specialization"
+    TL_ENABLE_FP32X2_REDUCTION = "tl.enable_fp32x2_reduction"
     TL_EMIT_LINE_DIRECTIVES = "tl.emit_line_directives"
     TL_FORCE_LET_INLINE = "tl.force_let_inline"
     TL_IF_STMT_BINDING_INLINE_REPLAYABLE_BINDS = "tl.if_stmt_binding_inline_replayable_binds"
@@ -169,7 +178,6 @@ KNOWN_ELSEWHERE: Mapping[str, str] = {
     "tl.storage_rewrite_detect_inplace": "lets a buffer take the memory of one that it replaces",
 }
 _TVM_PREFIXES = ("tir.", "tirx.", "s_tir.")
-_TVM_SUFFIX = ".kernels_output_dir"  # behind the kind of a target
 _OLD_NAMES = {"tl.disable_safe_memory_access": PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value}
 _KEYS = frozenset(key.value for key in PassConfigKey)
 

@@ -17,6 +17,7 @@ from tilecore.jit.workers import Local, Runner, Worker, WorkerDied, WorkerTimeou
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
+    from tilecore.autotune.profile_args import ProfileArgs
     from tilecore.jit.request import Request
 
 PURPOSE = "run candidates"
@@ -80,10 +81,12 @@ class Bench:
         return self._call(inputs, session.run_once, name, artifact)
 
     def time(
-        self, name: str, artifact: Artifact, inputs: list[Any], warmup: float, rep: float, slowest: float | None
+        self, name: str, artifact: Artifact, inputs: list[Any], profile: ProfileArgs, slowest: float | None
     ) -> float:
-        """Milliseconds of a call; an estimate for one that is slower than ``slowest`` milliseconds."""
-        return self._call(inputs, session.time_kernel, name, artifact, warmup, rep, slowest)
+        """Milliseconds of a call; an estimate for one that is slower than ``slowest`` milliseconds. profile: how long
+        to measure, and by which clock."""
+        measured = (profile.warmup, profile.rep, profile.backend)
+        return self._call(inputs, session.time_kernel, name, artifact, *measured, slowest)
 
     def _call(self, inputs: list[Any], function: Callable[..., Any], name: str, artifact: Artifact, *rest: Any) -> Any:
         if self._blocked:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import WrongConfigurationsError
@@ -25,12 +25,15 @@ def expand(
 ) -> list[Config]:
     """The configurations for one call, each once, in order.
 
-    configs: a list of dicts; a dict of lists, for all combinations; or a function that returns one of these. The
-    function gets the call's arguments by the names that it shares with ``signature``, or, when its parameters are just
-    (args, kwargs), these two. Raises WrongConfigurationsError when there are none or they do not fit.
+    configs: a list of dicts, or what yields them; a dict of lists, for all combinations; or a function that returns one
+    of these. The function gets the call's arguments by the names that it shares with ``signature``, or, when its
+    parameters are just (args, kwargs), these two. Raises WrongConfigurationsError when there are none or they do not
+    fit.
     """
     kwargs = kwargs or {}
     space = _called(configs, signature, args, kwargs) if callable(configs) else configs
+    if isinstance(space, Iterable) and not isinstance(space, (Mapping, Sequence)):
+        space = list(space)  # of a generator
     if isinstance(space, Mapping):
         expanded = _combinations(space)
     elif isinstance(space, Sequence) and all(isinstance(config, Mapping) for config in space):

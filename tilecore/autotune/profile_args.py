@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from tilecore.errors import ArgumentError
 from tilecore.profiler.compare import Tolerance
 from tilecore.profiler.supply import TensorSupplyType
+from tilecore.profiler.warning import available_clock
 
 
 class ProfileOptions(TypedDict, total=False):
@@ -29,6 +30,7 @@ class ProfileOptions(TypedDict, total=False):
     progress: bool | None
     early_stop: bool
     early_stop_factor: float
+    backend: str
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class ProfileArgs:
     candidates that take the same shapes in any case. progress: what a search says on standard error while it goes on:
     when not given, bars on a terminal, and lines elsewhere if the setting TILECORE_VERBOSE or the kernel's ``verbose``
     asks for them; True: lines wherever there is no terminal; False: nothing. early_stop: a candidate whose estimate is
-    more than early_stop_factor (at least 1) times the best time so far is not timed further.
+    more than early_stop_factor (at least 1) times the best time so far is not timed further. backend: the clock that
+    times candidates, as for do_bench.
     """
 
     warmup: float = 25
@@ -60,6 +63,7 @@ class ProfileArgs:
     progress: bool | None = None
     early_stop: bool = True
     early_stop_factor: float = 2.0
+    backend: str = "event"
 
     def __post_init__(self) -> None:
         if self.manual_check_prog is not None and self.ref_prog is None:
@@ -68,6 +72,10 @@ class ProfileArgs:
             raise ArgumentError(f"timeout={self.timeout!r}", expected="seconds, more than 0")
         if self.early_stop and self.early_stop_factor < 1:
             raise ArgumentError(f"early_stop_factor={self.early_stop_factor!r}", expected="a number of at least 1")
+        if not isinstance(self.backend, str):
+            raise ArgumentError(f"backend={self.backend!r}", expected='the name of a clock, such as "event"')
+        # a clock that is not there is replaced here: the user does not see warnings of the process of candidates
+        object.__setattr__(self, "backend", available_clock(self.backend, 4))
 
     @property
     def tolerance(self) -> Tolerance:
@@ -80,4 +88,5 @@ class ProfileArgs:
             "tolerance": (float(self.rtol), float(self.atol), float(self.max_mismatched_ratio)),
             "check": ("skip" if self.skip_check else "", self.ref_prog is not None, self.manual_check_prog is not None),
             "supply_prog": self.supply_prog is not None,
+            "clock": self.backend,
         }

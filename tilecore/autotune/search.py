@@ -152,7 +152,7 @@ def _run(candidate: Candidate, bench: Bench, sets: InputSets, adapter: Any, judg
 def _time(candidate: Candidate, bench: Bench, inputs: list[Any], args: ProfileArgs, slowest: float | None) -> None:
     assert candidate.artifact is not None
     try:
-        candidate.latency = bench.time(candidate.name, candidate.artifact, inputs, args.warmup, args.rep, slowest)
+        candidate.latency = bench.time(candidate.name, candidate.artifact, inputs, args, slowest)
         candidate.status = "timed"
     except Exception as error:
         _failed(candidate, error, "timing")

@@ -62,12 +62,16 @@ def run_once(key: str, artifact: Artifact, inputs: str) -> PackedRun:
     return PackedRun([pack(value) for value in completed_run.returned], written)
 
 
-def time_kernel(key: str, artifact: Artifact, inputs: str, warmup: float, rep: float, slowest: float | None) -> float:
-    """Milliseconds of a call, the median; only an estimate when that is above ``slowest``."""
+def time_kernel(
+    key: str, artifact: Artifact, inputs: str, warmup: float, rep: float, clock: str, slowest: float | None
+) -> float:
+    """Milliseconds of a call, the median; only an estimate when that is above ``slowest``. clock: the backend of
+    do_bench."""
     latency = Profiler(_load(key, artifact)).do_bench(
         warmup=warmup,
         rep=rep,
         input_tensors=_inputs[inputs],
+        backend=clock,
         return_mode="median",
         early_stop_baseline=slowest,
     )

@@ -23,6 +23,7 @@ def _declare(module: str, names: str) -> None:
 
 _declare("tilecore.dtypes", "dtype")
 _declare("tilecore.frontend.function", "prim_func macro")
+_declare("tilecore.frontend.meta_classes", "inline meta_class")
 _declare("tilecore.language.annotations", "Tensor StridedTensor Buffer SharedBuffer FragmentBuffer LocalBuffer Ref ptr")
 _declare("tilecore.language.symbols", "dynamic symbolic const Var")
 _declare(
@@ -43,7 +44,8 @@ _declare(
 _declare("tilecore.language.tile_conditions", "any_of all_of")
 _declare(
     "tilecore.language.memory",
-    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global reshape view empty",
+    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer allocate=alloc_buffer alloc_global reshape view "
+    "empty",
 )
 _declare("tilecore.language.pointers", "make_tensor make_tensor_from_addr access_ptr address_of")
 _declare("tilecore.language.copies", "async_copy clear")

@@ -11,6 +11,7 @@ from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, Loa
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.jit.given_outputs import GivenOutputs
 from tilecore.jit.kernel_adapter import BaseKernelAdapter
+from tilecore.jit.kernel_resources import KernelResources
 from tilecore.jit.kernel_sources import KernelSources
 from tilecore.plugins.attributes import without_defaults
 from tilecore.runtime.launcher import Launcher
@@ -42,7 +43,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class JITKernel(KernelSources, Launcher, Generic[_P, _T], metaclass=_Constructor):
+class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned. Calls raise ArgumentError and LaunchError.
 

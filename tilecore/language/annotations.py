@@ -81,6 +81,13 @@ def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
         )
 
 
+def _is_size(argument: Any) -> bool:
+    """Whether a subscript of T.Tensor is the size of an axis: neither a shape nor an element type."""
+    if isinstance(argument, numbers.Integral):
+        return True
+    return not (isinstance(argument, (str, list, tuple, type)) or is_pointer(argument) or hasattr(argument, "itemsize"))
+
+
 class BufferData:
     """``buffer.data``: the memory of a buffer. ``T.Tensor(shape, dtype, buffer.data)`` in a kernel is that memory in
     another shape, as T.view gives it."""
@@ -139,7 +146,17 @@ class _TensorFactory:
         return TensorType(shape, dtype, strides, scope=scope, name=self.name)
 
     def __getitem__(self, arguments: Any) -> TensorType:
-        return self(*arguments) if isinstance(arguments, tuple) else self(arguments)
+        """``T.Tensor[[M, N], "float16"]`` is the call with these arguments. ``T.Tensor[M, N]``, of sizes alone, is a
+        tensor of this shape."""
+        if not isinstance(arguments, tuple):
+            return self(arguments)
+        return self(arguments) if all(map(_is_size, arguments)) else self(*arguments)
+
+    def from_ptr(self, pointer_var: Any, shape: Any, dtype: Any = "float32", strides: Any = None) -> Any:
+        """The tensor that a pointer points to: T.make_tensor."""
+        from tilecore.language.pointers import make_tensor  # it imports this module
+
+        return make_tensor(pointer_var, shape, dtype, strides)
 
     def __repr__(self) -> str:
         return f"T.{self.name}"

@@ -35,8 +35,9 @@ def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int =
     emit("print", [str(msg), *values])
 
 
-def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
-    """End the kernel with ``msg`` where ``condition`` does not hold, if the target can: the launch raises an error."""
+def device_assert(condition: Any, msg: str = "device assertion failed", no_stack_info: bool = False) -> None:
+    """End the kernel with ``msg`` where ``condition`` does not hold, if the target can: the launch raises an error.
+    no_stack_info: kept for compatibility; the error names the line in any case."""
     if not is_kernel_value(condition):
         if not condition:
             raise FailedAssertError(f"the condition of T.device_assert is always false: {msg}").at(

@@ -24,6 +24,42 @@ class GemmWarpPolicy(IntEnum):
     FullRow = 1
     FullCol = 2
 
+    def is_square(self) -> bool:
+        return self is GemmWarpPolicy.Square
+
+    def is_full_row(self) -> bool:
+        return self is GemmWarpPolicy.FullRow
+
+    def is_full_col(self) -> bool:
+        return self is GemmWarpPolicy.FullCol
+
+    def compute_warp_partition(self, M: int, N: int, num_warps: int) -> tuple[int, int]:
+        """How many warps TileLang's policy puts along the rows and along the columns of a tile of C, where a warp has
+        at least 16 rows and 8 columns. Targets may divide the tile in another way."""
+        most_rows, most_columns = max(M // 16, 1), max(N // 8, 1)
+        if self is GemmWarpPolicy.FullRow:
+            even = M % (16 * num_warps) == 0
+            return (num_warps, 1) if even else (most_rows, max(num_warps // most_rows, 1))
+        if self is GemmWarpPolicy.FullCol:
+            even = N % (8 * num_warps) == 0
+            return (1, num_warps) if even else (max(num_warps // most_columns, 1), most_columns)
+        divisors = [rows for rows in range(1, min(M // 16, num_warps) + 1) if num_warps % rows == 0]
+        partitions = [(rows, num_warps // rows) for rows in divisors if num_warps // rows <= N // 8]
+
+        def distance(partition: tuple[int, int]) -> float:
+            """How far the shape of a warp's part, in blocks of 16 rows and 8 columns, is from that of the tile."""
+            rows, columns = partition
+            return abs((M / (rows * 16)) / (N / (columns * 8)) - M / N)
+
+        return min(partitions, key=distance, default=(1, 1))
+
+    @classmethod
+    def from_warp_partition(cls, m_warp: int, n_warp: int) -> GemmWarpPolicy:
+        """The policy that puts so many warps along the rows and along the columns."""
+        if (m_warp > 1) == (n_warp > 1):
+            return cls.Square
+        return cls.FullRow if m_warp > 1 else cls.FullCol
+
 
 def gemm(
     A: Any,

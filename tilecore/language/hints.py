@@ -46,7 +46,8 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
 
 
 def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = False) -> None:
-    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts ignore it.
+    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. A function of one index for each axis stands for
+    the T.Layout that it defines. Targets without such layouts ignore it.
 
     In the IR each is a hint "layout" whose attributes are ``layout.to_ir()``. allow_reannotation: a buffer that has
     a layout may get another one; the last one holds. Raises LanguageError for a layout of another shape, and, on every
@@ -59,6 +60,8 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
             raise WrongTypeError(
                 "T.annotate_layout has a key that is not a buffer", found=repr(buffer), expected="{buffer: layout}"
             )
+        if not isinstance(layout, Layout) and callable(layout):
+            layout = Layout(buffer.shape, layout)
         _check_layout(buffer, layout)
         if buffer.buffer in annotated and not allow_reannotation:
             raise LanguageError(
@@ -77,7 +80,7 @@ def _check_layout(buffer: BufferHandle, layout: Any) -> None:
         raise LanguageError(
             f"T.annotate_layout: the value for {buffer.name} is not a layout",
             found=repr(layout)[:80],
-            expected="a T.Layout or a T.Fragment",
+            expected="a T.Layout, a T.Fragment, or a function of the indices",
         )
     sizes = zip(layout.shape, buffer.shape, strict=False)
     if len(layout.shape) != buffer.ndim or any(isinstance(b, int) and a != b for a, b in sizes):

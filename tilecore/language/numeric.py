@@ -10,12 +10,13 @@ from typing import Any
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError, WrongTypeError
-from tilecore.ir.build import const
+from tilecore.ir.build import const, constant
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
-from tilecore.language.arithmetic import binary, inverted
+from tilecore.language.arithmetic import MOST, binary, inverted
+from tilecore.language.arithmetic import power as integer_power
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, number_of, unify
 from tilecore.language.integers import whole_number
@@ -28,6 +29,18 @@ from tilecore.tracing.vectors import lane_of
 
 def _kind(expression: Expr) -> DType:
     return DType(str(expression.ty.dtype))
+
+
+def _rounding(name: str, doc: str, plain: Callable[[float], float] | None = None) -> Any:
+    def function(x: Any) -> Any:
+        if isinstance(x, numbers.Real) and plain is not None:
+            return plain(x)  # type: ignore[arg-type]
+        value = number_of(x)
+        return getattr(tirx, name)(value) if _kind(value).is_float else value
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + " An integer stays as it is."
+    return function
 
 
 def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, integers: bool = False) -> Any:
@@ -69,18 +82,18 @@ erf = _unary("erf", "The error function.", math.erf)
 sqrt = _unary("sqrt", "Square root.", math.sqrt)
 rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda x: 1.0 / math.sqrt(x))
 sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", lambda x: 1.0 / (1.0 + math.exp(-x)))
-floor = _unary("floor", "The largest whole number that is at most x, in x's type.", math.floor)
-ceil = _unary("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
-trunc = _unary("trunc", "x without its fraction, in x's type.", math.trunc)
-_to_even = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
-nearbyint = _unary("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
+floor = _rounding("floor", "The largest whole number that is at most x, in x's type.", math.floor)
+ceil = _rounding("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
+trunc = _rounding("trunc", "x without its fraction, in x's type.", math.trunc)
+_to_even = _rounding("round", "The nearest whole number in x's type; halves go to the even one.")
+nearbyint = _rounding("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
 popcount = _unary("popcount", "The number of bits that are 1.", integers=True)
 clz = _unary("clz", "The number of leading 0 bits.", integers=True)
 
 
 def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
     """The nearest whole number in x's type. Halves go to the even one, or, with the rounding mode
-    "ties-away-from-zero", to the one that is further from 0. Integers are taken as float32."""
+    "ties-away-from-zero", to the one that is further from 0. An integer stays as it is."""
     if rounding_mode not in ("ties-to-even", "ties-away-from-zero"):
         raise LanguageError(
             f"T.round: the rounding mode {rounding_mode!r} is unknown",
@@ -89,7 +102,8 @@ def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
     if rounding_mode == "ties-to-even":
         return _to_even(x)
     value = number_of(x)
-    value = value if _kind(value).is_float else convert(value, "float32")
+    if not _kind(value).is_float:
+        return value
     whole = trunc(value)
     return select(abs(value - whole) >= 0.5, whole + copysign(1.0, value), whole)
 
@@ -163,7 +177,18 @@ def _numbered(name: str, doc: str) -> Any:
     return function
 
 
-pow = _binary("pow", "x to the power y.")
+def pow(x: Any, y: Any) -> Expr:
+    """x to the power y. The power of an integer is exact in its type, and wraps as products do, where y is a whole
+    number from 0 to 64 that is known when compiling; other integers are taken as float32."""
+    exponent = constant(int(y) if isinstance(y, numbers.Integral) else y)
+    if exponent is not None and 0 <= exponent <= MOST and is_kernel_value(x):
+        base = number_of(x)
+        if _kind(base).is_integer:
+            return integer_power(base, exponent)
+        x = base
+    return _of_floats("pow", x, y)
+
+
 power = pow
 fmod = _binary("fmod", "The remainder of x / y; it has the sign of x.")
 atan2 = _numbered("atan2", "The angle of the point (x2, x1) in radians: atan2(y, x) of the point (x, y).")

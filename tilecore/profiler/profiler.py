@@ -156,16 +156,19 @@ class Profiler:
         fast_flush: bool = True,
         cache_size: int | None = None,
         early_stop_baseline: float | None = None,
+        device: Any = None,
     ) -> float | list[float]:
         """Milliseconds that the kernel, or ``func``, takes on inputs of the kernel; see :func:`do_bench`.
 
         The result is a number; of two or more quantiles it is a list of them.
         n_warmup, n_repeat: numbers of calls in place of the times warmup and rep, when not 0. fast_flush: every call
         finds its data in memory, not in a cache: on devices as do_bench does it, on the host by copies of the inputs
-        that are used in turn. On a simulator the number of calls is bounded by what its adapter says.
+        that are used in turn. On a simulator the number of calls is bounded by what its adapter says. device: where the
+        inputs are made and the calls are timed: a torch device, its name or an index; else that of device_index.
         """
         program = func or self.func
-        inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
+        place = self if device is None else self._on(device)
+        inputs = place._inputs(input_tensors, dynamic_symbolic_constraints)
         most_calls = self._most_calls(inputs)
         call: Callable[[], Any] = lambda: program(*inputs)  # noqa: E731
         if fast_flush and self.kernel.device_type == HOST:
@@ -173,9 +176,22 @@ class Profiler:
             if most_calls is None and cache_size != 0:
                 call = rotating(program, inputs, cache_size)
         return do_bench(
-            call, warmup, rep, n_warmup, n_repeat, quantiles, fast_flush, backend, return_mode, None, cache_size,
-            early_stop_baseline, kernel=self.kernel, max_calls=most_calls,
+            call, warmup, rep, n_warmup, n_repeat, quantiles, fast_flush, backend, return_mode, place.device_index,
+            cache_size, early_stop_baseline, kernel=self.kernel, max_calls=most_calls,
         )  # fmt: skip
+
+    def _on(self, device: Any) -> Profiler:
+        """The profiler of the same kernel on another device: a torch device, its name or an index."""
+        kind, _, number = str(device).rpartition(":") if ":" in str(device) else (str(device), "", "0")
+        own = self.kernel.execution.torch_device().partition(":")[0]
+        if isinstance(device, int):
+            kind, number = own, str(device)
+        if kind != own or not number.isdecimal():
+            raise ArgumentError(
+                f"do_bench(device={device!r}): {self.kernel.artifact.name} does not run there",
+                expected=f"{own!r}, or the index of a device",
+            )
+        return Profiler(self.kernel, self.supply_type, int(number)).with_default_adapter(self.adapter)
 
     def _most_calls(self, inputs: Sequence[Any]) -> int | None:
         """The largest number of calls that the adapter's simulator should run; None for no limit."""

@@ -106,3 +106,14 @@ def test_pass_configurations_are_no_arguments():
     assert completed(own, (), {}, {"block": 1, "pass_configs": 7}) == {"block": 1, "pass_configs": 7}
     with pytest.raises(ValueError, match="'blok', which the function does not take"):
         expand([{"blok": 1}], SIGNATURE)
+
+
+def test_what_yields_configurations_is_taken_too():
+    def yielding(M):
+        for block in (M, M + 1):
+            yield {"block": block}
+
+    assert expand(yielding, SIGNATURE, (4, 2)) == [{"block": 4}, {"block": 5}]
+    assert expand(({"block": b} for b in (1, 2)), SIGNATURE) == [{"block": 1}, {"block": 2}]
+    with pytest.raises(AutotuneError, match="cannot be understood"):
+        expand(iter([1, 2]), SIGNATURE)

@@ -21,6 +21,7 @@ from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_aut
 from tilecore.contract.records import Presence
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
 from tilecore.jit.impl import jit
+from tilecore.profiler.warning import ProfilerWarning
 
 REPOSITORY = Path(__file__).parents[3]
 QUICK = {"warmup": 1, "rep": 3, "timeout": 30}
@@ -284,6 +285,21 @@ def test_options_of_tilelangs_search_are_said_to_change_nothing():
         result = tuner(add).run(use_pipeline=True, enable_grouped_compile=True, group_compile_size=4, early_stop=True)
     assert caught[0].filename == __file__
     assert result.config["block"] in (8, 16)
+
+
+def test_the_clock_of_candidates():
+    def add(block):
+        return adder(40, block)
+
+    assert tuner(add, backend="wall").run().config["block"] in (8, 16)
+    with pytest.raises(AutotuneError, match="cannot time by 'sundial'"):
+        tuner(add, backend="sundial").run()
+    with pytest.warns(ProfilerWarning, match='backend="cupti" is not there') as caught:
+        chosen = AutoTuner(add, CONFIGS).set_compile_args(out_idx=-1).set_profile_args(**QUICK, backend="cupti")
+    assert caught[0].filename == __file__
+    assert chosen.run().config["block"] in (8, 16)
+    with pytest.raises(ArgumentError, match="backend=None"):
+        tuner(add, backend=None)
 
 
 def test_partials_and_jit_functions():

@@ -8,7 +8,10 @@ import textwrap
 
 import numpy
 import pytest
+import torch
 
+import tilecore
+import tilecore.language as T
 from tilecore.errors import LanguageError
 
 
@@ -284,3 +287,40 @@ def test_annotations_of_other_functions_are_not_evaluated(load_module, texts):
     array = numpy.zeros(3, "int32")
     kernels.fill()(array)
     assert list(array) == [7, 2, 0]
+
+
+def test_sizes_in_brackets_are_a_shape_of_float32():
+    rows = T.dynamic("rows")
+    for annotation, expected in (
+        (T.Tensor[4, 8], (4, 8)),
+        (T.Tensor[numpy.int64(4), 8, 2], (4, 8, 2)),
+        (T.Buffer[4, rows], (4, rows)),
+        (T.Tensor[rows * 2, rows + 1], (rows * 2, rows + 1)),
+        (T.Tensor[5], (5,)),
+    ):
+        assert (len(annotation.shape), annotation.dtype) == (len(expected), "float32")
+        assert all(str(size) == str(other) for size, other in zip(annotation.shape, expected, strict=True))
+
+
+def test_brackets_with_an_element_type_are_a_call():
+    for kind in ("float16", T.float16, numpy.float16, numpy.dtype("float16"), torch.float16):
+        for sizes in (8, (8,), [8]):
+            annotation = T.Tensor[sizes, kind]
+            assert (annotation.shape, annotation.dtype) == ((8,), "float16")
+    assert T.Tensor[4, T.ptr].of_pointers
+    assert T.StridedTensor[(4, 8), (1, 4)].strides == (1, 4)
+
+
+def test_an_eager_kernel_declares_sizes_in_brackets():
+    @tilecore.jit(target="cpu")
+    def doubled(X):
+        M, N = T.const("M, N")
+        X: T.Tensor[M, N]
+        Y = T.empty((M, N), "float32")
+        with T.Kernel(M) as row:
+            for column in T.Parallel(N):
+                Y[row, column] = 2 * X[row, column]
+        return Y
+
+    x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    assert doubled(x).tolist() == (2 * x).tolist()

@@ -62,3 +62,22 @@ def test_pointers_of_eager_kernels():
     scaled(x.ctypes.data, y.ctypes.data, 8)
     assert y.tolist() == [0] * 4 + [8, 10, 12, 14]
     assert scaled.compile(p=T.ptr(), q=T.ptr(), N=8) is scaled.compile(N=8)
+
+
+@pytest.mark.parametrize("annotation", [T.Tensor, T.Buffer])
+def test_from_ptr_is_make_tensor(annotation):
+    @T.prim_func
+    def kernel(p: T.ptr, q: T.ptr):
+        A = annotation.from_ptr(p, (2, 4), "int32", (1, 2))
+        B = annotation.from_ptr(pointer_var=q, shape=(4, 2))
+        with T.Kernel(1):
+            for i, j in T.Parallel(2, 4):
+                B[j, i] = A[i, j]
+
+    assert [(list(map(int, p.shape)), str(p.dtype)) for p in kernel.ir.params] == [
+        ([2, 4], "int32"),
+        ([4, 2], "float32"),
+    ]
+    columns, copied = np.arange(8, dtype=np.int32).reshape(4, 2), np.zeros((4, 2), np.float32)
+    tilecore.compile(kernel, target="cpu")(columns.T, copied)
+    np.testing.assert_array_equal(copied, columns)

@@ -157,8 +157,8 @@ def test_on_cpu_a_layout_changes_nothing(name):
             ["must be injective", "tile[0, 0] and tile[0, 32]"],
         ),
         (lambda tile: T.Layout((16, 64), lambda i, j: (i, j - 1)), ["tile maps elements to negative indices"]),
-        (lambda tile: "swizzled", ["'swizzled'", "a T.Layout or a T.Fragment"]),
-        (lambda tile: swapped, ["a T.Layout or a T.Fragment"]),
+        (lambda tile: "swizzled", ["'swizzled'", "a T.Layout, a T.Fragment, or a function"]),
+        (lambda tile: lambda i: i, ["does not take 2 indices"]),
     ],
 )
 def test_layouts_that_do_not_fit_are_refused_at_their_line(layout_of, words):
@@ -168,6 +168,12 @@ def test_layouts_that_do_not_fit_are_refused_at_their_line(layout_of, words):
     assert "T.annotate_layout({tile: layout_of(tile)}" in text
     assert "^^^" in text
     assert all(word in text for word in words), text
+
+
+def test_a_function_stands_for_a_layout_of_the_buffers_shape():
+    plain = annotated(lambda tile: lambda i, j: [j, i])
+    assert key(plain) == key(annotated(lambda tile: T.Layout(tile.shape, lambda i, j: [j, i])))
+    assert key(plain) != key(annotated(lambda tile: lambda i, j: [i, j]))
 
 
 def test_a_second_layout_of_a_buffer_is_refused_unless_asked_for():

@@ -6,10 +6,11 @@ import inspect
 
 import numpy as np
 import pytest
+from fresh_processes import output_of
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, LaunchError, UnsupportedError
 from tilecore.interpreter import interpret
 
 LANES = 32
@@ -266,3 +267,29 @@ def test_the_memory_of_a_buffer_in_another_shape():
     a, b = np.arange(24, dtype=np.float32).reshape(4, 6), np.zeros(24, np.float32)
     run(kernel, a, b)
     assert (b == 2 * a.ravel()).all()
+
+
+def test_memory_under_a_second_name():
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            tile = T.allocate((4,), "float32", scope="shared")
+            T.copy(A, tile)
+            T.device_assert(A[0] >= 0, no_stack_info=True)
+            T.copy(tile, B)
+
+    values, result = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    tilecore.compile(kernel, target="cpu")(values, result)
+    assert result.tolist() == values.tolist()
+    with pytest.raises(LaunchError, match="device assertion failed"):
+        tilecore.compile(kernel, target="cpu")(values - 1, result)
+
+
+def test_the_module_of_that_name_stays_importable():
+    code = (
+        "import tilecore.language as T\n"
+        "import tilecore.language.allocate\n"
+        "from tilecore.language.allocate import alloc_shared\n"
+        "print(alloc_shared is T.alloc_shared, T.allocate is T.alloc_buffer)"
+    )
+    assert output_of(code).strip() == "True True"

@@ -276,3 +276,18 @@ def test_a_policy_by_its_name():
     with pytest.raises(LanguageError, match=r"T\.gemm: policy is 'FullRow'") as error:
         in_a_warp(statement)().ir  # noqa: B018
     assert "T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow" in str(error.value)
+
+
+def test_element_types_tell_their_size_and_kind():
+    assert [T.dtype(name).itemsize for name in ("float16", "int4", "bool", "float32x4")] == [2, 1, 1, 16]
+    names = ("int8", "uint64", "float16", "bfloat16", "bool", "float8_e5m2", "float4_e2m1fn", "float32x2")
+    assert [T.dtype(name).type_code for name in names] == [0, 1, 2, 4, 6, 12, 17, 2]
+
+
+def test_vector_types_by_their_number_of_lanes():
+    assert T.float16.with_lanes(4) == T.float16x4
+    assert isinstance(T.float16.with_lanes(4), T.dtype)
+    assert T.float32x8.with_lanes(2) == T.float32x2
+    assert T.float32x8.with_lanes(1) == T.float32
+    with pytest.raises(LanguageError, match="float32x3"):
+        T.float32.with_lanes(3)

@@ -74,6 +74,13 @@ def test_every_known_key_is_accepted(key):
         assert pass_options.checked_pass_configs({key: 1}, manager.get("null"))
 
 
+@pytest.mark.filterwarnings("ignore::tilecore.transform.PassConfigWarning")
+def test_the_folder_of_emitted_kernels_has_a_key_for_every_kind_of_target():
+    assert PassConfigKey.CUDA_KERNELS_OUTPUT_DIR == "cuda.kernels_output_dir"
+    with installed(()):
+        pass_options.checked_pass_configs({PassConfigKey.CUDA_KERNELS_OUTPUT_DIR: "x"}, manager.get("null"))
+
+
 def test_a_warning_points_at_the_line_of_the_caller():
     with installed(()), pytest.warns(PassConfigWarning) as caught:
         tilecore.compile(kernel, target="null", pass_configs={"tl.force_let_inline": True})

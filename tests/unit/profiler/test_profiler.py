@@ -176,6 +176,22 @@ def test_times(profiler):
     assert len({id(a) for a, *_ in calls}) == 1, "one set of inputs"
 
 
+def test_the_device_of_a_measurement(returning, monkeypatch):
+    profiler = returning.get_profiler()
+    seen = []
+    timer = type(returning.execution).timer
+    monkeypatch.setattr(
+        type(returning.execution), "timer", lambda self, index, backend: seen.append(index) or timer(self, 0, backend)
+    )
+    for device, index in ((None, 0), (0, 0), (2, 2), ("cpu", 0), ("cpu:1", 1), (torch.device("cpu"), 0)):
+        seen.clear()
+        assert profiler.do_bench(n_warmup=1, n_repeat=1, device=device) > 0
+        assert set(seen) == {index}, device
+    for device in ("chip:0", "cpu:x", torch.device("meta"), True):
+        with pytest.raises(ArgumentError, match="does not run there"):
+            profiler.do_bench(device=device)
+
+
 def test_on_the_host_every_call_has_other_inputs(returning, monkeypatch):
     monkeypatch.setattr(rotation, "MOST_COPIES", 4)
     calls = []
