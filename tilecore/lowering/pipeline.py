@@ -19,6 +19,7 @@ from tilecore.ir.verify import Verifier
 from tilecore.lowering.declared_state import leaves_of, needs_of
 from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.fewer_stages import shared_names
+from tilecore.lowering.normalize.check_accumulations import check_accumulations
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.check_nests import check_nests
@@ -75,6 +76,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
     check_nests(func)
+    check_accumulations(func)
     check_capabilities(func, env)
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)
