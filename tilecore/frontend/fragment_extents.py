@@ -34,6 +34,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.scopes import is_fragment, is_shared
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
@@ -100,7 +101,9 @@ def _warn_of_shared(buffer: Var, indices: Any, ranges: dict[Var, Range], span: A
         size, last = constant(buffer.shape[axis]), _last(index, ranges)
         if size is not None and last is not None and last >= size:
             text = f"the index of axis {axis} of {buffer.name} goes up to {last}, and the axis has {size} elements"
-            warn_at(span, f"{text}: what lies behind them is another buffer's, or nobody's", ExtentWarning)
+            warn_at(
+                location_of_span(span), f"{text}: what lies behind them is another buffer's, or nobody's", ExtentWarning
+            )
             return
 
 
@@ -120,5 +123,5 @@ def _last(index: Any, ranges: dict[Var, Range]) -> int | None:
 
 def _larger(fragment: Var, sizes: list[int], span: Any) -> Var:
     text = f"the fragment {fragment.name} of shape {tuple(constant(s) for s in fragment.shape)} is indexed beyond it"
-    warn_at(span, f"{text}: it gets the shape {tuple(sizes)}", ExtentWarning)
+    warn_at(location_of_span(span), f"{text}: it gets the shape {tuple(sizes)}", ExtentWarning)
     return tirx.decl_buffer(sizes, dtype_of(fragment), str(fragment.name), scope="local.fragment", layout=None)

@@ -82,4 +82,4 @@ def _warn(buffer: Var, var: Var, span: Any) -> None:
         f"all iterations of {var.name} change the same element of {buffer.name}, and T.Parallel runs them at the same"
     )
     remedy = "use T.reduce_sum (T.reduce_max, ...), T.alloc_reducer or T.atomic_add, or a T.serial loop"
-    warn_at(span, f"{text} time: some changes are lost; {remedy}", RaceWarning)
+    warn_at(location_of_span(span), f"{text} time: some changes are lost; {remedy}", RaceWarning)

@@ -8,21 +8,18 @@ elements of on-chip memory are such (``Storage.filler``); a reduction whose resu
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilecore.errors import OutOfBoundsError, TilecoreError
+from tilecore.errors import OutOfBoundsError
+from tilecore.frontend.place_warnings import warn_at
 from tilecore.interpreter.state import State, first_lane
 
 if TYPE_CHECKING:
     from tilecore.interpreter.memory import Access, View
     from tilecore.interpreter.tiles.operands import Tile
     from tilecore.interpreter.tiles.reductions import Reduction
-
-
-_warned: dict[Any, Any] = {}  # the registry of Python's warnings: the texts of earlier ones
 
 
 class TailWarning(UserWarning):
@@ -109,17 +106,8 @@ def check_reduction(
         )
         if source.state.options.strict:
             raise error
-        _warn(error)
+        warn_at(error.location, str(error), TailWarning)
     return alone.reshape(target.shape) if alone.any() else None
-
-
-def _warn(error: TilecoreError) -> None:
-    """A warning at the user's line, once for each text."""
-    place = error.location
-    if place is None:
-        warnings.warn(str(error), TailWarning, stacklevel=3)
-    else:
-        warnings.warn_explicit(str(error), TailWarning, place.file, place.line, registry=_warned)
 
 
 # -- element by element ----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tilecore.ir.nodes import (
     Call,
     For,
     ForKind,
+    SeqStmt,
     TensorLoad,
     TensorRegion,
     Var,
@@ -72,6 +73,19 @@ def _moving_variables(nest: For) -> set[Var]:
         count = len(moving)
         structural_walk(nest, [(For, loop), (Bind, bind)])
     return moving
+
+
+def inner_loop(node: For) -> For | None:
+    """The T.Parallel loop that is the whole body of ``node``, except for bindings before it; else None."""
+    *binds, last = list(node.body.seq) if isinstance(node.body, SeqStmt) else [node.body]
+    perfect = isinstance(last, For) and last.kind == ForKind.PARALLEL and all(isinstance(b, Bind) for b in binds)
+    return last if perfect else None
+
+
+def innermost(node: For) -> For:
+    """The innermost loop of a T.Parallel nest."""
+    inner = inner_loop(node)
+    return node if inner is None else innermost(inner)
 
 
 def _parallel_depth(node: Any) -> int:

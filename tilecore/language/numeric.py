@@ -31,19 +31,11 @@ def _kind(expression: Expr) -> DType:
     return DType(str(expression.ty.dtype))
 
 
-def _rounding(name: str, doc: str, plain: Callable[[float], float] | None = None) -> Any:
-    def function(x: Any) -> Any:
-        if isinstance(x, numbers.Real) and plain is not None:
-            return plain(x)  # type: ignore[arg-type]
-        value = number_of(x)
-        return getattr(tirx, name)(value) if _kind(value).is_float else value
+def _unary(
+    name: str, doc: str, plain: Callable[[float], float] | None = None, integers: bool = False, rounds: bool = False
+) -> Any:
+    """A function of one number. integers: it is of integers alone. rounds: it is the identity of an integer."""
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc + " An integer stays as it is."
-    return function
-
-
-def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, integers: bool = False) -> Any:
     def function(x: Any) -> Any:
         if isinstance(x, numbers.Real) and plain is not None:
             return plain(x)  # type: ignore[arg-type]
@@ -51,11 +43,14 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
         if integers and not _kind(value).is_integer:
             raise WrongTypeError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
+            if rounds:
+                return value
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc + " Integers are taken as float32." * (not integers)
+    of_integers = "" if integers else " An integer stays as it is." if rounds else " Integers are taken as float32."
+    function.__doc__ = doc + of_integers
     return function
 
 
@@ -82,11 +77,11 @@ erf = _unary("erf", "The error function.", math.erf)
 sqrt = _unary("sqrt", "Square root.", math.sqrt)
 rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda x: 1.0 / math.sqrt(x))
 sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", lambda x: 1.0 / (1.0 + math.exp(-x)))
-floor = _rounding("floor", "The largest whole number that is at most x, in x's type.", math.floor)
-ceil = _rounding("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
-trunc = _rounding("trunc", "x without its fraction, in x's type.", math.trunc)
-_to_even = _rounding("round", "The nearest whole number in x's type; halves go to the even one.")
-nearbyint = _rounding("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
+floor = _unary("floor", "The largest whole number that is at most x, in x's type.", math.floor, rounds=True)
+ceil = _unary("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil, rounds=True)
+trunc = _unary("trunc", "x without its fraction, in x's type.", math.trunc, rounds=True)
+_to_even = _unary("round", "The nearest whole number in x's type; halves go to the even one.", rounds=True)
+nearbyint = _unary("nearbyint", "The nearest whole number in x's type; halves go to the even one.", rounds=True)
 popcount = _unary("popcount", "The number of bits that are 1.", integers=True)
 clz = _unary("clz", "The number of leading 0 bits.", integers=True)
 
@@ -254,12 +249,12 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     even; to float8 it saturates at the largest finite value. ``round`` and ``rbits`` other than the default are a
     chip's own.
     """
-    _check_rounding(round, sat, rbits)
+    _check_unary(round, sat, rbits)
     kind = DType(dtype)
     return convert(value, str(kind)) if kind.lanes == 1 else cast_vector(value, kind)
 
 
-def _check_rounding(round: Any, sat: Any, rbits: Any) -> None:
+def _check_unary(round: Any, sat: Any, rbits: Any) -> None:
     """Raises LanguageError for options of T.cast that contradict each other, UnsupportedError for those of one chip."""
     if round not in _ROUNDINGS:
         raise LanguageError(f"T.cast: Invalid round {round!r}", expected=", ".join(map(repr, _ROUNDINGS)))

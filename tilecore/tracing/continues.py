@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Continue, Evaluate, For, IfThenElse, IntImm, SeqStmt, Stmt, While
+from tilecore.ir.build import seq, statements_of
+from tilecore.ir.nodes import Continue, For, IfThenElse, Stmt, While
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 
@@ -24,19 +25,7 @@ def without_continues(body: Stmt) -> Stmt:
     would have to stand twice: one side of a condition goes on in some cases and not in others."""
     if not collect(body, Continue):
         return body
-    return _sequence(_rewritten(_statements(body)))
-
-
-def _statements(body: Stmt | None) -> list[Stmt]:
-    if body is None:
-        return []
-    return [part for one in body.seq for part in _statements(one)] if isinstance(body, SeqStmt) else [body]
-
-
-def _sequence(statements: list[Stmt]) -> Stmt:
-    if len(statements) == 1:
-        return statements[0]
-    return SeqStmt(statements) if statements else Evaluate(IntImm("int32", 0))
+    return seq(_rewritten(statements_of(body)))
 
 
 def _rewritten(statements: list[Stmt]) -> list[Stmt]:
@@ -50,14 +39,12 @@ def _rewritten(statements: list[Stmt]) -> list[Stmt]:
         if not _may_continue(statement):  # but a loop in it does
             continue
         rest = statements[position + 1 :]
-        sides = [_statements(statement.then_case), _statements(statement.else_case)]
+        sides = _sides(statement)
         goes_on = [not _always_continues(side) for side in sides]
         if all(goes_on) and rest:
             _refuse(statement)
         then, other = (_rewritten([*side, *rest] if on else side) for side, on in zip(sides, goes_on, strict=True))
-        condition = IfThenElse(
-            statement.condition, _sequence(then), _sequence(other) if other else None, span=statement.span
-        )
+        condition = IfThenElse(statement.condition, seq(then), seq(other) if other else None, span=statement.span)
         return [*statements[:position], condition]
     return statements
 
@@ -72,7 +59,7 @@ def _may_continue(statement: Stmt) -> bool:
 
 
 def _sides(statement: IfThenElse) -> list[list[Stmt]]:
-    return [_statements(statement.then_case), _statements(statement.else_case)]
+    return [[] if side is None else statements_of(side) for side in (statement.then_case, statement.else_case)]
 
 
 def _always_continues(statements: list[Stmt]) -> bool:

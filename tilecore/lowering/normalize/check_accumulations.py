@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilecore.errors import LanguageError
-from tilecore.ir.build import seq, statements_of
+from tilecore.ir.build import seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
@@ -32,7 +32,7 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
-from tilecore.ir.parallel_nests import region_facts
+from tilecore.ir.parallel_nests import innermost, region_facts
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import as_tile_call
@@ -76,18 +76,14 @@ def _check(node: Stmt, later: _Later | None) -> None:
 
 def _check_nest(nest: For, later: _Later | None) -> None:
     inside = {allocation.buffer for allocation in collect(nest, AllocBuffer)}
-    scratch = [b for b in region_facts(nest).scratch if is_private(b) and b not in inside]
+    body = innermost(nest).body
+    scratch = [b for b in region_facts(nest).scratch if is_private(b) and b not in inside and reads_first(body, b)]
     if not scratch or later is None:
         return
-    body, after = _innermost(nest).body, seq(list(later))
+    varying, after = _Varying(nest).buffers, seq(list(later))
     for buffer in scratch:
-        if reads_first(body, buffer) and buffer in _Varying(nest).buffers and reads_first(after, buffer):
+        if buffer in varying and reads_first(after, buffer):
             raise _refusal(nest, buffer)
-
-
-def _innermost(nest: For) -> For:
-    last = statements_of(nest.body)[-1]
-    return _innermost(last) if isinstance(last, For) and last.kind == ForKind.PARALLEL else nest
 
 
 class _Varying:

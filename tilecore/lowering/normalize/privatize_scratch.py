@@ -13,7 +13,6 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, seq, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Bind,
     BufferLoad,
     BufferStore,
     For,
@@ -29,7 +28,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.parallel_nests import region_facts
+from tilecore.ir.parallel_nests import inner_loop, innermost, region_facts
 from tilecore.ir.scopes import is_private
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
@@ -65,7 +64,7 @@ class _Privatizer:
         if nest not in self.scratch_of_nest:
             inside = {a.buffer for a in collect(nest, AllocBuffer)}
             buffers = {self.roots.get(b, b) for b in region_facts(nest).scratch if is_private(b)}
-            body = _innermost(nest).body
+            body = innermost(nest).body
             self.scratch_of_nest[nest] = {b: b in self.roots or reads_first(body, b) for b in buffers - inside}
         return self.scratch_of_nest[nest]
 
@@ -125,24 +124,12 @@ def _parts(body: Stmt) -> list[Stmt]:
     return list(body.seq) if isinstance(body, SeqStmt) else [body]
 
 
-def _inner(node: For) -> For | None:
-    """The T.Parallel loop that is the whole body of ``node``, except for bindings before it; else None."""
-    *binds, last = _parts(node.body)
-    perfect = isinstance(last, For) and last.kind == ForKind.PARALLEL and all(isinstance(b, Bind) for b in binds)
-    return last if perfect else None
-
-
-def _innermost(node: For) -> For:
-    inner = _inner(node)
-    return node if inner is None else _innermost(inner)
-
-
 def _starting_with(node: For, make: Any, between: bool = False) -> For:
     """The nest with the statements of ``make()`` at the start of each iteration.
 
     between: the statements also precede the bindings between the loops of the nest.
     """
-    inner = _inner(node)
+    inner = inner_loop(node)
     parts = _parts(node.body)
     if inner is None:
         parts = [*make(), *parts]
@@ -164,7 +151,7 @@ def _with_private_copy(nest: For, buffer: Var, is_read_first: bool) -> For:
             else node
         )
 
-    inner = _innermost(nest)
+    inner = innermost(nest)
     body = structural_map(inner.body, ((TensorLoad, BufferStore), change))
     start = [
         AllocBuffer(private_copy, span=nest.span),
@@ -175,7 +162,7 @@ def _with_private_copy(nest: For, buffer: Var, is_read_first: bool) -> For:
 
 def _replaced(node: For, body: Stmt) -> For:
     """The nest with ``body`` as the body of its innermost loop."""
-    inner = _inner(node)
+    inner = inner_loop(node)
     return with_body(node, body if inner is None else seq([*_parts(node.body)[:-1], _replaced(inner, body)]))
 
 
