@@ -1,15 +1,18 @@
-"""For all tests: Ctrl-C as in a program that is started by hand; which of the slowest run in CI; caches of kernels.
+"""For all tests: Ctrl-C as in a program that is started by hand; which of the slowest run in CI; caches of kernels; where
+a process of tests was when it crashed or hung.
 
 A shell starts what runs in its background with SIGINT ignored, and so would everything that the tests start.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernel_caches import private_cache
@@ -35,6 +38,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             half = zlib.crc32(item.name.encode()) >> 11 & 1  # a bit by which both take the same time
             if half != part.number % 2:
                 item.add_marker(pytest.mark.skip(reason="in the other half, which the next commits run"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The stacks of processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard
+    error, which ``.ci/run`` keeps in a file, when they ended."""
+    path = os.environ.get("TILECORE_TEST_STDERR")
+    if path is None or hasattr(terminalreporter.config, "workerinput") or not Path(path).is_file():
+        return
+    text = Path(path).read_text(errors="replace")
+    starts = [at for words in ("Fatal Python error", "Timeout (") if (at := text.find(words)) >= 0]
+    if starts:
+        terminalreporter.section("stacks of a process that crashed or hung")
+        terminalreporter.write_line(text[min(starts) :][:12000])
 
 
 @pytest.fixture(scope="module")

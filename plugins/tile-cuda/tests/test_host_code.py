@@ -15,7 +15,8 @@ from tilecore.jit.library import export_library
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C compiler")
 CALLS = r"""
-import ctypes, sys
+import ctypes, faulthandler, sys
+faulthandler.dump_traceback_later(200, exit=True)
 import tvm_ffi
 
 class Device(ctypes.Structure):
@@ -52,7 +53,11 @@ def test_an_exported_library_launches_by_the_driver(fake, tmp_path):
     program = tmp_path / "calls.py"
     program.write_text(CALLS)
     ended = subprocess.run(
-        [sys.executable, program, path], capture_output=True, text=True, env={"LD_LIBRARY_PATH": str(tmp_path)}
+        [sys.executable, "-X", "faulthandler", program, path],
+        capture_output=True,
+        text=True,
+        env={"LD_LIBRARY_PATH": str(tmp_path)},
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
