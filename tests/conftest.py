@@ -1,5 +1,5 @@
-"""For all tests: Ctrl-C as in a program that is started by hand; which of the slowest run in CI; caches of kernels; where
-a process of tests was when it crashed or hung.
+"""For all tests: Ctrl-C as in a program that is started by hand; which of the slowest run in CI; caches of kernels; and
+where a process of tests was when it crashed or hung.
 
 A shell starts what runs in its background with SIGINT ignored, and so would everything that the tests start.
 """
