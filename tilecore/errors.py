@@ -149,6 +149,10 @@ class LaunchError(TilecoreError, RuntimeError):
     """The kernel could not be launched, or failed while running."""
 
 
+class OtherDeviceError(LaunchError):
+    """The kernel was compiled for another kind of device than the one here. It can be inspected and exported."""
+
+
 class CacheError(TilecoreError, OSError):
     """The kernel cache cannot be read or written."""
 

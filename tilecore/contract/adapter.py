@@ -32,9 +32,9 @@ class LoadedKernel:
     callable is ``launch(slots_address, grids_address, device, stream)``. ``slots`` are as
     :class:`~tilecore.artifact.records.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
     an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or an
-    error number, which ``error`` describes. With ``takes_tensors`` it is a Python callable, and its last argument is
-    a tuple of the objects that the tensor slots stand for: the tensors as the caller passed them or ``empty`` returned
-    them, then the workspaces.
+    error number, which ``error`` describes: in words, or by the error itself, which is then raised as it is. With
+    ``takes_tensors`` it is a Python callable, and its last argument is a tuple of the objects that the tensor slots
+    stand for: the tensors as the caller passed them or ``empty`` returned them, then the workspaces.
     state: address that a native launch gets. owner: the object that keeps the loaded code alive. on_device,
     takes_tensors: see ``launch``. sizes: further values of a launch, computed from the sizes of the call. advice: what
     the user can do about an error number, "" where nothing is known.
@@ -42,7 +42,7 @@ class LoadedKernel:
 
     launch: Any
     state: int = 0
-    error: Callable[[int], str] | None = None
+    error: Callable[[int], str | LaunchError] | None = None
     owner: Any = None
     on_device: bool = False
     sizes: tuple[Dim, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.artifact.dims import DimExpr
 from tilecore.contract.adapter import INTERPRETED, HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
+from tilecore.errors import LaunchError
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, record
 from tilecore.plugins.checking import AUTO, FLAG, TEXT, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
@@ -28,6 +29,7 @@ MILLISECONDS = Rule(
     lambda value: isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf,
 )
 ADDRESSES = range(2**64)
+_FAILURE = Rule("a str, or a LaunchError", lambda value: isinstance(value, (str, LaunchError)))
 _MESSAGE_FUNCTION = Rule("a function of 1 argument, or None", lambda value: value is None or takes(1).holds(value))
 LOADED = {
     "state": Rule("an address, an int", lambda value: is_int(value) and value in ADDRESSES),
@@ -176,10 +178,10 @@ def guard_loaded(origin: Origin, callee: str, loaded: Any, artifact: Any) -> Loa
         changes["launch"] = guarded_by(origin, f"{callee}().launch", loaded.launch, CODE)
     else:
         _check_capsule(origin, callee, loaded)
-    for name in ("error", "advice"):
+    for name, rule in (("error", _FAILURE), ("advice", WORDS)):
         function = getattr(loaded, name)
         if function is not None:
-            changes[name] = guarded_by(origin, f"{callee}().{name}", function, WORDS)
+            changes[name] = guarded_by(origin, f"{callee}().{name}", function, rule)
     return replace(loaded, **changes)
 
 

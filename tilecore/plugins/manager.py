@@ -29,7 +29,7 @@ from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
 from tilecore.plugins.loader import Loader, kind_of
 from tilecore.plugins.target_errors import clash, unknown_target
-from tilecore.plugins.tvm_targets import from_tvm, is_tvm_target, kind_name
+from tilecore.plugins.tvm_targets import current_target, from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
 
 if TYPE_CHECKING:
@@ -170,11 +170,14 @@ class Manager:
                 yield answer
 
     def use_default(self) -> tuple[Backend, Target]:
-        """The target of "auto": ``TILECORE_TARGET`` if set, else the first kind (by name) whose device is present,
-        else the host. A broken backend is skipped with a warning."""
+        """The target of "auto": ``TILECORE_TARGET`` if set, else that of ``with tvm.target.Target(...)``, else the
+        first kind (by name) whose device is present, else the host. A broken backend is skipped with a warning."""
         chosen = settings.target()
         if chosen != "auto":
             return self._resolve_variable(chosen)
+        current = current_target()
+        if current is not None:
+            return self.resolve(current)
         for kind in self.kinds():
             if kind != HOST_KIND and self._detects(kind):
                 return self.resolve(kind)

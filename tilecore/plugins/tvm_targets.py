@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,12 @@ def is_tvm_target(value: Any) -> bool:
     return type(value).__module__.startswith("tvm.") and hasattr(value, "kind") and hasattr(value, "attrs")
 
 
+def current_target() -> Any:
+    """The tvm.target.Target of the innermost ``with`` of one; None where there is none."""
+    module = sys.modules.get("tvm.target")
+    return None if module is None else module.Target.current(allow_none=True)
+
+
 def kind_name(value: Any) -> str:
     """TVM's name of the target's kind, such as ``llvm``."""
     return str(value.kind.name)
@@ -23,20 +30,22 @@ def kind_name(value: Any) -> str:
 def from_tvm(value: Any, kind: str, declared: Mapping[str, Any]) -> Target:
     """The target of ``kind`` for TVM's target. declared: the backend's attributes, by each of their names.
 
-    Attributes that TVM fills in (limits of the device, the host's triple) are left out where the backend does not have
-    them. Attributes that the user set stay, so that the backend refuses unknown ones. Raises TargetError for another
-    machine's triple.
+    Attributes with the value that TVM fills in (limits of the device, the host's triple, sm_50 without a GPU) are left
+    out: the backend chooses its own. Those that the user set stay, so that the backend refuses unknown ones. Raises
+    TargetError for another machine's triple.
     """
     filled_in = dict(type(value)({"kind": kind_name(value)}).attrs)
     attributes: dict[str, Attribute] = {}
     for name, value_in_tvm in dict(value.attrs).items():
+        if name in filled_in and filled_in[name] == value_in_tvm:
+            continue
         if name in declared:
             attributes[name] = _plain(name, value_in_tvm)
         elif name == "mattr" and "features" in declared:
             attributes["features"] = _features([str(feature) for feature in value_in_tvm])
         elif name == "mtriple":
             _check_machine(str(value_in_tvm))
-        elif name not in filled_in or filled_in[name] != value_in_tvm:
+        else:
             attributes[name] = _plain(name, value_in_tvm)
     return Target(kind, attributes)
 

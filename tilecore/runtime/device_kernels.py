@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilecore.errors import LaunchError
+
 if TYPE_CHECKING:
     from tilecore.artifact.dims import Dim
     from tilecore.artifact.records import Artifact
@@ -124,11 +126,14 @@ class LaunchFailures(ABC):
         """Stores the error that loading raised inside a launch, for :meth:`words`."""
         self._thread_local.error = error
 
-    def words(self, code: int) -> str:
-        """The message for a launch's code: the kernel, the driver's name for the failure, and the exceeded limit."""
+    def words(self, code: int) -> str | LaunchError:
+        """The message for a launch's code: the kernel, the driver's name for the failure, and the exceeded limit. Where
+        the kernels could not be loaded, the error that says why."""
         number, result = divmod(code, ENTRY_STEP)
         if result == LOAD_FAILED:
             error = self._thread_local.__dict__.pop("error", None)
+            if isinstance(error, LaunchError):
+                return error
             return str(error) if error is not None else "the kernel cannot be loaded"
         symbol = self._symbols[number] if number < len(self._symbols) else self._name
         if result == BAD_DEVICE:

@@ -17,6 +17,8 @@ def launch_failure(
 ) -> LaunchError:
     """The LaunchError for a code. grids: 4 integers per entry: blocks along x, y, z, and bytes of shared memory."""
     meaning = loaded.error(code) if loaded.error is not None else None
+    if isinstance(meaning, LaunchError):
+        return meaning
     sizes = []
     for index, entry in enumerate(entries):
         x, y, z, shared = grids[4 * index : 4 * index + 4]

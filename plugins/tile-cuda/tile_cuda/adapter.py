@@ -9,6 +9,7 @@ another language and another compiler (tile_cuda/cutedsl).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tile_cuda import nvcc, nvrtc
@@ -19,7 +20,7 @@ from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
-from tilecore.errors import LaunchError, TargetError, ToolchainError, UnsupportedError
+from tilecore.errors import LaunchError, OtherDeviceError, TargetError, ToolchainError, UnsupportedError
 from tilecore.target import Target
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
@@ -81,7 +82,8 @@ class DriverAdapter(KernelAdapter):
         return ("cubin",)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Loads the kernels on the current device; on other devices their first launch does. Raises LaunchError."""
+        """Loads the kernels on the current device; on other devices their first launch does. Kernels that were compiled
+        for another GPU can be inspected and exported, and their launch raises OtherDeviceError. Raises LaunchError."""
         from tile_cuda.launch import module_of
         from tilecore.runtime.device_launch import launch_of
 
@@ -90,7 +92,8 @@ class DriverAdapter(KernelAdapter):
             module = module_of(artifact, driver)
             index = driver.current_device()
             if index is not None:
-                module.on_device(index)
+                with suppress(OtherDeviceError):
+                    module.on_device(index)
         except DriverError as error:
             raise LaunchError(f"{artifact.name} cannot be loaded: {error}") from None
         launch, state, owner = launch_of(module)

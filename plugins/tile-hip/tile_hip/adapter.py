@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tile_hip.architectures import parse
@@ -14,7 +15,7 @@ from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
-from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.errors import LaunchError, OtherDeviceError, UnsupportedError
 from tilecore.target import Target
 
 _TORCH = "install torch for ROCm (pytorch.org has its packages), or pass the outputs instead of out_idx"
@@ -59,7 +60,8 @@ class CodeObjectAdapter(KernelAdapter):
         return ("hsaco",)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Loads the kernels on the current device; on other devices their first launch does.
+        """Loads the kernels on the current device; on other devices their first launch does. Kernels that were compiled
+        for another GPU can be inspected and exported, and their launch raises OtherDeviceError.
 
         Raises LaunchError, and LimitError for kernels that need more LDS or threads than the chip has.
         """
@@ -72,7 +74,8 @@ class CodeObjectAdapter(KernelAdapter):
         remarks.check(artifact)
         try:
             module = KernelModule(artifact, self._driver())
-            module.on_device(module.driver.current_device())
+            with suppress(OtherDeviceError):
+                module.on_device(module.driver.current_device())
         except DriverError as error:
             raise LaunchError(f"{artifact.name} cannot be loaded: {error}") from None
         if has_messages(artifact.binary):

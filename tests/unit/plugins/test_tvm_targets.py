@@ -12,6 +12,7 @@ from tilecore.backends.cpu.target import host_features
 from tilecore.errors import TargetError
 from tilecore.ir.nodes import tvm
 from tilecore.plugins import manager
+from tilecore.plugins.determine import determine_target
 
 
 @T.prim_func
@@ -79,3 +80,26 @@ def test_a_processor_that_is_not_known_or_said_twice():
     with pytest.raises(TargetError, match="'march' of target \"cpu\" is given twice"):
         manager.resolve("cpu -march=generic -mcpu=haswell")
     assert manager.resolve("cpu -march=generic -mcpu=generic") == manager.resolve("cpu -march=generic")
+
+
+def test_the_target_of_a_with_is_the_default(monkeypatch):
+    monkeypatch.delenv("TILECORE_TARGET", raising=False)
+    outside = tilecore.compile(filled).target
+    with of(mcpu="generic"):
+        assert tilecore.compile(filled).target.get("march") == "generic"
+        assert tilecore.compile(filled, target="cpu").target.get("march") == "native"
+        with tvm.target.Target("c"):
+            assert determine_target() == str(manager.resolve("cpu")[1])
+        monkeypatch.setenv("TILECORE_TARGET", "cpu -march=haswell")
+        assert tilecore.compile(filled).target.get("march") == "haswell"
+        monkeypatch.delenv("TILECORE_TARGET")
+    assert tilecore.compile(filled).target == outside
+
+
+def test_values_that_tvm_fills_in_are_not_the_users():
+    """Without a GPU, TVM's Target("cuda") has arch="sm_50", which no compiler of today takes."""
+    if "cuda" not in manager.kinds():
+        pytest.skip("tile-cuda is not installed")
+    assert manager.resolve(tvm.target.Target("cuda")) == manager.resolve("cuda")
+    hopper = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
+    assert manager.resolve(hopper) == manager.resolve("cuda -arch=sm_90a")

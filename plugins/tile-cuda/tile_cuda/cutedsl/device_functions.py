@@ -48,23 +48,25 @@ def exp10(value: Any) -> Any:
 
 
 def sigmoid(value: Any) -> Any:
-    """``1 / (1 + exp(-value))``."""
+    """``1 / (1 + exp(-value))``, by a power that does not overflow, so that it is right down to the smallest number."""
     kind = type(value)
-    return kind(1.0) / (kind(1.0) + exp(-value))
+    power = exp(-abs(value))
+    return select(value < kind(0.0), power, kind(1.0), kind) / (kind(1.0) + power)
 
 
 def hypot(a: Any, b: Any) -> Any:
     """``sqrt(a * a + b * b)`` without an overflow of the squares: float32 in float64, float64 scaled by the larger."""
     kind = kind_of(a, b)
+    infinity = kind(float("inf"))
     if kind is Float32:
         wide_a, wide_b = Float64(a), Float64(b)
-        return Float32(sqrt(product(wide_a, wide_a) + product(wide_b, wide_b)))
-    infinity = kind(float("inf"))
-    large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
-    ratio = small / large
-    length = product(large, sqrt(kind(1.0) + product(ratio, ratio)))
-    length = select(large == kind(0.0), kind(0.0), length, kind)
-    length = select(isnan(a) | isnan(b), kind(float("nan")), length, kind)
+        length = Float32(sqrt(product(wide_a, wide_a) + product(wide_b, wide_b)))
+    else:
+        large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
+        ratio = small / large
+        length = product(large, sqrt(kind(1.0) + product(ratio, ratio)))
+        length = select(large == kind(0.0), kind(0.0), length, kind)
+        length = select(isnan(a) | isnan(b), kind(float("nan")), length, kind)
     return select((abs(a) == infinity) | (abs(b) == infinity), infinity, length, kind)
 
 

@@ -15,6 +15,7 @@ _FLOATS = (Float64, Float32, Float16, BFloat16)
 _INTEGERS = (Int64, Uint64, Int32, Uint32)
 
 _INTRINSIC = {Float32: "f", Float64: "d"}  # the last part of the name of NVVM's intrinsics
+_FUSED = {**_INTRINSIC, Float16: "f16", BFloat16: "bf16"}  # of those of the fused multiply-add
 
 
 def kind_of(*values: Any) -> Any:
@@ -192,18 +193,24 @@ def negative(value: Any) -> Any:
 
 
 def min(a: Any, b: Any) -> Any:
-    """The smaller one; of floats the one that is a number."""
+    """The smaller one; of floats the one that is a number, and -0 of two zeros."""
     kind, (left, right) = together(a, b)
     if _is_float(kind):
-        return kind(arith.minnumf(left, right))
+        return _extreme("fmin", kind, left, right)
     return kind(arith.minsi(left, right) if _is_signed(kind) else arith.minui(left, right))
 
 
+def _extreme(name: str, kind: Any, left: Any, right: Any) -> Any:
+    """fmin or fmax of float32 and float64 by NVVM's intrinsic: arith.maxnumf is compiled to a comparison, which takes
+    either of two zeros."""
+    return kind(llvm.call_intrinsic(kind.mlir_type, f"llvm.nvvm.{name}.{_INTRINSIC[kind]}", [left, right], [], []))
+
+
 def max(a: Any, b: Any) -> Any:
-    """The larger one; of floats the one that is a number."""
+    """The larger one; of floats the one that is a number, and +0 of two zeros."""
     kind, (left, right) = together(a, b)
     if _is_float(kind):
-        return kind(arith.maxnumf(left, right))
+        return _extreme("fmax", kind, left, right)
     return kind(arith.maxsi(left, right) if _is_signed(kind) else arith.maxui(left, right))
 
 
@@ -216,9 +223,9 @@ def abs(value: Any) -> Any:
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c``, rounded once."""
+    """``a * b + c``, rounded once, also of 16 bits, of which math.fma is computed in float32."""
     kind, operands = together(a, b, c)
-    return kind(math.fma(*operands))
+    return kind(llvm.call_intrinsic(kind.mlir_type, f"llvm.nvvm.fma.rn.{_FUSED[kind]}", operands, [], []))
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------

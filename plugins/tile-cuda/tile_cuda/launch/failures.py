@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tile_cuda import driver as api
 from tile_cuda.driver import DriverError
-from tilecore.errors import LaunchError
+from tilecore.errors import LaunchError, OtherDeviceError
 from tilecore.runtime.device_kernels import LaunchFailures
 
 if TYPE_CHECKING:
@@ -123,11 +123,11 @@ class Failures(LaunchFailures):
 
 
 def refused_binary(module: KernelModule, error: DriverError, index: int) -> LaunchError:
-    """The error for a module that the driver cannot load."""
+    """The error for a module that the driver cannot load: OtherDeviceError where it is for another GPU."""
     name = module.artifact.name
     if error.code in (_NO_BINARY, _INVALID_IMAGE, _UNSUPPORTED_PTX):
         major, minor = module.driver.capability(index)
-        return LaunchError(
+        return OtherDeviceError(
             f"{name} was compiled for another GPU: {error}",
             found=f"{module.artifact.target}; the device is {module.driver.device_name(index)}, sm_{major}{minor}",
             hint=f'target="cuda -arch=sm_{major}{minor}"',

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tile_hip import driver as api
 from tile_hip.driver import DriverError
 from tile_hip.launch.limits import most_blocks
-from tilecore.errors import LaunchError
+from tilecore.errors import LaunchError, OtherDeviceError
 from tilecore.runtime.device_kernels import LaunchFailures
 
 if TYPE_CHECKING:
@@ -102,11 +102,11 @@ class Failures(LaunchFailures):
 
 
 def refused_binary(module: KernelModule, error: DriverError, index: int) -> LaunchError:
-    """The error for a code object that the runtime cannot load."""
+    """The error for a code object that the runtime cannot load: OtherDeviceError where it is for another GPU."""
     name, driver = module.artifact.name, module.driver
     if error.code in _REFUSED:
         major, minor = driver.version
-        return LaunchError(
+        return OtherDeviceError(
             f"{name} cannot be loaded on device {index}: {error}",
             found=f"a code object for {module.artifact.target}, and the HIP runtime {driver.path} {major}.{minor}",
             hint=_HINTS[209],

@@ -118,7 +118,7 @@ class MessageLaunch:
         self._kernels.failures.keep_assertion(messages.failure(entries[number].attributes.get("assertions", ())))
         return ASSERTION + ENTRY_STEP * number
 
-    def failure(self, code: int) -> str:
+    def failure(self, code: int) -> str | LaunchError:
         """The words for a code that :meth:`read` returned."""
         return self._kernels.failures.words(code)
 

@@ -121,6 +121,12 @@ def has_warps(target: str) -> bool:
     return backend.target.capabilities(resolved).warp > 1
 
 
+def moves(source: str, buffer: str, size: int) -> bool:
+    """Does the source read or write ``size`` bytes of the buffer at once, by the function that emitted code has for it?
+    In C it is ``tc_move<16>(Y + ...``; in languages that are not C, ``tc.move(16, tc.at(Y, ...``."""
+    return re.search(rf"[<(]{size}\W+(?:tc\.at\()?{buffer}\b", source) is not None
+
+
 def reduces_only_in_uniform_code(target: str) -> bool:
     """Do threads reduce through shared memory only, so that all threads of a block must execute the reduction?"""
     if target == thread_code.NAME:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import tilecore
 import tilecore.language as T
 
-from .kit import check, compiled, has_feature, has_warps, same, sample, zeros
+from .kit import check, compiled, has_feature, has_warps, moves, same, sample, zeros
 
 
 def needs_source(target):
@@ -73,8 +75,8 @@ def test_how_far_loops_unroll(target):
     check(kernel, target, np.arange(64, dtype=np.float32), zeros("float32", 64))
     if has_warps(target):
         source = compiled(kernel, target).get_kernel_source()
-        assert "#pragma unroll 4\n" in source
-        assert "#pragma unroll\n" in source
+        assert re.search(r"#pragma unroll 4\n|unroll=4\b", source)
+        assert re.search(r"#pragma unroll\n|unroll_full=True", source)
 
 
 @pytest.mark.parametrize("assumed", [True, False])
@@ -97,7 +99,7 @@ def test_sizes_of_the_call_that_a_number_divides(target, assumed):
         built(x, y)
         same(y, x * np.float16(2))
     if has_warps(target):
-        assert ("<16>(Y + " in built.get_kernel_source()) == assumed
+        assert moves(built.get_kernel_source(), "Y", 16) == assumed
 
 
 def test_an_assumption_in_a_condition_holds_only_there(target):
