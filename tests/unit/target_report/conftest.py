@@ -17,7 +17,7 @@ from .tiny_backend import lacking
 SAMPLE = Path(__file__).parent / "sample_kernels.py"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: tests of other folders list all targets
 def small_targets():
     with manager.register(lacking()), manager.register(lacking("loopy", "loops", max_threads=0)):
         yield
