@@ -105,6 +105,7 @@ from tile_cuda.cutedsl.device_numbers import (
     mul_ru,
     mul_rz,
     negative,
+    negative_zero,
     on_pairs,
     popcount,
     product,

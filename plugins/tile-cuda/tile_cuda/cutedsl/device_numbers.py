@@ -68,7 +68,19 @@ def sum(a: Any, b: Any) -> Any:
 
 def difference(a: Any, b: Any) -> Any:
     """``a - b`` of floats, rounded by itself."""
-    return sum(a, -b)
+    return sum(a, _opposite(b))
+
+
+def _opposite(value: Any) -> Any:
+    """``-value`` of a float. Python's ``-`` computes that of a constant in Python, and see :func:`negative_zero`."""
+    kind = kind_of(value)
+    return kind(arith.negf(kind(value).ir_value()))
+
+
+def negative_zero(kind: Any) -> Any:
+    """-0.0 from its bits: the package takes constants that compare equal, such as 0.0 and -0.0, for one."""
+    word = {16: Uint16, 32: Uint32, 64: Uint64}[kind.width]
+    return bits(kind, word(1 << (kind.width - 1)))
 
 
 def product(a: Any, b: Any) -> Any:
@@ -107,17 +119,17 @@ sqrt_rz, sqrt_ru, sqrt_rd = _directed("sqrt")
 
 def sub_rz(a: Any, b: Any) -> Any:
     """``a - b`` rounded towards zero."""
-    return add_rz(a, -b)
+    return add_rz(a, _opposite(b))
 
 
 def sub_ru(a: Any, b: Any) -> Any:
     """``a - b`` rounded up."""
-    return add_ru(a, -b)
+    return add_ru(a, _opposite(b))
 
 
 def sub_rd(a: Any, b: Any) -> Any:
     """``a - b`` rounded down."""
-    return add_rd(a, -b)
+    return add_rd(a, _opposite(b))
 
 
 def rounded(value: Any) -> Any:

@@ -45,6 +45,8 @@ class CuteDslSyntax(SourceEmitter):
             value = narrow_number(narrow_bits(value, dtype), dtype)
         elif dtype != "float64":
             value = as_single(value)
+        if value == 0 and math.copysign(1, value) < 0:
+            return self.function("tc_negative_zero", self.type_of(dtype))
         return call(self.type_of(dtype), _float_text(value, is_double=dtype == "float64"))
 
     def boolean(self, value: bool) -> Text:

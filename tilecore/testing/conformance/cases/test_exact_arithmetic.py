@@ -354,3 +354,29 @@ def test_the_trees_have_what_is_to_be_tested():
         walk(tree)
     assert min(seen.values()) > 10
     assert len(seen) == 13
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constants_that_are_zero(target, dtype):
+    """0 and -0 compare equal, and are two constants."""
+    needs_exact(target)
+    zero, minus_zero = T.cast(0.0, dtype), T.cast(-0.0, dtype)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), dtype), Y: T.Tensor((7, 64), dtype)):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                Y[0, i] = A[i] + minus_zero
+                Y[1, i] = A[i] + zero
+                Y[2, i] = A[i] - minus_zero
+                Y[3, i] = A[i] - zero
+                Y[4, i] = A[i] * A[i] - zero
+                Y[5, i] = zero
+                Y[6, i] = minus_zero
+
+    a = np.resize([0.0, -0.0, 1.5, -1.5, np.inf], 64).astype(element(dtype))
+    got, meant = run(kernel, target, a, zeros(dtype, (7, 64)))
+    expected = [a + -0.0, a + 0.0, a - -0.0, a - 0.0, a * a - 0.0, np.zeros(64), np.full(64, -0.0)]
+    for number, right in enumerate(expected):
+        equal_bits(meant[number], right.astype(element(dtype)), f"the interpreter, {number}")
+        equal_bits(got[number], right.astype(element(dtype)), f"{target}, {number}")
