@@ -33,6 +33,8 @@ MUTATING = frozenset(
     "add discard intersection_update difference_update symmetric_difference_update".split()
 )
 _MOST_OBJECTS = 20_000
+_MOST_CODES = 4_000
+_names: dict[int, tuple[types.CodeType, list[str]]] = {}  # by the code's id: the code, which so keeps it, and its names
 
 
 class Watch:
@@ -138,11 +140,20 @@ def _reachable_from_function(function: types.FunctionType, names: dict[str, Any]
 
 
 def _names_of(code: types.CodeType) -> list[str]:
-    names = list(code.co_names)
+    """The names of globals and attributes in a function and in those that it defines. They are kept by the code's id:
+    each loop of a kernel asks for those of the whole kernel."""
+    known = _names.get(id(code))
+    if known is not None:
+        return known[1]
+    names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names += _names_of(constant)
-    return [name for name in names if not name.startswith("__tc")]
+            names.update(dict.fromkeys(_names_of(constant)))
+    if len(_names) >= _MOST_CODES:
+        _names.clear()
+    result = [name for name in names if not name.startswith("__tc")]
+    _names[id(code)] = code, result
+    return result
 
 
 def _roots(frame: types.FrameType) -> list[tuple[str, Any]]:

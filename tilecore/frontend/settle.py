@@ -26,7 +26,7 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
-from tilecore.ir.visit import collect, substitute
+from tilecore.ir.visit import Substitution, collect
 from tilecore.tracing.vectors import find_lanes
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _any_between(times: Any, first: int, last: int) -> bool:
     return at < len(times) and times[at] < last
 
 
-def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
+def _values(order: _Order, builder: Builder) -> Substitution:
     """The replacement of each held variable: a new variable where it must stay, else its value."""
     stay: set[Var] = set()
     for held_value in reversed(order.held.values()):
@@ -153,16 +153,16 @@ def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
         for inner in collect(held_value.value, Var):  # held values inside it are used wherever it is used
             if inner in order.held:
                 order.held[inner].uses += held_value.uses
-    values: dict[Var, Expr] = {}
+    values = Substitution()
     for held_value in order.held.values():
-        value = substitute(held_value.value, values)
-        values[held_value.var] = (
-            Var(builder.unique(str(held_value.var.name)), held_value.var.ty) if held_value.var in stay else value
-        )
+        value = values(held_value.value)
+        if held_value.var in stay:
+            value = Var(builder.unique(str(held_value.var.name)), held_value.var.ty)
+        values.add(held_value.var, value)
     return values
 
 
-def _rebuilt(node: Stmt, values: dict[Var, Expr], held_vars: set[Var]) -> Stmt:
+def _rebuilt(node: Stmt, values: Substitution, held_vars: set[Var]) -> Stmt:
     if isinstance(node, SeqStmt):
         statements = [_rebuilt(inner, values, held_vars) for inner in node.seq]
         remaining = [
@@ -172,26 +172,25 @@ def _rebuilt(node: Stmt, values: dict[Var, Expr], held_vars: set[Var]) -> Stmt:
     if isinstance(node, Bind) and node.var in held_vars:
         replacement = values.get(node.var)
         if isinstance(replacement, Var) and replacement not in held_vars:
-            return Bind(replacement, substitute(node.value, values), span=node.span)
+            return Bind(replacement, values(node.value), span=node.span)
         return seq([])
     return _with_values(node, values, held_vars)
 
 
-def _with_values(node: Stmt, values: dict[Var, Expr], held_vars: set[Var]) -> Stmt:
+def _with_values(node: Stmt, values: Substitution, held_vars: set[Var]) -> Stmt:
     if isinstance(node, For):
         body = _rebuilt(node.body, values, held_vars)
-        low, extent = substitute(node.min, values), substitute(node.extent, values)
+        low, extent = values(node.min), values(node.extent)
         return For(node.loop_var, low, extent, node.kind, body, annotations=node.annotations, span=node.span)
     if isinstance(node, While):
-        return While(substitute(node.condition, values), _rebuilt(node.body, values, held_vars), span=node.span)
+        return While(values(node.condition), _rebuilt(node.body, values, held_vars), span=node.span)
     if isinstance(node, IfThenElse):
         other = None if node.else_case is None else _rebuilt(node.else_case, values, held_vars)
         if other is not None and is_nothing(other):
             other = None
-        return IfThenElse(
-            substitute(node.condition, values), _rebuilt(node.then_case, values, held_vars), other, span=node.span
-        )
+        then_case = _rebuilt(node.then_case, values, held_vars)
+        return IfThenElse(values(node.condition), then_case, other, span=node.span)
     if isinstance(node, AttrStmt):
-        value = substitute(node.value, values)
-        return AttrStmt(node.node, node.attr_key, value, _rebuilt(node.body, values, held_vars), span=node.span)
-    return substitute(node, values) if any(var in held_vars for var in collect(node, Var)) else node
+        body = _rebuilt(node.body, values, held_vars)
+        return AttrStmt(node.node, node.attr_key, values(node.value), body, span=node.span)
+    return values(node) if any(var in held_vars for var in collect(node, Var)) else node

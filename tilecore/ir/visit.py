@@ -21,13 +21,33 @@ from tilecore.ir.nodes import (
 )
 
 
+class Substitution:
+    """Replaces variables in nodes, in one pass (the replacements are not looked into). A call costs what its node does,
+    whatever the number of variables.
+
+    Variables are told apart by their hashes, which are their addresses: while a kernel is built, ``==`` makes a
+    comparison of the kernel.
+    """
+
+    def __init__(self, values: Mapping[Var, Any] | None = None) -> None:
+        self._by_hash = {hash(var): value for var, value in (values or {}).items()}
+
+    def add(self, var: Var, value: Any) -> None:
+        """Replaces ``var`` from now on."""
+        self._by_hash[hash(var)] = value
+
+    def get(self, var: Var) -> Any:
+        """What replaces the variable; None where nothing does."""
+        return self._by_hash.get(hash(var))
+
+    def __call__(self, node: Any) -> Any:
+        by_hash = self._by_hash
+        return structural_map(node, (Var, lambda var: by_hash.get(hash(var), var))) if by_hash else node
+
+
 def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
-    """``node`` with variables replaced; one pass (the replacements are not looked into). Variables are told apart by
-    their hashes, which are their addresses: while a kernel is built, ``==`` makes a comparison of the kernel."""
-    if not values:
-        return node
-    by_hash = {hash(var): value for var, value in values.items()}
-    return structural_map(node, (Var, lambda var: by_hash.get(hash(var), var)))
+    """``node`` with variables replaced: see :class:`Substitution`."""
+    return Substitution(values)(node) if values else node
 
 
 def renewed(node: Any) -> Any:

@@ -9,24 +9,17 @@ alias count as one buffer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.affine import coefficient
-from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
-from tilecore.ir.effects import effect_in
 from tilecore.ir.memory_writes import may_alias
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     BufferLoad,
     BufferStore,
-    DeclBuffer,
-    Evaluate,
     For,
-    ForKind,
     IfThenElse,
     IntImm,
     PrimFunc,
@@ -41,7 +34,8 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global, is_total
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import substitute
+from tilecore.lowering.loops.loop_parts import Part, Summary, is_candidate, summarize
 
 # a loop without an inner loop is fused into a nest only when it is short: a long one is better vectorized alone
 SHORT = 16
@@ -55,36 +49,28 @@ def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(body)
 
 
-@dataclass
-class Access:
-    """Reads and writes of one buffer."""
-
-    indices: list[list[Any]]
-    written: bool = False
-
-
-@dataclass
-class Summary:
-    """The accesses of a statement. opaque: it has other effects too and must not move."""
-
-    accesses: dict[Var, Access]
-    opaque: bool
+def _same_shape(a: Part, b: Part) -> bool:
+    first, second = a.node, b.node
+    if dtype_of(first.loop_var) != dtype_of(second.loop_var) or constant(first.min) != 0 or constant(second.min) != 0:
+        return False
+    if not structural_equal(first.extent, second.extent):
+        return False
+    extent = constant(first.extent)
+    short = extent is not None and extent <= SHORT
+    return short or a.summary.has_inner_loop == b.summary.has_inner_loop
 
 
-def summarize(node: Stmt) -> Summary:
-    accesses: dict[Var, Access] = {}
-    for access in collect(node, TensorLoad, BufferStore):
-        is_store = isinstance(access, BufferStore)
-        buffer = access.buffer if is_store else access.source
-        entry = accesses.setdefault(buffer, Access([]))
-        entry.indices.append(list(access.indices))
-        entry.written |= is_store
-    opaque = bool(collect(node, Evaluate, While, tirx.Break, tirx.Continue, tirx.Return, DeclBuffer))
-    return Summary(accesses, opaque or effect_in(node) is not None)
-
-
-def is_candidate(node: Stmt) -> bool:
-    return isinstance(node, For) and (node.kind == ForKind.PARALLEL or LoopAttr.REDUCTION in node.annotations)
+def _can_move_up(part: Part, over: Summary) -> bool:
+    """May a simple statement run before the statement that ``over`` describes?"""
+    if isinstance(part.node, AllocBuffer):
+        return True
+    if part.summary.opaque:
+        return False
+    for buffer, access in part.summary.accesses.items():
+        other_access = over.accesses.get(buffer)
+        if other_access is not None and (other_access.written or access.written):
+            return False
+    return True
 
 
 class _Fuser:
@@ -111,69 +97,55 @@ class _Fuser:
 
     def block(self, statements: list[Stmt]) -> list[Stmt]:
         """Fuse the loops of one block, shrink its buffers, then process each statement's body."""
-        merged: list[Stmt] = []
+        parts: list[Part] = []
         for statement in statements:
-            if is_candidate(statement) and self._fuse_with_earlier(merged, statement):
-                continue
-            merged.append(statement)
-        merged = self._shrink(merged)
-        return [self.statement(part) for part in merged]
+            part = Part(statement)
+            if not (is_candidate(statement) and self._fuse_with_earlier(parts, part)):
+                parts.append(part)
+        return [self.statement(part) for part in self._shrink(parts)]
 
     # -- merging ----------------------------------------------------------------------------------------------
 
-    def _fuse_with_earlier(self, done: list[Stmt], loop: For) -> bool:
+    def _fuse_with_earlier(self, done: list[Part], loop: Part) -> bool:
         """Fuse ``loop`` with the last loop of ``done`` if only simple statements stand between; these move in front."""
-        between: list[Stmt] = []
         for position in range(len(done) - 1, -1, -1):
             earlier = done[position]
-            if is_candidate(earlier):
-                return self._try_to_fuse(done, position, between, loop)
-            if not isinstance(earlier, (AllocBuffer, BufferStore)):
+            if is_candidate(earlier.node):
+                return self._try_to_fuse(done, position, loop)
+            if not isinstance(earlier.node, (AllocBuffer, BufferStore)):
                 return False
-            between.insert(0, earlier)
         return False
 
-    def _try_to_fuse(self, done: list[Stmt], position: int, between: list[Stmt], loop: For) -> bool:
-        earlier = done[position]
-        first, second = summarize(earlier), summarize(loop)
-        if first.opaque or second.opaque or not self._same_shape(earlier, loop):
+    def _try_to_fuse(self, done: list[Part], position: int, loop: Part) -> bool:
+        earlier, between = done[position], done[position + 1 :]
+        first, second = earlier.summary, loop.summary
+        if first.opaque or second.opaque or not _same_shape(earlier, loop):
             return False
-        if not all(_can_move_up(statement, first) for statement in between):
+        if not all(_can_move_up(part, first) for part in between):
             return False
-        if any(self._may_conflict(summarize(statement), first) for statement in between):
+        if any(self._may_conflict(part.summary, first) for part in between):
             return False
-        body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
-        if not self._independent(first, summarize(body), earlier):
+        body = substitute(loop.node.body, {loop.node.loop_var: earlier.node.loop_var})
+        moved = summarize(body)
+        if not self._independent(first, moved, earlier):
             return False
-        notes = {**earlier.annotations, **loop.annotations}
-        kind = ForKind.PARALLEL if earlier.kind == loop.kind == ForKind.PARALLEL else ForKind.SERIAL
-        inside = seq([*statements_of(earlier.body), *statements_of(body)])
-        fused = For(earlier.loop_var, earlier.min, earlier.extent, kind, inside, annotations=notes, span=earlier.span)
-        done[position:] = [*between, fused]
+        earlier.fuse(loop.node, body, moved)
+        done[position:] = [*between, earlier]
         self.merged += 1
         return True
 
-    def _same_shape(self, a: For, b: For) -> bool:
-        if dtype_of(a.loop_var) != dtype_of(b.loop_var) or constant(a.min) != 0 or constant(b.min) != 0:
-            return False
-        if not structural_equal(a.extent, b.extent):
-            return False
-        extent = constant(a.extent)
-        short = extent is not None and extent <= SHORT
-        return short or _has_inner_loop(a) == _has_inner_loop(b)
-
-    def _independent(self, first: Summary, second: Summary, loop: For) -> bool:
+    def _independent(self, first: Summary, second: Summary, loop: Part) -> bool:
         if not first.accesses.keys() & second.accesses.keys():
             return False  # no buffer in common: nothing is gained
-        for buffer, first_access in first.accesses.items():
-            second_access = second.accesses.get(buffer)
-            if second_access is None or not (first_access.written or second_access.written):
+        for buffer, second_access in second.accesses.items():
+            first_access = first.accesses.get(buffer)
+            if first_access is None or not (first_access.written or second_access.written):
                 continue
-            if buffer in self.roots or shared_axis([*first_access.indices, *second_access.indices], loop) is None:
+            if buffer in self.roots or loop.shared_axis(first_access, second_access) is None:
                 return False
         return not self._may_conflict(second, first, loop)
 
-    def _may_conflict(self, first: Summary, second: Summary, loop: For | None = None) -> bool:
+    def _may_conflict(self, first: Summary, second: Summary, loop: Part | None = None) -> bool:
         """May both access the same memory through different buffers, and one write it? That happens by views, and by
         parameters that may alias. For the latter an axis may separate the iterations of ``loop``, as for one buffer."""
         for buffer, access in first.accesses.items():
@@ -184,91 +156,64 @@ class _Fuser:
                     return True
                 if may_alias(buffer, other):
                     alike = loop is not None and structural_equal(buffer.shape, other.shape)
-                    if not alike or shared_axis([*access.indices, *other_access.indices], loop) is None:
+                    if loop is None or not alike or loop.shared_axis(access, other_access) is None:
                         return True
         return False
 
     # -- shrinking --------------------------------------------------------------------------------------------
 
-    def _shrink(self, statements: list[Stmt]) -> list[Stmt]:
+    def _shrink(self, parts: list[Part]) -> list[Stmt]:
         """Move buffers that only one parallel loop accesses into that loop, without the axis that it runs along."""
-        shrunk = list(statements)
-        for alloc in [s for s in shrunk if isinstance(s, AllocBuffer)]:
-            buffer = alloc.buffer
-            users = [s for s in shrunk if s is not alloc and buffer in summarize(s).accesses]
-            if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
+        allocs = [part for part in parts if isinstance(part.node, AllocBuffer)]
+        users: dict[Var, list[Part]] = {}
+        for part in parts if allocs else ():
+            for buffer in part.summary.accesses:
+                users.setdefault(buffer, []).append(part)
+        moved: set[int] = set()
+        axes: dict[int, list[tuple[AllocBuffer, int]]] = {}  # what moves into a loop, by the loop's id
+        for alloc in allocs:
+            buffer = alloc.node.buffer
+            (loop, *others) = users.get(buffer) or [alloc]
+            if others or buffer in self.roots or not is_candidate(loop.node):
                 continue
-            (loop,) = users
-            if loop.kind != ForKind.PARALLEL and LoopAttr.REDUCTION not in loop.annotations:
+            if loop.summary.opaque or is_total(buffer) or is_global(buffer):
                 continue
-            if summarize(loop).opaque or is_total(buffer) or is_global(buffer):
-                continue
-            axis = shared_axis(summarize(loop).accesses[buffer].indices, loop)
-            if axis is None:
-                continue
-            shrunk[shrunk.index(loop)] = _without_axis(loop, alloc, axis)
-            shrunk.remove(alloc)
-            self.shrunk.add(str(buffer.name))
-        return shrunk
+            axis = loop.shared_axis(loop.summary.accesses[buffer])
+            if axis is not None:
+                axes.setdefault(id(loop), []).append((alloc.node, axis))
+                moved.add(id(alloc))
+                self.shrunk.add(str(buffer.name))
+        return [_without_axes(part.statement(), axes.get(id(part), [])) for part in parts if id(part) not in moved]
 
 
-def _has_inner_loop(loop: For) -> bool:
-    return any(is_candidate(inner) for inner in collect(loop.body, For))
-
-
-def _can_move_up(statement: Stmt, over: Summary) -> bool:
-    """May a simple statement run before the statement that ``over`` describes?"""
-    if isinstance(statement, AllocBuffer):
-        return True
-    summary = summarize(statement)
-    if summary.opaque:
-        return False
-    for buffer, access in summary.accesses.items():
-        other_access = over.accesses.get(buffer)
-        if other_access is not None and (other_access.written or access.written):
-            return False
-    return True
-
-
-def shared_axis(indices: list[list[Any]], loop: For) -> int | None:
-    """An axis that all accesses index by the same expression, which differs between iterations of ``loop``; or None."""
-    inner = {f.loop_var for f in collect(loop.body, For)} | {b.var for b in collect(loop.body, tirx.Bind)}
-    for axis, expression in enumerate(indices[0]):
-        step = coefficient(expression, loop.loop_var)
-        if not isinstance(step, int) or step == 0 or variables(expression) & inner:
-            continue
-        if collect(expression, TensorLoad):
-            continue
-        if all(structural_equal(other[axis], expression) for other in indices[1:]):
-            return axis
-    return None
-
-
-def _without_axis(loop: For, alloc: AllocBuffer, axis: int) -> For:
-    """``loop`` with the buffer allocated inside it, one element long along ``axis``."""
-    old = alloc.buffer
-    shape = list(old.shape)
-    shape[axis] = IntImm("int32", 1)
-    new = tirx.decl_buffer(shape, str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
+def _without_axes(node: Stmt, moved: list[tuple[AllocBuffer, int]]) -> Stmt:
+    """The loop ``node`` with the buffers allocated inside it, each one element long along its axis."""
+    if not moved:
+        return node
     zero = IntImm("int32", 0)
-
-    def without_axis(indices: Any) -> list[Any]:
-        new_indices = list(indices)
-        new_indices[axis] = zero
-        return new_indices
+    replaced: dict[Var, tuple[Var, int]] = {}  # by the old buffer: the new one, and the axis
+    allocs: list[Stmt] = []
+    for alloc, axis in moved:
+        old, shape = alloc.buffer, list(alloc.buffer.shape)
+        shape[axis] = IntImm("int32", 1)
+        new = tirx.decl_buffer(shape, str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
+        replaced[old] = new, axis
+        allocs.insert(0, AllocBuffer(new, span=alloc.span))
 
     def change(node: Any) -> Any:
-        if isinstance(node, TensorLoad):
-            return BufferLoad(new, without_axis(node.indices), span=node.span) if node.source.same_as(old) else node
-        return (
-            BufferStore(new, node.value, without_axis(node.indices), span=node.span)
-            if node.buffer.same_as(old)
-            else node
-        )
+        is_load = isinstance(node, TensorLoad)
+        new = replaced.get(node.source if is_load else node.buffer)
+        if new is None:
+            return node
+        buffer, axis = new
+        indices = list(node.indices)
+        indices[axis] = zero
+        if is_load:
+            return BufferLoad(buffer, indices, span=node.span)
+        return BufferStore(buffer, node.value, indices, span=node.span)
 
-    body = structural_map(loop.body, ((TensorLoad, BufferStore), change))
-    inside = seq([AllocBuffer(new, span=alloc.span), *statements_of(body)])
-    return with_body(loop, inside)
+    body = structural_map(node.body, ((TensorLoad, BufferStore), change))
+    return with_body(node, seq([*allocs, *statements_of(body)]))
 
 
 FUSE_LOOPS = Pass("fuse_loops", fuse_loops)
