@@ -51,6 +51,7 @@ from tilecore.lowering.simt.analysis.accesses import (
     PendingAccess,
     after_loop,
     distinct,
+    ended_loop,
     in_next_iteration,
     overlapping,
 )
@@ -61,6 +62,7 @@ from tilecore.lowering.simt.reached_barriers import check_reached
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan, UniformBuffers
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # calls with unknown accesses
+MOST_PENDING = 64  # accesses, above which those with the same key become one
 MAX_ITERATIONS = 17  # iterations of a loop that the slots of a circular buffer distinguish
 
 
@@ -120,6 +122,7 @@ class _Inserter:
         # memory that only asynchronous copies write may become that of a buffer that threads write
         self.tracked |= overlapping(env.state(SharedPlan).places, stored)
         self.cached_accesses: dict[Any, list[PendingAccess]] = {}
+        self.most_pending = MOST_PENDING
         self.iterations: list[_Iteration] = []  # of the enclosing loops, the innermost last; one list for all ranges
 
     def root(self, buffer: Var) -> Var:
@@ -171,7 +174,17 @@ class _Inserter:
     def _simple(self, node: Stmt, state: State, node_accesses: Sequence[PendingAccess]) -> tuple[Stmt, State]:
         if self._needs_barrier(state, node_accesses):
             return seq([tile_statement("sync_threads", []), node]), frozenset(node_accesses)
-        return node, state | frozenset(node_accesses)
+        return node, self._joined(state, node_accesses)
+
+    def _joined(self, state: State, node_accesses: Sequence[PendingAccess]) -> State:
+        """All pending accesses. In long code one of those with the same key is kept, but not in loops: they tell their
+        own accesses from those before them."""
+        joined = state | frozenset(node_accesses)
+        if self.iterations or len(joined) < self.most_pending:
+            return joined
+        joined = distinct(joined)
+        self.most_pending = max(MOST_PENDING, 2 * len(joined))
+        return joined
 
     def _only_reads(self, node: Stmt) -> bool:
         """Does the statement only read tracked memory, without barriers and jumps? Then it needs no barriers inside."""
@@ -213,9 +226,7 @@ class _Inserter:
         body, after, broken = self._iterate(node, state)
         if isinstance(node, For):
             self.conflict_analysis.enclosing_loops.pop()
-        after = distinct(
-            after_loop(t, node) for t in (after | broken) - state
-        )  # accesses from before the loop are unchanged
+        after = distinct(ended_loop(t, node) for t in (after | broken) - state)  # those before the loop are unchanged
         loop = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, loop]), distinct([*state, *after])
 
@@ -353,8 +364,13 @@ class _Inserter:
 
     def _needs_barrier(self, state: Iterable[PendingAccess], node_accesses: Sequence[PendingAccess]) -> bool:
         """Does a pending access conflict with one of these? All pairs are checked, to note all aliasing parameters."""
-        pairs = [self.conflict_analysis.conflict(a, b) for a in state for b in node_accesses if self._would_order(a, b)]
-        return any(pairs)
+        of_memory: dict[Var, list[PendingAccess]] = {}
+        for access in node_accesses:
+            for memory in self.conflict_analysis.meeting(access.memory):
+                of_memory.setdefault(memory, []).append(access)
+        pairs = [(a, b) for a in state for b in of_memory.get(a.memory, ()) if self._would_order(a, b)]
+        conflicts = [self.conflict_analysis.conflict(a, b) for a, b in pairs]
+        return any(conflicts)
 
     def _would_order(self, a: PendingAccess, b: PendingAccess) -> bool:
         """Would a barrier of the threads of this range order the two accesses, which are not ordered yet?"""

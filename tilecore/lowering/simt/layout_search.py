@@ -14,24 +14,22 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import For, Var
-from tilecore.ir.scopes import is_fragment, is_private
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.simt.analysis.fragment_families import FragmentFamilies
 from tilecore.lowering.simt.analysis.implied_layouts import (
-    assigned,
     following,
     is_plain,
-    partition_along,
-    reordered,
     why_not_following,
 )
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one
 from tilecore.lowering.simt.analysis.partition import partition_of
+from tilecore.lowering.simt.layout_propagation import LayoutPropagation
 from tilecore.lowering.simt.state import Inferred, RequestedLayouts, TileFunction
-from tilecore.lowering.simt.tile_ops.reducers import everywhere, is_fill
+from tilecore.lowering.simt.tile_ops.reducers import everywhere
 
 MOST_IN_EVERY_THREAD = 8  # elements of a fragment
 
@@ -60,7 +58,7 @@ class LayoutSearch:
         tile = env.state(TileFunction)
         self.reducers, self.assumed = tile.reducers, tile.divisors
         self.requested = env.state(RequestedLayouts).of_fragments
-        self.state = Inferred()
+        self.propagation = LayoutPropagation(part, self.families, tile, per_thread)
         self.fixed: set[Var] = set()  # fragments whose layout an operation requires
         self.first: set[For] = set()  # nests that get a default partition before larger ones
 
@@ -70,15 +68,13 @@ class LayoutSearch:
         demoted = self._without_registers()
         retried: set[Var] = set()  # fragments whose nests with other than plain accesses have been partitioned first
         while True:
-            self.state = Inferred(demoted=dict(demoted))
+            self.propagation.restart(Inferred(demoted=dict(demoted)))
             self._assign_required()
-            while True:
-                self._propagate()
-                unassigned = [n for n in self.nests if n.node not in self.state.partitions]
-                if not unassigned:
-                    break
-                nest = self._next(unassigned)
-                self.state.partitions[nest.node] = self._default_partition(nest)
+            self.propagation.run()
+            for nest in self._in_order():
+                if nest.node not in self.state.partitions:
+                    self.propagation.divide(nest, self._default_partition(nest))
+                    self.propagation.run()
             self._assign_unconstrained()
             conflict = self._conflict()
             if conflict is None:
@@ -114,10 +110,15 @@ class LayoutSearch:
         is_operand = any(region.source in family for call, _ in self.calls for region in call.regions)
         return is_operand and any(around <= loops for loops in writers)
 
-    def _next(self, nests: list[Nest]) -> Nest:
-        """The nest that gets its default partition next."""
-        annotated = next((n for n in nests if self._annotated_partition(n) is not None), None)
-        return annotated or max(nests, key=lambda n: (n.node in self.first, _elements(n)))
+    def _in_order(self) -> list[Nest]:
+        """The nests in the order in which they get default partitions: those with an annotated one, then large ones."""
+        annotated = [nest for nest in self.nests if self._annotated_partition(nest) is not None]
+        others = [nest for nest in self.nests if nest not in annotated] if annotated else self.nests
+        return annotated + sorted(others, key=lambda nest: (nest.node in self.first, _elements(nest)), reverse=True)
+
+    @property
+    def state(self) -> Inferred:
+        return self.propagation.state
 
     def _without_registers(self) -> dict[Var, str]:
         """The fragments that no layout serves, each with the reason, and their views."""
@@ -151,9 +152,6 @@ class LayoutSearch:
             hint="copy it to a second buffer for one of them, or keep it in shared memory with T.alloc_shared",
         )
 
-    def _is_open(self, buffer: Var) -> bool:
-        return is_fragment(buffer) and buffer not in self.state.fragments and buffer not in self.state.demoted
-
     def _assign_required(self) -> None:
         """Assigns the layouts that operations require, and those that the kernel annotates."""
         for buffer in self.buffers:
@@ -170,91 +168,16 @@ class LayoutSearch:
                     self.state.fragments.setdefault(buffer, required)
                     self.fixed.add(buffer)
         for buffer in self._in_every_thread():
-            if self._is_open(buffer):
+            if self.propagation.is_open(buffer):
                 self.state.fragments[buffer] = everywhere([int(s) for s in buffer.shape], self.threads)
         for buffer, layout in self.requested.items():
-            if self.families.views.get(buffer, buffer) in self.buffers and self._is_open(buffer):
+            if self.families.views.get(buffer, buffer) in self.buffers and self.propagation.is_open(buffer):
                 self.state.fragments[buffer] = layout
-
-    def _propagate(self) -> None:
-        """Propagates layouts through nests, operations and views, until nothing changes."""
-        changed = True
-        while changed:
-            changed = self._propagate_nests(plain=True)
-            for call, impl in self.calls:
-                for buffer, layout in impl.relate(call, self.state.fragments).items():
-                    if self._is_open(buffer):
-                        self.state.fragments[buffer] = layout
-                        changed = True
-            changed |= self.families.propagate(self.state.fragments, self._is_open)
-            changed = changed or self._propagate_nests(plain=False)
-
-    def _propagate_nests(self, plain: bool) -> bool:
-        """Propagates layouts through nests by the accesses that are plain (implied_layouts.is_plain), or by others."""
-        changed = False
-        for nest in self.nests:  # all nests, even if the first one has changed
-            changed |= self._propagate_nest(nest, plain)
-        return changed
-
-    def _propagate_nest(self, nest: Nest, plain: bool) -> bool:
-        changed = False
-        if nest.node not in self.state.partitions:
-            layout = self._partition_from_fragment(nest, plain)
-            if layout is None:
-                return False
-            self.state.partitions[nest.node] = layout
-            changed = True
-        partition = self.state.partitions[nest.node]
-        for access in nest.fragments():
-            if self._is_open(access.buffer) and partition is not None and is_plain(nest, access) == plain:
-                layout = (following if plain else assigned)(nest, access, partition)
-                if layout is not None:
-                    self.state.fragments[access.buffer] = layout
-                    changed = True
-        return changed
-
-    def _partition_from_fragment(self, nest: Nest, plain: bool) -> FragmentLayout | None:
-        """The partition by the first fragment with a layout that the nest runs over; written fragments come first.
-
-        plain: by an access that names one loop along each axis of the whole fragment, or by one with other indices.
-        """
-        if not nest.is_constant or self._is_private_work(nest):
-            return None
-        ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
-        for access in ordered:
-            layout = self.state.fragments.get(access.buffer)
-            if layout is None or (access.buffer in self.reducers and not is_fill(nest.body, self.reducers)):
-                continue
-            if not plain and access.buffer not in self.reducers and not is_plain(nest, access):
-                partition = partition_along(nest, access, layout)
-                if partition is not None:
-                    return partition
-            matched = nest.matched(access) if plain else None
-            if matched is None:
-                continue
-            named = [axis for axis in matched if axis is not None]
-            if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
-                continue
-            if any(layout.shape[k] != nest.extents[a] for k, a in enumerate(matched) if a is not None):
-                continue
-            order = [matched.index(axis) if axis in matched else None for axis in range(len(nest.axes))]
-            return reordered(layout, order)
-        return None
-
-    def _is_private_work(self, nest: Nest) -> bool:
-        """Does every thread execute the whole nest?
-
-        That is so if it writes only private memory, or, in a kernel that uses thread indices, if it lowers an operation
-        on private memory.
-        """
-        written = [a.buffer for a in nest.accesses if a.writes]
-        writes_only_private = bool(written) and all(is_private(b) for b in written)
-        return writes_only_private or (nest.is_private and self.per_thread)
 
     def _default_partition(self, nest: Nest) -> FragmentLayout | None:
         if not nest.is_constant:
             return None  # partitioned at run time
-        if self._is_private_work(nest):
+        if self.propagation.is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
         exact = any(self.families.has_views(access.buffer) for access in nest.fragments())
         return self._annotated_partition(nest) or partition_of(
@@ -272,10 +195,10 @@ class LayoutSearch:
     def _assign_unconstrained(self) -> None:
         """Assigns a layout to the fragments that only operations access, and that no operation constrains."""
         for buffer in self.buffers:
-            if self._is_open(buffer):
+            if self.propagation.is_open(buffer):
                 shape = [int(s) for s in buffer.shape]
-                self.state.fragments[buffer] = spread(shape, self.threads, exact=self.families.has_views(buffer))
-                self._propagate()
+                self.propagation.assign(buffer, spread(shape, self.threads, exact=self.families.has_views(buffer)))
+                self.propagation.run()
 
     # -- conflicts ----------------------------------------------------------------------------------------------
 

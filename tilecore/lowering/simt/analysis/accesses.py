@@ -53,6 +53,11 @@ class PendingAccess:
         return None if self.indices is None else tuple(str(index) for index in self.indices)
 
     @cached_property
+    def slot_number(self) -> int | None:
+        """The slot where it is known at compile time."""
+        return None if self.slot is None else constant(self.slot)
+
+    @cached_property
     def key(self) -> Hashable:
         """A key that is equal for accesses with the same conflicts."""
         crossed = self.crossed_loops if isinstance(self.crossed_loops, bool) else tuple(map(id, self.crossed_loops))
@@ -76,6 +81,7 @@ class ConflictAnalysis:
         self.owners = Owners(threads, body)
         self.enclosing_loops: list[For] = []
         self.aliased: set[str] = set()
+        self._meeting: dict[Var, list[Var]] = {}  # see :meth:`meeting`
         self.analyzer = Analyzer()
         loops = collect(body, For)
         for axis in threads.axes:
@@ -99,6 +105,8 @@ class ConflictAnalysis:
             return False
         if not a.memory.same_as(b.memory):
             return self._overlap(a.memory, b.memory) or self._alias(a, b)
+        if a.slot_number is not None and b.slot_number is not None and a.slot_number != b.slot_number:
+            return False
         if a.atomic and a.atomic == b.atomic:  # their order does not matter
             return False
         if slots_differ(a.slot, b.slot):
@@ -106,6 +114,16 @@ class ConflictAnalysis:
         if self._has_one_owner(a, b):
             return False
         return not (a.writes and b.writes and self._same_thread(a, b))
+
+    def meeting(self, memory: Var) -> list[Var]:
+        """The buffers an access of which may conflict with one of ``memory``: itself, those that overlap it in the
+        arena, and parameters that may alias it."""
+        meeting = self._meeting.get(memory)
+        if meeting is None:
+            others = [other for other in self.offsets if other is not memory and self._overlap(other, memory)]
+            others += [other for other, aliases in self.aliases.items() if memory in aliases]
+            meeting = self._meeting[memory] = list(dict.fromkeys([memory, *others]))
+        return meeting
 
     def _has_one_owner(self, a: PendingAccess, b: PendingAccess) -> bool:
         """Do the indices show that each element that both access is accessed by one thread only?"""
@@ -199,6 +217,17 @@ def after_loop(access: PendingAccess, node: Any) -> PendingAccess:
     """An access in loop ``node``, in terms of the variables after the loop, where the loop variable has no value."""
     slot = None if _is_bound(access.slot, node) else access.slot
     return replace(access, slot=slot, crossed_loops=_crossed(access, node))
+
+
+def ended_loop(access: PendingAccess, node: Any) -> PendingAccess:
+    """As :func:`after_loop`, where no iteration of the loop follows any more. An access whose indices have none of the
+    loop's variables accesses the same element in each of its iterations: it is as one from outside of the loop."""
+    if access.indices is None or isinstance(access.crossed_loops, bool) or not isinstance(node, For):
+        return after_loop(access, node)
+    if any(_is_bound(index, node) for index in access.indices):
+        return after_loop(access, node)
+    slot = None if _is_bound(access.slot, node) else access.slot
+    return replace(access, slot=slot, crossed_loops=tuple(x for x in access.crossed_loops if not x.same_as(node)))
 
 
 def _crossed(access: PendingAccess, node: Any) -> tuple[For, ...] | bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tilecore.ir.attributes import LoopAttr
@@ -63,7 +64,7 @@ class Nest:
         """The buffer that owns the memory of ``buffer``: another one for a view."""
         return self.roots.get(buffer, buffer)
 
-    @property
+    @cached_property
     def extents(self) -> list[int | None]:
         return [constant(axis.extent) for axis in self.axes]
 
@@ -76,14 +77,20 @@ class Nest:
         """Does the nest lower a tile operation on private memory?"""
         return LoopAttr.PRIVATE in self.node.annotations
 
-    @property
+    @cached_property
     def is_constant(self) -> bool:
         """Does every loop begin at 0 and have a size that is known at compile time?"""
         return all(e is not None for e in self.extents) and all(constant(a.min) == 0 for a in self.axes)
 
     def fragments(self) -> list[Access]:
         """The accesses of fragments that are not copied."""
-        return [a for a in self.accesses if is_fragment(a.buffer) and a.buffer not in self.copied]
+        if not self.copied:
+            return self._of_fragments
+        return [access for access in self._of_fragments if access.buffer not in self.copied]
+
+    @cached_property
+    def _of_fragments(self) -> list[Access]:
+        return [access for access in self.accesses if is_fragment(access.buffer)]
 
     def axis_of(self, index: Any) -> int | None:
         """The position in ``axes`` of the loop whose variable ``index`` is; None for any other index."""
