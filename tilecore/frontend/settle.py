@@ -8,7 +8,9 @@ and the reading is not.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.build import is_nothing, seq
@@ -126,8 +128,26 @@ class _Order:
     def written(self, buffer: Var, first: int, last: int) -> bool:
         """May the buffer be written after ``first`` and before ``last``?"""
         if buffer not in self.writers:
-            self.writers[buffer] = [writes for writes in self.writes if self.memory.may_change(writes, buffer)]
+            candidates = self._candidates(self.memory.root(buffer))
+            self.writers[buffer] = [writes for writes in candidates if self.memory.may_change(writes, buffer)]
         return any(_any_between(self.writes[writes], first, last) for writes in self.writers[buffer])
+
+    def _candidates(self, root: Var) -> Iterable[Writes]:
+        """Those of self.writes that may write the memory of a buffer: of all others it is certain that they do not."""
+        candidates = dict.fromkeys([*self._writes_of.get(root, ()), *self._writes_of.get(None, ())])
+        if root not in self.memory.allocated:  # it may alias another parameter
+            candidates |= dict.fromkeys(w for w in self.writes if not w.buffers <= self.memory.allocated)
+        return candidates
+
+    @cached_property
+    def _writes_of(self) -> dict[Var | None, list[Writes]]:
+        """self.writes by the buffers whose memory they write; by None those that may write that of any."""
+        writes_of: dict[Var | None, list[Writes]] = {}
+        for writes in self.writes:
+            is_wide = writes.others or writes.foreign
+            for root in [None] if is_wide else {self.memory.root(buffer) for buffer in writes.buffers}:
+                writes_of.setdefault(root, []).append(writes)
+        return writes_of
 
     def is_stale(self, held_value: _Held, use: _Use, buffer: Var) -> bool:
         """May the buffer have been written between the read and the use?"""

@@ -102,8 +102,9 @@ def _fetch(accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
 def _on_ranges(name: str, accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
     """The cache command ``name`` for each range of elements that the accesses of a step cover."""
     ranges: list[tuple[Var, Any, Any]] = []
+    known = None if step is None else _Step(step)
     for access in accesses:
-        element_range = (access.buffer, *_range(access, step))
+        element_range = (access.buffer, *_range(access, known))
         if not any(_same(element_range, other) for other in ranges):
             ranges.append(element_range)
     whole = {b for b, first, count in ranges if constant(first) == 0 and structural_equal(count, _size(b))}
@@ -121,13 +122,27 @@ def _size(buffer: Var) -> Any:
     return Analyzer().simplify(cast(buffer.shape[0], "int64"))
 
 
-def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
+class _Step:
+    """What all accesses of a step share.
+
+    loops: those in it, outermost first. defined: the variables that it defines. is_guarded: whether it may skip some
+    iterations of its loops.
+    """
+
+    def __init__(self, node: Stmt) -> None:
+        self.loops = collect(node, For)
+        self.defined = {bind.var for bind in collect(node, Bind)} | {loop.loop_var for loop in self.loops}
+        self.is_guarded = _is_guarded(node)
+
+
+def _range(access: Access, step: _Step | None) -> tuple[Any, Any]:
     """The range of elements of an access in a step: (first element, count), int64. It is the whole tensor where the
     range is not known."""
     everything = const(0, "int64"), _size(access.buffer)
     if access.offset is None or collect(access.offset, TensorLoad, Call):
         return everything
-    loops = [] if step is None else [n for n in collect(step, For) if n.loop_var in variables(access.offset)]
+    used = variables(access.offset)
+    loops = [] if step is None else [loop for loop in step.loops if loop.loop_var in used]
     low = high = cast(access.offset, "int64")
     for loop in reversed(loops):
         by = coefficient(access.offset, loop.loop_var)
@@ -136,12 +151,10 @@ def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
         ends = loop.min, loop.min + loop.extent - 1
         first, last = ends if by >= 0 else (ends[1], ends[0])
         low, high = substitute(low, {loop.loop_var: first}), substitute(high, {loop.loop_var: last})
-    if step is not None:
-        inside = {n.var for n in collect(step, Bind)} | {n.loop_var for n in collect(step, For)}
-        if inside & (variables(low) | variables(high)):
-            return everything
+    if step is not None and step.defined & (variables(low) | variables(high)):
+        return everything
     analyzer = Analyzer()
-    if step is None or _is_guarded(step) or any(constant(loop.extent) is None for loop in loops):
+    if step is None or step.is_guarded or any(constant(loop.extent) is None for loop in loops):
         low = tirx.Max(low, const(0, "int64"))
         high = tirx.Min(high, _size(access.buffer) - 1)
     return analyzer.simplify(low), analyzer.simplify(high - low + 1)
