@@ -82,7 +82,8 @@ def kernel_of(kind: str, size: int, folder: Path) -> Any:
     body = [f"        {line}" for line in KINDS[kind](size)]
     path.write_text("\n".join([*head, "    with T.Kernel(1, threads=64):", *body]) + "\n")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.kernel

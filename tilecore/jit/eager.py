@@ -14,6 +14,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
+from tilecore.jit.call_cache import CallCache
 from tilecore.jit.eager_call import LEFT_OUT, POINTER, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
@@ -118,17 +119,54 @@ class EagerKernel:
         self._pointers: set[str] = set()
         self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
+        self._calls: CallCache[tuple[JITKernel, list[int | str] | None]] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = self._surroundings.now()
+        known = None if self._calls is None else self._calls.get(args, kwargs, state)
+        if known is not None:
+            kernel, places = known
+            if places is None:
+                return kernel(*args)
+            return kernel(*[args[place] if isinstance(place, int) else kwargs[place] for place in places])
         named, constants = split_constants(self.signature, kwargs)
         bound = bound_arguments(self.function.__name__, self.signature, args, named, whole=True)
-        kernel, names = self._kernel(EagerCall(self._types(bound), constants))
+        kernel, names = self._kernel(EagerCall(self._types(bound), constants), state)
+        self._remember(args, kwargs, state, kernel, names)
         return kernel(*(bound[name] for name in names))
+
+    def _remember(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: str | None,
+        kernel: JITKernel,
+        names: tuple[str, ...],
+    ) -> None:
+        """Lets the next call with such arguments find the kernel, if the arguments are the kernel's as they are."""
+        parameters = self.signature.parameters
+        star = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        if state is None or any(parameter.kind in star for parameter in parameters.values()):
+            return
+        place_of: dict[str, int | str] = {name: place for place, name in enumerate(parameters) if place < len(args)}
+        place_of |= {name: name for name in kwargs}
+        if self._calls is None:
+            scalars = {*(self._scalars or ()), *self._pointers}
+            numbers = [number for number, name in enumerate(parameters) if name in scalars]
+            self._calls = CallCache([*scalars, *numbers], by_type=True)
+        if all(name in place_of for name in names):
+            places = [place_of[name] for name in names]
+            self._calls.put(args, kwargs, state, (kernel, None if places == [*range(len(args))] else places))
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these arguments. Tensors may be given as T.Tensor types, or left out where T.const sizes are
         given by their names: ``matmul.compile(M=64, N=64, K=32, block_M=16)``."""
-        return self._kernel(self.call_of(args, kwargs))[0]
+        return self._kernel(self.call_of(args, kwargs), self._surroundings.now())[0]
+
+    def forget_kernels(self) -> None:
+        """Forgets the kernels that calls have made."""
+        self._kernels.clear()
+        self._calls = None
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The tile IR for the arguments of :meth:`compile`."""
@@ -149,8 +187,9 @@ class EagerKernel:
         types = tuple((name, _key_of(value)) for name, value in call.types.items())
         return (*types, *sorted(call.constants.items()))
 
-    def _kernel(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
-        values, state = self._key(call), self._surroundings.now()
+    def _kernel(self, call: EagerCall, state: str | None) -> tuple[JITKernel, tuple[str, ...]]:
+        """(the kernel, the names of its arguments). state: of the surroundings now."""
+        values = self._key(call)
         if state is None or not are_compared(values):
             return self._compile(call)
         key = (values, state)

@@ -14,6 +14,7 @@ from tilecore.frontend.function import PrimFunc
 from tilecore.frontend.signature import definition_of
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
+from tilecore.jit.call_cache import CallCache
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
@@ -51,6 +52,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         functools.update_wrapper(self, plain)
         self.signature = signature_of(plain)
         self._kernels: dict[Any, JITKernel] = {}
+        self._calls: CallCache[JITKernel] = CallCache()
         self._variants: dict[str, JITImpl[_P, _KP, _T, _Ret]] = {}
         self._surroundings = Surroundings(plain)
         self._eager = EagerKernel(plain, self.request) if self.mode == "eager" else None
@@ -156,12 +158,18 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
             return self._own
         if self.mode == "eager":
             return self._eager_kernel().compile(*args, **kwargs)
-        key = self.memory_key(*args, **kwargs)
-        if key is None:
+        state = self._surroundings.now()
+        known = self._calls.get(args, kwargs, state)
+        if known is not None:
+            return known
+        values = self.parse_cache_key(*args, **kwargs)
+        if state is None or not are_compared(values):
             return self._compile(args, kwargs)
+        key = values, state
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compile(args, kwargs)
+        self._calls.put(args, kwargs, state, kernel)
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
@@ -211,6 +219,13 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
     def state(self) -> str | None:
         """A digest of the current values that the function reads besides its arguments; None where they are unknown."""
         return self._surroundings.now()
+
+    def forget_kernels(self) -> None:
+        """Forgets the kernels that this function's calls have made. The next calls look for them in other caches."""
+        self._kernels.clear()
+        self._calls.clear()
+        if self._eager is not None:
+            self._eager.forget_kernels()
 
     def memory_key(self, *args: Any, **kwargs: Any) -> Any:
         """The key of the kernel in memory, from the arguments and the values that the function reads.

@@ -43,7 +43,7 @@ def added(kernel):
 
 @pytest.fixture(autouse=True)
 def no_kernels_of_other_tests():
-    factory._kernels.clear()
+    factory.forget_kernels()
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def compiled(monkeypatch):
 
 def forget():
     _kernels.clear()
-    factory._kernels.clear()
+    factory.forget_kernels()
 
 
 # -- hits ---------------------------------------------------------------------------------------------------------

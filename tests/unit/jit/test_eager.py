@@ -37,7 +37,7 @@ def elaborations(monkeypatch):
     seen = []
     real = EagerKernel._elaborate
     monkeypatch.setattr(EagerKernel, "_elaborate", lambda self, types: seen.append(types) or real(self, types))
-    affine._eager._kernels.clear()
+    affine.forget_kernels()
     return seen
 
 

@@ -73,7 +73,7 @@ def test_a_new_process_finds_it_by_its_source(monkeypatch):
     first = matmul.compile(M=3, N=5, K=70)
     from tilecore.jit.compile import _kernels
 
-    matmul._eager._kernels.clear()
+    matmul.forget_kernels()
     _kernels.clear()
 
     def unexpected(self, call):

@@ -114,7 +114,7 @@ def test_configurations_known_on_disk_need_no_front_end(monkeypatch):
 
     factory.par_compile([31, 32])
     _kernels.clear()
-    factory._kernels.clear()
+    factory.forget_kernels()
     monkeypatch.setattr(JITImpl, "get_tir", lambda *a, **k: pytest.fail("the factory ran"))
     assert [added(k) for k in factory.par_compile([31, 32])] == [31, 32]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from types import CellType
 from typing import Any
@@ -17,12 +17,13 @@ class Watch:
     holds the same object, which cannot change or is watched itself, gives the same.
     """
 
-    __slots__ = ("_entries", "_facts", "_parts")
+    __slots__ = ("_entries", "_facts", "_mappings", "_parts")
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, Any], tuple[Mapping[Any, Any], Any, Any]] = {}
         self._parts: list[tuple[Callable[[], Sequence[Any]], Sequence[Any]]] = []
         self._facts: list[tuple[Callable[[], Any], Any]] = []
+        self._mappings: list[tuple[Mapping[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
 
     def entry(self, mapping: Mapping[Any, Any], key: Any) -> None:
         """What a mapping has under a key, or that it has none."""
@@ -42,19 +43,20 @@ class Watch:
 
     def mapping(self, mapping: Mapping[Any, Any]) -> None:
         """All of a mapping, in its order."""
-        self.parts(lambda: (*mapping.keys(), *mapping.values()))
+        self._mappings.append((mapping, tuple(mapping.keys()), tuple(mapping.values())))
 
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> tuple[int, int, int, int]:
         """How much is watched; see :meth:`forget`."""
-        return len(self._entries), len(self._parts), len(self._facts)
+        return len(self._entries), len(self._parts), len(self._facts), len(self._mappings)
 
-    def forget(self, mark: tuple[int, int, int]) -> None:
+    def forget(self, mark: tuple[int, int, int, int]) -> None:
         """Watch only what was watched at ``mark``."""
-        entries, parts, facts = mark
+        entries, parts, facts, mappings = mark
         for key in list(self._entries)[entries:]:
             del self._entries[key]
         del self._parts[parts:]
         del self._facts[facts:]
+        del self._mappings[mappings:]
 
     def holds(self) -> bool:
         """Whether every place still has its value. False also if reading a place fails."""
@@ -62,6 +64,9 @@ class Watch:
             if mapping.get(key, ABSENT) is not value:
                 return False
         try:
+            for mapping, keys, held in self._mappings:  # most of them are empty
+                if len(mapping) != len(keys) or (keys and not _are(mapping.keys(), keys, mapping.values(), held)):
+                    return False
             for read, values in self._parts:
                 now = read()
                 if len(now) != len(values) or not all(map(is_, now, values)):
@@ -69,6 +74,10 @@ class Watch:
             return all(read() == value for read, value in self._facts)
         except Exception:
             return False
+
+
+def _are(keys: Iterable[Any], old_keys: tuple[Any, ...], values: Iterable[Any], old_values: tuple[Any, ...]) -> bool:
+    return all(map(is_, keys, old_keys)) and all(map(is_, values, old_values))
 
 
 def contents(cell: CellType) -> Any:

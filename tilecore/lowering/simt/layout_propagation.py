@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
-from tilecore.ir.fragments import FragmentLayout
-from tilecore.ir.nodes import Var
 from tilecore.ir.scopes import is_fragment, is_private
-from tilecore.lowering.simt.analysis.fragment_families import FragmentFamilies
 from tilecore.lowering.simt.analysis.implied_layouts import assigned, following, is_plain, partition_along, reordered
-from tilecore.lowering.simt.analysis.kernel_parts import KernelPart
-from tilecore.lowering.simt.analysis.parallel_nests import Nest
-from tilecore.lowering.simt.state import Inferred, TileFunction
 from tilecore.lowering.simt.tile_ops.reducers import is_fill
+
+if TYPE_CHECKING:
+    from tilecore.ir.fragments import FragmentLayout
+    from tilecore.ir.nodes import Var
+    from tilecore.lowering.simt.analysis.fragment_families import FragmentFamilies
+    from tilecore.lowering.simt.analysis.kernel_parts import KernelPart
+    from tilecore.lowering.simt.analysis.parallel_nests import Nest
+    from tilecore.lowering.simt.state import Inferred, TileFunction
 
 
 class Worklist:
@@ -63,10 +66,9 @@ class LayoutPropagation:
         for number, (call, _) in enumerate(self.calls):
             for buffer in {region.source for region in call.regions}:
                 self.calls_of.setdefault(buffer, []).append(number)
-        self.restart(Inferred())
 
     def restart(self, state: Inferred) -> None:
-        """Begins anew from a state, with everything to visit."""
+        """Begins anew from a state, with everything to visit. The first use must be this one."""
         self.state = state
         self._plain, self._other = Worklist(len(self.nests)), Worklist(len(self.nests))
         self._calls = Worklist(len(self.calls))

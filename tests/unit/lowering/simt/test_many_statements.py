@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,7 @@ def test_layouts_of_a_long_chain_of_fragments():
         with T.Kernel(1, threads=64):
             chain = [T.alloc_fragment((64, 16), "float32") for _ in range(count)]
             T.clear(chain[0])
-            for earlier, later in zip(chain, chain[1:], strict=False):
+            for earlier, later in pairwise(chain):
                 for i, j in T.Parallel(64, 16):
                     later[i, j] = earlier[i, j] + X[i, j]
             T.copy(chain[-1], Y)
