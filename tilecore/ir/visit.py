@@ -16,8 +16,8 @@ from tilecore.ir.nodes import (
     TensorRegion,
     Var,
     While,
+    nodes_of,
     structural_map,
-    structural_walk,
 )
 
 
@@ -58,9 +58,7 @@ def renewed(node: Any) -> Any:
 
 def collect(node: Any, *kinds: type) -> list[Any]:
     """All nodes of these types inside ``node`` (itself included), outermost first."""
-    nodes: list[Any] = []
-    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], nodes.append), order="pre")
-    return nodes
+    return nodes_of(node, kinds)
 
 
 def variables(node: Any) -> set[Var]:

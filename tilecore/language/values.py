@@ -12,6 +12,7 @@ from typing import Any
 from tilecore.errors import LanguageError, WrongTypeError
 from tilecore.ir.nodes import Expr, FloatImm, IntImm, TensorLoad, TensorRegion, Var, is_buffer_var, is_prim_expr, tirx
 from tilecore.language.symbols import ConstDim
+from tilecore.tracing.current import active
 
 # Python's operators by their methods' names
 SIGNS = {
@@ -112,8 +113,6 @@ def _guard_truth() -> None:
         plain = kind.__bool__
 
         def truth(self: Any, plain: Any = plain) -> bool:
-            from tilecore.tracing.current import active
-
             builder = active()
             if builder is None:
                 return plain(self)
@@ -133,8 +132,6 @@ def _guard_hash() -> None:
         plain = kind.__hash__
 
         def hashed(self: Any, plain: Any = plain) -> int:
-            from tilecore.tracing.current import active
-
             builder = active()
             if builder is not None and is_users_code(sys._getframe(1)):
                 raise no_key(self).at(builder.location)
@@ -155,9 +152,14 @@ def no_key(value: Any) -> LanguageError:
 
 def is_users_code(frame: FrameType) -> bool:
     """Is it a function of the user's, neither the compiler's nor a backend's?"""
-    if any(name == "__tc" for name in frame.f_code.co_freevars):
+    if "__tc" in frame.f_code.co_freevars:
         return True
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _compilers()
+    return _is_users_module(str(frame.f_globals.get("__name__", "")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_module(name: str) -> bool:
+    return name.partition(".")[0] not in _compilers()
 
 
 @functools.cache
