@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from tilecore.dtypes import dtype
@@ -57,12 +56,13 @@ class CallCache(Generic[_Result]):
 
     def put(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], token: Any, result: _Result) -> None:
         """Keeps a result, if all arguments are of types that are compared."""
-        for value in chain(args, kwargs.values()):
-            self._learn(value)
-            if type(value) is float and value == 0:  # 0.0 equals -0.0
-                return
         try:
-            key = self._key(args, kwargs)
+            args, kwargs = self._without_scalars(args, kwargs)
+            for value in (*args, *kwargs.values()):
+                self._learn(value)
+                if type(value) is float and value == 0:  # 0.0 equals -0.0
+                    return
+            key = self._key_without_scalars(args, kwargs)
             if len(self._results) >= _MOST:
                 self._results.clear()
             self._results[key] = token, result
@@ -73,6 +73,9 @@ class CallCache(Generic[_Result]):
         """Raises KeyError for a value of a type that is not compared."""
         if self._scalars:
             args, kwargs = self._without_scalars(args, kwargs)
+        return self._key_without_scalars(args, kwargs)
+
+    def _key_without_scalars(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         readers = self._readers
         key: list[Any] = [len(args), *kwargs] if kwargs else []
         for value in (*args, *kwargs.values()) if kwargs else args:

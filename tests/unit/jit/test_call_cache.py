@@ -62,6 +62,8 @@ def test_numbers_that_do_not_matter():
     calls = CallCache([1, "n"])
     calls.put((1, 5), {"n": 3}, "state", "result")
     assert calls.get((1, 6.5), {"n": True}, "state") == "result"
+    calls.put((1, 0.0), {}, "state", "the other result")
+    assert calls.get((1, -0.0), {}, "state") == "the other result"
     assert calls.get((2, 5), {"n": 3}, "state") is None
     assert calls.get((1, "5"), {"n": 3}, "state") is None
 
