@@ -82,8 +82,12 @@ class Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(self._hook("at", self._name(SPANS), index, at=statement)), statement)
 
     def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """The rewritten statements. A statement's own names end with it, and those after it take the same ones again: a
+        long function has few variables, which are listed at every loop of the kernel."""
         block: list[ast.stmt] = []
+        counter = self.counter
         for statement in statements:
+            self.counter = counter
             if isinstance(statement, (ast.Pass, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)):
                 block.append(statement)
                 continue
