@@ -46,7 +46,8 @@ class Substitution:
 
 
 def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
-    """``node`` with variables replaced: see :class:`Substitution`."""
+    """``node`` with variables replaced; one pass (the replacements are not looked into). For many nodes, make one
+    :class:`Substitution`."""
     return Substitution(values)(node) if values else node
 
 
