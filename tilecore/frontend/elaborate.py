@@ -32,7 +32,7 @@ from tilecore.language.implicit_kernel import begin_implicit, closed_function
 from tilecore.language.symbols import Var as VarType
 from tilecore.signatures import signature_of
 from tilecore.tracing.builder import Builder
-from tilecore.tracing.current import building, current
+from tilecore.tracing.current import building, current, without_builder
 from tilecore.tracing.vectors import lanes_as_axes
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
@@ -99,6 +99,11 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
 def finish(builder: Builder, params: list[Var], place: Location, outputs: Sequence[Output] = ()) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins. outputs: further parameters, which a
     call allocates and returns."""
+    with without_builder():  # the body of another function may build this one
+        return _finished(builder, params, place, outputs)
+
+
+def _finished(builder: Builder, params: list[Var], place: Location, outputs: Sequence[Output]) -> PrimFunc:
     params = [*params, *(output.buffer for output in outputs)]
     if builder.checked_preconditions < len(builder.preconditions):
         builder.place, name, _ = builder.preconditions[-1]

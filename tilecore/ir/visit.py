@@ -31,10 +31,12 @@ class Substitution:
 
     def __init__(self, values: Mapping[Var, Any] | None = None) -> None:
         self._by_hash = {hash(var): value for var, value in (values or {}).items()}
+        self._variables = list(values or ())  # which so keep their addresses
 
     def add(self, var: Var, value: Any) -> None:
         """Replaces ``var`` from now on."""
         self._by_hash[hash(var)] = value
+        self._variables.append(var)
 
     def get(self, var: Var) -> Any:
         """What replaces the variable; None where nothing does."""

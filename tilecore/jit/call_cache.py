@@ -57,12 +57,11 @@ class CallCache(Generic[_Result]):
     def put(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], token: Any, result: _Result) -> None:
         """Keeps a result, if all arguments are of types that are compared."""
         try:
-            args, kwargs = self._without_scalars(args, kwargs)
-            for value in (*args, *kwargs.values()):
+            for place, value in (*enumerate(args), *kwargs.items()):
                 self._learn(value)
-                if type(value) is float and value == 0:  # 0.0 equals -0.0
+                if type(value) is float and value == 0 and place not in self._scalars:  # 0.0 equals -0.0
                     return
-            key = self._key_without_scalars(args, kwargs)
+            key = self._key(args, kwargs)
             if len(self._results) >= _MOST:
                 self._results.clear()
             self._results[key] = token, result
@@ -71,33 +70,26 @@ class CallCache(Generic[_Result]):
 
     def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Raises KeyError for a value of a type that is not compared."""
-        if self._scalars:
-            args, kwargs = self._without_scalars(args, kwargs)
-        return self._key_without_scalars(args, kwargs)
-
-    def _key_without_scalars(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        readers = self._readers
+        readers, scalars = self._readers, self._scalars
         key: list[Any] = [len(args), *kwargs] if kwargs else []
-        for value in (*args, *kwargs.values()) if kwargs else args:
+        if not scalars and not kwargs:
+            for value in args:
+                kind = type(value)
+                reader = readers[kind]
+                key.append(kind)
+                key.append(value if reader is None else reader(value))
+            return tuple(key)
+        for place, value in (*enumerate(args), *kwargs.items()):
             kind = type(value)
+            if place in scalars:
+                if kind not in _NUMBERS:
+                    raise KeyError(kind)
+                key.append(None)
+                continue
             reader = readers[kind]
             key.append(kind)
             key.append(value if reader is None else reader(value))
         return tuple(key)
-
-    def _without_scalars(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-        """The arguments with None for the numbers that do not matter."""
-        places = [place for place in range(len(args)) if place in self._scalars]
-        names = [name for name in kwargs if name in self._scalars]
-        for value in (*(args[place] for place in places), *(kwargs[name] for name in names)):
-            if type(value) not in _NUMBERS:
-                raise KeyError(type(value))
-        return (
-            tuple(None if place in places else value for place, value in enumerate(args)),
-            {name: None if name in names else value for name, value in kwargs.items()},
-        )
 
     def _learn(self, value: Any) -> None:
         """Learns how values of this type are compared, if they are."""

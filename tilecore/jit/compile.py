@@ -18,6 +18,7 @@ from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
 from tilecore.runtime.simulation import warn_of_simulation
+from tilecore.tracing.current import without_builder
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -79,7 +80,7 @@ def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | N
 
     make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR.
     """
-    with held_back(), collection_paused():
+    with held_back(), collection_paused(), without_builder():  # the body of another kernel may ask for this one
         return _load_or_compile(make_ir, request, source_key)
 
 

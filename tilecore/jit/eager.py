@@ -107,6 +107,9 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+_Argument = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
 class EagerKernel:
     """The kernels of one eager function: one for each combination of tensor types and Python values."""
 
@@ -119,16 +122,14 @@ class EagerKernel:
         self._pointers: set[str] = set()
         self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
-        self._calls: CallCache[tuple[JITKernel, list[int | str] | None]] | None = None
+        self._calls: CallCache[tuple[JITKernel, list[_Argument] | None]] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = self._surroundings.now()
         known = None if self._calls is None else self._calls.get(args, kwargs, state)
         if known is not None:
-            kernel, places = known
-            if places is None:
-                return kernel(*args)
-            return kernel(*[args[place] if isinstance(place, int) else kwargs[place] for place in places])
+            kernel, arguments = known
+            return kernel(*args) if arguments is None else kernel(*[get(args, kwargs) for get in arguments])
         named, constants = split_constants(self.signature, kwargs)
         bound = bound_arguments(self.function.__name__, self.signature, args, named, whole=True)
         kernel, names = self._kernel(EagerCall(self._types(bound), constants), state)
@@ -148,15 +149,31 @@ class EagerKernel:
         star = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         if state is None or any(parameter.kind in star for parameter in parameters.values()):
             return
-        place_of: dict[str, int | str] = {name: place for place, name in enumerate(parameters) if place < len(args)}
-        place_of |= {name: name for name in kwargs}
-        if self._calls is None:
+        if any(name not in parameters and type(size) is not int for name, size in kwargs.items()):
+            return  # a T.const size in a tensor, whose element matters
+        calls = self._calls
+        if calls is None:
             scalars = {*(self._scalars or ()), *self._pointers}
             numbers = [number for number, name in enumerate(parameters) if name in scalars]
-            self._calls = CallCache([*scalars, *numbers], by_type=True)
-        if all(name in place_of for name in names):
-            places = [place_of[name] for name in names]
-            self._calls.put(args, kwargs, state, (kernel, None if places == [*range(len(args))] else places))
+            calls = self._calls = CallCache([*scalars, *numbers], by_type=True)
+        if list(parameters)[: len(args)] == list(names):
+            calls.put(args, kwargs, state, (kernel, None))
+            return
+        arguments = [self._argument(name, len(args), kwargs) for name in names]
+        known = [get for get in arguments if get is not None]
+        if len(known) == len(arguments):
+            calls.put(args, kwargs, state, (kernel, known))
+
+    def _argument(self, name: str, count: int, kwargs: dict[str, Any]) -> _Argument | None:
+        """What gets an argument of the kernel from a call with ``count`` positional arguments and these named ones, or
+        None where it is a default value that is no number."""
+        place = list(self.signature.parameters).index(name) if name in self.signature.parameters else count
+        if place < count:
+            return lambda args, _: args[place]
+        if name in kwargs:
+            return lambda _, kwargs: kwargs[name]
+        default = self.signature.parameters[name].default if name in self.signature.parameters else None
+        return (lambda *_: default) if type(default) in (int, float, bool) else None
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these arguments. Tensors may be given as T.Tensor types, or left out where T.const sizes are

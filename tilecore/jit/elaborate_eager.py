@@ -197,7 +197,9 @@ def elaborate(
             values[name] = work.declare(name, annotations[name], None)
         if is_pointer(annotations.get(name)):
             work.params[name], values[name] = parameter_of(work.builder, name, annotations[name])
-    outputs = work.returned(run(work.builder, function, [], expanded(function, values)), place)
+    named = expanded(function, values)
+    positional = [named.pop(name) for name in _positional_only(function)]
+    outputs = work.returned(run(work.builder, function, positional, named), place)
     work.check()
     for name, argument in types.items():
         if name in work.params:
@@ -216,3 +218,8 @@ def elaborate(
             )
     names = tuple(name for name in types if name in work.params)
     return finish(work.builder, work.parameters(), place, outputs), names
+
+
+def _positional_only(function: FunctionType) -> tuple[str, ...]:
+    """The names of the parameters in front of ``/``."""
+    return function.__code__.co_varnames[: function.__code__.co_posonlyargcount]

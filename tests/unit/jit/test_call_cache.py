@@ -112,3 +112,46 @@ def test_repeated_calls_of_an_eager_kernel(monkeypatch):
     monkeypatch.setitem(globals(), "SCALE", 3)
     for _ in range(2):
         assert run(None, None) == [3, 6]
+        assert run(None, None, 1) == [4, 7]
+
+
+@tilecore.jit(target="cpu")
+def filled(A):
+    n, m = T.const("n, m")
+    A: T.Tensor((n,), "int32")
+    with T.Kernel(1):
+        for i in T.Parallel(n):
+            A[i] = m
+
+
+@pytest.mark.parametrize("make", [int, np.int64, np.array])
+def test_sizes_by_name_count_by_their_value(make):
+    filled.forget_kernels()
+    a = np.zeros(3, np.int32)
+    for size in (3, 5, 3, 7):
+        filled(a, m=make(size))
+        assert a.tolist() == [size] * 3
+    with pytest.raises(ArgumentError, match="no size"):
+        filled(a, m=make(-1))
+
+
+def test_kernels_are_forgotten_while_others_call():
+    """Without an error: here between the moments at which a call finds no kernel and keeps one."""
+    a, b = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+    scaled.forget_kernels()
+    scaled(a, b)
+    eager = scaled._eager
+    kept = eager._kernel
+
+    def forgetful(*args):
+        kernel = kept(*args)
+        eager.forget_kernels()
+        return kernel
+
+    eager._kernel = forgetful
+    try:
+        for _ in range(3):
+            scaled(a, b, 2)
+    finally:
+        del eager._kernel
+    assert b.tolist() == [value * SCALE + 2 for value in range(8)]

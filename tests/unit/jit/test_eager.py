@@ -299,3 +299,21 @@ def test_sizes_that_are_known_are_pythons_integers_in_the_kernel():
     np.testing.assert_array_equal(by_size(ARRAY), ARRAY * 100)
     np.testing.assert_array_equal(by_size(ARRAY[:1]), ARRAY[:1] * 2)
     assert kinds == [int, int]
+
+
+def test_parameters_in_front_of_a_slash():
+    @tilecore.jit(target="cpu")
+    def added(A, by, /, B, times=1):
+        n = T.const("n")
+        A: T.Tensor((n,), "int32")
+        B: T.Tensor((n,), "int32")
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                B[i] = A[i] * times + by
+
+    a, b = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
+    for _ in range(2):
+        added(a, 5, b, times=2)
+        assert b.tolist() == [5, 7, 9, 11]
+    with pytest.raises(ArgumentError, match="positional.only"):
+        added(a, B=b, by=5)

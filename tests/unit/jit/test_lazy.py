@@ -482,3 +482,33 @@ def test_a_factory_without_return_says_where_it_is():
         factory(64)
     assert caught.value.location.line == factory.func.__code__.co_firstlineno
     assert "end the function with `return`" in caught.value.hint
+
+
+def test_a_kernel_that_the_body_of_another_one_asks_for():
+    """Inside, == of variables is no comparison of the outer kernel."""
+
+    @tilecore.jit(target="cpu")
+    def inner(n, by):
+        @T.prim_func
+        def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
+            with T.Kernel(1):
+                for i in T.Parallel(n):
+                    B[i] = A[i] + by
+
+        return kernel
+
+    kernels = []
+
+    @tilecore.jit(target="cpu")
+    def outer(A, by=3):
+        n = T.const("n")
+        A: T.Tensor((n,), "int32")
+        kernels.append(inner(4, by))
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                A[i] = by
+
+    a, b = np.zeros(3, np.int32), np.zeros(4, np.int32)
+    outer(a)
+    kernels[0](np.arange(4, dtype=np.int32), b)
+    assert (a.tolist(), b.tolist()) == ([3, 3, 3], [3, 4, 5, 6])
