@@ -315,5 +315,5 @@ def test_parameters_in_front_of_a_slash():
     for _ in range(2):
         added(a, 5, b, times=2)
         assert b.tolist() == [5, 7, 9, 11]
-    with pytest.raises(ArgumentError, match="positional.only"):
+    with pytest.raises(ArgumentError, match=r"positional.only"):
         added(a, B=b, by=5)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilecore.testing.fuzz.program import Program
 
 ROUNDINGS = 16  # the allowed error, as a multiple of the effect of one rounding of each value
+UNIT_OF_FLOAT8_SUMS = 2.0**-15  # ROUNDINGS of these are the errors of four additions of a matrix unit
 _REFUSALS = (UnsupportedError, LanguageError, TargetError)
 
 
@@ -109,16 +110,22 @@ def _bounds_of_sums(program: Program, outputs: list[Any], wide_outputs: list[Any
 
     The interpreter rounds a sum once, a device each partial sum, and each is at most the sum of the absolute values. So
     this is a multiple of the effect of one such rounding of every sum, up or down: in float32, and of products that are
-    summed in 16 bits also in their type.
+    summed in 16 bits also in their type. Matrix units add products of 8-bit floats with 13 bits below the largest one.
     """
-    bounds = _bounds_of_perturbation(program, wide_outputs, wide=True)
-    if ".gemm(" not in source_of(program) or "float16" not in source_of(program):  # bfloat16 has it in its name, too
+    source = source_of(program)
+    is_product = ".gemm(" in source
+    unit = UNIT_OF_FLOAT8_SUMS if is_product and "float8" in source else 2.0**-24
+    bounds = _bounds_of_perturbation(program, wide_outputs, wide=True, least_unit=unit)
+    if not is_product or "float16" not in source:  # bfloat16 has it in its name, too
         return bounds
     return [max(pair) for pair in zip(bounds, _bounds_of_perturbation(program, outputs, wide=False), strict=True)]
 
 
-def _bounds_of_perturbation(program: Program, references: list[Any], wide: bool) -> list[float]:
-    """The bounds from one run with perturbed sums; 0 where it has none. references: of the run without."""
+def _bounds_of_perturbation(
+    program: Program, references: list[Any], wide: bool, least_unit: float = 2.0**-24
+) -> list[float]:
+    """The bounds from one run with perturbed sums; 0 where it has none. references: of the run without. least_unit: by
+    what part of the sum of its absolute values each sum is perturbed at least."""
     import numpy
 
     from tilecore.dtypes import FACTS
@@ -129,7 +136,7 @@ def _bounds_of_perturbation(program: Program, references: list[Any], wide: bool)
     def rounding(absolute: Any, dtype: str) -> Any:
         nonlocal has_sums
         has_sums = True
-        unit = max(2.0 ** -(FACTS[dtype].significand + 1), 2.0**-24)
+        unit = max(2.0 ** -(FACTS[dtype].significand + 1), least_unit)
         return absolute * unit * rng.choice((-1.0, 1.0), numpy.shape(absolute))
 
     with perturbed_sums(rounding):
