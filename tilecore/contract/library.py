@@ -93,7 +93,10 @@ LIBRARY = (
         "IR: reading it",
         "Walks, analyses of indices and of memory.",
         (
-            ("ir.visit", "children collect jumps_out loads reads_variable renewed stores substitute variables"),
+            (
+                "ir.visit",
+                "children collect defined_variables jumps_out loads reads_variable renewed stores substitute variables",
+            ),
             ("ir.affine", "coefficient"),
             ("ir.analyzer", "Analyzer"),
             ("ir.contraction", "contract_products is_fma separated"),

@@ -64,6 +64,11 @@ def collect(node: Any, *kinds: type) -> list[Any]:
     return nodes_of(node, kinds)
 
 
+def defined_variables(node: Any) -> set[Var]:
+    """The variables of the loops and the definitions inside ``node`` (itself included)."""
+    return {inner.loop_var if isinstance(inner, For) else inner.var for inner in collect(node, For, Bind)}
+
+
 def variables(node: Any) -> set[Var]:
     """Every variable that stands in ``node``."""
     return set(collect(node, Var))

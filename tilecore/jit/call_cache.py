@@ -72,14 +72,7 @@ class CallCache(Generic[_Result]):
         """Raises KeyError for a value of a type that is not compared."""
         readers, scalars = self._readers, self._scalars
         key: list[Any] = [len(args), *kwargs] if kwargs else []
-        if not scalars and not kwargs:
-            for value in args:
-                kind = type(value)
-                reader = readers[kind]
-                key.append(kind)
-                key.append(value if reader is None else reader(value))
-            return tuple(key)
-        for place, value in (*enumerate(args), *kwargs.items()):
+        for place, value in (*enumerate(args), *kwargs.items()) if kwargs else enumerate(args):
             kind = type(value)
             if place in scalars:
                 if kind not in _NUMBERS:

@@ -167,12 +167,13 @@ class EagerKernel:
     def _argument(self, name: str, count: int, kwargs: dict[str, Any]) -> _Argument | None:
         """What gets an argument of the kernel from a call with ``count`` positional arguments and these named ones, or
         None where it is a default value that is no number."""
-        place = list(self.signature.parameters).index(name) if name in self.signature.parameters else count
+        parameters = self.signature.parameters
+        place = list(parameters).index(name)
         if place < count:
             return lambda args, _: args[place]
         if name in kwargs:
             return lambda _, kwargs: kwargs[name]
-        default = self.signature.parameters[name].default if name in self.signature.parameters else None
+        default = parameters[name].default
         return (lambda *_: default) if type(default) in (int, float, bool) else None
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:

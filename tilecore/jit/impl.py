@@ -162,10 +162,9 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         known = self._calls.get(args, kwargs, state)
         if known is not None:
             return known
-        values = self.parse_cache_key(*args, **kwargs)
-        if state is None or not are_compared(values):
+        key = self._memory_key(args, kwargs, state)
+        if key is None:
             return self._compile(args, kwargs)
-        key = values, state
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compile(args, kwargs)
@@ -232,7 +231,10 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
         None where an argument or such a value cannot be compared by value: then the tile IR is built for each call.
         """
-        key, state = self.parse_cache_key(*args, **kwargs), self.state()
+        return self._memory_key(args, kwargs, self.state())
+
+    def _memory_key(self, args: tuple[Any, ...], kwargs: dict[str, Any], state: str | None) -> Any:
+        key = self.parse_cache_key(*args, **kwargs)
         return None if state is None or not are_compared(key) else (key, state)
 
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from types import CellType
 from typing import Any
@@ -65,7 +65,9 @@ class Watch:
                 return False
         try:
             for mapping, keys, held in self._mappings:  # most of them are empty
-                if len(mapping) != len(keys) or (keys and not _are(mapping.keys(), keys, mapping.values(), held)):
+                if len(mapping) != len(keys):
+                    return False
+                if keys and not (all(map(is_, mapping.keys(), keys)) and all(map(is_, mapping.values(), held))):
                     return False
             for read, values in self._parts:
                 now = read()
@@ -74,10 +76,6 @@ class Watch:
             return all(read() == value for read, value in self._facts)
         except Exception:
             return False
-
-
-def _are(keys: Iterable[Any], old_keys: tuple[Any, ...], values: Iterable[Any], old_values: tuple[Any, ...]) -> bool:
-    return all(map(is_, keys, old_keys)) and all(map(is_, values, old_values))
 
 
 def contents(cell: CellType) -> Any:

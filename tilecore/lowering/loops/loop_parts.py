@@ -26,7 +26,7 @@ from tilecore.ir.nodes import (
     structural_equal,
     tirx,
 )
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.visit import collect, defined_variables, variables
 
 
 @dataclass
@@ -73,7 +73,7 @@ def summarize(node: Stmt, outer: Stmt | None = None) -> Summary:
         accesses[buffer] = new if own is None else own.joined(new)
     opaque = bool(collect(node, Evaluate, While, tirx.Break, tirx.Continue, tirx.Return, DeclBuffer))
     loops = [loop for loop in collect(node, For) if not loop.same_as(outer)]
-    defined = {loop.loop_var for loop in loops} | {bind.var for bind in collect(node, tirx.Bind)}
+    defined = defined_variables(node) - ({outer.loop_var} if isinstance(outer, For) else set())
     return Summary(accesses, opaque or effect_in(node) is not None, defined, any(map(is_candidate, loops)))
 
 
@@ -88,9 +88,7 @@ class Part:
 
     node: Stmt
     _summary: Summary | None = None
-    _bodies: list[Stmt] = field(default_factory=list)  # of the loops that were fused into it
-    _annotations: dict[str, Any] = field(default_factory=dict)
-    _is_parallel: bool = True  # all of them
+    _fused: list[tuple[For, Stmt]] = field(default_factory=list)  # each with its body, which has this loop's variable
 
     @property
     def summary(self) -> Summary:
@@ -101,23 +99,19 @@ class Part:
 
     def fuse(self, loop: For, body: Stmt, summary: Summary) -> None:
         """Fuses a loop into this one. body: the loop's, with this loop's variable. summary: the body's."""
-        if not self._bodies:
-            self._annotations, self._is_parallel = dict(self.node.annotations), self.node.kind == ForKind.PARALLEL
-        self._bodies.append(body)
-        self._annotations.update(loop.annotations)
-        self._is_parallel &= loop.kind == ForKind.PARALLEL
+        self._fused.append((loop, body))
         self.summary.add(summary)
 
     def statement(self) -> Stmt:
         """The statement; of loops that were fused the one loop."""
-        loop = self.node
-        if not self._bodies:
-            return loop
-        inside = [part for body in (loop.body, *self._bodies) for part in statements_of(body)]
-        kind = ForKind.PARALLEL if self._is_parallel else ForKind.SERIAL
-        return For(
-            loop.loop_var, loop.min, loop.extent, kind, seq(inside), annotations=self._annotations, span=loop.span
-        )
+        first = self.node
+        if not self._fused:
+            return first
+        loops = [first, *(loop for loop, _ in self._fused)]
+        inside = [part for body in (first.body, *(body for _, body in self._fused)) for part in statements_of(body)]
+        kind = ForKind.PARALLEL if all(loop.kind == ForKind.PARALLEL for loop in loops) else ForKind.SERIAL
+        notes = {key: note for loop in loops for key, note in loop.annotations.items()}
+        return For(first.loop_var, first.min, first.extent, kind, seq(inside), annotations=notes, span=first.span)
 
     def shared_axis(self, access: Access, other: Access | None = None) -> int | None:
         """An axis that all accesses index by the same expression, which differs between the iterations of this loop; or

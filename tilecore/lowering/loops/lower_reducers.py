@@ -16,7 +16,6 @@ from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.contraction import contract
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Bind,
     BufferLoad,
     BufferStore,
     Call,
@@ -34,7 +33,7 @@ from tilecore.ir.reducers import accumulated, same_element
 from tilecore.ir.reductions import accumulator, combine, identity
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import reducers_of
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.visit import collect, defined_variables, variables
 
 
 def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -83,7 +82,7 @@ class _Nest:
         if any(accumulated(update, self.kinds[update.buffer]) is None for update in self.updates):
             return None
         reads = [r for r in collect(self.body, TensorLoad) if r.source in self.kinds]
-        inside = {f.loop_var for f in collect(self.body, For)} | {b.var for b in collect(self.body, Bind)}
+        inside = defined_variables(self.body)
         indices = [index for update in self.updates for index in update.indices]
         if len(reads) != len(self.updates) or any(collect(index, TensorLoad, Call) for index in indices):
             return None

@@ -25,7 +25,6 @@ from tilecore.ir.intrinsics import DIRECTED, ROUNDED
 from tilecore.ir.nodes import (
     EQ,
     AttrStmt,
-    Bind,
     Break,
     Call,
     Continue,
@@ -43,7 +42,7 @@ from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.tile_ops import is_barrier, tile_statement
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import children, collect, loads, variables
+from tilecore.ir.visit import children, collect, defined_variables, loads, variables
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.simt.analysis.accesses import (
@@ -164,7 +163,7 @@ class _Inserter:
             return node, frozenset()
         is_vector = isinstance(node, For) and LoopAttr.LANES in node.annotations  # whose lanes are one access
         if isinstance(node, (For, While, IfThenElse)) and (is_vector or self._only_reads(node)):
-            return self._simple(node, state, [after_loop(t, node) for t in self._accesses(node)])
+            return self._simple(node, state, after_loop(self._accesses(node), node))
         if isinstance(node, (For, While)) and not self._is_divergent(node):
             return self._loop(node, state)
         if isinstance(node, IfThenElse) and not self._is_divergent(node):
@@ -216,7 +215,7 @@ class _Inserter:
         body, after = inner.statement(node.body, state)
         rewritten = AttrStmt(node.node, node.attr_key, node.value, body, span=node.span)
         # the threads of the range are ordered among themselves, but the other threads have not waited for them
-        ordered = [replace(after_loop(access, node), is_ordered_within=True) for access in node_accesses]
+        ordered = [replace(access, is_ordered_within=True) for access in after_loop(node_accesses, node)]
         return seq([*before, rewritten]), distinct([*state, *after, *ordered])
 
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
@@ -226,7 +225,7 @@ class _Inserter:
         body, after, broken = self._iterate(node, state)
         if isinstance(node, For):
             self.conflict_analysis.enclosing_loops.pop()
-        after = distinct(ended_loop(t, node) for t in (after | broken) - state)  # those before the loop are unchanged
+        after = distinct(ended_loop((after | broken) - state, node))  # those before the loop are unchanged
         loop = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, loop]), distinct([*state, *after])
 
@@ -254,7 +253,7 @@ class _Inserter:
         """
         aliased = set(self.conflict_analysis.aliased)
         loop_carried = self._loop_carried(after, state, node, forget=False)
-        entered = distinct([*state, *(after_loop(access, node) for access in loop_carried)])
+        entered = distinct([*state, *after_loop(loop_carried, node)])
         coarse = self._iteration(node, entered)
         if len(collect_barriers(coarse[0])) == len(collect_barriers(body)):
             return coarse
@@ -266,7 +265,7 @@ class _Inserter:
         new = after - state
         if isinstance(node, For) and LoopAttr.USER_BLOCKS in node.annotations:
             new = frozenset(t for t in new if not is_global(t.memory))
-        loop_carried = [in_next_iteration(access, node) for access in new]
+        loop_carried = in_next_iteration(new, node)
         return [replace(access, slot=None) for access in loop_carried] if forget else loop_carried
 
     def _iteration(self, node: Any, state: State) -> tuple[Stmt, State, State]:
@@ -332,7 +331,7 @@ class _Inserter:
 
     def _direct_accesses(self, node: Any) -> list[PendingAccess]:
         partitioned, single = self._is_partitioned(node), _is_plain(node)
-        defined = {n.loop_var for n in collect(node, For)} | {n.var for n in collect(node, Bind)}
+        defined = defined_variables(node)
         accesses = (access for access in accesses_of(node) if self.root(access.buffer) in self.tracked)
         return [self._pending(access, partitioned, single, defined) for access in accesses]
 

@@ -70,6 +70,9 @@ class LayoutPropagation:
     def restart(self, state: Inferred) -> None:
         """Begins anew from a state, with everything to visit. The first use must be this one."""
         self.state = state
+        self._visit_all()
+
+    def _visit_all(self) -> None:
         self._plain, self._other = Worklist(len(self.nests)), Worklist(len(self.nests))
         self._calls = Worklist(len(self.calls))
 
@@ -107,10 +110,7 @@ class LayoutPropagation:
                         changed = True
             if self.families.propagate(self.state.fragments, self.is_open):
                 changed = True
-                for number in range(len(self.nests)):
-                    self._mark(number)
-                for number in range(len(self.calls)):
-                    self._calls.mark(number)
+                self._visit_all()
             changed = changed or self._through_nests(plain=False)
 
     def _through_nests(self, plain: bool) -> bool:

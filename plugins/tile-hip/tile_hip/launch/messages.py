@@ -118,9 +118,9 @@ class MessageLaunch:
         self._kernels.failures.keep_assertion(messages.failure(entries[number].attributes.get("assertions", ())))
         return ASSERTION + ENTRY_STEP * number
 
-    def failure(self, code: int) -> str | LaunchError:
+    def failure(self, code: int) -> str:
         """The words for a code that :meth:`read` returned."""
-        return self._kernels.failures.words(code)
+        return str(self._kernels.failures.words(code))
 
 
 _lock = threading.Lock()

@@ -13,7 +13,7 @@ from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Bind, FloorMod, For, Range, Stmt, Var
 from tilecore.ir.thread_ranges import ThreadRange
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import collect, defined_variables, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads
 from tilecore.lowering.simt.analysis.owners import Owners
 
@@ -51,11 +51,6 @@ class PendingAccess:
     def text(self) -> tuple[str, ...] | None:
         """The indices as text; accesses are compared by it."""
         return None if self.indices is None else tuple(str(index) for index in self.indices)
-
-    @cached_property
-    def slot_number(self) -> int | None:
-        """The slot where it is known at compile time."""
-        return None if self.slot is None else constant(self.slot)
 
     @cached_property
     def key(self) -> Hashable:
@@ -105,8 +100,6 @@ class ConflictAnalysis:
             return False
         if not a.memory.same_as(b.memory):
             return self._overlap(a.memory, b.memory) or self._alias(a, b)
-        if a.slot_number is not None and b.slot_number is not None and a.slot_number != b.slot_number:
-            return False
         if a.atomic and a.atomic == b.atomic:  # their order does not matter
             return False
         if slots_differ(a.slot, b.slot):
@@ -204,30 +197,45 @@ def distinct(accesses: Iterable[PendingAccess]) -> frozenset[PendingAccess]:
     return frozenset({access.key: access for access in accesses}.values())
 
 
-def in_next_iteration(access: PendingAccess, node: Any) -> PendingAccess:
-    """An access of an iteration of loop ``node``, in terms of the variables of the next iteration."""
+def in_next_iteration(accesses: Iterable[PendingAccess], node: Any) -> list[PendingAccess]:
+    """Accesses of an iteration of loop ``node``, in terms of the variables of the next iteration."""
     if not isinstance(node, For):
-        return after_loop(access, node)
+        return after_loop(accesses, node)
+    defined = defined_variables(node.body)
     previous = {node.loop_var: node.loop_var - const(1, dtype_of(node.loop_var))}
-    slot = None if _is_bound(access.slot, node.body) else substitute(access.slot, previous)
-    return replace(access, slot=slot, crossed_loops=_crossed(access, node))
+
+    def changed(access: PendingAccess) -> PendingAccess:
+        slot = None if _is_bound(access.slot, defined) else substitute(access.slot, previous)
+        return replace(access, slot=slot, crossed_loops=_crossed(access, node))
+
+    return [changed(access) for access in accesses]
 
 
-def after_loop(access: PendingAccess, node: Any) -> PendingAccess:
-    """An access in loop ``node``, in terms of the variables after the loop, where the loop variable has no value."""
-    slot = None if _is_bound(access.slot, node) else access.slot
-    return replace(access, slot=slot, crossed_loops=_crossed(access, node))
+def after_loop(accesses: Iterable[PendingAccess], node: Any) -> list[PendingAccess]:
+    """Accesses in loop ``node``, in terms of the variables after the loop, where the loop variable has no value."""
+    defined = defined_variables(node)
+    return [_after_loop(access, node, defined) for access in accesses]
 
 
-def ended_loop(access: PendingAccess, node: Any) -> PendingAccess:
+def ended_loop(accesses: Iterable[PendingAccess], node: Any) -> list[PendingAccess]:
     """As :func:`after_loop`, where no iteration of the loop follows any more. An access whose indices have none of the
     loop's variables accesses the same element in each of its iterations: it is as one from outside of the loop."""
-    if access.indices is None or isinstance(access.crossed_loops, bool) or not isinstance(node, For):
-        return after_loop(access, node)
-    if any(_is_bound(index, node) for index in access.indices):
-        return after_loop(access, node)
-    slot = None if _is_bound(access.slot, node) else access.slot
-    return replace(access, slot=slot, crossed_loops=tuple(x for x in access.crossed_loops if not x.same_as(node)))
+    defined = defined_variables(node)
+
+    def changed(access: PendingAccess) -> PendingAccess:
+        loops = access.crossed_loops
+        if not isinstance(node, For) or isinstance(loops, bool) or access.indices is None:
+            return _after_loop(access, node, defined)
+        if any(_is_bound(index, defined) for index in access.indices):
+            return _after_loop(access, node, defined)
+        return replace(access, crossed_loops=tuple(loop for loop in loops if not loop.same_as(node)))
+
+    return [changed(access) for access in accesses]
+
+
+def _after_loop(access: PendingAccess, node: Any, defined: set[Var]) -> PendingAccess:
+    slot = None if _is_bound(access.slot, defined) else access.slot
+    return replace(access, slot=slot, crossed_loops=_crossed(access, node))
 
 
 def _crossed(access: PendingAccess, node: Any) -> tuple[For, ...] | bool:
@@ -238,11 +246,9 @@ def _crossed(access: PendingAccess, node: Any) -> tuple[For, ...] | bool:
     return loops if any(node.same_as(loop) for loop in loops) else (*loops, node)
 
 
-def _is_bound(index: Any, node: Any) -> bool:
-    """Does the index (None: an unknown one) use variables that ``node`` defines?"""
-    if index is None:
-        return True
-    return bool(variables(index) & ({f.loop_var for f in collect(node, For)} | {b.var for b in collect(node, Bind)}))
+def _is_bound(index: Any, defined: set[Var]) -> bool:
+    """Does the index (None: an unknown one) use one of these variables?"""
+    return index is None or not variables(index).isdisjoint(defined)
 
 
 def slots_differ(a: Any, b: Any) -> bool:

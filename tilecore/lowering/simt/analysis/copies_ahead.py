@@ -26,7 +26,7 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import sources_in
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import collect, defined_variables, substitute, variables
 
 
 class CopiesAhead:
@@ -121,7 +121,7 @@ def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any], memory: Memor
     changes = writes_of(node.body)
     if any(not (is_global(s) or is_private(s)) or memory.may_change(changes, s, in_place=False) for s in sources):
         return False
-    bound = {n.loop_var for n in collect(node.body, For)} | {n.var for n in collect(node.body, Bind)}
+    bound = defined_variables(node.body)
     return is_whole(call.dst) and not any(variables(place) & bound for place in starts)
 
 

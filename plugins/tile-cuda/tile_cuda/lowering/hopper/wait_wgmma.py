@@ -24,7 +24,6 @@ from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, sta
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    Bind,
     Break,
     BufferStore,
     Call,
@@ -42,7 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.tile_ops import is_barrier
-from tilecore.ir.visit import collect, jumps_out, substitute, variables
+from tilecore.ir.visit import collect, defined_variables, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import overlapping, slots_differ
 from tilecore.lowering.simt.state import SharedPlan
@@ -315,9 +314,7 @@ def _after_loop(group: Group, node: Any) -> Group:
 
 
 def _at_iteration(group: Group, node: For, step: Any) -> Group:
-    defined_in_loop = {bind.var for bind in collect(node.body, Bind)} | {
-        loop.loop_var for loop in collect(node.body, For)
-    }
+    defined_in_loop = defined_variables(node.body)
     tiles = []
     for tile, slot in group.tiles:
         if slot is not None:

@@ -27,7 +27,6 @@ from tilecore.ir.build import cast, const, constant, op_name, seq, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    Bind,
     Break,
     Call,
     Continue,
@@ -45,7 +44,7 @@ from tilecore.ir.nodes import (
     structural_equal,
     tirx,
 )
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import collect, defined_variables, substitute, variables
 
 
 def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -131,7 +130,7 @@ class _Step:
 
     def __init__(self, node: Stmt) -> None:
         self.loops = collect(node, For)
-        self.defined = {bind.var for bind in collect(node, Bind)} | {loop.loop_var for loop in self.loops}
+        self.defined = defined_variables(node)
         self.is_guarded = _is_guarded(node)
 
 
