@@ -30,7 +30,8 @@ class TileOpImpl:
     thread (families with threads only). fragments: for a late one, {buffer: fragment layout} of the operands whose
     layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
-    last_resort: whether it applies where faster implementations of a target decline. needs, leaves: the classes of
+    last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the operands
+    that it reads from a tensor in global memory as fast as from a copy. needs, leaves: the classes of
     state (tilecore/contract/state.py) that its functions read, and those that they add to.
     """
 
@@ -45,6 +46,7 @@ class TileOpImpl:
     fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, layouts: {})
     last_resort: bool = False
+    in_place: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
     needs: tuple[type[PassState], ...] = ()
     leaves: tuple[type[PassState], ...] = ()
 

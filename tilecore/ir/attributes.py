@@ -84,6 +84,8 @@ class CallAttr:
     ALONE = "alone"  # one thread executes the operation
     ASYNC = LoopAttr.ASYNC  # a copy that may be asynchronous
     IMPLEMENTATION = "implementation"  # the name of the chosen TileOpImpl
+    IN_PLACE = "in_place"  # a gemm: the operands, of "abc", that are parts of tensors, inside their bounds
+    HOISTED = "hoisted"  # a gemm: the operands, of "ab", that are tiles which another kernel has copied beforehand
     PREFETCH = "prefetch"  # a gemm: the regions to prefetch while it runs
     SUNK = "sunk"  # a reduction that may be left to the reduction across threads behind the loop
     INDICES_PRINTED = "places"  # a print: how many of its values are the element's indices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -52,6 +52,17 @@ def row_panels(rows: int, columns: int, width: int) -> BufferLayout:
         return [row // width, column, row % width]
 
     return BufferLayout(f"row panels of {width}", (panels, columns, width), place)
+
+
+def of_each_tile(layout: BufferLayout, tiles: Sequence[int]) -> BufferLayout:
+    """The layout of a matrix, for a buffer [*tiles, rows, columns] of many such matrices one after another."""
+    if not tiles:
+        return layout
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        return [*indices[:-2], *layout.place(indices[-2:])]
+
+    return replace(layout, shape=(*tiles, *layout.shape), place=place)
 
 
 def padded_rows(shape: Sequence[int], columns: int) -> BufferLayout:

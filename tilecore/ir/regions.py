@@ -21,6 +21,13 @@ def is_whole(region: TensorRegion) -> bool:
     )
 
 
+def is_whole_tile(region: TensorRegion) -> bool:
+    """Is the region, with constant extents, one whole matrix along the last two axes of its buffer?"""
+    last = zip(region.region[-2:], region.source.shape[-2:], strict=True)
+    whole = all(constant(r.min) == 0 and constant(r.extent) == constant(size) for r, size in last)
+    return whole and all(constant(r.extent) == 1 for r in region.region[:-2])
+
+
 def element_indices(region: TensorRegion, row: Any, column: Any) -> list[Any]:
     """The indices in the buffer of element (``row``, ``column``) of the matrix that the region's last two axes are."""
     first = [r.min for r in region.region]

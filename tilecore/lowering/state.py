@@ -39,3 +39,14 @@ class HalfStores(PassState, collected=True, former={"halves": "buffers"}):
     """
 
     buffers: set[Var] = field(default_factory=set)
+
+
+@dataclass
+class HoistedTiles(PassState, collected=True):
+    """The workspaces that hold the tiles of tensors that many blocks read.
+
+    Added to by hoist_copies; lower_tile_ops reads it: unlike other buffers in global memory they may have any layout,
+    as only the kernel knows them.
+    """
+
+    buffers: set[Var] = field(default_factory=set)

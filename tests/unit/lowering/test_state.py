@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -101,7 +101,8 @@ def collect(func, env):
 
 
 def run(monkeypatch, *steps: Pass, implementations=()) -> PassEnv:
-    backend, target = manager.resolve("cpu")
+    resolved, target = manager.resolve("cpu")
+    backend = replace(resolved, lowering=replace(resolved.lowering, edits=()))
     monkeypatch.setattr(pipeline, "family_steps", lambda name: steps)
     env = PassEnv(target, backend.target.capabilities(target), implementations)
     pipeline.lower(kernel.ir, backend, env)

@@ -18,10 +18,12 @@ class NativeAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         from tilecore.backends.cpu.elf import supported
-        from tilecore.backends.cpu.target import host_features
+        from tilecore.backends.cpu.target import host_features, lacks_permission
 
         ok, detail = supported()
         missing = sorted({f for f in str(target.get("features") or "").split(",") if f} - {*host_features()})
+        if ok and missing and lacks_permission(missing):
+            return Presence(False, f"the system does not let this process use {', '.join(missing)}")
         if ok and missing:
             return Presence(False, f"this processor has no {', '.join(missing)}")
         return Presence(ok, detail)

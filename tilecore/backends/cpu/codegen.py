@@ -21,7 +21,8 @@ def build(mod: Any, target: str) -> dict[str, str]:
     """The module's source, and facts of its entries: {symbol: {"shared_bytes": ..., "attributes": {...}}} as JSON."""
     from tilecore.backends.cpu.llvm.module import emit_module
 
-    emitted = emit_module(mod, stream_bytes(Target.parse(target)))
+    resolved = Target.parse(target)
+    emitted = emit_module(mod, stream_bytes(resolved), features_of(resolved))
     facts = {
         symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
         for symbol, scratch in emitted.scratch.items()
@@ -29,9 +30,14 @@ def build(mod: Any, target: str) -> dict[str, str]:
     return {"source": emitted.text, "entries": json.dumps(facts)}
 
 
+def features_of(target: Target) -> frozenset[str]:
+    """The extensions that the target's processor has, in LLVM's spelling."""
+    return frozenset(str(target.get("features", "")).split(","))
+
+
 def stream_bytes(target: Target) -> int:
     """Size from which outputs are written past the caches: a quarter of the last one, where stores can do that."""
-    able = {"avx2", "avx512f"} & set(str(target.get("features", "")).split(","))
+    able = {"avx2", "avx512f"} & features_of(target)
     return int(target.get("cache_bytes") or 0) // 4 if able else 0
 
 

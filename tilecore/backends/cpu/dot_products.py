@@ -13,7 +13,7 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
-from tilecore.ir.layout import BufferLayout
+from tilecore.ir.layout import BufferLayout, of_each_tile
 from tilecore.ir.nodes import (
     AllocBuffer,
     Broadcast,
@@ -27,24 +27,27 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
-from tilecore.ir.regions import element_indices, is_whole
+from tilecore.ir.regions import element_indices, is_whole_tile
 from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.gemm import ROWS, Piece, pieces
 from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
+from tilecore.lowering.loops.register_tiles import Piece, is_hoisted, pieces
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16
+ROWS = 8  # of a register tile
 WIDTH = 2 * LANES
 # (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
 DOT_BFLOAT16 = register_call("cpu.dot_bfloat16", pure=True)
 DOT_UINT8_INT8 = register_call("cpu.dot_uint8_int8", pure=True)
 
 
-def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved: bool = False) -> BufferLayout:
-    """B [rows = K, columns = N] (or [N, K]) as [N / 32, K / group, 32, group].
+def grouped_panels(
+    rows: int, columns: int, group: int, transposed: bool, moved: bool = False, width: int = WIDTH
+) -> BufferLayout:
+    """B [rows = K, columns = N] (or [N, K]) as [N / width, K / group, width, group].
 
     moved: int8 elements are kept with 128 added, as uint8, which is what the instruction takes for its first factor.
     """
@@ -52,11 +55,11 @@ def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved:
 
     def place(indices: Sequence[Any]) -> list[Any]:
         at_n, at_k = (indices[0], indices[1]) if transposed else (indices[1], indices[0])
-        return [at_n // WIDTH, at_k // group, at_n % WIDTH, at_k % group]
+        return [at_n // width, at_k // group, at_n % width, at_k % group]
 
-    name = f"panels of {WIDTH} columns, {group} rows together{', 128 added' if moved else ''}"
+    name = f"panels of {width} columns, {group} rows together{', 128 added' if moved else ''}"
     codecs = (_flip, _flip) if moved else ()
-    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, *codecs)
+    return BufferLayout(name, (-(-n // width), k // group, width, group), place, *codecs)
 
 
 def _flip(value: Expr) -> Expr:
@@ -90,19 +93,19 @@ class Kind:
         first = constant(call.a.region[-1].min)
         if first is None or first % self.group:
             return f"A starts at no multiple of {self.group} along K"
-        whole = call.b.source
-        if len(whole.shape) != 2 or not is_whole(call.b):
+        if not is_whole_tile(call.b):
             return "B is a part of a buffer"
-        if whole.same_as(call.a.source):
+        if call.b.source.same_as(call.a.source):
             return "A and B are one buffer"
-        if is_global(whole) or is_global(call.a.source):
-            return "an operand is in global memory"
+        if is_global(call.a.source) and not is_hoisted(call, "a"):
+            return "A is a tensor that the kernel multiplies without a copy"
         return None
 
     def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
-        rows, columns = (int(s) for s in call.b.source.shape)
+        *tiles, rows, columns = (int(s) for s in call.b.source.shape)
         moved = dtype_of(call.a.source) == "int8"
-        return {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved)}
+        panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved)
+        return {call.b.source: of_each_tile(panels, tiles)}
 
 
 BFLOAT16 = Kind("bfloat16 pairs", ("bfloat16",), "bfloat16", "float32", 2, "avx512bf16")
@@ -179,7 +182,9 @@ class _Dot:
             def vector(number: Any) -> Stmt:
                 return add(raw_load(self.o._element(self.call.a, (m, number * LANES * 4)), f"int32x{LANES}"))
 
-            steps = [BufferStore(total, self._zero(), [0]), loop(IntImm("int32", whole), vector, name="k")]
+            steps: list[Stmt] = [BufferStore(total, self._zero(), [0])]
+            if whole:
+                steps.append(loop(IntImm("int32", whole), vector, name="k"))
             # the words behind the last whole vector, each in the first lane of one
             first = Ramp(tirx.const(0, "int32"), tirx.const(1, "int32"), LANES)
             for word in range(whole * LANES, whole * LANES + rest):

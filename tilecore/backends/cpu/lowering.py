@@ -1,8 +1,23 @@
-"""How the ``cpu`` target lowers: the loops family, with the processor's dot products for narrow types."""
+"""How the ``cpu`` target lowers: the loops family, with the processor's dot products and tile registers for narrow
+types, and with operands and results of matrix products where a core reads and writes them fastest."""
 
 from __future__ import annotations
 
-from tilecore.backends.cpu.dot_products import IMPLEMENTATIONS
+from tilecore.backends.cpu import amx, dot_products
+from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
+from tilecore.lowering.loops.accumulate_in_place import ACCUMULATE_IN_PLACE
+from tilecore.lowering.loops.hoist_copies import HOIST_COPIES
+from tilecore.lowering.loops.read_in_place import READ_IN_PLACE
+from tilecore.lowering.loops.recognize_fills import RECOGNIZE_FILLS
 
-LOWERING = Lowering(family="loops", implementations=IMPLEMENTATIONS)
+LOWERING = Lowering(
+    family="loops",
+    implementations=(*amx.IMPLEMENTATIONS, *dot_products.IMPLEMENTATIONS),
+    edits=(
+        PassEdit("insert", "before_tile_ops", RECOGNIZE_FILLS),
+        PassEdit("insert", "separate_overlaps", READ_IN_PLACE),
+        PassEdit("insert", "separate_overlaps", HOIST_COPIES),
+        PassEdit("insert", "separate_overlaps", ACCUMULATE_IN_PLACE),
+    ),
+)

@@ -11,6 +11,7 @@ _V3 = ("avx2", "f16c", "fma")
 _V4 = (*_V3, "avx512bw", "avx512dq", "avx512f", "avx512vl")
 _VNNI = (*_V4, "avx512vnni")
 _BF16 = (*_VNNI, "avx512bf16")
+_AMX = (*_BF16, "amx-bf16", "amx-int8", "amx-tile")
 
 PROCESSORS: dict[str, tuple[str, ...]] = {
     "generic": (),
@@ -20,7 +21,8 @@ PROCESSORS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("znver1", "znver2", "znver3"), _V3),
     **dict.fromkeys(("x86-64-v4", "skylake-avx512", "skx"), _V4),
     **dict.fromkeys(("cascadelake", "icelake-client", "icelake-server", "tigerlake", "rocketlake"), _VNNI),
-    **dict.fromkeys(("cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5"), _BF16),
+    **dict.fromkeys(("cooperlake", "znver4", "znver5"), _BF16),
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _AMX),
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import platform
+from collections.abc import Collection
 
+from tilecore.backends.cpu.amx_permission import may_use_tiles
 from tilecore.backends.cpu.processors import features_of
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
@@ -23,7 +25,11 @@ _EXTENSIONS = {
     "avx2": ("avx2", 256),
     "fma": ("fma", 0),
     "f16c": ("f16c", 0),
+    "amx_tile": ("amx-tile", 0),
+    "amx_bf16": ("amx-bf16", 0),
+    "amx_int8": ("amx-int8", 0),
 }
+TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 
 
 @functools.lru_cache(maxsize=1)
@@ -43,9 +49,20 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def host_features() -> tuple[str, ...]:
-    """The extensions present, in LLVM's spelling, sorted."""
+    """The extensions that this process may use, in LLVM's spelling, sorted."""
     flags = _cpuinfo().get("flags", "").split()
-    return tuple(sorted(name for flag, (name, _) in _EXTENSIONS.items() if flag in flags))
+    present = {name for flag, (name, _) in _EXTENSIONS.items() if flag in flags}
+    if present & TILE_FEATURES and not may_use_tiles():
+        present -= TILE_FEATURES
+    return tuple(sorted(present))
+
+
+def lacks_permission(features: Collection[str]) -> bool:
+    """Does the processor have these extensions, and does only the system's permission to use them lack?"""
+    flags = _cpuinfo().get("flags", "").split()
+    return TILE_FEATURES.issuperset(features) and {n for f, (n, _) in _EXTENSIONS.items() if f in flags}.issuperset(
+        features
+    )
 
 
 def host_model() -> str:

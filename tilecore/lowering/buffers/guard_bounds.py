@@ -12,7 +12,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import all_of, conjuncts, const, dtype_of, op_name
+from tilecore.ir.build import all_of, conjuncts, const, constant, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
 from tilecore.ir.lasting import lasting, value_scope
 from tilecore.ir.memory_writes import Memory, writes_of
@@ -26,6 +26,7 @@ from tilecore.ir.nodes import (
     ForKind,
     IfThenElse,
     PrimFunc,
+    Ramp,
     Range,
     SeqStmt,
     Stmt,
@@ -201,8 +202,16 @@ class _Guard:
             return None
         needed = []
         for index, size in zip(access.indices, buffer.shape, strict=True):
-            needed += [bound for bound in (index >= 0, index < size) if not self.holds(bound)]
+            if not self.lanes_hold(index, size):
+                needed += [bound for bound in (index >= 0, index < size) if not self.holds(bound)]
         return all_of(needed) if needed else None
+
+    def lanes_hold(self, index: Expr, size: Expr) -> bool:
+        """Are the indices of all lanes of a vector known to lie in [0, size)?"""
+        if not isinstance(index, Ramp) or (constant(index.stride) or 0) < 1:
+            return False
+        last = index.base + const((int(index.lanes) - 1) * int(index.stride), dtype_of(index.base))
+        return self.holds(index.base >= 0) and self.holds(last < size)
 
     def holds(self, bound: Expr) -> bool:
         """Is the condition known to hold?"""

@@ -1,8 +1,8 @@
 """Lowers gemm to register tiles: each step along K broadcasts elements of A, loads vectors of B, and updates C.
 
-The tile of C has ROWS rows, and two native vectors of columns. With 8 x 32 float32 elements and 512-bit vectors LLVM
-holds all 16 accumulators in registers, and emits only fused multiply-adds, broadcasts and two loads
-(docs/notes/cpu.md).
+The tile of C takes nearly all vector registers: 14 rows by two vectors where there are 32, 6 by two where there are 16.
+LLVM then emits only fused multiply-adds, broadcasts and two loads a step. Both operands are prefetched: B some steps
+ahead, of A the next line of each row (docs/notes/cpu.md).
 """
 
 from __future__ import annotations
@@ -12,111 +12,222 @@ from typing import Any, NamedTuple
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import constant, load, loop, seq, store
+from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.contraction import multiplied_into
-from tilecore.ir.layout import BufferLayout, column_panels, row_panels
-from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, tirx
-from tilecore.ir.scopes import is_global
+from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, padded_rows, row_panels
+from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
+from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.prefetch import portion
+from tilecore.lowering.loops.prefetch import LINE, portion, prefetch
+from tilecore.lowering.loops.register_tiles import (
+    CONFLICTING_BYTES,
+    Piece,
+    TileShape,
+    balanced,
+    is_hoisted,
+    is_in_place,
+    pieces,
+    tile_shape,
+)
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
-ROWS = 8
-
-
-def vector_bits(env: PassEnv) -> int:
-    """Width of the target's vector registers in bits."""
-    return int(env.target.get("vector_bits", 128) or 128)
-
-
-def panel_width(operands: Operands, env: PassEnv) -> int:
-    """Columns of a register tile: two native vectors."""
-    return 2 * max(1, vector_bits(env) // DType(operands.total).bits)
+STEPS_AHEAD = 8  # along K, that a prefetch of a panel of B in the second-level cache is ahead of its use
+LEAST_STEPS = 64  # along K, for prefetches to be worth their cost
+SMALL_ROWS = 28  # of A, up to which B is read in place: a copy costs as much as the products
 
 
 def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
-    """B in panels as wide as a register tile, so that its elements are read in the order of their addresses.
+    """B in panels as wide as a register tile, so that its elements are read in the order of their addresses. A with
+    rows some bytes longer where those of a tile would otherwise map to the same few sets of the cache."""
+    layouts: dict[Any, BufferLayout] = {}
+    if not is_in_place(call, "b"):
+        *tiles, rows, columns = (int(size) for size in call.b.source.shape)
+        panels = row_panels if call.transpose_b else column_panels
+        layouts[call.b.source] = of_each_tile(panels(rows, columns, tile_shape(call, env).columns), tiles)
+    if not is_in_place(call, "a") and not call.transpose_a:
+        a = call.a.source
+        *tiles, rows, columns = (int(size) for size in a.shape)
+        element = DType(dtype_of(a)).bytes
+        if rows > 1 and columns * element % CONFLICTING_BYTES == 0:
+            layouts.setdefault(a, of_each_tile(padded_rows([rows, columns], columns + LINE // element), tiles))
+    return layouts
 
-    In the declared layout, the rows of a tile whose width is a power of two would also map to the same few cache sets.
-    """
-    buffer = call.b.source
-    if len(buffer.shape) != 2 or is_global(buffer):
-        return {}
-    rows, columns = (int(s) for s in buffer.shape)
-    width = panel_width(Operands(call), env)
-    return {buffer: (row_panels if call.transpose_b else column_panels)(rows, columns, width)}
+
+def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
+    """B of a product with few rows is read from the tensor itself."""
+    operands = Operands(call)
+    few_rows = 0 < operands.m <= SMALL_ROWS and not call.transpose_b
+    return frozenset("b") if few_rows and operands.n >= tile_shape(call, env).lanes else frozenset()
 
 
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
-    operands = Operands(call)
-    width = panel_width(operands, env)
-    tiles = [
-        _tiles(operands, rows, columns) for columns in pieces(operands.n, width) for rows in pieces(operands.m, ROWS)
-    ]
-    return seq(tiles)
+    return _RegisterTiles(call, tile_shape(call, env)).lower()
 
 
-class Piece(NamedTuple):
-    """``count`` steps of ``width`` from ``start`` on."""
+class _Tile(NamedTuple):
+    """One register tile: its first row and column, its size, and its number among the ``tiles`` of its column."""
 
-    start: int
-    count: int  # type: ignore[assignment]  # tuples have a method of this name
-    width: int
-
-
-def pieces(size: int, step: int) -> list[Piece]:
-    """``size`` divided into whole steps, then the remainder as one narrower piece."""
-    whole = size // step
-    cut = [Piece(0, whole, step)] if whole else []
-    return [*cut, Piece(whole * step, 1, size % step)] if size % step else cut
+    m0: Any
+    n0: Any
+    rows: int
+    columns: int
+    mi: Any
+    tiles: int
 
 
-def _tiles(operands: Operands, rows: Piece, columns: Piece) -> Stmt:
-    """All register tiles of one size."""
+class _RegisterTiles:
+    """Lowers one gemm."""
 
-    def tile(mi: Any, ni: Any) -> Stmt:
-        m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-        work = _register_tile(operands, m0, n0, rows.width, columns.width)
-        if rows.start or columns.start:
-            return work
-        return seq([*portion(operands.call, ni * rows.count + mi, rows.count * columns.count), work])
+    def __init__(self, call: TileCall, shape: TileShape) -> None:
+        self.call = call
+        self.shape = shape
+        self.operands = Operands(call)
 
-    def row_of_tiles(ni: Any) -> Stmt:
-        return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
+    def lower(self) -> Stmt:
+        rows = balanced(self.operands.m, self.shape.rows)
+        return seq(
+            [
+                self._tiles(of_rows, of_columns)
+                for of_columns in pieces(self.operands.n, self.shape.columns)
+                for of_rows in pieces(self.operands.m, rows)
+            ]
+        )
 
-    return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
+    def _tiles(self, rows: Piece, columns: Piece) -> Stmt:
+        """All register tiles of one size."""
 
+        def tile(mi: Any, ni: Any) -> Stmt:
+            m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
+            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count))
+            if rows.start or columns.start:
+                return work
+            return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
 
-def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> Stmt:
-    call = operands.call
-    acc = tirx.decl_buffer([mr, nr], operands.total, "acc", scope="local", layout=None)
+        def row_of_tiles(ni: Any) -> Stmt:
+            return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
 
-    def over_tile(body: Any) -> Stmt:
+        return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
+
+    def _tile(self, tile: _Tile) -> Stmt:
+        operands, call = self.operands, self.call
+        m0, n0, mr, nr = tile.m0, tile.n0, tile.rows, tile.columns
+        acc = tirx.decl_buffer([mr, nr], operands.total, "acc", scope="local", layout=None)
+
+        def initial(i: Any, j: Any) -> Stmt:
+            zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
+            clear_accum = constant(call.clear_accum)
+            if clear_accum is None:
+                return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
+            return store(acc, zero if clear_accum else old, [i, j], call.span)
+
+        def step(k: Any) -> Stmt:
+            def multiply(i: Any, j: Any) -> Stmt:
+                total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), operands.b(k, n0 + j))
+                return store(acc, total, [i, j], call.span)
+
+            return self._over_tile(mr, nr, multiply)
+
+        def write_back(i: Any, j: Any) -> Stmt:
+            return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
+
+        return seq(
+            [
+                AllocBuffer(acc),
+                self._over_tile(mr, nr, initial),
+                self._steps(step, tile),
+                self._over_tile(mr, nr, write_back),
+            ]
+        )
+
+    def _over_tile(self, mr: int, nr: int, body: Any) -> Stmt:
+        """``body(i, j)`` for each element of a register tile: rows and vectors unrolled, the lanes of a vector at once."""
+
         def row(i: Any) -> Stmt:
-            return loop(IntImm("int32", nr), lambda j: body(i, j), name="j", kind=ForKind.VECTORIZED)
+            def vector(piece: Piece, number: Any) -> Stmt:
+                start = piece.start + number * piece.width
+                return loop(
+                    IntImm("int32", piece.width), lambda j: body(i, start + j), name="j", kind=ForKind.VECTORIZED
+                )
+
+            return seq(
+                [
+                    loop(
+                        IntImm("int32", piece.count),
+                        lambda number, piece=piece: vector(piece, number),
+                        name="v",
+                        kind=ForKind.UNROLLED,
+                    )
+                    for piece in pieces(nr, self.shape.lanes)
+                ]
+            )
 
         return loop(IntImm("int32", mr), row, name="i", kind=ForKind.UNROLLED)
 
-    def initial(i: Any, j: Any) -> Stmt:
-        zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
-        clear_accum = constant(call.clear_accum)
-        if clear_accum is None:
-            return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
-        return store(acc, zero if clear_accum else old, [i, j], call.span)
+    # -- along K ----------------------------------------------------------------------------------------------
 
-    def step(k: Any) -> Stmt:
-        def multiply(i: Any, j: Any) -> Stmt:
-            total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), operands.b(k, n0 + j))
-            return store(acc, total, [i, j], call.span)
+    def _steps(self, step: Any, tile: _Tile) -> Stmt:
+        """All steps along K. Those that read one line of each row of A form a group, which prefetches the next lines."""
+        count, a = self.operands.k, DType(dtype_of(self.call.a.source))
+        group = LINE // a.bytes if a.bits >= 8 else 1
+        if count < LEAST_STEPS or group < 2 or is_in_place(self.call, "b"):  # rows of a tensor: the processor sees them
+            return seq([*self._prefetch_c(tile), loop(IntImm("int32", count), step, name="k")])
 
-        return over_tile(multiply)
+        def steps_of_line(line: Any) -> Stmt:
+            def one(k: Any) -> Stmt:
+                return seq([*self._prefetch_b(line * group + k, tile), step(line * group + k)])
 
-    def write_back(i: Any, j: Any) -> Stmt:
-        return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
+            ahead = [*self._prefetch_a(tile, (line + 1) * group), *self._prefetch_panel(tile, line, group)]
+            return seq([*ahead, loop(IntImm("int32", group), one, name="k")])
 
-    return seq(
-        [AllocBuffer(acc), over_tile(initial), loop(IntImm("int32", operands.k), step, name="k"), over_tile(write_back)]
-    )
+        whole, rest = divmod(count, group)
+        parts = [*self._prefetch_c(tile), loop(IntImm("int32", whole), steps_of_line, name="line")]
+        if rest:
+            parts.append(loop(IntImm("int32", rest), lambda k: step(whole * group + k), name="k"))
+        return seq(parts)
+
+    def _prefetch_a(self, tile: _Tile, k: Any) -> list[Stmt]:
+        if self.call.transpose_a:
+            return []
+        return [self._ahead(self.call.a, tile.m0 + row, k) for row in range(tile.rows)]
+
+    def _prefetch_b(self, k: Any, tile: _Tile) -> list[Stmt]:
+        return self._lines_of_b(k + STEPS_AHEAD, tile.n0, tile, 1)
+
+    def _prefetch_panel(self, tile: _Tile, line: Any, group: int) -> list[Stmt]:
+        """A part of the next panel of B, to the second-level cache: the tiles of one column fetch all of it together.
+        Hoisted panels come from the last cache, whose bandwidth the first tile of a panel would wait for."""
+        if not is_hoisted(self.call, "b"):
+            return []
+        number = tile.mi * (self.operands.k // group) + line
+        first = tirx.floordiv(number * group, tile.tiles)
+        rows = -(-group // tile.tiles)
+        return [part for k in range(rows) for part in self._lines_of_b(first + k, tile.n0 + tile.columns, tile, 2)]
+
+    def _prefetch_c(self, tile: _Tile) -> list[Stmt]:
+        """Where C is a tensor, its lines, which the products then do not wait for."""
+        if not is_in_place(self.call, "c"):
+            return []
+        elements = LINE // DType(dtype_of(self.call.c.source)).bytes
+        columns = range(0, tile.columns, elements)
+        return [self._ahead(self.call.c, tile.m0 + i, tile.n0 + j, 2) for i in range(tile.rows) for j in columns]
+
+    def _lines_of_b(self, k: Any, n0: Any, tile: _Tile, level: int) -> list[Stmt]:
+        elements = max(1, LINE // DType(dtype_of(self.call.b.source)).bytes)
+        columns = range(0, tile.columns, elements)
+        at = [(n0 + j, k) if self.call.transpose_b else (k, n0 + j) for j in columns]
+        return [self._ahead(self.call.b, row, column, level) for row, column in at]
+
+    def _ahead(self, region: TensorRegion, row: Any, column: Any, level: int = 1) -> Stmt:
+        return prefetch(region.source, element_indices(region, row, column), level)
 
 
-IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes, layouts=requested_layouts),)
+IMPLEMENTATIONS = (
+    TileOpImpl(
+        "gemm",
+        "register tile",
+        lower_gemm,
+        needs_constant_sizes,
+        layouts=requested_layouts,
+        in_place=operands_in_place,
+    ),
+)

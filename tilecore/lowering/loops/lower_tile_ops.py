@@ -9,13 +9,14 @@ from tilecore.contract.state import BufferLayouts
 from tilecore.ir.nodes import Evaluate, PrimFunc, structural_map
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
+from tilecore.lowering.state import HoistedTiles
 from tilecore.lowering.tile_ops.choice import choose_all, describe, is_lowered
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     calls = [call for node in nodes if (call := as_tile_call(node)) is not None]
-    choices, layouts = choose_all(calls, func, env)
+    choices, layouts = choose_all(calls, func, env, workspaces=env.state(HoistedTiles).buffers)
     env.publish(BufferLayouts(layouts))
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(
@@ -26,4 +27,9 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
-LOWER_TILE_OPS = Pass("lower_tile_ops", lower_tile_ops, leaves=(BufferLayouts,), runs_implementations=True)
+LOWER_TILE_OPS = Pass(
+    "lower_tile_ops",
+    lower_tile_ops,
+    leaves=(BufferLayouts, HoistedTiles),  # without hoist_copies there are none
+    runs_implementations=True,
+)

@@ -7,14 +7,20 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, loop
-from tilecore.ir.nodes import BufferLoad, Call, Evaluate, IfThenElse, IntImm, Stmt
+from tilecore.ir.nodes import BufferLoad, Call, Evaluate, IfThenElse, IntImm, Stmt, Var
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileCall
 
-# (element: BufferLoad): a hint that the element's cache line will be read; the element may lie outside its buffer
+# (element: BufferLoad, level): a hint that the element's cache line will be read, which fetches it to the cache of this
+# level; the element may lie outside its buffer
 PREFETCH = register_call("tile.prefetch")
 
 LINE = 64  # bytes
+
+
+def prefetch(buffer: Var, indices: list[Any], level: int) -> Stmt:
+    """Fetches the cache line of an element to the cache of this level: 1 or 2."""
+    return Evaluate(Call(PREFETCH, [BufferLoad(buffer, indices), IntImm("int32", level)], ret_ty="void"))
 
 
 def portion(call: TileCall, index: Any, count: int) -> list[Stmt]:
@@ -32,7 +38,7 @@ def _rows(region: Any, index: Any, count: int) -> Stmt:
     def line(row: Any, offset: Any) -> Stmt:
         where = [r.min for r in region.region]
         where[-2], where[-1] = where[-2] + first + row, where[-1] + offset * step
-        return Evaluate(Call(PREFETCH, [BufferLoad(region.source, where)], ret_ty="void"))
+        return prefetch(region.source, where, 2)
 
     lines = -(-columns // step)
     body = loop(

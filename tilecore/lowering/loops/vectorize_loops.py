@@ -39,9 +39,9 @@ from tilecore.ir.reductions import combine, identity
 from tilecore.ir.scopes import REDUCE, is_total
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, collect, loads, stores, substitute
-from tilecore.lowering.loops.gemm import vector_bits
 from tilecore.lowering.loops.interleave_rows import interleaving_copy
 from tilecore.lowering.loops.lane_ops import across_lanes
+from tilecore.lowering.loops.register_tiles import vector_bits
 from tilecore.lowering.loops.transpose_blocks import copied_element, transposing_copy
 from tilecore.lowering.loops.vectorize_body import Lanes
 from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError

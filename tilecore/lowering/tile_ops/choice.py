@@ -6,8 +6,8 @@ other operation requires a different one for the same buffer; otherwise the impl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilecore.contract.implementation import Choice, TileOpImpl, choose
@@ -32,21 +32,39 @@ def is_lowered(call: TileCall | None) -> bool:
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 
 
+@dataclass(frozen=True)
+class _Fixed:
+    """Tells which buffers keep the layout in which the kernel declares them."""
+
+    views: Set[Var]
+    workspaces: Set[Var]
+
+    def reason(self, buffer: Var) -> str | None:
+        """Why the layout of the buffer cannot change; None if it can."""
+        if is_global(buffer) and buffer not in self.workspaces:
+            return f"{buffer.name} is in global memory"
+        return f"{buffer.name} has views" if buffer in self.views else None
+
+
 def choose_all(
-    calls: Sequence[TileCall], func: PrimFunc, env: PassEnv, requested: Mapping[Var, BufferLayout] | None = None
+    calls: Sequence[TileCall],
+    func: PrimFunc,
+    env: PassEnv,
+    requested: Mapping[Var, BufferLayout] | None = None,
+    workspaces: Set[Var] = frozenset(),
 ) -> tuple[list[Choice], dict[Var, BufferLayout]]:
     """One implementation for each call, such that the layouts that they require are compatible; and the layouts.
 
-    requested: the layouts that the kernel asks for.
+    requested: the layouts that the kernel asks for. workspaces: the buffers in global memory that may have a layout.
     """
-    views = set(memory_roots(func.body))
+    fixed = _Fixed(set(memory_roots(func.body)), workspaces)
     refused: dict[int, list[tuple[str, str]]] = {}
     while True:
         choices = [_choose(call, refused.get(i, []), env) for i, call in enumerate(calls)]
         layouts: dict[Var, BufferLayout] = {}
         conflict = None
         for call_index, choice in enumerate(choices):
-            conflict = conflict or _grant(call_index, choice, layouts, views, env)
+            conflict = conflict or _grant(call_index, choice, layouts, fixed, env)
         if conflict is None:
             break
         call_index, reason = conflict
@@ -54,7 +72,7 @@ def choose_all(
     for choice in choices:
         if not choice.impl.needs_layouts:
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
-                if buffer not in views and not is_global(buffer):
+                if fixed.reason(buffer) is None:
                     layouts.setdefault(buffer, layout)
     return choices, _with_requested(layouts, requested or {}, choices, env)
 
@@ -106,16 +124,15 @@ def _choose(call: TileCall, refused: list[tuple[str, str]], env: PassEnv) -> Cho
 
 
 def _grant(
-    call_index: int, choice: Choice, layouts: dict[Var, BufferLayout], views: set[Var], env: PassEnv
+    call_index: int, choice: Choice, layouts: dict[Var, BufferLayout], fixed: _Fixed, env: PassEnv
 ) -> tuple[int, str] | None:
     """Add the layouts that a choice requires; returns (call_index, reason) if one cannot be granted."""
     if not choice.impl.needs_layouts:
         return None
     for buffer, layout in choice.impl.layouts(choice.call, env).items():
-        if is_global(buffer):
-            return call_index, f"{buffer.name} is in global memory"
-        if buffer in views:
-            return call_index, f"{buffer.name} has views"
+        reason = fixed.reason(buffer)
+        if reason is not None:
+            return call_index, reason
         if layouts.setdefault(buffer, layout) != layout:
             return call_index, f"another operation needs {buffer.name} as {layouts[buffer].name}"
     return None

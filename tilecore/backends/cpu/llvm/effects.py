@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilecore.backends.cpu.llvm import tile_registers
 from tilecore.backends.cpu.llvm.function import Memory
 from tilecore.backends.cpu.llvm.narrow import widen
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
@@ -175,12 +176,12 @@ def _assume(emit: Statements, node: Any) -> None:
 
 
 def _prefetch(emit: Statements, node: Any) -> None:
-    """Into the second-level cache (locality 2)."""
-    element = node.value.args[0]
+    """Into the first-level cache (LLVM's locality 3) or the second (2)."""
+    element, level = node.value.args
     memory = emit.expressions.memory[element.source]
     pointer = emit.fn.address(memory, emit.expressions.offset(element.indices[0]), inbounds=False)
     emit.fn.module.declare("llvm.prefetch.p0", "void {}(ptr, i32 immarg, i32 immarg, i32 immarg)")
-    emit.fn.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
+    emit.fn.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 {4 - int(level)}, i32 1)")
 
 
 def _atomic(emit: Statements, node: Any) -> None:
@@ -193,4 +194,5 @@ EFFECTS = {
     DEVICE_ASSERT: _device_assert,
     ASSUME: _assume,
     ATOMIC_ELEMENT: _atomic,
+    **tile_registers.EFFECTS,
 }

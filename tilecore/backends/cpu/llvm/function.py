@@ -24,15 +24,16 @@ class Memory:
 
 @dataclass
 class Module:
-    """What the functions of one module share: declarations, helpers, string constants, alias scopes.
+    """What the functions of one module share: declarations, constants, alias scopes.
 
-    stream_bytes: outputs from this size on are written past the caches; 0: none.
+    stream_bytes: outputs from this size on are written past the caches; 0: none. features: the processor's extensions.
     """
 
     stream_bytes: int = 0
+    features: frozenset[str] = frozenset()
     declarations: dict[str, str] = field(default_factory=dict)
-    helpers: dict[str, str] = field(default_factory=dict)
     strings: dict[str, str] = field(default_factory=dict)
+    constants: dict[bytes, str] = field(default_factory=dict)
     assertions: list[str] = field(default_factory=list)
     scopes: int = 0
 
@@ -43,6 +44,10 @@ class Module:
     def string(self, text: str) -> str:
         """Name of a zero-terminated constant."""
         return self.strings.setdefault(text, f"@.text.{len(self.strings)}")
+
+    def constant(self, data: bytes) -> str:
+        """Name of a constant of these bytes, 64-byte aligned."""
+        return self.constants.setdefault(data, f"@.constant.{len(self.constants)}")
 
 
 class Function:

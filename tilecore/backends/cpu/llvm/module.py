@@ -25,16 +25,17 @@ class Emitted:
         self.assertions = assertions
 
 
-def emit_module(mod: IRModule, stream_bytes: int = 0) -> Emitted:
-    """``stream_bytes``: outputs from this size on are written past the caches; 0: none."""
-    module = Module(stream_bytes)
+def emit_module(mod: IRModule, stream_bytes: int = 0, features: frozenset[str] = frozenset()) -> Emitted:
+    """``stream_bytes``: outputs from this size on are written past the caches; 0: none. ``features``: of the
+    processor, in LLVM's spelling."""
+    module = Module(stream_bytes, features)
     bodies, scratch = [], {}
     for var, func in mod.functions.items():
         symbol = str(var.name_hint)
         body, bytes_used = _kernel(module, symbol, func)
         bodies.append(body)
         scratch[symbol] = bytes_used
-    text = "\n".join([*_strings(module), *module.declarations.values(), "", *bodies, *_metadata(module)])
+    text = "\n".join([*_constants(module), *module.declarations.values(), "", *bodies, *_metadata(module)])
     return Emitted(text + "\n", scratch, module.assertions)
 
 
@@ -123,13 +124,14 @@ def _index(fn: Function, text: str, dtype: str) -> Value:
     return Value(fn.op(f"trunc i64 {text} to i32"), dtype)
 
 
-def _strings(module: Module) -> list[str]:
-    lines = []
-    for text, name in module.strings.items():
-        data = text.encode() + b"\0"
-        escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in data)
-        lines.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
-    return lines
+def _constants(module: Module) -> list[str]:
+    texts = [_constant(name, text.encode() + b"\0") for text, name in module.strings.items()]
+    return [*texts, *(f"{_constant(name, data)}, align 64" for data, name in module.constants.items())]
+
+
+def _constant(name: str, data: bytes) -> str:
+    escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in data)
+    return f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"'
 
 
 def _metadata(module: Module) -> list[str]:

@@ -129,8 +129,27 @@ class Poly:
             total = self.fma(total, x, self.num(coefficient))
         return total
 
+    @property
+    def scales_in_one(self) -> bool:
+        """Has the processor instructions that round these vectors, and that multiply them by powers of two?"""
+        features = self.fn.module.features
+        return (self.lanes == 16 and "avx512f" in features) or (self.lanes in (4, 8) and "avx512vl" in features)
+
     def scale(self, a: str, power: str) -> str:
-        """``a`` times 2 to the whole number ``power`` (-300 to 300), in two steps so that only the last can round."""
+        """``a`` times 2 to the power that :meth:`whole` gave (-300 to 300), rounded once.
+
+        VSCALEFPS where the processor has it, which takes the power as a float; else in two steps, of which only the
+        last can round.
+        """
+        if self.scales_in_one:
+            bits = 32 * self.lanes
+            mask = "i8" if self.lanes < 16 else "i16"
+            rounding = ", i32 4" if bits == 512 else ""  # 4: as the control register says
+            name = f"llvm.x86.avx512.mask.scalef.ps.{bits}"
+            more = ", i32 immarg" if bits == 512 else ""
+            self.fn.module.declare(name, f"{self.f} {{}}({self.f}, {self.f}, {self.f}, {mask}{more})")
+            operands = f"{self.f} {a}, {self.f} {power}, {self.f} zeroinitializer, {mask} -1{rounding}"
+            return self.fn.op(f"call {self.f} @{name}({operands})")
         half = self.iop("ashr", power, self.int(1))
         rest = self.iop("sub", power, half)
         for part in (half, rest):
@@ -138,7 +157,12 @@ class Poly:
         return a
 
     def whole(self, x: str) -> tuple[str, str]:
-        """The nearest whole number, as a float and as an integer."""
+        """The nearest whole number, as a float and in the form that :meth:`scale` takes."""
+        if self.scales_in_one:
+            name = f"llvm.roundeven.v{self.lanes}f32"
+            self.fn.module.declare(name, f"{self.f} {{}}({self.f})")
+            number = self.fn.op(f"call {self.f} @{name}({self.f} {x})")
+            return number, number
         moved = self.add(x, self.num(ROUNDER))
         bits = struct.unpack("I", struct.pack("f", ROUNDER))[0]
         return self.sub(moved, self.num(ROUNDER)), self.iop("sub", self.bits(moved), self.int(bits))

@@ -1,0 +1,149 @@
+"""Lets gemms accumulate in the tensor itself where the block would only copy its accumulator there at the end.
+
+The accumulator must start from zero in the block, only gemms may use it, and the copy must write a tile that lies inside
+the tensor. As the tensor is then written earlier, the kernel may read neither it nor a tensor that a call may pass in its
+place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.memory_writes import Memory
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferRegion,
+    Call,
+    Evaluate,
+    For,
+    PrimFunc,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    is_buffer_var,
+    structural_equal,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.clears import cleared_buffer
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.loops.tile_uses import KernelUses, Use, blocks_of, is_matrix_inside, knows_blocks_and_loops
+
+
+def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    memory = Memory(func.body)
+    params = set(func.params)
+    statements = []
+    for statement in statements_of(func.body):
+        copies = _last_copies(statement, params, memory) if is_axis(statement) else []
+        for copy in copies:
+            env.note("accumulated in place", {"tensor": str(copy.call.dst.source.name)})  # type: ignore[union-attr]
+        statements.append(_in_tensors(statement, copies) if copies else statement)
+    return func.with_body(seq(statements))
+
+
+def _last_copies(kernel: Stmt, params: set[Var], memory: Memory) -> list[Use]:
+    levels, code = axes_and_code(kernel)
+    blocks = blocks_of(levels)
+    uses = KernelUses(code)
+    others = {var for use in uses.uses for var in use.variables if is_buffer_var(var) and is_global(var)}
+    copies = []
+    for copy in uses.uses:
+        call = copy.call
+        if call is None or call.op.name != "copy" or copy.conditional:
+            continue
+        accumulator, tensor = call.src.source, call.dst.source
+        if accumulator not in uses.allocated or len(accumulator.shape) != 2 or not is_whole(call.src):
+            continue
+        if tensor not in params or tensor in memory.roots or dtype_of(tensor) != dtype_of(accumulator):
+            continue
+        if len(uses.of(tensor)) != 1 or any(memory.may_alias(tensor, other) for other in others):
+            continue
+        if any(collect(r.min, TensorLoad, Call) for r in call.dst.region) or not _is_sum(copy, uses):
+            continue
+        if is_matrix_inside(call.dst, knows_blocks_and_loops(blocks, copy.loops)):
+            copies.append(copy)
+    return copies
+
+
+def _is_sum(copy: Use, uses: KernelUses) -> bool:
+    """Does the copied accumulator start from zero, and do only gemms in front of the copy use it?"""
+    accumulator = copy.call.src.source  # type: ignore[union-attr]
+    *earlier, last = uses.of(accumulator)
+    if last is not copy or not earlier:
+        return False
+    depth = len(copy.loops)
+    if any(use.loops[:depth] != copy.loops for use in earlier):
+        return False
+    products = earlier[1:] if _clears(earlier[0], accumulator) else earlier
+    if not products or not all(_adds_products(use, accumulator) for use in products):
+        return False
+    first = earlier[0]
+    if first.conditional:
+        return False
+    if first is not products[0]:
+        return len(first.loops) == depth
+    return _starts_from_zero(first, depth)
+
+
+def _clears(use: Use, accumulator: Var) -> bool:
+    buffer = cleared_buffer(use.statement)
+    return buffer is not None and buffer.same_as(accumulator)
+
+
+def _adds_products(use: Use, accumulator: Var) -> bool:
+    call = use.call
+    if call is None or call.op.name != "gemm" or not call.c.source.same_as(accumulator) or not is_whole(call.c):
+        return False
+    return not any(region.source.same_as(accumulator) for region in (call.a, call.b))
+
+
+def _starts_from_zero(use: Use, depth: int) -> bool:
+    """Does the gemm set its accumulator in the first iteration of the loop around it, if there is one?"""
+    clear = use.call.clear_accum  # type: ignore[union-attr]
+    if len(use.loops) == depth:
+        return constant(clear) not in (None, 0)
+    if len(use.loops) != depth + 1:
+        return False
+    loop: For = use.loops[-1]
+    if (constant(loop.extent) or 0) < 1:
+        return False
+    return bool(structural_equal(clear, tirx.EQ(loop.loop_var, loop.min)))
+
+
+def _in_tensors(kernel: Stmt, copies: list[Use]) -> Stmt:
+    statements = {copy.statement for copy in copies}
+    targets: dict[Var, TensorRegion] = {copy.call.src.source: copy.call.dst for copy in copies}  # type: ignore[union-attr]
+
+    def change(node: Any) -> Any:
+        if isinstance(node, AllocBuffer):
+            return nothing() if node.buffer in targets else node
+        if node in statements:
+            return nothing()
+        call = as_tile_call(node)
+        if call is None or not any(region.source in targets for region in call.regions):
+            return node
+        args = [_tensor_part(arg, targets) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
+        hints = call.hints
+        if call.op.name == "gemm":
+            hints = {**hints, CallAttr.IN_PLACE: f"{hints.get(CallAttr.IN_PLACE, '')}c"}
+        return call.rebuilt(args, hints=hints)
+
+    levels, code = axes_and_code(kernel)
+    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
+
+
+def _tensor_part(region: TensorRegion, targets: dict[Var, TensorRegion]) -> TensorRegion:
+    target = targets.get(region.source)
+    return region if target is None else BufferRegion(target.source, target.region)
+
+
+ACCUMULATE_IN_PLACE = Pass("accumulate_in_place", accumulate_in_place)

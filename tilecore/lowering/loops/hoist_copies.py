@@ -1,0 +1,212 @@
+"""Hoists copies that many blocks repeat out of the grid: a kernel in front of the one that has them makes each once.
+
+In a matrix product all blocks of one column of the grid copy the same tiles of B. If such a tile is only an operand of
+gemm, a kernel that runs before copies every tile of the tensor into a workspace, in the layout that the gemm wants, and
+the gemm reads it there. With one block a core, that replaces (blocks in a column) copies of each tile by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr, StatementAttr
+from tilecore.ir.build import const, constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.memory_writes import Memory, writes_of
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    BufferRegion,
+    Call,
+    Evaluate,
+    IterVar,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.loops.tile_uses import (
+    KernelUses,
+    TileAxis,
+    Use,
+    axis_of,
+    blocks_of,
+    fills_operand,
+    knows_blocks_and_loops,
+)
+from tilecore.lowering.state import HoistedTiles
+
+LEAST_BYTES = 1 << 15  # of the tiles of one tensor: below it the launch of another kernel costs more than the copies
+MOST_BYTES = 1 << 28
+AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class Hoisted:
+    """A copy that moves out of the grid. tiles: the workspace [one axis per TileAxis, rows, columns]."""
+
+    copy: Use
+    axes: tuple[TileAxis, ...]
+    tiles: Var
+
+    @property
+    def buffer(self) -> Var:
+        """The shared buffer that the copy filled."""
+        return self.copy.call.dst.source  # type: ignore[union-attr]
+
+
+def hoist_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    memory = Memory(func.body)
+    workspaces: list[Stmt] = []
+    tiles = env.state(HoistedTiles).buffers
+    statements: list[Stmt] = []
+    for statement in statements_of(func.body):
+        hoisted = _find(statement, set(func.params), memory) if is_axis(statement) else []
+        for one in hoisted:
+            workspaces.append(AllocBuffer(one.tiles, span=one.copy.statement.span))
+            tiles.add(one.tiles)
+            statements.append(_copying_kernel(one))
+            env.note("hoisted copies", _described(one))
+        statements.append(_reading_tiles(statement, hoisted) if hoisted else statement)
+    return func.with_body(seq([*workspaces, *statements])) if workspaces else func
+
+
+# -- finding ----------------------------------------------------------------------------------------------------------
+
+
+def _find(kernel: Stmt, params: set[Var], memory: Memory) -> list[Hoisted]:
+    levels, code = axes_and_code(kernel)
+    blocks = blocks_of(levels)
+    uses = KernelUses(code)
+    writes = writes_of(code)
+    found = []
+    for use in uses.uses:
+        call = use.call
+        if call is None or call.op.name != "copy" or not fills_operand(use, uses):
+            continue
+        source = call.src.source
+        if source not in params or memory.may_change(writes, source, in_place=False) or source in memory.roots:
+            continue
+        axes = _tile_axes(use, blocks)
+        if axes is not None:
+            shape = [axis.count for axis in axes] + [int(size) for size in call.dst.source.shape]
+            size = prod(shape) * DType(dtype_of(call.dst.source)).bits // 8
+            if LEAST_BYTES <= size <= MOST_BYTES and _repeats(axes, blocks):
+                name = f"{source.name}_tiles"
+                tiles = tirx.decl_buffer(shape, dtype_of(call.dst.source), name, scope="global", layout=None)
+                found.append(Hoisted(use, axes, tiles))
+    return found
+
+
+def _tile_axes(copy: Use, blocks: dict[Var, Any]) -> tuple[TileAxis, ...] | None:
+    """The variables by which the copied tiles differ: block indices first; None where they cannot be numbered."""
+    assert copy.call is not None
+    starts = [r.min for r in copy.call.src.region]
+    if any(collect(start, TensorLoad, Call) for start in starts):
+        return None
+    used: set[Var] = set().union(*(variables(start) for start in starts))
+    order = [var for var in blocks if var in used] + [loop.loop_var for loop in copy.loops if loop.loop_var in used]
+    if len(order) != len(used) or len(order) > len(AXES):
+        return None
+    analyzer = knows_blocks_and_loops(blocks, copy.loops)
+    axes = [axis_of(var, copy.loops, blocks, analyzer) for var in order]
+    return None if None in axes else tuple(axes)  # type: ignore[arg-type]
+
+
+def _repeats(axes: Iterable[TileAxis], blocks: dict[Var, Any]) -> bool:
+    """Do several blocks copy the same tile? Block counts that only the call knows do not count."""
+    numbered = {axis.var for axis in axes}
+    return prod(constant(extent) or 1 for var, extent in blocks.items() if var not in numbered) > 1
+
+
+# -- rewriting --------------------------------------------------------------------------------------------------------
+
+
+def _copying_kernel(hoisted: Hoisted) -> Stmt:
+    """The kernel that makes the copies: each block fills one tile of the workspace."""
+    call = hoisted.copy.call
+    assert call is not None
+    levels, values, place = [], {}, []
+    for axis, letter in zip(reversed(hoisted.axes), AXES, strict=False):
+        dtype = dtype_of(axis.var)
+        number = Var(f"{axis.var.name}_tile", dtype)
+        extent = const(axis.count, dtype)
+        domain = Range.from_min_extent(const(0, dtype), extent)
+        levels.append(
+            AttrStmt(
+                IterVar(domain, number, IterVar.ThreadIndex, f"blockIdx.{letter}"),
+                StatementAttr.AXIS,
+                extent,
+                nothing(),
+                span=hoisted.copy.statement.span,
+            )
+        )
+        values[axis.var] = number + axis.first if axis.first else number
+        place.insert(0, Range.from_min_extent(number, const(1, dtype)))
+    source = substitute(call.src, values)
+    target = BufferRegion(hoisted.tiles, [*place, *call.dst.region])
+    copy = call.rebuilt([source, target, *list(call.call.args)[2:]])
+    if not levels:  # one tile for all blocks
+        one = const(1, "int32")
+        axis_var = IterVar(Range.from_min_extent(const(0, "int32"), one), Var("bx", "int32"), 1, "blockIdx.x")
+        levels = [AttrStmt(axis_var, StatementAttr.AXIS, one, nothing())]
+    return rebuild_kernel(levels, copy)
+
+
+def _reading_tiles(kernel: Stmt, hoisted: list[Hoisted]) -> Stmt:
+    """The kernel without the copies and their buffers; its gemms read the workspaces."""
+    copies = {one.copy.statement for one in hoisted}
+    by_buffer = {one.buffer: one for one in hoisted}
+
+    def change(node: Any) -> Any:
+        if isinstance(node, AllocBuffer):
+            return nothing() if node.buffer in by_buffer else node
+        if node in copies:
+            return nothing()
+        call = as_tile_call(node)
+        if call is None or call.op.name != "gemm":
+            return node
+        names = "".join(name for name in ("a", "b") if call.args[name].source in by_buffer)
+        if not names:
+            return node
+        args = [_in_tiles(arg, by_buffer) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
+        return call.rebuilt(args, hints={**call.hints, CallAttr.HOISTED: names})
+
+    levels, code = axes_and_code(kernel)
+    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
+
+
+def _in_tiles(region: TensorRegion, by_buffer: dict[Var, Hoisted]) -> TensorRegion:
+    one = by_buffer.get(region.source)
+    if one is None:
+        return region
+    place = [
+        Range.from_min_extent(axis.var - axis.first if axis.first else axis.var, const(1, dtype_of(axis.var)))
+        for axis in one.axes
+    ]
+    return BufferRegion(one.tiles, [*place, *region.region])
+
+
+def _described(one: Hoisted) -> dict[str, Any]:
+    """For ``kernel.explain()``."""
+    shape = [int(size) for size in one.tiles.shape]
+    return {
+        "tensor": str(one.copy.call.src.source.name),  # type: ignore[union-attr]
+        "tiles": prod(shape[:-2]),
+        "tile": shape[-2:],
+        "bytes": prod(shape) * DType(dtype_of(one.tiles)).bits // 8,
+    }
+
+
+HOIST_COPIES = Pass("hoist_copies", hoist_copies, leaves=(HoistedTiles,))

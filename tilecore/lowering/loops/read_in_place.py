@@ -1,0 +1,129 @@
+"""Leaves out copies of tiles that a gemm reads as fast from the tensor itself, which its implementation says.
+
+The copy goes only where the tile lies inside the tensor, so that no element of it would be read out of bounds, and where
+nothing may write the tensor between the copy and the gemm.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.implementation import choose
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.memory_writes import Memory, writes_of
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferRegion,
+    Call,
+    Evaluate,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_map,
+)
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.loops.tile_uses import (
+    KernelUses,
+    Use,
+    blocks_of,
+    fills_operand,
+    is_matrix_inside,
+    knows_blocks_and_loops,
+)
+
+
+def read_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    memory = Memory(func.body)
+    params = set(func.params)
+    statements = []
+    for statement in statements_of(func.body):
+        copies = _unneeded_copies(statement, params, memory, env) if is_axis(statement) else []
+        for copy in copies:
+            env.note("read in place", {"tensor": str(copy.call.src.source.name)})  # type: ignore[union-attr]
+        statements.append(_without_copies(statement, copies) if copies else statement)
+    return func.with_body(seq(statements))
+
+
+def _unneeded_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEnv) -> list[Use]:
+    levels, code = axes_and_code(kernel)
+    blocks = blocks_of(levels)
+    uses = KernelUses(code)
+    copies = []
+    for copy in uses.uses:
+        if not fills_operand(copy, uses):
+            continue
+        source, filled = copy.call.src, copy.call.dst.source  # type: ignore[union-attr]
+        if source.source not in params or dtype_of(source.source) != dtype_of(filled):
+            continue
+        if any(collect(r.min, TensorLoad, Call) for r in source.region):
+            continue
+        readers = [use for use in uses.of(filled) if use is not copy]
+        if not readers or not all(_wants_it_in_place(use, filled, env) for use in readers):
+            continue
+        unchanged = not any(_may_change_between(copy, use, source.source, uses, memory) for use in readers)
+        if unchanged and is_matrix_inside(source, knows_blocks_and_loops(blocks, copy.loops)):
+            copies.append(copy)
+    return copies
+
+
+def _wants_it_in_place(use: Use, buffer: Var, env: PassEnv) -> bool:
+    call = use.call
+    assert call is not None
+    operand = "a" if call.a.source.same_as(buffer) else "b"
+    return operand in choose(call, env.implementations, env).impl.in_place(call, env)
+
+
+def _may_change_between(copy: Use, use: Use, tensor: Var, uses: KernelUses, memory: Memory) -> bool:
+    """May a statement write the tensor after the copy and before the last time that ``use`` reads it?"""
+    repeated = len(use.loops) > len(copy.loops)
+    after = [
+        other
+        for other in uses.uses[copy.order + 1 :]
+        if other.order < use.order
+        or (repeated and other.loops[: len(copy.loops) + 1] == use.loops[: len(copy.loops) + 1])
+    ]
+    return any(memory.may_change(writes_of(other.statement), tensor) for other in after if not other.is_header)
+
+
+def _without_copies(kernel: Stmt, copies: list[Use]) -> Stmt:
+    statements = {copy.statement for copy in copies}
+    sources: dict[Var, TensorRegion] = {copy.call.dst.source: copy.call.src for copy in copies}  # type: ignore[union-attr]
+
+    def change(node: Any) -> Any:
+        if isinstance(node, AllocBuffer):
+            return nothing() if node.buffer in sources else node
+        if node in statements:
+            return nothing()
+        call = as_tile_call(node)
+        if call is None or call.op.name != "gemm":
+            return node
+        names = [name for name in ("a", "b") if call.args[name].source in sources]
+        if not names:
+            return node
+        args = [_in_tensor(arg, sources) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
+        return call.rebuilt(args, hints={**call.hints, CallAttr.IN_PLACE: "".join(names)})
+
+    levels, code = axes_and_code(kernel)
+    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
+
+
+def _in_tensor(region: TensorRegion, sources: dict[Var, TensorRegion]) -> TensorRegion:
+    tile = sources.get(region.source)
+    if tile is None:
+        return region
+    ranges = list(tile.region)
+    for axis in (-2, -1):
+        inner = region.region[axis]
+        start = ranges[axis].min if constant(inner.min) == 0 else ranges[axis].min + inner.min
+        ranges[axis] = Range.from_min_extent(start, inner.extent)
+    return BufferRegion(tile.source, ranges)
+
+
+READ_IN_PLACE = Pass("read_in_place", read_in_place)

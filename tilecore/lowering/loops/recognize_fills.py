@@ -1,0 +1,72 @@
+"""Replaces parallel nests that store one constant to all elements of a buffer of the block by the operation ``fill``.
+
+A mask that keeps everything is such a nest: attention sets the scores of keys that it must not see to minus infinity and
+the others to 0 before it adds the products, and of most blocks it sees all keys. A gemm can start from a fill with zeros
+by itself (fold_clears.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import (
+    AttrStmt,
+    BufferStore,
+    FloatImm,
+    For,
+    ForKind,
+    IntImm,
+    PrimFunc,
+    Range,
+    Stmt,
+    structural_mutate,
+)
+from tilecore.ir.ranges import binding_loops
+from tilecore.ir.regions import whole_region
+from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import tile_statement
+from tilecore.lowering.analysis.kernels import is_axis
+
+
+def recognize_fills(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    analyzer = Analyzer()
+    bind_loop = binding_loops(analyzer)
+
+    def axis(node: AttrStmt, mutator: Any) -> Any:
+        if is_axis(node):
+            zero = IntImm(dtype_of(node.node.var), 0)
+            analyzer.bind(node.node.var, Range.from_min_extent(zero, node.value))
+        return mutator.default_mutate(node)
+
+    def nest(node: For, mutator: Any) -> Any:
+        fill = _fill(node, analyzer) if node.kind == ForKind.PARALLEL else None
+        return bind_loop(node, mutator) if fill is None else fill
+
+    return func.with_body(structural_mutate(func.body, [(AttrStmt, axis), (For, nest)]))
+
+
+def _fill(node: For, analyzer: Analyzer) -> Stmt | None:
+    """The nest as a fill; None if it is none."""
+    loops: list[For] = []
+    body: Stmt = node
+    while isinstance(body, For) and body.kind == ForKind.PARALLEL:
+        loops.append(body)
+        body = body.body
+    if not isinstance(body, BufferStore) or is_global(body.buffer) or len(loops) != len(body.indices):
+        return None
+    for loop, index, size in zip(loops, body.indices, body.buffer.shape, strict=True):
+        whole = constant(loop.min) == 0 and constant(loop.extent) is not None
+        if not (whole and loop.loop_var.same_as(index) and constant(loop.extent) == constant(size)):
+            return None
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+    value = analyzer.simplify(body.value)
+    if not isinstance(value, (IntImm, FloatImm)):
+        return None
+    return tile_statement("fill", [whole_region(body.buffer), value], span=node.span)
+
+
+RECOGNIZE_FILLS = Pass("recognize_fills", recognize_fills)

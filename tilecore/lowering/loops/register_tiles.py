@@ -1,0 +1,77 @@
+"""The sizes of register tiles of gemm, and the division of a matrix into tiles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.tile_ops.gemm import Operands
+
+MOST_VECTORS = 16  # of a row of B that is read in place
+CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets of the first-level cache
+SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes
+
+
+class TileShape(NamedTuple):
+    """The largest tile of C that the registers hold: rows, and vectors of so many lanes."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+class Piece(NamedTuple):
+    """``count`` steps of ``width`` from ``start`` on."""
+
+    start: int
+    count: int  # type: ignore[assignment]  # tuples have a method of this name
+    width: int
+
+
+def vector_bits(env: PassEnv) -> int:
+    """Width of the target's vector registers in bits."""
+    return int(env.target.get("vector_bits", 128) or 128)
+
+
+def is_in_place(call: TileCall, operand: str) -> bool:
+    """Is the operand ``a``, ``b`` or ``c`` of a gemm a part of a tensor, inside its bounds, rather than a copy of it
+    (read_in_place.py, accumulate_in_place.py)?"""
+    return operand in str(call.hints.get(CallAttr.IN_PLACE, ""))
+
+
+def is_hoisted(call: TileCall, operand: str) -> bool:
+    """Does the operand ``a`` or ``b`` of a gemm lie among tiles that were copied beforehand (hoist_copies.py)?"""
+    return operand in str(call.hints.get(CallAttr.HOISTED, ""))
+
+
+def tile_shape(call: TileCall, env: PassEnv) -> TileShape:
+    """Two vectors wide, as B's panels are. Where B is read in place, few rows leave registers for more vectors, whose
+    elements lie side by side."""
+    registers = 32 if vector_bits(env) >= 512 else 16
+    operands = Operands(call)
+    lanes = max(1, vector_bits(env) // DType(operands.total).bits)
+    rows = (registers - SPARE_REGISTERS) // 2
+    if not is_in_place(call, "b"):
+        return TileShape(rows, 2, lanes)
+    rows = balanced(operands.m, rows)
+    vectors = min((registers - SPARE_REGISTERS) // rows, MOST_VECTORS, max(1, operands.n // lanes))
+    return TileShape(rows, max(1, vectors), lanes)
+
+
+def balanced(size: int, most: int) -> int:
+    """The width of the pieces where ``size`` is divided into as few pieces of at most ``most`` as possible."""
+    return max(1, -(-size // max(1, -(-size // most))))
+
+
+def pieces(size: int, step: int) -> list[Piece]:
+    """``size`` divided into whole steps, then the remainder as one narrower piece."""
+    whole = size // step
+    cut = [Piece(0, whole, step)] if whole else []
+    return [*cut, Piece(whole * step, 1, size % step)] if size % step else cut
