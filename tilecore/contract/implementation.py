@@ -30,9 +30,9 @@ class TileOpImpl:
     thread (families with threads only). fragments: for a late one, {buffer: fragment layout} of the operands whose
     layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
-    last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the operands
-    that it reads from a tensor in global memory as fast as from a copy. needs, leaves: the classes of
-    state (tilecore/contract/state.py) that its functions read, and those that they add to.
+    last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the
+    operands that it reads from a tensor in global memory as fast as from a copy. needs, leaves: the classes of state
+    (tilecore/contract/state.py) that its functions read, and those that they add to.
     """
 
     op: str

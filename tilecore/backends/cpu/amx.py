@@ -35,7 +35,8 @@ _INT8 = ("int8", "uint8")
 
 
 class Product(NamedTuple):
-    """What a gemm of some element types needs. instruction: its name in LLVM. group: neighbours along K side by side."""
+    """What a gemm of some element types needs: the instruction, by its name in LLVM, the neighbours along K that it
+    takes side by side, and the feature that the processor must have."""
 
     instruction: str
     group: int

@@ -77,6 +77,8 @@ class Kind:
         features = str(env.target.get("features", "")).split(",")
         if self.feature not in features or int(env.target.get("vector_bits") or 0) != 512:
             return f"the processor lacks {self.feature} on 512-bit vectors"
+        if self.group == 2 and env.target.get("bfloat16") == "widened":
+            return "the processor multiplies float32 faster than pairs of bfloat16"
         kinds = dtype_of(call.a.source), dtype_of(call.b.source), dtype_of(call.c.source)
         if kinds[0] not in self.a or kinds[1:] != (self.b, self.c):
             return f"element types {', '.join(kinds)}, not {'/'.join(self.a)}, {self.b}, {self.c}"

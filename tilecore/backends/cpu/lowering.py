@@ -7,16 +7,20 @@ from tilecore.backends.cpu import amx, dot_products
 from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
 from tilecore.lowering.loops.accumulate_in_place import ACCUMULATE_IN_PLACE
+from tilecore.lowering.loops.forward_copies import FORWARD_COPIES
 from tilecore.lowering.loops.hoist_copies import HOIST_COPIES
 from tilecore.lowering.loops.read_in_place import READ_IN_PLACE
 from tilecore.lowering.loops.recognize_fills import RECOGNIZE_FILLS
+from tilecore.lowering.loops.widen_operands import WIDEN_OPERANDS
 
 LOWERING = Lowering(
     family="loops",
     implementations=(*amx.IMPLEMENTATIONS, *dot_products.IMPLEMENTATIONS),
     edits=(
         PassEdit("insert", "before_tile_ops", RECOGNIZE_FILLS),
+        PassEdit("insert", "separate_overlaps", FORWARD_COPIES),
         PassEdit("insert", "separate_overlaps", READ_IN_PLACE),
+        PassEdit("insert", "separate_overlaps", WIDEN_OPERANDS),
         PassEdit("insert", "separate_overlaps", HOIST_COPIES),
         PassEdit("insert", "separate_overlaps", ACCUMULATE_IN_PLACE),
     ),

@@ -25,6 +25,10 @@ PROCESSORS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _AMX),
 }
 
+# VDPBF16PS takes two cycles, one for as many products as two multiply-adds of float32 (docs/notes/cpu.md)
+SLOW_BFLOAT16_DOTS = frozenset({"cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids"})
+SLOW_BFLOAT16_VENDORS = frozenset({"GenuineIntel"})  # by CPUID
+
 
 def features_of(name: str) -> tuple[str, ...]:
     """The extensions of a processor. Raises TargetError for one that is not known."""

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Collection
 
 from tilecore.backends.cpu.amx_permission import may_use_tiles
-from tilecore.backends.cpu.processors import features_of
+from tilecore.backends.cpu.processors import SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS, features_of
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
@@ -107,10 +107,16 @@ def resolve(target: Target) -> Target:
         attributes.setdefault("model", str(attributes["march"]))
         attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
+    by_dots = "avx512bf16" in features and not _has_slow_bfloat16(str(attributes["model"]))
+    attributes.setdefault("bfloat16", "dots" if by_dots else "widened")
     attributes["features"] = ",".join(features)
     attributes.setdefault("vector_bits", _bits_of(features))
     attributes.setdefault("march", "native")
     return Target(target.kind, {k: v for k, v in attributes.items() if v is not None})
+
+
+def _has_slow_bfloat16(model: str) -> bool:
+    return model in SLOW_BFLOAT16_DOTS or model.partition("-")[0] in SLOW_BFLOAT16_VENDORS
 
 
 def detect() -> Presence:
@@ -143,6 +149,11 @@ SPEC = TargetSpec(
             "whose instructions to use: native, generic, or a processor by LLVM's name", "native", other_names=("mcpu",)
         ),
         "features": AttributeSpec("instruction set extensions, comma separated, in LLVM's spelling"),
+        "bfloat16": AttributeSpec(
+            "how matrices of bfloat16 are multiplied without tile registers: by the processor's dot products, or"
+            " widened to float32, which some processors do faster",
+            choices=("dots", "widened"),
+        ),
         "vector_bits": AttributeSpec("width of the vectors that loops are made into", choices=(128, 256, 512)),
         "cache_bytes": AttributeSpec("size of the last cache; outputs from a quarter of it on are written past it"),
         "model": AttributeSpec("the processor's kind"),

@@ -1,8 +1,8 @@
 """Lets gemms accumulate in the tensor itself where the block would only copy its accumulator there at the end.
 
-The accumulator must start from zero in the block, only gemms may use it, and the copy must write a tile that lies inside
-the tensor. As the tensor is then written earlier, the kernel may read neither it nor a tensor that a call may pass in its
-place.
+The accumulator must start from zero in the block, only gemms may use it, and the copy must write a tile that lies
+inside the tensor. As the tensor is then written earlier, the kernel may read neither it nor a tensor that a call may
+pass in its place.
 """
 
 from __future__ import annotations

@@ -140,33 +140,25 @@ class _RegisterTiles:
         )
 
     def _over_tile(self, mr: int, nr: int, body: Any) -> Stmt:
-        """``body(i, j)`` for each element of a register tile: rows and vectors unrolled, the lanes of a vector at once."""
+        """``body(i, j)`` for each element of a register tile: rows and vectors unrolled, lanes of a vector at once."""
 
         def row(i: Any) -> Stmt:
-            def vector(piece: Piece, number: Any) -> Stmt:
-                start = piece.start + number * piece.width
-                return loop(
-                    IntImm("int32", piece.width), lambda j: body(i, start + j), name="j", kind=ForKind.VECTORIZED
-                )
+            def vectors(piece: Piece) -> Stmt:
+                def vector(number: Any) -> Stmt:
+                    start = piece.start + number * piece.width
+                    lanes = IntImm("int32", piece.width)
+                    return loop(lanes, lambda j: body(i, start + j), name="j", kind=ForKind.VECTORIZED)
 
-            return seq(
-                [
-                    loop(
-                        IntImm("int32", piece.count),
-                        lambda number, piece=piece: vector(piece, number),
-                        name="v",
-                        kind=ForKind.UNROLLED,
-                    )
-                    for piece in pieces(nr, self.shape.lanes)
-                ]
-            )
+                return loop(IntImm("int32", piece.count), vector, name="v", kind=ForKind.UNROLLED)
+
+            return seq([vectors(piece) for piece in pieces(nr, self.shape.lanes)])
 
         return loop(IntImm("int32", mr), row, name="i", kind=ForKind.UNROLLED)
 
     # -- along K ----------------------------------------------------------------------------------------------
 
     def _steps(self, step: Any, tile: _Tile) -> Stmt:
-        """All steps along K. Those that read one line of each row of A form a group, which prefetches the next lines."""
+        """All steps along K. Those that read one line of each row of A form a group, which fetches the next lines."""
         count, a = self.operands.k, DType(dtype_of(self.call.a.source))
         group = LINE // a.bytes if a.bits >= 8 else 1
         if count < LEAST_STEPS or group < 2 or is_in_place(self.call, "b"):  # rows of a tensor: the processor sees them
@@ -221,13 +213,12 @@ class _RegisterTiles:
         return prefetch(region.source, element_indices(region, row, column), level)
 
 
-IMPLEMENTATIONS = (
-    TileOpImpl(
-        "gemm",
-        "register tile",
-        lower_gemm,
-        needs_constant_sizes,
-        layouts=requested_layouts,
-        in_place=operands_in_place,
-    ),
+REGISTER_TILES = TileOpImpl(
+    "gemm",
+    "register tile",
+    lower_gemm,
+    needs_constant_sizes,
+    layouts=requested_layouts,
+    in_place=operands_in_place,
 )
+IMPLEMENTATIONS = (REGISTER_TILES,)

@@ -137,7 +137,9 @@ def _copying_kernel(hoisted: Hoisted) -> Stmt:
     """The kernel that makes the copies: each block fills one tile of the workspace."""
     call = hoisted.copy.call
     assert call is not None
-    levels, values, place = [], {}, []
+    levels: list[AttrStmt] = []
+    values: dict[Var, Any] = {}
+    place: list[Range] = []
     for axis, letter in zip(reversed(hoisted.axes), AXES, strict=False):
         dtype = dtype_of(axis.var)
         number = Var(f"{axis.var.name}_tile", dtype)

@@ -1,7 +1,7 @@
 """Leaves out copies of tiles that a gemm reads as fast from the tensor itself, which its implementation says.
 
-The copy goes only where the tile lies inside the tensor, so that no element of it would be read out of bounds, and where
-nothing may write the tensor between the copy and the gemm.
+The copy goes only where the tile lies inside the tensor, so that no element of it would be read out of bounds, and
+where nothing may write the tensor between the copy and the gemm.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from tilecore.lowering.loops.tile_uses import (
     fills_operand,
     is_matrix_inside,
     knows_blocks_and_loops,
+    statements_between,
 )
 
 
@@ -82,14 +83,8 @@ def _wants_it_in_place(use: Use, buffer: Var, env: PassEnv) -> bool:
 
 def _may_change_between(copy: Use, use: Use, tensor: Var, uses: KernelUses, memory: Memory) -> bool:
     """May a statement write the tensor after the copy and before the last time that ``use`` reads it?"""
-    repeated = len(use.loops) > len(copy.loops)
-    after = [
-        other
-        for other in uses.uses[copy.order + 1 :]
-        if other.order < use.order
-        or (repeated and other.loops[: len(copy.loops) + 1] == use.loops[: len(copy.loops) + 1])
-    ]
-    return any(memory.may_change(writes_of(other.statement), tensor) for other in after if not other.is_header)
+    between = [*statements_between(copy, use, uses), use]
+    return any(memory.may_change(writes_of(other.statement), tensor) for other in between)
 
 
 def _without_copies(kernel: Stmt, copies: list[Use]) -> Stmt:

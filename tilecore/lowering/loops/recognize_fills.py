@@ -1,8 +1,8 @@
-"""Replaces parallel nests that store one constant to all elements of a buffer of the block by the operation ``fill``.
+"""Replaces parallel nests that store one constant to all elements of a buffer by the operation ``fill``.
 
-A mask that keeps everything is such a nest: attention sets the scores of keys that it must not see to minus infinity and
-the others to 0 before it adds the products, and of most blocks it sees all keys. A gemm can start from a fill with zeros
-by itself (fold_clears.py).
+A mask that keeps everything is such a nest: attention sets the scores of keys that it must not see to minus infinity
+and the others to 0 before it adds the products, and without a causal mask it sees all keys. A gemm can start from a
+fill with zeros by itself (fold_clears.py).
 """
 
 from __future__ import annotations

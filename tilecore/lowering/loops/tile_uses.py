@@ -1,4 +1,4 @@
-"""Lists the statements of a kernel in program order, each with its loops, and finds the statements that use a buffer."""
+"""Lists the statements of a kernel in program order, each with its loops, and finds those that use a buffer."""
 
 from __future__ import annotations
 
@@ -123,6 +123,19 @@ def fills_operand(copy: Use, uses: KernelUses) -> bool:
     return all(use is copy or (use.is_at_or_below(copy) and _multiplies(use, buffer)) for use in uses.of(buffer))
 
 
+def statements_between(first: Use, last: Use, uses: KernelUses) -> list[Use]:
+    """The statements that may run after ``first`` and before the last time that ``last``, which stands in all loops of
+    ``first``, runs in the same iteration of them."""
+    depth = len(first.loops)
+    inner = last.loops[depth : depth + 1]  # a loop that repeats ``last`` repeats all that it contains
+    return [
+        use
+        for use in uses.uses[first.order + 1 :]
+        if not use.is_header
+        and (use.order < last.order or (inner and use.loops[depth : depth + 1] == inner and use is not last))
+    ]
+
+
 def _multiplies(use: Use, buffer: Var) -> bool:
     """Is the statement a gemm with the buffer as A or as B, and as nothing else?"""
     call = use.call
@@ -135,7 +148,7 @@ def _multiplies(use: Use, buffer: Var) -> bool:
 
 @dataclass(frozen=True)
 class TileAxis:
-    """A variable by which tiles of a tensor are numbered: ``var`` runs from ``first`` on for ``count`` values at most."""
+    """A variable by which tiles are numbered: ``var`` takes ``count`` values at most, from ``first`` on."""
 
     var: Var
     first: int

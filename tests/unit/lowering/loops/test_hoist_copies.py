@@ -6,7 +6,8 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.lowering.loops import hoist_copies
-from tilecore.plugins import manager
+
+from .cpu_kit import notes, whole_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -16,16 +17,9 @@ def small_tiles_count(monkeypatch):
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
 
 
-def hoisted(func, target="cpu"):
-    """The tensors whose copies move out of the grid, by the compiler's report."""
-    from tilecore.contract.passes import PassEnv
-    from tilecore.lowering.pipeline import lower
-    from tilecore.lowering.tile_ops.registry import implementations_of
-
-    backend, resolved = manager.resolve(target)
-    env = PassEnv(resolved, backend.target.capabilities(resolved), implementations_of(backend))
-    lower(func.ir, backend, env)
-    return sorted(row["tensor"] for row in env.report.get("hoisted copies", ()))
+def hoisted(func):
+    """The tensors whose copies move out of the grid."""
+    return sorted(row["tensor"] for row in notes(func, "hoisted copies"))
 
 
 def product(M, N, K, bm, bn, bk, kinds=("float32", "float32"), transposed=(False, False), stages=2):
@@ -54,10 +48,6 @@ def product(M, N, K, bm, bn, bk, kinds=("float32", "float32"), transposed=(False
     return kernel
 
 
-def whole_numbers(rng, shape, kind):
-    return rng.integers(-4, 5, shape).astype(T.dtype(kind).as_numpy())
-
-
 SHAPES = [
     ((64, 96, 64), (32, 32, 32)),
     ((70, 33, 40), (32, 32, 16)),  # tails along all axes
@@ -73,7 +63,7 @@ KINDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape, tile", SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "tile"), SHAPES, ids=str)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
 def test_products_are_right(shape, tile, kinds):
     rng = np.random.default_rng(0)
@@ -89,7 +79,7 @@ def test_products_are_right(shape, tile, kinds):
 
 @pytest.mark.parametrize("transposed", [(False, True), (True, False), (True, True)], ids=str)
 @pytest.mark.parametrize("kinds", KINDS[:4], ids=lambda kinds: kinds[0])
-@pytest.mark.parametrize("shape, tile", [SHAPES[0], SHAPES[1], SHAPES[5]], ids=str)
+@pytest.mark.parametrize(("shape", "tile"), [SHAPES[0], SHAPES[1], SHAPES[5]], ids=str)
 def test_transposed_products_are_right(shape, tile, kinds, transposed):
     rng = np.random.default_rng(1)
     m, n, k = shape
@@ -228,7 +218,7 @@ def test_blocks_of_a_call_and_safe_values():
         np.testing.assert_array_equal(c, a @ b)  # elements of A out of bounds are 0
 
 
-@pytest.mark.parametrize("rows, names", [(16, []), (32, ["W"])], ids=str)
+@pytest.mark.parametrize(("rows", "names"), [(16, []), (32, ["W"])], ids=str)
 def test_a_call_in_place_reads_the_old_values(rows, names):
     """A product that replaces its operand, a strip of rows a block. Of few rows W is read in place."""
 
