@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.timing import HostTimer, Timer
@@ -62,10 +62,15 @@ class HostCode:
     source: text in C that defines
     ``static int tilecore_launch(const int64_t *slots, const int64_t *grids, int device)``, which launches all entries,
     with the slots and grids of :class:`LoadedKernel`, and returns 0 or an error code. objects: object files to link.
+    allocates: whether the text also defines ``static void *tilecore_allocate(int64_t bytes, int device)``, which
+    returns NULL where there is no memory, and ``static void tilecore_free(void *memory, int device)``; kernels with
+    workspaces need them. errors: what some of the error codes mean.
     """
 
     source: str
     objects: tuple[bytes, ...] = ()
+    allocates: bool = False
+    errors: Mapping[int, str] = field(default_factory=dict)
 
 
 class KernelAdapter(ABC):

@@ -43,8 +43,8 @@ class Explanation:
         lines = [f"{self.artifact.name} on {self.artifact.target}, execution backend {self.artifact.adapter}"]
         lines += self._entries()
         sections = (
-            self._operations, self._layouts, self._memory, self._pipelines, self._roles, self._overlaps, self._moves,
-            self._loops, self._notes, self._times,
+            self._operations, self._copies, self._layouts, self._memory, self._pipelines, self._roles, self._overlaps,
+            self._moves, self._loops, self._notes, self._times,
         )  # fmt: skip
         for section in sections:
             lines += section()
@@ -130,6 +130,10 @@ class Explanation:
             shares = f"; registers: {row['registers']}" if "registers" in row else ""
             lines.append(f"  producers: {row['producer']}, consumers: {row['consumers']}{shares}")
         return _titled("warp specialization:", dict.fromkeys(lines))
+
+    def _copies(self) -> list[str]:
+        rows = (f"  {_place(row)}{row['text']}" for row in self._rows("copies"))
+        return _titled("copies that were moved or left out:", dict.fromkeys(rows))
 
     def _overlaps(self) -> list[str]:
         lines = []

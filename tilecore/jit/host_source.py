@@ -7,7 +7,7 @@ named ``__tvm_ffi_<kernel>``: ``tvm_ffi.load_module(path)["<kernel>"]`` calls it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import Dim
@@ -18,6 +18,7 @@ from tilecore.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
+    from tilecore.contract.adapter import HostCode
 
 _HEAD = r"""
 #include <stdint.h>
@@ -63,39 +64,45 @@ _TYPE_CODES = {"int": 0, "uint": 1, "float": 2}  # of DLPack; floats of 8 bits a
 _FLOATS = {"float64": "double", "float32": "float"}
 
 
-def host_source(artifact: Artifact, code: str, device_type: int) -> str:
-    """The C source. code: defines ``tilecore_launch``, as ``HostCode.source`` does. device_type: of DLPack, where
-    tensors have to be.
+def host_source(artifact: Artifact, code: HostCode, device_type: int) -> str:
+    """The C source. code: what the execution backend defines. device_type: of DLPack, where tensors have to be.
 
-    Raises UnsupportedError for workspaces, and for scalars of types that C does not have.
+    Raises UnsupportedError for workspaces that the execution backend does not allocate, and for scalars of types that C
+    does not have.
     """
-    if artifact.workspaces:
+    if artifact.workspaces and not code.allocates:
         raise UnsupportedError(
             f"{artifact.name} needs workspaces, which a library does not allocate",
             found=", ".join(workspace.name for workspace in artifact.workspaces),
             hint='kernel.export("kernel.tck") exports it, and tilecore.load_kernel loads it',
         )
     return "\n".join(
-        [f"// tilecore: the host's part of {artifact.name}{_HEAD}", code, *_function(artifact, device_type)]
+        [
+            f"// tilecore: the host's part of {artifact.name}{_HEAD}",
+            code.source,
+            *_function(artifact, device_type, code.errors),
+        ]
     )
 
 
-def _function(artifact: Artifact, device_type: int) -> list[str]:
+def _function(artifact: Artifact, device_type: int, errors: Mapping[int, str]) -> list[str]:
     params = artifact.params
     tensors = [number for number, param in enumerate(params) if isinstance(param, TensorParam)]
     scalars = [number for number, param in enumerate(params) if isinstance(param, ScalarParam)]
     names = {symbol.name: f"size_{number}" for number, symbol in enumerate(artifact.symbols)}
+    behind = len(tensors) + len(artifact.workspaces)  # slots of tensors, workspaces, scalars, sizes
+    slots = behind + len(scalars) + len(artifact.symbols) + 1
     lines = [
         f"int __tvm_ffi_{artifact.name}(void *self, const tc_any *arguments, int32_t count, tc_any *result) {{",
-        f"  int64_t slots[{len(params) + len(artifact.symbols) + 1}] = {{0}}, grids[{4 * len(artifact.entries)}];",
+        f"  int64_t slots[{slots}] = {{0}}, grids[{4 * len(artifact.entries)}];",
         *_check(artifact, f"count == {len(params)}", f"takes {len(params)} arguments, outputs included"),
     ]
     for number in tensors:
         lines += _read_tensor(artifact, number, device_type)
     for place, number in enumerate(scalars):
-        lines += _read_scalar(artifact, number, len(tensors) + place)
+        lines += _read_scalar(artifact, number, behind + place)
     for place, symbol in enumerate(artifact.symbols):
-        lines += _read_size(artifact, symbol, names[symbol.name], len(params) + place)
+        lines += _read_size(artifact, symbol, names[symbol.name], behind + len(scalars) + place)
     for number in tensors:
         lines += _check_sizes(artifact, number, names)
     for assumption in artifact.assumptions:
@@ -111,7 +118,10 @@ def _function(artifact: Artifact, device_type: int) -> list[str]:
     device = f"tensor_{tensors[0]}->device.index" if tensors else "0"
     return [
         *lines,
+        *_allocate(artifact, len(tensors), device, names),
         f"  const int code = tilecore_launch(slots, grids, {device});",
+        *(f"  tilecore_free((void *)slots[{place}], {device});" for place in range(len(tensors), behind)),
+        *(f"  {_failed(artifact, code, message)}" for code, message in errors.items()),
         "  if (code != 0) {",
         "    char message[128];",
         f'    snprintf(message, sizeof(message), "{artifact.name}(): the launch returned %d", code);',
@@ -184,6 +194,27 @@ def _read_size(artifact: Artifact, symbol: Any, name: str, place: int) -> list[s
         f"  const int64_t {name} = {difference} / INT64_C({symbol.scale});  // {symbol.name}",
         f"  slots[{place}] = {name};",
     ]
+
+
+def _failed(artifact: Artifact, code: int, message: str) -> str:
+    text = quoted(f"{artifact.name}(): {message}")
+    return f'if (code == {code}) return tc_fail("RuntimeError", {text});'
+
+
+def _allocate(artifact: Artifact, first: int, device: str, names: dict[str, str]) -> list[str]:
+    """Memory for the workspaces, whose slots begin at ``first``."""
+    lines: list[str] = []
+    for number, workspace in enumerate(artifact.workspaces):
+        bits = " * ".join(
+            [f"INT64_C({FACTS[workspace.dtype].bits})", *(f"({_dim(d, names)})" for d in workspace.shape)]
+        )
+        held = "".join(f" tilecore_free((void *)slots[{first + other}], {device});" for other in range(number))
+        message = quoted(f"{artifact.name}(): no memory for the workspace {workspace.name}")
+        lines += [
+            f"  slots[{first + number}] = (int64_t)tilecore_allocate(({bits} + 7) / 8, {device});",
+            f'  if (!slots[{first + number}]) {{{held} return tc_fail("MemoryError", {message}); }}',
+        ]
+    return lines
 
 
 def _check_sizes(artifact: Artifact, number: int, names: dict[str, str]) -> list[str]:

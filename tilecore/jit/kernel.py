@@ -217,8 +217,8 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         """Write a shared library with the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too.
 
         ``tvm_ffi.load_module(path)["<kernel>"]`` calls it, without tilecore. It needs a C compiler. Raises
-        UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces; ``export``
-        takes those.
+        UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces where it
+        does not allocate them (on GPUs); ``export`` takes those.
         """
         from tilecore.jit.library import export_library
 

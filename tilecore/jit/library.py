@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def source_of(artifact: Artifact, adapter: KernelAdapter, device_type: int) -> str:
     """The C source of the host function; "" where the execution backend gives no host code."""
     code = adapter.host_code(artifact)
-    return "" if code is None else host_source(artifact, code.source, device_type)
+    return "" if code is None else host_source(artifact, code, device_type)
 
 
 def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int, path: str | os.PathLike[str]) -> Path:
@@ -34,7 +34,7 @@ def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int,
             expected='kernel.export("kernel.tck"), and tilecore.load_kernel("kernel.tck") where it is used',
             hint="the loaded kernel needs no compiler and no TVM, and takes the same arguments",
         )
-    text = host_source(artifact, code.source, device_type)
+    text = host_source(artifact, code, device_type)
     place, compiler, runtime = Path(path).absolute(), find_compiler(), _tvm_ffi()
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tilecore-library-") as folder:

@@ -148,7 +148,12 @@ def _note(row: Row, places: _Places) -> Iterator[Remark]:
     yield Remark(int(line[1]), text[line.end() :], slow) if line else Remark(places.kernel, text, slow)
 
 
+def _copy(row: Row, places: _Places) -> Iterator[Remark]:
+    yield Remark(row.get("line") or places.kernel, str(row["text"]))
+
+
 _TOPICS = {
+    "copies": _copy,
     "layouts": _layout,
     "not_vectorized": _scalar,
     "moves": _move,

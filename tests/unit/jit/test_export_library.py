@@ -99,3 +99,42 @@ def test_what_has_no_host_code_says_how_to_export_it(tmp_path):
     with pytest.raises(UnsupportedError, match="gives no host code") as error:
         kernel.export_library(tmp_path / "kernel.so")
     assert "tilecore.load_kernel" in error.value.expected
+
+
+HOISTED_CALL = r"""
+import sys
+import torch, tvm_ffi
+
+product = tvm_ffi.load_module(sys.argv[1])["product"]
+for _ in range(2):
+    a, b, c = torch.randn(128, 96), torch.randn(96, 160), torch.zeros(128, 160)
+    product(a, b, c, 2.0)
+    torch.testing.assert_close(c, 2 * a @ b, rtol=1e-4, atol=1e-4)
+print("right")
+"""
+
+
+def test_workspaces_on_the_host_are_allocated_by_the_library(tmp_path):
+    """A product whose tiles are copied once, and a scalar, whose slot lies behind the workspaces."""
+
+    @T.prim_func
+    def product(
+        A: T.Tensor((128, 96), "float32"),
+        B: T.Tensor((96, 160), "float32"),
+        C: T.Tensor((128, 160), "float32"),
+        s: T.float32,
+    ):
+        with T.Kernel(5, 4) as (bx, by):
+            a, b = T.alloc_shared((32, 96), "float32"), T.alloc_shared((96, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A[by * 32, 0], a)
+            T.copy(B[0, bx * 32], b)
+            T.gemm(a, b, c, clear_accum=True)
+            for i, j in T.Parallel(32, 32):
+                C[by * 32 + i, bx * 32 + j] = c[i, j] * s
+
+    kernel = tilecore.compile(product, target="cpu")
+    assert len(kernel.artifact.workspaces) == 2
+    kernel.export_library(tmp_path / "product.so")
+    script = [sys.executable, "-c", HOISTED_CALL, str(tmp_path / "product.so")]
+    assert "right" in subprocess.run(script, capture_output=True, text=True, check=True).stdout

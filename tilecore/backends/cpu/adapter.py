@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
+from tilecore.errors import LaunchError
 from tilecore.target import Target
 
 
@@ -40,6 +41,11 @@ class NativeAdapter(KernelAdapter):
         from tilecore.backends.cpu.elf import load_object
         from tilecore.backends.cpu.pool import launch_of
 
+        present = self.available(
+            Target.parse(artifact.target)
+        )  # asks the system for the permission that the kernel needs
+        if not present.present:
+            raise LaunchError(f"{artifact.name} cannot run here", found=present.detail, expected=artifact.target)
         loaded = load_object(artifact.binary, {})
         addresses = [loaded.address(entry.symbol) for entry in artifact.entries]
         assertions = [text for entry in artifact.entries for text in entry.attributes.get("assertions", ())]

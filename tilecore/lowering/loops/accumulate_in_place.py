@@ -35,7 +35,14 @@ from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
-from tilecore.lowering.loops.tile_uses import KernelUses, Use, blocks_of, is_matrix_inside, knows_blocks_and_loops
+from tilecore.lowering.loops.tile_uses import (
+    KernelUses,
+    Use,
+    blocks_of,
+    is_matrix_inside,
+    knows_blocks_and_loops,
+    note_copy,
+)
 
 
 def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -45,7 +52,8 @@ def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for statement in statements_of(func.body):
         copies = _last_copies(statement, params, memory) if is_axis(statement) else []
         for copy in copies:
-            env.note("accumulated in place", {"tensor": str(copy.call.dst.source.name)})  # type: ignore[union-attr]
+            name = str(copy.call.dst.source.name)  # type: ignore[union-attr]
+            note_copy(env, copy, "accumulated in place", name, f"the sums are accumulated in {name} itself")
         statements.append(_in_tensors(statement, copies) if copies else statement)
     return func.with_body(seq(statements))
 

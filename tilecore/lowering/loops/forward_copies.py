@@ -17,7 +17,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
-from tilecore.lowering.loops.tile_uses import KernelUses, Use, statements_between
+from tilecore.lowering.loops.tile_uses import KernelUses, Use, note_copy, statements_between
 
 
 def forward_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -27,7 +27,9 @@ def forward_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
         copy = _unneeded(statement, memory) if is_axis(statement) else None
         while copy is not None:
             call = copy.call
-            env.note("forwarded", {"copy": str(call.dst.source.name), "of": str(call.src.source.name)})  # type: ignore
+            assert call is not None
+            name, original = str(call.dst.source.name), str(call.src.source.name)
+            note_copy(env, copy, "forwarded", name, f"{name} is {original} itself, without a copy")
             statement = _forwarded(statement, copy)
             copy = _unneeded(statement, memory)
         statements.append(statement)

@@ -44,6 +44,7 @@ from tilecore.lowering.loops.tile_uses import (
     blocks_of,
     fills_operand,
     knows_blocks_and_loops,
+    note_copy,
 )
 from tilecore.lowering.state import HoistedTiles
 
@@ -77,7 +78,7 @@ def hoist_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
             workspaces.append(AllocBuffer(one.tiles, span=one.copy.statement.span))
             tiles.add(one.tiles)
             statements.append(_copying_kernel(one))
-            env.note("hoisted copies", _described(one))
+            note_copy(env, one.copy, "hoisted", _source_name(one), _described(one))
         statements.append(_reading_tiles(statement, hoisted) if hoisted else statement)
     return func.with_body(seq([*workspaces, *statements])) if workspaces else func
 
@@ -200,15 +201,19 @@ def _in_tiles(region: TensorRegion, by_buffer: dict[Var, Hoisted]) -> TensorRegi
     return BufferRegion(one.tiles, [*place, *region.region])
 
 
-def _described(one: Hoisted) -> dict[str, Any]:
+def _source_name(one: Hoisted) -> str:
+    return str(one.copy.call.src.source.name)  # type: ignore[union-attr]
+
+
+def _described(one: Hoisted) -> str:
     """For ``kernel.explain()``."""
-    shape = [int(size) for size in one.tiles.shape]
-    return {
-        "tensor": str(one.copy.call.src.source.name),  # type: ignore[union-attr]
-        "tiles": prod(shape[:-2]),
-        "tile": shape[-2:],
-        "bytes": prod(shape) * DType(dtype_of(one.tiles)).bits // 8,
-    }
+    *numbers, rows, columns = (int(size) for size in one.tiles.shape)
+    size = prod(numbers) * rows * columns * DType(dtype_of(one.tiles)).bits / 8
+    tiles = "the one tile" if prod(numbers) == 1 else f"each of the {prod(numbers)} tiles"
+    return (
+        f"{tiles} of {_source_name(one)}, {rows} x {columns}, is copied once for all blocks"
+        f" ({size / 2**20:.3g} MiB of workspace)"
+    )
 
 
 HOIST_COPIES = Pass("hoist_copies", hoist_copies, leaves=(HoistedTiles,))

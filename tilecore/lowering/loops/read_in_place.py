@@ -36,6 +36,7 @@ from tilecore.lowering.loops.tile_uses import (
     fills_operand,
     is_matrix_inside,
     knows_blocks_and_loops,
+    note_copy,
     statements_between,
 )
 
@@ -47,7 +48,8 @@ def read_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for statement in statements_of(func.body):
         copies = _unneeded_copies(statement, params, memory, env) if is_axis(statement) else []
         for copy in copies:
-            env.note("read in place", {"tensor": str(copy.call.src.source.name)})  # type: ignore[union-attr]
+            name = str(copy.call.src.source.name)  # type: ignore[union-attr]
+            note_copy(env, copy, "read in place", name, f"{name} is read in place, without a copy")
         statements.append(_without_copies(statement, copies) if copies else statement)
     return func.with_body(seq(statements))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import (
@@ -26,6 +27,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 
@@ -121,6 +123,13 @@ def fills_operand(copy: Use, uses: KernelUses) -> bool:
     if any(constant(r.extent) is None for r in call.src.region):
         return False
     return all(use is copy or (use.is_at_or_below(copy) and _multiplies(use, buffer)) for use in uses.of(buffer))
+
+
+def note_copy(env: PassEnv, use: Use, what: str, name: str, text: str) -> None:
+    """Adds to the compiler's report what became of a copy. what: the pass's word; name: the tensor or buffer."""
+    location = location_of_span(use.statement.span)
+    line = location.line if location else None
+    env.note("copies", {"line": line, "what": what, "name": name, "text": text})
 
 
 def statements_between(first: Use, last: Use, uses: KernelUses) -> list[Use]:

@@ -27,7 +27,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
 from tilecore.lowering.loops.gemm import REGISTER_TILES
-from tilecore.lowering.loops.tile_uses import KernelUses, fills_operand
+from tilecore.lowering.loops.tile_uses import KernelUses, Use, fills_operand, note_copy
 
 WIDE = "float32"
 
@@ -35,17 +35,20 @@ WIDE = "float32"
 def widen_operands(func: PrimFunc, env: PassEnv) -> PrimFunc:
     statements = []
     for statement in statements_of(func.body):
-        buffers = _narrow_operands(statement, env) if is_axis(statement) else []
-        for buffer in buffers:
-            env.note("widened", {"buffer": str(buffer.name), "from": dtype_of(buffer), "to": WIDE})
+        copies = _copies_to_narrow_operands(statement, env) if is_axis(statement) else []
+        buffers = [copy.call.dst.source for copy in copies]  # type: ignore[union-attr]
+        for copy, buffer in zip(copies, buffers, strict=True):
+            text = f"{buffer.name} is kept as {WIDE}, not as {dtype_of(buffer)}"
+            note_copy(env, copy, "widened", str(buffer.name), text)
         statements.append(_widened(statement, buffers) if buffers else statement)
     return func.with_body(seq(statements))
 
 
-def _narrow_operands(kernel: Stmt, env: PassEnv) -> list[Var]:
-    """The buffers of narrow floats that copies fill and gemms read which accumulate in float32 by register tiles."""
+def _copies_to_narrow_operands(kernel: Stmt, env: PassEnv) -> list[Use]:
+    """The copies that fill buffers of narrow floats which only gemms read that accumulate in float32 by register
+    tiles."""
     uses = KernelUses(axes_and_code(kernel)[1])
-    buffers = []
+    copies = []
     for copy in uses.uses:
         if not fills_operand(copy, uses):
             continue
@@ -55,8 +58,8 @@ def _narrow_operands(kernel: Stmt, env: PassEnv) -> list[Var]:
             continue
         calls = [use.call for use in uses.of(buffer) if use is not copy]
         if all(_multiplies_as_float32(call, env) for call in calls):
-            buffers.append(buffer)
-    return buffers
+            copies.append(copy)
+    return copies
 
 
 def _multiplies_as_float32(call: Any, env: PassEnv) -> bool:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import torch
+import tvm_ffi
 
 import tilecore
 import tilecore.language as T
@@ -108,6 +110,18 @@ def test_kernels_for_tiles_are_refused_elsewhere():
     arrays = np.zeros((32, 32), T.dtype("bfloat16").as_numpy()), np.zeros((32, 32), T.dtype("bfloat16").as_numpy())
     with pytest.raises(TilecoreError, match="amx-bf16"):
         kernel(*arrays, np.zeros((32, 32), np.float32))
+
+
+@pytest.mark.skipif(has_tiles, reason="this processor has tile registers")
+def test_exported_kernels_are_refused_elsewhere(tmp_path):
+    kernel = tilecore.compile(product(32, 32, 32, 32, 32, 32), target=WITH_TILES)
+    kernel.export(tmp_path / "kernel.tck")
+    with pytest.raises(TilecoreError, match="amx-bf16"):
+        tilecore.load_kernel(tmp_path / "kernel.tck")(*(np.zeros((32, 32), np.float32) for _ in range(3)))
+    kernel.export_library(tmp_path / "kernel.so")
+    a, b, c = (torch.zeros(32, 32, dtype=kind) for kind in (torch.bfloat16, torch.bfloat16, torch.float32))
+    with pytest.raises(RuntimeError, match="needs tile registers"):
+        tvm_ffi.load_module(str(tmp_path / "kernel.so"))["kernel"](a, b, c)
 
 
 def test_without_the_systems_permission_there_are_no_tiles(monkeypatch):

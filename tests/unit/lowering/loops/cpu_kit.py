@@ -13,12 +13,12 @@ from tilecore.lowering.tile_ops.registry import implementations_of
 from tilecore.plugins import manager
 
 
-def notes(func: Any, topic: str, target: str = "cpu") -> list[Any]:
-    """The rows of the compiler's report on ``topic``."""
+def copies(func: Any, what: str, target: str = "cpu") -> list[str]:
+    """The names of the tensors or buffers whose copies became ``what``, by the compiler's report."""
     backend, resolved = manager.resolve(target)
     env = PassEnv(resolved, backend.target.capabilities(resolved), implementations_of(backend))
     lower(func.ir, backend, env)
-    return list(env.report.get(topic, ()))
+    return sorted(row["name"] for row in env.report.get("copies", ()) if row["what"] == what)
 
 
 def whole_numbers(rng: np.random.Generator, shape: Any, kind: str) -> np.ndarray:

@@ -6,11 +6,11 @@ import pytest
 import tilecore
 import tilecore.language as T
 
-from .cpu_kit import notes, whole_numbers
+from .cpu_kit import copies, whole_numbers
 
 
 def in_place(func):
-    return [row["tensor"] for row in notes(func, "accumulated in place")]
+    return copies(func, "accumulated in place")
 
 
 def product(case="", M=32, N=64, K=128, bm=32, bn=32, bk=32):

@@ -6,7 +6,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 
-from .cpu_kit import notes, whole_numbers
+from .cpu_kit import copies, whole_numbers
 
 
 def chained(case="", kind="float32"):
@@ -40,7 +40,7 @@ def chained(case="", kind="float32"):
                     for i, j in T.Parallel(32, 32):
                         c[i, j] = 1
                 if case == "repeated":
-                    for r in T.serial(2):
+                    for _ in T.serial(2):
                         T.gemm(p, b, d)
                         T.fill(c, 2)
             T.copy(d, D)
@@ -50,7 +50,7 @@ def chained(case="", kind="float32"):
 
 
 def forwarded(func):
-    return [row["copy"] for row in notes(func, "forwarded")]
+    return copies(func, "forwarded")
 
 
 def test_which_copies_go():

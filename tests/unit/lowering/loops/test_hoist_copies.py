@@ -7,7 +7,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.lowering.loops import hoist_copies
 
-from .cpu_kit import notes, whole_numbers
+from .cpu_kit import copies, whole_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def small_tiles_count(monkeypatch):
 
 def hoisted(func):
     """The tensors whose copies move out of the grid."""
-    return sorted(row["tensor"] for row in notes(func, "hoisted copies"))
+    return copies(func, "hoisted")
 
 
 def product(M, N, K, bm, bn, bk, kinds=("float32", "float32"), transposed=(False, False), stages=2):

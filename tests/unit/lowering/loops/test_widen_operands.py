@@ -5,7 +5,7 @@ import pytest
 
 import tilecore
 
-from .cpu_kit import notes, whole_numbers
+from .cpu_kit import copies, whole_numbers
 from .test_hoist_copies import product
 
 WIDENED = "cpu -bfloat16=widened -features=avx2,f16c,fma"
@@ -21,7 +21,7 @@ def test_products_are_right(kind, sizes, transposed):
     m, n, k = shape
     func = product(*shape, *tile, (kind, "float32"), transposed)
     few_rows = m < 16 and not transposed[1]  # which read B in place
-    assert [row["buffer"] for row in notes(func, "widened", WIDENED)] == (["a"] if few_rows else ["a", "b"])
+    assert copies(func, "widened", WIDENED) == (["a"] if few_rows else ["a", "b"])
     rng = np.random.default_rng(0)
     a = whole_numbers(rng, (k, m) if transposed[0] else (m, k), kind)
     b = whole_numbers(rng, (n, k) if transposed[1] else (k, n), kind)
@@ -32,8 +32,10 @@ def test_products_are_right(kind, sizes, transposed):
 
 
 def test_types_that_are_multiplied_as_they_are():
-    assert notes(product(64, 64, 64, 32, 32, 32), "widened", WIDENED) == []
-    assert notes(product(64, 64, 64, 32, 32, 32, ("int8", "int32")), "widened", WIDENED) == []
+    assert copies(product(64, 64, 64, 32, 32, 32), "widened", WIDENED) == []
+    assert copies(product(64, 64, 64, 32, 32, 32, ("int8", "int32")), "widened", WIDENED) == []
     dots = "cpu -march=znver4"
-    assert notes(product(64, 64, 64, 32, 32, 32, ("bfloat16", "float32")), "widened", dots) == []
-    assert len(notes(product(64, 64, 64, 32, 32, 32, ("bfloat16", "float32")), "widened", "cpu -march=cooperlake")) == 2
+    assert copies(product(64, 64, 64, 32, 32, 32, ("bfloat16", "float32")), "widened", dots) == []
+    assert (
+        len(copies(product(64, 64, 64, 32, 32, 32, ("bfloat16", "float32")), "widened", "cpu -march=cooperlake")) == 2
+    )
