@@ -3,7 +3,8 @@
     python benchmarks/cpu.py [--threads 1,2] [--only gemm,softmax] [--rounds 15] [--out results.json]
 
 Each row: milliseconds of ours and of torch (medians over alternating rounds), and torch / ours, of medians and of
-minima. The machine should be otherwise idle; trust the ratios, not the times.
+minima. The bars are those of the kind of processor: of Intel's with tile registers, or of others. The machine should be
+otherwise idle; trust the ratios, not the times.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ import torch.nn.functional as F
 import tilecore
 import tilecore.language as T
 from tilecore.backends.cpu import pool
+from tilecore.backends.cpu.target import TILE_FEATURES, host_features, host_name
 from tilecore.demo import kernels
+
+HAS_TILES = TILE_FEATURES.issubset(host_features())
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Case:
 # -- kernels -------------------------------------------------------------------------------------------------
 
 
-@tilecore.jit
+@tilecore.jit(target="cpu")
 def matmul_int8(M, N, K, block_M=256, block_N=256, block_K=256):
     @T.prim_func
     def matmul_int8_kernel(A: T.Tensor((M, K), "int8"), B: T.Tensor((K, N), "int8"), C: T.Tensor((M, N), "int32")):
@@ -69,7 +73,7 @@ def matmul_int8(M, N, K, block_M=256, block_N=256, block_K=256):
     return matmul_int8_kernel
 
 
-@tilecore.jit
+@tilecore.jit(target="cpu")
 def add(N, block=16384, dtype="float32"):
     @T.prim_func
     def add_kernel(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
@@ -80,7 +84,7 @@ def add(N, block=16384, dtype="float32"):
     return add_kernel
 
 
-@tilecore.jit
+@tilecore.jit(target="cpu")
 def gelu(N, block=16384, dtype="float32"):
     @T.prim_func
     def gelu_kernel(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
@@ -99,56 +103,87 @@ def close(actual: torch.Tensor, expected: torch.Tensor, rtol: float, atol: float
     torch.testing.assert_close(actual.float(), expected.float(), rtol=rtol, atol=atol)
 
 
+def on_host(kernel):
+    """The demo's kernel, for the host also where there is a device."""
+    return tilecore.jit(kernel.func, target="cpu")
+
+
+def tiles(m: int, n: int, k: int, dtype: str) -> tuple[int, int, int]:
+    """Rows, columns and depth of a block.
+
+    Few rows: B is read as it lies, some of its rows at a time. Tile registers: all of K, and so many columns that their
+    part of B takes half of the second-level cache (of 2 MiB). Else blocks whose operands share that cache.
+    """
+    if dtype == "float32":
+        return (m, min(n, 1024), min(k, 32)) if m <= 28 else (min(m, 128), min(n, 256), min(k, 1024))
+    if not HAS_TILES:
+        return min(m, 128), min(n, 256), min(k, 1024)
+    if m <= 28:
+        return m, min(n, 512), min(k, 64)
+    element = 2 if dtype == "bfloat16" else 1
+    columns = min(n, max(32, (1 << 20) // (element * k) // 32 * 32), 512)
+    return min(m, 256 if dtype == "bfloat16" and k > 512 else 128), columns, min(k, 2048)
+
+
 def gemm() -> Iterator[Case]:
-    for size, tile in ((512, (128, 128, 128)), (1024, (256, 256, 256)), (2048, (256, 256, 256))):
-        a, b, c = torch.randn(size, size), torch.randn(size, size), torch.empty(size, size)
-        kernel = kernels.matmul(size, size, size, *tile)
-        yield Case(
-            f"gemm fp32 {size}", 1.8,
-            lambda k=kernel, x=(a, b, c): k(*x), lambda x=(a, b, c): torch.matmul(x[0], x[1], out=x[2]),
-            lambda c=c, a=a, b=b: close(c, a @ b, 1e-4, 1e-3),
-        )  # fmt: skip
+    for size in (512, 1024, 2048):
+        yield product(f"gemm fp32 {size}", size, size, size, "float32", 0.99 if HAS_TILES else 1.8)
 
 
 def gemm_bf16() -> Iterator[Case]:
-    for size in (1024, 2048):
-        a, b = torch.randn(size, size).bfloat16(), torch.randn(size, size).bfloat16()
-        c = torch.empty(size, size, dtype=torch.bfloat16)
-        kernel = kernels.matmul(size, size, size, 256, 256, 512, dtype="bfloat16")
-        yield Case(
-            f"gemm bf16 {size}", 0.9, lambda k=kernel, x=(a, b, c): k(*x),
-            lambda x=(a, b, c): torch.matmul(x[0], x[1], out=x[2]), lambda c=c, a=a, b=b: close(c, a @ b, 2e-2, 1.0),
-        )  # fmt: skip
+    for size in (512, 1024, 2048):
+        yield product(f"gemm bf16 {size}", size, size, size, "bfloat16", 0.97 if HAS_TILES else 0.9)
+
+
+def skinny() -> Iterator[Case]:
+    for dtype in ("float32", "bfloat16"):
+        for m, n, k in ((1, 1024, 1024), (16, 1024, 1024), (17, 1024, 1024), (100, 1024, 1024), (1024, 1024, 13)):
+            if k >= 32 or dtype == "float32":
+                yield product(f"gemm {dtype} {m}x{n}x{k}", m, n, k, dtype, 1.0)
+
+
+def product(name: str, m: int, n: int, k: int, dtype: str, bar: float) -> Case:
+    kind = getattr(torch, dtype)
+    a, b, c = torch.randn(m, k).to(kind), torch.randn(k, n).to(kind), torch.empty(m, n, dtype=kind)
+    kernel = on_host(kernels.matmul)(m, n, k, *tiles(m, n, k, dtype), dtype=dtype)
+    rtol, atol = (1e-4, 1e-3) if dtype == "float32" else (2e-2, 1.0)
+    return Case(
+        name, bar, lambda: kernel(a, b, c), lambda: torch.matmul(a, b, out=c), lambda: close(c, a @ b, rtol, atol)
+    )
 
 
 def gemm_int8() -> Iterator[Case]:
-    for size in (1024, 2048):
+    for size in (512, 1024, 2048):
         a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8) for _ in range(2))
         c = torch.empty(size, size, dtype=torch.int32)
-        kernel = matmul_int8(size, size, size)
+        kernel = matmul_int8(size, size, size, *tiles(size, size, size, "int8"))
         yield Case(
-            f"gemm int8 {size}", 0.9, lambda k=kernel, x=(a, b, c): k(*x), lambda a=a, b=b: torch._int_mm(a, b),
-            lambda c=c, a=a, b=b: close(c, torch._int_mm(a, b), 0, 0),
+            f"gemm int8 {size}", 1.4 if HAS_TILES else 0.9, lambda k=kernel, x=(a, b, c): k(*x),
+            lambda a=a, b=b: torch._int_mm(a, b), lambda c=c, a=a, b=b: close(c, torch._int_mm(a, b), 0, 0),
         )  # fmt: skip
 
 
 def softmax() -> Iterator[Case]:
     x = torch.randn(4096, 1024) * 4
     y = torch.empty_like(x)
-    kernel = kernels.softmax(4096, 1024)
+    kernel = on_host(kernels.softmax)(4096, 1024)
     yield Case(
         "softmax fp32 4096x1024", 1.4, lambda: kernel(x, y), lambda: torch.softmax(x, -1),
         lambda: close(y, torch.softmax(x, -1), 1e-5, 1e-7),
     )  # fmt: skip
 
 
+def attention_bar(causal: bool) -> float:
+    return (1.4 if causal else 1.1) if HAS_TILES else 1.0
+
+
 def attention() -> Iterator[Case]:
     q, k, v = (torch.randn(1, 8, 1024, 64) for _ in range(3))
     for causal in (False, True):
         o = torch.empty_like(q)
-        kernel = kernels.flash_attention(1, 8, 1024, 64, causal)
+        kernel = on_host(kernels.flash_attention)(1, 8, 1024, 64, causal, block_M=64, block_N=64)
         yield Case(
-            f"attention fp32 B1 H8 S1024 D64{' causal' if causal else ''}", 1.0,
+            f"attention fp32 B1 H8 S1024 D64{' causal' if causal else ''}", attention_bar(causal),
             lambda kernel=kernel, o=o: kernel(q, k, v, o),
             lambda causal=causal: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
             lambda o=o, causal=causal: close(o, F.scaled_dot_product_attention(q, k, v, is_causal=causal), 1e-4, 1e-5),
@@ -159,9 +194,9 @@ def rms_norm() -> Iterator[Case]:
     for dtype, name in ((torch.float32, "float32"), (torch.float16, "float16")):
         x, w = torch.randn(4096, 1024).to(dtype), torch.randn(1024).to(dtype)
         y = torch.empty_like(x)
-        kernel = kernels.rms_norm(4096, 1024, dtype=name)
+        kernel = on_host(kernels.rms_norm)(4096, 1024, dtype=name)
         yield Case(
-            f"rms_norm {name} 4096x1024", 1.5, lambda k=kernel, a=(x, w, y): k(*a),
+            f"rms_norm {name} 4096x1024", 5.0 if HAS_TILES else 1.5, lambda k=kernel, a=(x, w, y): k(*a),
             lambda x=x, w=w: F.rms_norm(x, (1024,), w, 1e-6),
             lambda x=x, w=w, y=y: close(y, F.rms_norm(x, (1024,), w, 1e-6), 2e-3, 2e-3),
         )  # fmt: skip
@@ -178,7 +213,7 @@ def elementwise() -> Iterator[Case]:
             lambda a=a, b=b, c=c: close(c, a + b, 1e-3, 1e-3),
         )  # fmt: skip
         yield Case(
-            f"gelu {name} 2^22", 1.5, lambda k=curve, x=(a, c): k(*x), lambda a=a: F.gelu(a),
+            f"gelu {name} 2^22", 1.25 if HAS_TILES else 1.5, lambda k=curve, x=(a, c): k(*x), lambda a=a: F.gelu(a),
             lambda a=a, c=c: close(c, F.gelu(a), 2e-3, 2e-3),
         )  # fmt: skip
 
@@ -187,6 +222,7 @@ GROUPS = {
     "gemm": gemm,
     "gemm_bf16": gemm_bf16,
     "gemm_int8": gemm_int8,
+    "skinny": skinny,
     "softmax": softmax,
     "attention": attention,
     "rms_norm": rms_norm,
@@ -244,7 +280,7 @@ def main() -> int:
                     f"{row.ratio_of_minima:10.2f} {row.bar:5.1f}{mark}",
                     flush=True,
                 )
-    facts = {"python": platform.python_version(), "torch": torch.__version__, "machine": platform.processor()}
+    facts = {"python": platform.python_version(), "torch": torch.__version__, "machine": host_name()}
     if options.out:
         with open(options.out, "w", encoding="utf-8") as file:
             json.dump({"facts": facts, "rows": [asdict(row) for row in rows]}, file, indent=1)

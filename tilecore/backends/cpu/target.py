@@ -119,10 +119,14 @@ def _has_slow_bfloat16(model: str) -> bool:
     return model in SLOW_BFLOAT16_DOTS or model.partition("-")[0] in SLOW_BFLOAT16_VENDORS
 
 
+def host_name() -> str:
+    """The processor as its maker calls it."""
+    return _cpuinfo().get("model name") or platform.processor() or platform.machine()
+
+
 def detect() -> Presence:
     """The host is always there."""
-    name = _cpuinfo().get("model name") or platform.processor() or platform.machine()
-    return Presence(True, f"{name}, {os.cpu_count()} cores, {_bits_of(host_features())}-bit vectors")
+    return Presence(True, f"{host_name()}, {os.cpu_count()} cores, {_bits_of(host_features())}-bit vectors")
 
 
 def capabilities(target: Target) -> Capabilities:
