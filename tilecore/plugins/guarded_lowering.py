@@ -57,11 +57,17 @@ IMPLEMENTATION = {
     "fragments": takes(3),
     "relate": takes(2),
     "last_resort": FLAG,
+    "in_place": takes(2),
     "needs": STATE_CLASSES,
     "leaves": STATE_CLASSES,
 }
 REASON = Rule(
     "None where the implementation applies, else the reason why not", lambda value: value is None or is_text(value)
+)
+
+OPERANDS = Rule(
+    "a set of names of operands",
+    lambda value: isinstance(value, (set, frozenset)) and all(is_text(name) for name in value),
 )
 
 
@@ -102,6 +108,7 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
         layouts=_guarded_late(origin, f"{name}: layouts", impl.layouts, _buffer_layouts),
         fragments=_guarded_late(origin, f"{name}: fragments", impl.fragments, _fragment_layouts),
         relate=_guarded_late(origin, f"{name}: relate", impl.relate, _related_layouts),
+        in_place=guarded_by(origin, f"{name}: in_place", impl.in_place, OPERANDS),
         lower=_guarded_late(origin, f"{name}: lower", impl.lower, _statement),
     )
 

@@ -16,6 +16,7 @@ from tilecore.contract.state import Workspaces
 from tilecore.errors import PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
 from tilecore.lowering.buffers.outline_kernels import outline_kernels
+from tilecore.lowering.loops.read_in_place import READ_IN_PLACE
 from tilecore.plugins import manager
 
 
@@ -232,3 +233,25 @@ def test_runs_implementations_is_a_bool():
     step = Pass("swizzle_banks", same, runs_implementations="yes")
     with pytest.raises(PluginError, match="field 'runs_implementations' of Pass is wrong"):
         compiled(edits=[PassEdit("insert", "after_tile_ops", step)])
+
+
+@T.prim_func
+def dense(A: T.Tensor((16, 16), "float32"), B: T.Tensor((16, 16), "float32"), C: T.Tensor((16, 16), "float32")):
+    with T.Kernel(1):
+        a, b, c = (T.alloc_shared((16, 16), "float32") for _ in range(3))
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm(a, b, c, clear_accum=True)
+        T.copy(c, C)
+
+
+OPERANDS = {"raised KeyError: 'bank'": broken, "returned a wrong value": lambda call, env: "a"}
+
+
+@pytest.mark.parametrize("fault", OPERANDS)
+def test_operands_in_place(fault):
+    implementation = TileOpImpl("gemm", "bulk", broken, priority=100, in_place=OPERANDS[fault])
+    edit = PassEdit("insert", "separate_overlaps", READ_IN_PLACE)
+    with pytest.raises(PluginError, match=f"the implementation bulk of T.gemm: in_place {fault}") as caught:
+        compiled_with(dense, edits=[edit], implementations=[implementation])
+    assert "tile-acme 1.5" in str(caught.value)
