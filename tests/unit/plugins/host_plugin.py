@@ -27,7 +27,7 @@ class Plugin:
         self.language = dict(language)
         self.modules = dict(modules)
         self.facts = dict(facts)
-        self.lowering = replace(lowering.LOWERING, **{"implementations": (), **parts})
+        self.lowering = replace(lowering.LOWERING, **{"implementations": (), "edits": (), **parts})
 
     @hookimpl
     def tilecore_target(self):
