@@ -1,8 +1,8 @@
-"""gemm with the processor's dot-product instructions: pairs of bfloat16, groups of four int8.
+"""gemm with the processor's dot-product instructions: pairs of bfloat16 or int16, groups of four int8.
 
 B lies in panels with the 2 (or 4) neighbours along K of one column side by side; one instruction multiplies them with
 as many neighbours along K of a row of A, broadcast, and adds the products to 16 accumulators.
-Intel 64 and IA-32 architectures SDM, volume 2: VDPBF16PS, VPDPBUSD.
+Intel 64 and IA-32 architectures SDM, volume 2: VDPBF16PS, VPDPBUSD, VPMADDWD.
 """
 
 from __future__ import annotations
@@ -33,15 +33,25 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
-from tilecore.lowering.loops.register_tiles import Piece, is_hoisted, pieces
+from tilecore.lowering.loops.register_tiles import Piece, balanced, is_hoisted, pieces, vector_bits
+from tilecore.lowering.loops.widen_operands import INT16_PAIRS
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16
 ROWS = 8  # of a register tile
+ROWS_OF_FEW_REGISTERS = 6
 WIDTH = 2 * LANES
+BFLOAT16_PAIRS = "bfloat16 pairs"
 # (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
 DOT_BFLOAT16 = register_call("cpu.dot_bfloat16", pure=True)
 DOT_UINT8_INT8 = register_call("cpu.dot_uint8_int8", pure=True)
+# (words of A, words of B): the sums of the products of the pairs in the words
+DOT_INT16 = register_call("cpu.dot_int16", pure=True)
+
+
+def lanes_of(env: PassEnv) -> int:
+    """Lanes of 32 bits of a vector register."""
+    return vector_bits(env) // 32
 
 
 def grouped_panels(
@@ -68,30 +78,29 @@ def _flip(value: Expr) -> Expr:
 
 
 class Kind:
-    """One of the two: element types, group size, and the feature that the processor needs."""
+    """One of the instructions: element types, group size, and the feature that the processor needs, by the width of its
+    vector registers."""
 
-    def __init__(self, name: str, a: tuple[str, ...], b: str, c: str, group: int, feature: str) -> None:
-        self.name, self.a, self.b, self.c, self.group, self.feature = name, a, b, c, group, feature
+    def __init__(self, name: str, a: tuple[str, ...], b: str, c: str, group: int, features: dict[int, str]) -> None:
+        self.name, self.a, self.b, self.c, self.group, self.features = name, a, b, c, group, features
 
     def matches(self, call: TileCall, env: PassEnv) -> str | None:
         features = str(env.target.get("features", "")).split(",")
-        if self.feature not in features or int(env.target.get("vector_bits") or 0) != 512:
-            return f"the processor lacks {self.feature} on 512-bit vectors"
-        if self.group == 2 and env.target.get("bfloat16") == "widened":
+        if self.features.get(vector_bits(env), "") not in features:
+            return f"the processor lacks {' or '.join(self.features.values())} on vectors of {vector_bits(env)} bits"
+        if self.name == BFLOAT16_PAIRS and env.target.get("bfloat16") == "widened":
             return "the processor multiplies float32 faster than pairs of bfloat16"
         kinds = dtype_of(call.a.source), dtype_of(call.b.source), dtype_of(call.c.source)
         if kinds[0] not in self.a or kinds[1:] != (self.b, self.c):
             return f"element types {', '.join(kinds)}, not {'/'.join(self.a)}, {self.b}, {self.c}"
-        if needs_constant_sizes(call, env):
-            return needs_constant_sizes(call, env)
-        return self._shapes(call)
+        return needs_constant_sizes(call, env) or self._shapes(call, 2 * lanes_of(env))
 
-    def _shapes(self, call: TileCall) -> str | None:
+    def _shapes(self, call: TileCall, width: int) -> str | None:
         operands = Operands(call)
         if call.transpose_a:
             return "A is transposed: its neighbours along K do not lie together"
-        if operands.k % self.group or operands.n % WIDTH:
-            return f"K is no multiple of {self.group} or N none of {WIDTH}"
+        if operands.k % self.group or operands.n % width:
+            return f"K is no multiple of {self.group} or N none of {width}"
         first = constant(call.a.region[-1].min)
         if first is None or first % self.group:
             return f"A starts at no multiple of {self.group} along K"
@@ -106,30 +115,26 @@ class Kind:
     def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         *tiles, rows, columns = (int(s) for s in call.b.source.shape)
         moved = dtype_of(call.a.source) == "int8"
-        panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved)
+        panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved, 2 * lanes_of(env))
         return {call.b.source: of_each_tile(panels, tiles)}
 
 
-BFLOAT16 = Kind("bfloat16 pairs", ("bfloat16",), "bfloat16", "float32", 2, "avx512bf16")
-INT8 = Kind("int8 groups of four", ("uint8", "int8"), "int8", "int32", 4, "avx512vnni")
-
-
-def _bfloat16(call: TileCall, env: PassEnv) -> Stmt:
-    return _Dot(call, BFLOAT16).lower()
-
-
-def _int8(call: TileCall, env: PassEnv) -> Stmt:
-    return _Dot(call, INT8).lower()
+BFLOAT16 = Kind(BFLOAT16_PAIRS, ("bfloat16",), "bfloat16", "float32", 2, {512: "avx512bf16"})
+INT8 = Kind("int8 groups of four", ("uint8", "int8"), "int8", "int32", 4, {512: "avx512vnni"})
+INT16 = Kind(INT16_PAIRS, ("int16",), "int16", "int32", 2, {512: "avx512bw", 256: "avx2"})
 
 
 class _Dot:
-    """Lowers one gemm; all vectors have 16 lanes of 32 bits."""
+    """Lowers one gemm; all vectors have lanes of 32 bits."""
 
-    def __init__(self, call: TileCall, kind: Kind) -> None:
+    def __init__(self, call: TileCall, kind: Kind, env: PassEnv) -> None:
         self.call = call
         self.kind = kind
+        self.lanes = lanes_of(env)
+        self.width = 2 * self.lanes
+        self.most_rows = ROWS if self.lanes == LANES else ROWS_OF_FEW_REGISTERS
         self.o = Operands(call)
-        self.vector = f"{kind.c}x{LANES}"
+        self.vector = f"{kind.c}x{self.lanes}"
         self.words = self.o.k // kind.group
         # signed times signed is done as a * (b + 128) - 128 * a: the instruction takes one factor unsigned
         self.offset = kind is INT8 and dtype_of(call.a.source) == "int8"
@@ -140,33 +145,35 @@ class _Dot:
         def columns(ni: Any) -> Stmt:
             def rows(p: Piece) -> Stmt:
                 def tile(mi: Any) -> Stmt:
-                    count = p.count * (self.o.n // WIDTH)
+                    count = p.count * (self.o.n // self.width)
                     ahead = [] if p.start else portion(self.call, ni * p.count + mi, count)
                     return seq([*ahead, self._tile(p.start + mi * p.width, ni, p.width, sums)])
 
                 return loop(IntImm("int32", p.count), tile, name="mi")
 
-            return seq([rows(p) for p in pieces(self.o.m, ROWS)])
+            return seq([rows(p) for p in pieces(self.o.m, balanced(self.o.m, self.most_rows))])
 
-        return seq([*before, loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")])
+        return seq([*before, loop(IntImm("int32", self.o.n // self.width), columns, name="ni")])
 
     # -- operands ---------------------------------------------------------------------------------------------
 
     def _b(self, word: Any, ni: Any, half: int) -> Expr:
-        k, n = word * self.kind.group, ni * WIDTH + half * LANES
+        k, n = word * self.kind.group, ni * self.width + half * self.lanes
         at = (n, k) if self.call.transpose_b else (k, n)
-        return raw_load(self.o._element(self.call.b, at), f"int32x{LANES}")
+        return raw_load(self.o._element(self.call.b, at), f"int32x{self.lanes}")
 
     def _a(self, m: Any, word: Any) -> Expr:
-        return Broadcast(raw_load(self.o._element(self.call.a, (m, word * self.kind.group)), "int32"), LANES)
+        return Broadcast(raw_load(self.o._element(self.call.a, (m, word * self.kind.group)), "int32"), self.lanes)
 
     def _dot(self, total: Expr, a: Expr, b: Expr) -> Expr:
         if self.kind is BFLOAT16:
             return Call(DOT_BFLOAT16, [total, a, b], ret_ty=self.vector)
+        if self.kind is INT16:
+            return total + Call(DOT_INT16, [a, b], ret_ty=self.vector)
         return Call(DOT_UINT8_INT8, [total, *((b, a) if self.offset else (a, b))], ret_ty=self.vector)
 
     def _zero(self) -> Expr:
-        return Broadcast(tirx.const(0, self.kind.c), LANES)
+        return Broadcast(tirx.const(0, self.kind.c), self.lanes)
 
     # -- the tile ---------------------------------------------------------------------------------------------
 
@@ -174,22 +181,22 @@ class _Dot:
         """128 times the sum of each row of A."""
         sums = tirx.decl_buffer([self.o.m], "int32", "row_sums", scope="local", layout=None)
         total = tirx.decl_buffer([1], self.vector, "total", scope="local", layout=None)
-        unit_bytes = Broadcast(tirx.const(0x01010101, "int32"), LANES)
-        whole, rest = divmod(self.words, LANES)
+        unit_bytes = Broadcast(tirx.const(0x01010101, "int32"), self.lanes)
+        whole, rest = divmod(self.words, self.lanes)
 
         def row(m: Any) -> Stmt:
             def add(a: Expr) -> Stmt:
                 return BufferStore(total, self._dot(load(total, [0]), a, unit_bytes), [0])
 
             def vector(number: Any) -> Stmt:
-                return add(raw_load(self.o._element(self.call.a, (m, number * LANES * 4)), f"int32x{LANES}"))
+                return add(raw_load(self.o._element(self.call.a, (m, number * self.lanes * 4)), f"int32x{self.lanes}"))
 
             steps: list[Stmt] = [BufferStore(total, self._zero(), [0])]
             if whole:
                 steps.append(loop(IntImm("int32", whole), vector, name="k"))
             # the words behind the last whole vector, each in the first lane of one
-            first = Ramp(tirx.const(0, "int32"), tirx.const(1, "int32"), LANES)
-            for word in range(whole * LANES, whole * LANES + rest):
+            first = Ramp(tirx.const(0, "int32"), tirx.const(1, "int32"), self.lanes)
+            for word in range(whole * self.lanes, whole * self.lanes + rest):
                 steps.append(add(tirx.Select(first < 1, self._a(m, word), self._zero())))
             steps.append(store(sums, across_lanes(load(total, [0]), "sum") * 128, [m], self.call.span))
             return seq(steps)
@@ -213,8 +220,8 @@ class _Dot:
         return seq([AllocBuffer(acc), *begin, loop(IntImm("int32", self.words), step, name="k"), *end])
 
     def _c(self, m: Any, ni: Any, half: int) -> list[Any]:
-        where = element_indices(self.call.c, m, ni * WIDTH + half * LANES)
-        where[-1] = Ramp(where[-1], tirx.const(1, "int32"), LANES)
+        where = element_indices(self.call.c, m, ni * self.width + half * self.lanes)
+        where[-1] = Ramp(where[-1], tirx.const(1, "int32"), self.lanes)
         return where
 
     def _start(self, m: Any, ni: Any, half: int, sums: Var | None) -> Expr:
@@ -226,15 +233,17 @@ class _Dot:
             value = self._zero() if clear else old
         if sums is None:
             return value
-        return value - Broadcast(load(sums, [m]), LANES)
+        return value - Broadcast(load(sums, [m]), self.lanes)
 
     def _store_c(self, m: Any, ni: Any, half: int, value: Expr) -> Stmt:
         return BufferStore(self.call.c.source, value, self._c(m, ni, half), span=self.call.span)
 
 
-IMPLEMENTATIONS = (
-    TileOpImpl(
-        "gemm", BFLOAT16.name, _bfloat16, BFLOAT16.matches, priority=10, needs_layouts=True, layouts=BFLOAT16.layouts
-    ),
-    TileOpImpl("gemm", INT8.name, _int8, INT8.matches, priority=10, needs_layouts=True, layouts=INT8.layouts),
-)
+def _implementation(kind: Kind) -> TileOpImpl:
+    def lower(call: TileCall, env: PassEnv) -> Stmt:
+        return _Dot(call, kind, env).lower()
+
+    return TileOpImpl("gemm", kind.name, lower, kind.matches, priority=10, needs_layouts=True, layouts=kind.layouts)
+
+
+IMPLEMENTATIONS = tuple(_implementation(kind) for kind in (BFLOAT16, INT8, INT16))

@@ -1,8 +1,9 @@
-"""Stores the tiles of narrow floats that a gemm multiplies as float32 from the copy on, where it would convert each
-element every time that it reads it.
+"""Stores the tiles that a gemm multiplies in a wider type from the copy on, where it would convert each element every
+time that it reads it.
 
-Each element of A is read once for every 2 vectors of columns of C, and each of B once for every 14 rows. All values of
-the narrow types are float32 values, so results are the same.
+Each element of A is read once for every 2 vectors of columns of C, and each of B once for every 14 rows. Narrow floats
+become float32; integers of 8 bits become int16 where the target multiplies pairs of these (it has an implementation
+named ``INT16_PAIRS``). All values of the narrow types are values of the wide ones, so results are the same.
 """
 
 from __future__ import annotations
@@ -29,47 +30,60 @@ from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_k
 from tilecore.lowering.loops.gemm import REGISTER_TILES
 from tilecore.lowering.loops.tile_uses import KernelUses, Use, fills_operand, note_copy
 
-WIDE = "float32"
+INT16_PAIRS = "int16 pairs"  # the name of an implementation that multiplies them
+SHORT = ("int8", "uint8")
 
 
 def widen_operands(func: PrimFunc, env: PassEnv) -> PrimFunc:
     statements = []
     for statement in statements_of(func.body):
-        copies = _copies_to_narrow_operands(statement, env) if is_axis(statement) else []
-        buffers = [copy.call.dst.source for copy in copies]  # type: ignore[union-attr]
-        for copy, buffer in zip(copies, buffers, strict=True):
-            text = f"{buffer.name} is kept as {WIDE}, not as {dtype_of(buffer)}"
-            note_copy(env, copy, "widened", str(buffer.name), text)
-        statements.append(_widened(statement, buffers) if buffers else statement)
+        copies = _copies_to_narrow_operands(statement, env) if is_axis(statement) else {}
+        for copy, wide in copies.items():
+            buffer = copy.call.dst.source  # type: ignore[union-attr]
+            note_copy(
+                env, copy, "widened", str(buffer.name), f"{buffer.name} is kept as {wide}, not as {dtype_of(buffer)}"
+            )
+        types = {copy.call.dst.source: wide for copy, wide in copies.items()}  # type: ignore[union-attr]
+        statements.append(_widened(statement, types) if types else statement)
     return func.with_body(seq(statements))
 
 
-def _copies_to_narrow_operands(kernel: Stmt, env: PassEnv) -> list[Use]:
-    """The copies that fill buffers of narrow floats which only gemms read that accumulate in float32 by register
-    tiles."""
+def _copies_to_narrow_operands(kernel: Stmt, env: PassEnv) -> dict[Use, str]:
+    """The copies that fill narrow operands of gemms, each with the type that the operand should have."""
     uses = KernelUses(axes_and_code(kernel)[1])
-    copies = []
+    copies: dict[Use, str] = {}
     for copy in uses.uses:
-        if not fills_operand(copy, uses):
-            continue
-        buffer = copy.call.dst.source  # type: ignore[union-attr]
-        kind = DType(dtype_of(buffer))
-        if not kind.is_float or kind.bits >= DType(WIDE).bits or kind.bits < 8:
-            continue
-        calls = [use.call for use in uses.of(buffer) if use is not copy]
-        if all(_multiplies_as_float32(call, env) for call in calls):
-            copies.append(copy)
-    return copies
+        if fills_operand(copy, uses):
+            buffer = copy.call.dst.source  # type: ignore[union-attr]
+            types = {_type_for(use.call, buffer, env) for use in uses.of(buffer) if use is not copy}
+            wide = types.pop() if len(types) == 1 else None
+            if wide is not None:
+                copies[copy] = wide
+    buffers = {copy.call.dst.source for copy in copies}  # type: ignore[union-attr]
+    return {copy: wide for copy, wide in copies.items() if wide == "float32" or _is_of_pairs(copy, uses, buffers)}
 
 
-def _multiplies_as_float32(call: Any, env: PassEnv) -> bool:
-    return dtype_of(call.c.source) == WIDE and choose(call, env.implementations, env).impl is REGISTER_TILES
+def _type_for(call: Any, buffer: Var, env: PassEnv) -> str | None:
+    """The type in which the gemm should get the operand; None: the one that it has."""
+    kind, total = DType(dtype_of(buffer)), dtype_of(call.c.source)
+    if kind.is_float and 8 <= kind.bits < 32 and total == "float32":
+        return total if choose(call, env.implementations, env).impl is REGISTER_TILES else None
+    if str(kind) in SHORT and total == "int32" and any(impl.name == INT16_PAIRS for impl in env.implementations):
+        return "int16" if choose(call, env.implementations, env).impl is REGISTER_TILES else None
+    return None
 
 
-def _widened(kernel: Stmt, buffers: list[Var]) -> Stmt:
+def _is_of_pairs(copy: Use, uses: KernelUses, widened: set[Var]) -> bool:
+    """Are both operands of all gemms that read the copy widened? One alone would gain nothing."""
+    buffer = copy.call.dst.source  # type: ignore[union-attr]
+    calls = [use.call for use in uses.of(buffer) if use is not copy]
+    return all(region.source in widened for call in calls for region in (call.a, call.b))  # type: ignore[union-attr]
+
+
+def _widened(kernel: Stmt, types: dict[Var, str]) -> Stmt:
     wide = {
-        buffer: tirx.decl_buffer(list(buffer.shape), WIDE, str(buffer.name), scope=str(buffer.scope()), layout=None)
-        for buffer in buffers
+        buffer: tirx.decl_buffer(list(buffer.shape), kind, str(buffer.name), scope=str(buffer.scope()), layout=None)
+        for buffer, kind in types.items()
     }
 
     def change(node: Any) -> Any:

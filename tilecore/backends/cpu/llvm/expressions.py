@@ -192,6 +192,15 @@ class Expressions:
         x, y = (self.fn.op(f"bitcast {v.type} {v.text} to {kind}") for v in (a, b))
         return same(self.fn, total, f"call {total.type} @{name}({total.type} {total.text}, {kind} {x}, {kind} {y})")
 
+    def _pairs(self, node: Call) -> Value:
+        """VPMADDWD: the products of two int16 each, added."""
+        a, b = (self.value(arg) for arg in node.args)
+        name = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}[a.lanes]
+        kind = f"<{2 * a.lanes} x i16>"
+        self.fn.module.declare(name, f"{a.type} {{}}({kind}, {kind})")
+        x, y = (self.fn.op(f"bitcast {v.type} {v.text} to {kind}") for v in (a, b))
+        return same(self.fn, a, f"call {a.type} @{name}({kind} {x}, {kind} {y})")
+
     def _across(self, node: Call) -> Value:
         return mathematics.across(self.fn, self.value(node.args[0]), str(node.args[1].value))
 
@@ -218,6 +227,7 @@ _CALLS: dict[str, Callable[[Expressions, Any], Value]] = {
     RAW_LOAD: Expressions._raw_load,
     "cpu.dot_bfloat16": Expressions._dot_product,
     "cpu.dot_uint8_int8": Expressions._dot_product,
+    "cpu.dot_int16": Expressions._pairs,
     ATOMIC_ELEMENT: Expressions._atomic,
 }
 _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
