@@ -16,6 +16,8 @@ from typing import Any
 
 from tilecore.interrupts import held_back
 from tilecore.ir import expression_classes
+from tilecore.ir.checked_lookups import checked_lookups
+from tilecore.ir.without_disco import without_disco
 from tilecore.ir.without_torch import without_torch
 
 _hook = sys.excepthook
@@ -25,7 +27,7 @@ if _homeless:
 _collecting = gc.isenabled()
 gc.disable()  # scanning torch's objects doubles the time of this import
 try:
-    with held_back(), without_torch():  # its types can be registered once in a process
+    with held_back(), without_torch(), without_disco(), checked_lookups():  # its types can be registered once in a process
         import tvm
         import tvm_ffi
 finally:
