@@ -2,8 +2,9 @@
 
 TVM's Python code asks its registry of operators for about 110 names that it does not have, and goes on after the
 errors. The first error of TVM's C++ code in a process reads the symbols of every loaded library, for its backtrace:
-0.2 s, and 0.6 s where torch is loaded. So while TVM is imported, ``GetOp`` and ``RegisterOpAttr`` of ``tvm.ir._ffi_api``
-raise an error of Python's for such names, and ask the registry for all others. The outcome of the import is the same.
+0.2 s, and 0.6 s where torch is loaded. So while TVM is imported, ``GetOp`` and ``RegisterOpAttr`` of
+``tvm.ir._ffi_api`` raise an error of Python's for such names, and ask the registry for all others. The outcome of the
+import is the same.
 """
 
 from __future__ import annotations

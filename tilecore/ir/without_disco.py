@@ -1,9 +1,9 @@
 """Hides TVM's module of distributed sessions (``tvm.runtime.disco``) from TVM while TVM is imported.
 
-TVM imports it where its library has the C++ part, and sets ``tvm.runtime.disco`` to None where not. The wheel from PyPI
-has that part in a library that TVM does not load, so the import ends in an error of TVM's C++ code. The first such error
-of a process reads the symbols of every loaded library, for its backtrace: 0.2 s, and 0.6 s where torch is loaded. Hidden,
-``tvm.runtime.disco`` is None just as well, and a later ``import tvm.runtime.disco`` has the same outcome as before.
+TVM imports it where its library has the C++ part, and sets ``tvm.runtime.disco`` to None where not. The wheel from
+PyPI has that part in a library that TVM does not load, so the import ends in an error of TVM's C++ code, which is slow
+(``checked_lookups.py``). Hidden, ``tvm.runtime.disco`` is None just as well, and a later ``import tvm.runtime.disco``
+has the same outcome as before.
 """
 
 from __future__ import annotations
