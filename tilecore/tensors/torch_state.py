@@ -12,6 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tilecore.tensors.torch_allocation import TorchAllocation, torch_allocation
+from tilecore.tensors.torch_fields import TorchFields, torch_fields
+
 # Modes that record or replace operations, by the names of their classes; others (counters, profilers) may be active.
 _RECORDING = {
     "ProxyTorchDispatchMode": "torch.fx (make_fx, torch.export)",
@@ -75,7 +78,9 @@ class NativeState(NamedTuple):
 
     offset: bytes from a tensor's Python object to its C++ handle. included: of a dispatch key; python_key, layer_key:
     the keys that are included while a dispatch mode, or a transformation of torch.func, is active. trace: gives the
-    place of the tracer's state. grad_mode: whether it is on. The others are of a tensor.
+    place of the tracer's state. grad_mode: whether it is on. The others are of a tensor. fields: functions that
+    describe a tensor, or None where torch's exchange of DLPack must be asked. allocation: functions that make one, or
+    None where Python's must.
     """
 
     offset: int
@@ -88,6 +93,8 @@ class NativeState(NamedTuple):
     is_negated: int
     is_inference: int
     bump_version: int
+    fields: TorchFields | None = None
+    allocation: TorchAllocation | None = None
 
 
 _SYMBOLS = {
@@ -123,8 +130,11 @@ def _read_state() -> NativeState:
         function = next(getattr(library, symbol) for library in libraries if hasattr(library, symbol))
         addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
     keys: Any = torch._C.DispatchKey
+    offset = _offset_of_handle()
     return NativeState(
-        offset=_offset_of_handle(),
+        offset=offset,
+        fields=torch_fields(libraries[1], offset),
+        allocation=torch_allocation(libraries[1]),
         python_key=int(keys.Python),
         layer_key=int(keys.FuncTorchDynamicLayerFrontMode),
         **addresses,
