@@ -10,10 +10,11 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilecore.tensors.torch_allocation import TorchAllocation, torch_allocation
-from tilecore.tensors.torch_fields import TorchFields, torch_fields
+if TYPE_CHECKING:
+    from tilecore.tensors.torch_allocation import TorchAllocation
+    from tilecore.tensors.torch_fields import TorchFields
 
 # Modes that record or replace operations, by the names of their classes; others (counters, profilers) may be active.
 _RECORDING = {
@@ -122,6 +123,9 @@ def native_state() -> NativeState | None:
 
 def _read_state() -> NativeState:
     import torch
+
+    from tilecore.tensors.torch_allocation import torch_allocation
+    from tilecore.tensors.torch_fields import torch_fields
 
     folder = os.path.join(os.path.dirname(str(torch.__file__)), "lib")
     libraries = [ctypes.CDLL(os.path.join(folder, name)) for name in ("libc10.so", "libtorch_cpu.so")]
