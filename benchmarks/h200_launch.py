@@ -11,12 +11,15 @@ medians over the rounds.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import importlib.util
 import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -26,6 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = ROOT / "plugins" / "tile-cuda"
 SIZE = 1024
+RETURNING = ("torch.add", "tilecore cython, output allocated")
 SOURCE = """#include "tilecore_cuda.h"
 
 extern "C" __global__ void __launch_bounds__(256) add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
@@ -36,8 +40,57 @@ extern "C" __global__ void __launch_bounds__(256) add_kernel(const float* __rest
 """  # noqa: E501 - as the code generator writes it
 
 
+# The loop around the driver's own launch: the rest of a call is tilecore's and Python's part.
+LOOP = """
+#include <time.h>
+typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                        void **);
+double launches(launch_t launch, void *function, unsigned blocks, void *stream, void **parameters, int count) {
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  for (int i = 0; i < count; i++)
+    if (launch(function, blocks, 1, 1, 256, 1, 1, 0, stream, parameters, 0)) return -1;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  return ((end.tv_sec - start.tv_sec) * 1e9 + (end.tv_nsec - start.tv_nsec)) / count;
+}
+"""
+
+
+def driver_alone(binary: bytes) -> Callable[[int], float]:
+    """A function that gives the microseconds of one cuLaunchKernel, called by a loop in C so many times."""
+    import torch
+
+    folder = tempfile.mkdtemp()
+    Path(folder, "loop.c").write_text(LOOP)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "loop.c", "-o", "libloop.so"], cwd=folder, check=True)
+    loop = ctypes.PyDLL(os.path.join(folder, "libloop.so")).launches
+    loop.restype = ctypes.c_double
+    driver = ctypes.CDLL("libcuda.so.1")
+    tensors = [torch.zeros(SIZE, device="cuda") for _ in range(3)]
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    for code in (
+        driver.cuModuleLoadData(ctypes.byref(module), binary),
+        driver.cuModuleGetFunction(ctypes.byref(function), module, b"add_kernel"),
+    ):
+        if code:
+            raise SystemExit(f"the driver loads no kernel: error {code}")
+    addresses = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
+    parameters = (ctypes.c_void_p * 3)(*(ctypes.addressof(address) for address in addresses))
+    launch = ctypes.cast(driver.cuLaunchKernel, ctypes.c_void_p)
+
+    def microseconds(count: int) -> float:
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        kept = tensors, addresses
+        assert kept
+        return float(loop(launch, function, SIZE // 256, stream, parameters, count)) / 1e3
+
+    return microseconds
+
+
 def prepare() -> None:
-    """Puts tilecore and tile-cuda on the path and builds their extensions."""
+    """Puts tilecore and tile-cuda on the path and builds their extensions, unless they are installed."""
+    if importlib.util.find_spec("tile_cuda") is not None and importlib.util.find_spec("tilecore") is not None:
+        return
     for folder in (PLUGIN, ROOT):
         if os.fspath(folder) not in sys.path:
             sys.path.insert(0, os.fspath(folder))
@@ -60,7 +113,7 @@ def offered() -> AbstractContextManager[Any]:
     return nullcontext() if manager.claims("cuda") else manager.register(tile_cuda.plugin, package="tile-cuda")
 
 
-def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
+def artifact_of(target: Any, adapter: str, binary: bytes, out_idx: tuple[int, ...] = ()) -> Any:
     from tilecore.artifact.records import Artifact, Entry, TensorParam
 
     params = tuple(
@@ -68,8 +121,8 @@ def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
     )
     return Artifact(
         name="add", target=str(target), backend="tile-cuda", adapter=adapter, params=params, symbols=(), workspaces=(),
-        entries=(Entry("add_kernel", (SIZE // 256, 1, 1), (256, 1, 1)),), out_idx=(), source=SOURCE, source_format="cu",
-        binary=binary, binary_format="cubin",
+        entries=(Entry("add_kernel", (SIZE // 256, 1, 1), (256, 1, 1)),), out_idx=out_idx, source=SOURCE,
+        source_format="cu", binary=binary, binary_format="cubin",
     )  # fmt: skip
 
 
@@ -98,6 +151,8 @@ def compilations(target: Any) -> dict[str, Any]:
 
 def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
     """The addition through tilecore's launcher, by each execution backend that runs here."""
+    import torch
+
     from tilecore.contract.records import BuildRequest
     from tilecore.errors import TilecoreError
     from tilecore.jit.kernel import JITKernel
@@ -114,8 +169,14 @@ def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
     usual: Any = functions.get("tilecore cython")
     if usual is not None:
         functions["tilecore, launcher in Python"] = launcher_py.Launcher(
-            usual.artifact, usual.loaded, usual.adapter, usual.device_type
+            usual.artifact, usual.loaded, usual.execution, usual.device_type
         )
+        binary = usual.artifact.binary
+        returning = JITKernel(artifact_of(target, "cython", binary, (2,)), backend, target)
+        a, b = torch.randn(SIZE, device="cuda"), torch.randn(SIZE, device="cuda")
+        if not all(torch.equal(returning(a, b), a + b) for _ in range(3)):
+            raise SystemExit("a kernel that allocates its output gave a wrong sum")
+        functions["tilecore cython, output allocated"] = lambda a, b, c: returning(a, b)
     return functions
 
 
@@ -132,6 +193,17 @@ def triton_add() -> Callable[..., Any] | None:
         tl.store(c + at, tl.load(a + at) + tl.load(b + at))
 
     return lambda a, b, c: add[(SIZE // 256,)](a, b, c, BLOCK=256)
+
+
+def checked(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Those that write their third argument; those that return the sum copy it there."""
+    names = {"empty Python function", *RETURNING}
+    returning = {f"{name}, copied": _copying(functions[name]) for name in RETURNING if name in functions}
+    return {name: function for name, function in functions.items() if name not in names} | returning
+
+
+def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b, c: c.copy_(function(a, b, c))
 
 
 def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
@@ -165,7 +237,9 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
     return graphs
 
 
-def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> dict[str, float]:
+def timed(
+    functions: dict[str, Callable[..., Any]], rounds: int, calls: int, alone: Callable[[int], float] | None = None
+) -> dict[str, float]:
     """The microseconds of a call on the host, by function."""
     import torch
 
@@ -181,6 +255,9 @@ def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> 
             for _ in range(calls):
                 function(a, b, c)
             samples[name].append((time.perf_counter_ns() - start) / calls / 1e3)
+        if alone is not None:
+            torch.cuda.synchronize()
+            samples.setdefault("cuLaunchKernel alone, in C", []).append(alone(calls))
     torch.cuda.synchronize()
     return {name: round(statistics.median(times), 3) for name, times in samples.items()}
 
@@ -204,7 +281,10 @@ def main() -> None:
         backend, target = manager.resolve("cuda")
         functions: dict[str, Callable[..., Any]] = {"empty Python function": lambda a, b, c: None}
         functions |= kernels(target, backend)
+        usual = functions.get("tilecore cython")
+        alone = driver_alone(usual.artifact.binary) if usual is not None else None
         functions["torch.add(out=)"] = lambda a, b, c: torch.add(a, b, out=c)
+        functions["torch.add"] = lambda a, b, c: torch.add(a, b)
         triton = triton_add()
         if triton is not None:
             functions["Triton"] = triton
@@ -216,8 +296,8 @@ def main() -> None:
             "launcher": launcher.built()[1],
             "launch": launch.built()[1],
             "compile_ms": compilations(target),
-            "checks": checks({n: f for n, f in functions.items() if n != "empty Python function"}),
-            "launch_us": timed(functions, options.rounds, options.calls),
+            "checks": checks(checked(functions)),
+            "launch_us": timed(functions, options.rounds, options.calls, alone),
         }
     text = json.dumps(result, indent=2)
     print(text)

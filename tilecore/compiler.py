@@ -23,6 +23,7 @@ from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import device_flags, warn_of_ignored
 from tilecore.plugins.suitable import suitable_names
+from tilecore.stage_times import stage
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
@@ -52,16 +53,18 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     debug.tile_ir(func)
     options = replace(options, out_idx=out_idx_of(func, options))
     if options.out_idx:
-        checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
-    with _timed(report, "lower"):
+        with stage("checks"):
+            checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
+    with _timed(report, "lower", "lowering"):
         module, env = lower(func, backend, target, options)
-    with _timed(report, "emit"):
+    with _timed(report, "emit", "code generation"):
         emitted = emit(module, backend, target, adapter)
-    with _timed(report, "build"):
+    with _timed(report, "build", f"toolchain of {backend.package}"):
         binary, binary_format = build(func, module, emitted, backend, target, adapter, options)
-    emitted.report(env)
-    report.update(env.report)
-    return assemble(func, module, env, backend, target, adapter, options, emitted, binary, binary_format, report)
+    with stage("record"):
+        emitted.report(env)
+        report.update(env.report)
+        return assemble(func, module, env, backend, target, adapter, options, emitted, binary, binary_format, report)
 
 
 def lower(
@@ -72,14 +75,16 @@ def lower(
     refusals: list[TilecoreError] | None = None,
 ) -> tuple[IRModule, PassEnv]:
     """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
-    from tilecore.contract.passes import PassEnv
-    from tilecore.lowering.fewer_stages import TOPIC, with_fewer_stages
-    from tilecore.lowering.pipeline import check_kernels
-    from tilecore.lowering.pipeline import lower as run_passes
-    from tilecore.lowering.tile_ops.registry import implementations_of
+    with stage("import of the passes"):
+        from tilecore.contract.passes import PassEnv
+        from tilecore.lowering.fewer_stages import TOPIC, with_fewer_stages
+        from tilecore.lowering.pipeline import check_kernels, passes_of
+        from tilecore.lowering.pipeline import lower as run_passes
+        from tilecore.lowering.tile_ops.registry import implementations_of
 
+        implementations = implementations_of(backend)
+        passes_of(backend)  # which imports them
     capabilities = backend.target.capabilities(target)
-    implementations = implementations_of(backend)
     configs = pass_configs_of(func, options)
     warn_of_ignored(configs, backend.target)
     reductions: list[Any] = []
@@ -318,10 +323,10 @@ def _entry(var: Any, func: PrimFunc, emitted: EmittedModule, limit: int) -> Entr
 
 
 @contextmanager
-def _timed(report: dict[str, Any], step: str) -> Any:
+def _timed(report: dict[str, Any], step: str, title: str) -> Any:
+    """A step of the report; title: its name in the table of stages."""
     safe_point()
     start = time.perf_counter()
-    yield
-    milliseconds = (time.perf_counter() - start) * 1e3
-    report.setdefault("steps", {})[step] = round(milliseconds, 3)
-    debug.say(debug.TIMES, f"{step}: {milliseconds:.1f} ms")
+    with stage(title, is_shown=True):
+        yield
+    report.setdefault("steps", {})[step] = round((time.perf_counter() - start) * 1e3, 3)

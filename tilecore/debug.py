@@ -24,9 +24,10 @@ _folders: dict[tuple[Path, str], int] = {}  # how often kernels of one name were
 _OWN_FILES = re.compile(r"\d\d+_(tile_ir|after_\w+|source|binary)\.\w+")
 
 
-def level() -> int:
-    """The ladder's step, from TILECORE_DEBUG; TILECORE_VERBOSE (or ``verbose=True``) is at least 2."""
-    verbose = getattr(_state, "verbose", None)
+def level(verbose: bool | None = None) -> int:
+    """The ladder's step, from TILECORE_DEBUG; TILECORE_VERBOSE is at least 2. verbose: in place of that variable; None:
+    what the compilation under way was given."""
+    verbose = getattr(_state, "verbose", None) if verbose is None else verbose
     return max(settings.debug(), TIMES if (settings.verbose() if verbose is None else verbose) else 0)
 
 

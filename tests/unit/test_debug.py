@@ -65,9 +65,12 @@ def messages(capsys, monkeypatch, level, func=ADD, **options):
 MARKS = (
     (1, r"^\[tilecore\] add: target cpu -.*, execution backend native$"),
     (1, r"^\[tilecore\] tools of tilecore: LLVM \(in apache-tvm\) 0\.27"),
-    (2, r"^\[tilecore\] lower: [0-9.]+ ms$"),
-    (2, r"^\[tilecore\] emit: [0-9.]+ ms$"),
-    (2, r"^\[tilecore\] build: [0-9.]+ ms$"),
+    (2, r"^\[tilecore\] time of add for cpu: [0-9.]+ ms$"),
+    (2, r"^  lowering +[0-9.]+ ms +[0-9.]+%$"),
+    (2, r"^    vectorize_loops +[0-9.]+ ms +[0-9.]+%$"),
+    (2, r"^  code generation +[0-9.]+ ms +[0-9.]+%$"),
+    (2, r"^  toolchain of tilecore +[0-9.]+ ms +[0-9.]+%$"),
+    (2, r"^  load +[0-9.]+ ms +[0-9.]+%$"),
     (3, r"^\[tilecore\] tile IR\n(.*\n)*?.*def add\("),
     (4, r"^\[tilecore\] source \(ll\)\n(.*\n)*?define .*@add_kernel"),
     (5, r"^\[tilecore\] after lower_tile_ops\n(.*\n)*?.*def add\("),
@@ -98,7 +101,7 @@ def test_verbose_tells_the_times(capsys, monkeypatch):
             monkeypatch.setenv("TILECORE_VERBOSE", "1")
         text = messages(capsys, monkeypatch, 0, **options)
         assert "add: target cpu" in text
-        assert "lower: " in text
+        assert "  lowering  " in text
         assert re.search(r"compiled add for cpu in \d+ ms", text)
         assert "tile IR" not in text
     assert messages(capsys, monkeypatch, 0, verbose=False) == "", "the argument counts"

@@ -77,7 +77,7 @@ def stats() -> CacheStats:
     if root is None:
         return CacheStats(None, is_cache_enabled(), "no home directory is known", 0, 0, 0, 0, limit, 0)
     layout = Layout(root)
-    entries, links = stored(layout.entries), stored(layout.links)
+    files = {store: stored(store) for store in layout.stores}  # each folder is read once
     built = libraries(root)
     quarantined = 0
     with contextlib.suppress(OSError):
@@ -86,14 +86,14 @@ def stats() -> CacheStats:
         path=root,
         enabled=is_cache_enabled(),
         problem=_problem(root),
-        entries=len(entries),
-        links=len(links),
-        results=len(stored(layout.results)),
-        bytes=sum(file.size for store in layout.stores for file in stored(store)) + sum(file.size for file in built),
+        entries=len(files[layout.entries]),
+        links=len(files[layout.links]),
+        results=len(files[layout.results]),
+        bytes=sum(file.size for listed in (*files.values(), built) for file in listed),
         limit=limit,
         quarantined=quarantined,
         libraries=len(built),
-        binaries=len(stored(layout.binaries)),
+        binaries=len(files[layout.binaries]),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType, FunctionType
 from typing import Any
@@ -25,8 +26,11 @@ class PrimFunc:
         self.function = function
         self.annotations = annotations
         self._ir: Any = None
+        self.seconds_before = 0.0  # that building the IR took, where it was built with the function
         if function.__closure__ or "<locals>" in function.__qualname__:
+            start = time.perf_counter()
             self._build()
+            self.seconds_before = time.perf_counter() - start
 
     def _build(self) -> Any:
         from tilecore.frontend.elaborate import build_prim_func

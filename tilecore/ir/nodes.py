@@ -16,25 +16,38 @@ from typing import Any
 
 from tilecore.interrupts import held_back
 from tilecore.ir import expression_classes
-from tilecore.ir.without_torch import without_torch
 
-_hook = sys.excepthook
-_homeless = "XDG_CACHE_HOME" not in os.environ and os.path.expanduser("~").startswith("~")
-if _homeless:
-    os.environ["XDG_CACHE_HOME"] = os.devnull  # tvm names a folder there while it is imported, or raises without
-_collecting = gc.isenabled()
-gc.disable()  # scanning torch's objects doubles the time of this import
-try:
-    with held_back(), without_torch():  # its types can be registered once in a process
-        import tvm
-        import tvm_ffi
-finally:
-    if _collecting:
-        gc.enable()
-    if _homeless:
-        del os.environ["XDG_CACHE_HOME"]
-    sys.excepthook = _hook  # tvm replaces it with one that kills multiprocessing children
 
+def _import_tvm() -> None:
+    """Imports TVM, without what it does to the process and without what slows it down."""
+    from tilecore.ir.checked_lookups import checked_lookups
+    from tilecore.ir.without_disco import without_disco
+    from tilecore.ir.without_torch import without_torch
+    from tilecore.stage_times import stage
+
+    hook = sys.excepthook
+    is_homeless = "XDG_CACHE_HOME" not in os.environ and os.path.expanduser("~").startswith("~")
+    if is_homeless:
+        os.environ["XDG_CACHE_HOME"] = os.devnull  # tvm names a folder there while it is imported, or raises without
+    was_collecting = gc.isenabled()
+    gc.disable()  # scanning torch's objects doubles the time of this import
+    try:
+        # its types can be registered once in a process
+        with stage("import of TVM"), held_back(), without_torch(), without_disco(), checked_lookups():
+            import tvm
+            import tvm_ffi
+    finally:
+        if was_collecting:
+            gc.enable()
+        if is_homeless:
+            del os.environ["XDG_CACHE_HOME"]
+        sys.excepthook = hook  # tvm replaces it with one that kills multiprocessing children
+
+
+_import_tvm()
+
+import tvm  # noqa: E402
+import tvm_ffi  # noqa: E402
 from tvm import ir, tirx  # noqa: E402
 from tvm.ir import (  # noqa: E402
     Call,
@@ -55,6 +68,8 @@ from tvm.ir import Expr as Expr  # noqa: E402
 from tvm.ir._overload_prim_expr import ExprOp as ExprOperator  # noqa: E402
 from tvm.ir.expr import ExprOperand  # noqa: E402
 from tvm.ir.op import register_op_attr  # noqa: E402
+from tvm.sym import Analyzer  # noqa: E402
+from tvm.sym.analyzer import ConstIntBound  # noqa: E402
 from tvm.tirx import (  # noqa: E402
     Add,
     AllocBuffer,
@@ -107,9 +122,6 @@ expression_classes.BufferLoad.register(TensorLoad)
 for _name, _class in (("PrimExpr", expression_classes.PrimExpr), ("Call", Call), ("StringImm", StringImm)):
     if not hasattr(tirx, _name):
         setattr(tirx, _name, _class)
-
-Analyzer = tvm.sym.Analyzer
-ConstIntBound = tvm.sym.analyzer.ConstIntBound
 
 
 def _keeping_errors(run: Callable[..., Any], wrap: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,17 +15,18 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-class _Hidden(MetaPathFinder):
-    """Says to one thread that there is no torch; other threads may import it meanwhile."""
+class HiddenModule(MetaPathFinder):
+    """Says to one thread that there is no module of this name; other threads may import it meanwhile."""
 
-    def __init__(self, thread: int) -> None:
+    def __init__(self, name: str, thread: int) -> None:
+        self.name = name
         self.thread = thread
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "torch" and threading.get_ident() == self.thread:
-            raise ModuleNotFoundError("torch is hidden while TVM is imported", name="torch")
+        if fullname == self.name and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"{self.name} is hidden while TVM is imported", name=self.name)
         return None
 
 
@@ -38,7 +39,7 @@ def without_torch() -> Iterator[None]:
     if sys.platform == "win32" or "torch" in sys.modules or "tvm_ffi" in sys.modules:
         yield
         return
-    hidden = _Hidden(threading.get_ident())
+    hidden = HiddenModule("torch", threading.get_ident())
     sys.meta_path.insert(0, hidden)
     try:
         yield

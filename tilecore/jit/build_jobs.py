@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.codegen.source_callbacks import registration_of
 from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.errors import TilecoreError
+from tilecore.jit.collection import collection_paused
 from tilecore.jit.request import Request, build, ir_key
 from tilecore.plugins import discovery, manager
 
@@ -31,7 +32,8 @@ class Job:
 
     def build(self) -> Artifact:
         """Compile the kernel in this process."""
-        return build(self.func, self.request)
+        with collection_paused():
+            return build(self.func, self.request)
 
     def message(self) -> JobMessage:
         """The job as a message for another process."""
@@ -71,7 +73,8 @@ def build_message(message: JobMessage) -> Artifact:
     from tilecore.ir.nodes import tvm
 
     request = Request(backend, target, message.adapter, message.options, message.debug_root)
-    return build(tvm.ir.load_json(message.ir), request)
+    with collection_paused():
+        return build(tvm.ir.load_json(message.ir), request)
 
 
 def can_be_sent(request: Request) -> bool:

@@ -21,10 +21,13 @@ from tilecore.progress import Progress
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
 
-# The number of kernels from which processes are faster than threads. A kernel takes about 0.1 s, 70 % of it without the
-# GIL (LLVM); a process starts in 1.3 s. So threads are faster up to about 75 kernels on 8 cores and 130 on 2 cores.
-WORTH_PROCESSES = 96
+# The number of kernels from which processes are faster than threads. A kernel takes 0.1 to 1 s, of which it holds the
+# GIL for 0.02 s (loops) to 0.1 s (SIMT), which threads cannot share; a process starts in 0.6 s. On 2 cores threads gain
+# nothing from more processes but that start, so more kernels must share it.
+WORTH_PROCESSES = 24
+WORTH_PROCESSES_OF_ONE = 64  # divided by the number of workers, and added
 WORTH_LIVE_PROCESSES = 8  # the same, for processes that run already
+WRITERS = 8  # threads that write artifacts to the cache, each of which waits for the disk most of the time
 
 Outcome = Artifact | Exception
 
@@ -136,14 +139,17 @@ def _crew_for(
 
 
 def _worth_processes(count: int, workers: int) -> bool:
-    return count >= (WORTH_LIVE_PROCESSES if live_workers() >= workers else WORTH_PROCESSES)
+    if live_workers() >= workers:
+        return count >= WORTH_LIVE_PROCESSES
+    return count >= WORTH_PROCESSES + WORTH_PROCESSES_OF_ONE // workers
 
 
 def _build(jobs: Sequence[Job], crew: _Crew, progress: bool | None, stop_at_error: bool) -> dict[str, Outcome]:
-    """The outcomes by key; each artifact is written to the cache on disk at once."""
+    """The outcomes by key. Artifacts are written to the cache on disk meanwhile, and all of them before this ends."""
     outcomes: dict[str, Outcome] = {}
     failed = 0
-    with Progress("compiling", len(jobs), progress) as bar:
+    writes: list[Future[bool]] = []
+    with ThreadPoolExecutor(WRITERS) as writers, Progress("compiling", len(jobs), progress) as bar:
         waiting = {crew.submit(job): job for job in jobs}
         for future in as_completed(waiting):
             job = waiting[future]
@@ -151,10 +157,12 @@ def _build(jobs: Sequence[Job], crew: _Crew, progress: bool | None, stop_at_erro
             failed += not isinstance(outcome, Artifact)
             bar.advance(f"{failed} failed, {job.label}" if failed else job.label)
             if isinstance(outcome, Artifact):
-                disk_cache().put(job.key, outcome)
+                writes.append(writers.submit(disk_cache().put, job.key, outcome))
             elif stop_at_error:
                 raise named(outcome, job.label)
             outcomes[job.key] = outcome
+    for write in writes:
+        write.result()  # raises a warning that the program makes an error
     return outcomes
 
 

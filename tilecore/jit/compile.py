@@ -18,6 +18,7 @@ from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
 from tilecore.runtime.simulation import warn_of_simulation
+from tilecore.stage_times import add_earlier, recording, rename, stage
 from tilecore.tracing.current import without_builder
 
 if TYPE_CHECKING:
@@ -69,10 +70,13 @@ def compile(
     Raises LanguageError and UnsupportedError for kernels that are invalid or that the target does not support,
     TargetError for wrong settings, PluginError and ToolchainError for faults of a backend.
     """
-    request = make_request(
-        out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
-    )
-    return compile_ir(lambda: ir_of(func), request)
+    with recording("a kernel", verbose):
+        request = make_request(
+            out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
+        )
+        if isinstance(func, PrimFunc):
+            add_earlier("front end", func.seconds_before)
+        return compile_ir(lambda: ir_of(func), request)
 
 
 def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | None = None) -> JITKernel:
@@ -80,14 +84,16 @@ def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | N
 
     make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR.
     """
-    with held_back(), collection_paused(), without_builder():  # the body of another kernel may ask for this one
+    # the body of another kernel may ask for this one
+    with held_back(), collection_paused(), without_builder(), recording("a kernel", request.options.verbose):
         return _load_or_compile(make_ir, request, source_key)
 
 
 def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: str | None) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
-        kernel_key_of_source = disk.resolve(source_key)
+        with stage("cache"):
+            kernel_key_of_source = disk.resolve(source_key)
         if kernel_key_of_source is not None:
             kernel = _kernels.get(kernel_key_of_source)
             if kernel is not None:
@@ -96,17 +102,21 @@ def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: s
             if kernel is not None:
                 _kernels.put(kernel_key_of_source, kernel)
                 return kernel
-    func = make_ir()
+    with stage("front end"):
+        func = make_ir()
+    rename(f"{func.attrs['global_symbol']} for {request.target.kind}")
     if request.adapter == INTERPRETED:
         return interpreted_kernel(func, request)
-    key = ir_key(func, request)
+    with stage("cache"):
+        key = ir_key(func, request)
     files = files_of(request)
     if files is not None and (files, key) not in _dumped:  # a kernel from the caches would write no files
         _dumped.add((files, key))
         _kernels.put(key, _load_or_build(func, request, key))
     kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key))
     if source_key is not None:
-        disk.link(source_key, key)
+        with stage("cache"):
+            disk.link(source_key, key)
     return kernel
 
 
@@ -128,15 +138,18 @@ def _load_or_build(func: Any, request: Request, key: str) -> JITKernel:
         return kernel
     artifact = build(func, request)
     safe_point()
-    disk.put(key, artifact)
+    with stage("cache"):
+        disk.put(key, artifact)
     return kernel_of(artifact, request, lambda: func)
 
 
 def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:
     """The kernel of a cache entry on disk, or None. An entry that cannot be loaded is removed from the cache."""
-    artifact = disk.get(key)
+    with stage("cache"):
+        artifact = disk.get(key)
     if artifact is None:
         return None
+    rename(f"{artifact.name} for {request.target.kind}, from the cache")
     expected = str(request.target), request.adapter
     if (artifact.target, artifact.adapter) != expected:
         disk.discard(key, f"it is for {artifact.target} by {artifact.adapter}, not for {' by '.join(expected)}")
@@ -158,7 +171,8 @@ def kernel_of(
     """The kernel of an artifact; it cannot be launched where its device is missing. make_ir: builds the tile IR."""
     if not request.is_adapter_chosen:
         warn_of_simulation(artifact, request.backend, without_defaults(request.backend, request.target))
-    kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
+    with stage("load", is_shown=True):
+        kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
     kernel.compile_flags = request.options.compile_flags

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -19,6 +18,7 @@ from tilecore.jit.eager_call import LEFT_OUT, POINTER, EagerCall, bound_argument
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
 from tilecore.signatures import signature_of
+from tilecore.stage_times import recording, stage
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -246,11 +246,12 @@ class EagerKernel:
     def _compile(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
 
-        request = self.request()
-        elaborate_once = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
-        source = source_key(self.function, (), described(call.types, _plain))
-        key = request.key_from(source, eager=True, constants=dict(call.constants))
-        kernel = compile_ir(lambda: elaborate_once()[0], request, key)
+        with recording("a kernel"):
+            request = self.request()
+            with stage("cache"):
+                source = source_key(self.function, (), described(call.types, _plain))
+                key = request.key_from(source, eager=True, constants=dict(call.constants))
+            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 

@@ -22,6 +22,7 @@ from tilecore.jit.eager_call import arguments_of, with_constants
 from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
+from tilecore.stage_times import recording, stage
 from tilecore.transform import plain_pass_configs
 
 if TYPE_CHECKING:
@@ -172,9 +173,10 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
-        request = self.request()
-        with held_back(), collection_paused():
-            key = request.key_from(source_key(self.func, args, kwargs))
+        with recording("a kernel", self.verbose), held_back(), collection_paused():
+            request = self.request()
+            with stage("cache"):
+                key = request.key_from(source_key(self.func, args, kwargs))
             try:
                 return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
             except LanguageError as error:

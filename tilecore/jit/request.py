@@ -24,6 +24,7 @@ from tilecore.plugins.pass_options import checked_pass_configs
 from tilecore.plugins.suitable import suitable_names
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates
+from tilecore.stage_times import recording, stage
 from tilecore.target import Target
 
 if TYPE_CHECKING:
@@ -97,6 +98,22 @@ def make_request(
     debug_root_path: Any = None,
 ) -> Request:
     """Resolve and check the arguments that jit, compile and par_compile share. Raises TargetError, PluginError."""
+    with stage("settings"):
+        return _make_request(
+            out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
+        )
+
+
+def _make_request(
+    out_idx: Any,
+    execution_backend: str | None,
+    target: Any,
+    target_host: Any,
+    verbose: bool | None,
+    pass_configs: Mapping[Any, Any] | None,
+    compile_flags: str | Sequence[str] | None,
+    debug_root_path: Any,
+) -> Request:
     check_host(target_host)
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
     is_chosen = execution_backend not in (None, "", "auto")
@@ -220,7 +237,8 @@ def ir_key(func: Any, request: Request) -> str:
 def build(func: Any, request: Request) -> Artifact:
     """Compile a kernel to an artifact, with the debug output that the settings ask for."""
     name = str(func.attrs["global_symbol"])
-    with debug.compiling(name, request.debug_root, request.options.verbose):
+    verbose = request.options.verbose
+    with debug.compiling(name, request.debug_root, verbose), recording(f"{name} for {request.target.kind}", verbose):
         say(f"{name}: target {request.target}, execution backend {request.adapter}")
         artifact = build_artifact(func, request.backend, request.target, request.adapter, request.options)
     if settings.print_on_compilation() or request.options.verbose:

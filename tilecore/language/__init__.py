@@ -59,9 +59,12 @@ def _of_a_backend(name: str) -> Any:
     """A name that an installed backend adds; it is asked for each time, as backends come and go."""
     if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
+    from tilecore.plugins.module_finder import is_file, is_module
+
+    if is_file(f"language.{name}"):  # ``from tilecore.language import slices`` asks for the attribute first
+        return importlib.import_module(f"{__name__}.{name}")
     from tilecore.language.dialects import backend_function, backend_names
     from tilecore.language.foreign import missing
-    from tilecore.plugins.module_finder import is_module
 
     value = backend_function(name)
     if value is None and is_module(f"language.{name}"):

@@ -26,6 +26,7 @@ from tilecore.lowering.normalize.check_nests import check_nests
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.state import UserFunction
 from tilecore.plugins.checking import wrong
+from tilecore.stage_times import stage
 
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend
@@ -74,12 +75,13 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     if verifier:
         verifier.verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
-    refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
-    check_nests(func)
-    check_accumulations(func)
-    check_capabilities(func, env)
-    if env.capabilities.index_bits == 32:
-        refuse_large_tensors(func, env)
+    with stage("checks"):
+        refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
+        check_nests(func)
+        check_accumulations(func)
+        check_capabilities(func, env)
+        if env.capabilities.index_bits == 32:
+            refuse_large_tensors(func, env)
     env.publish(UserFunction(func.span, shared_names(func)))
     declares_state = verifier is not None and backend.target.contract > 1  # passes of contract 1 declare none
     current: Any = func
@@ -93,7 +95,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
             check_kernels(current, backend, f"in front of pass {step.name}", f"pass {step.name} takes kernels")
         _begin(step, env, declares_state)
         try:
-            current = step.run(current, env)
+            with stage(step.name):
+                current = step.run(current, env)
         except (LanguageError, LimitError, UnsupportedError) as error:
             error.at(location_of_span(func.span))  # an error without a location names the kernel at least
             raise
@@ -107,7 +110,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         env.note("passes", {"name": step.name, "ms": round((time.perf_counter() - start) * 1e3, 3)})
         if verifier:
             is_core = step in family or step is CONTRACT_SUMS
-            with _located(func):
+            with _located(func), stage("verification (TILECORE_CHECK)"):
                 verifier.verify(current, f"pass {step.name}", "" if is_core else backend.package)
         debug.after_pass(step.name, current)
     env.states.begin("")

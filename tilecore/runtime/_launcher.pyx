@@ -11,7 +11,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport isinf
@@ -22,7 +22,7 @@ import sys
 
 from tilecore.dtypes import FACTS
 from tilecore.tensors import torch_state
-from tilecore.runtime.arguments import bind, by_position, makes_arrays
+from tilecore.runtime.arguments import bind, by_position, makes_arrays, makes_plainly
 from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
 from tilecore.artifact.dim_program import compile_dim
@@ -62,6 +62,27 @@ cdef struct Call:
     Py_buffer *buffers
     int32_t held  # buffers to give back
     tc_exchange *exchange  # of the first argument that has one
+    bint is_plain  # nothing records torch's operations, as was asked for one of its tensors
+
+
+cdef struct MadeKind:
+    TorchKind kind
+    int32_t device_index
+
+
+cdef int shape_of(tc_tensor_spec *spec, int64_t *symbols, int64_t *shape) noexcept:
+    """The sizes of an output as its tensor has them: the last axis of a packed one counts bytes."""
+    cdef int32_t axis
+    if spec.rank > MOST_AXES:
+        return TC_ASK
+    for axis in range(spec.rank):
+        if tc_size(&spec.shape[axis], symbols, &shape[axis]) != TC_OK or shape[axis] < 0:
+            return TC_ASK
+    if spec.rank and spec.packed > 1:
+        if shape[spec.rank - 1] % spec.packed:
+            return TC_ASK
+        shape[spec.rank - 1] //= spec.packed
+    return TC_OK
 
 
 cdef class Launcher:
@@ -82,6 +103,8 @@ cdef class Launcher:
     cdef bint has_streams
     cdef bint tensor_streams
     cdef bint makes_arrays
+    cdef bint makes_plainly  # outputs are what the contract's ``empty`` makes: torch's
+    cdef _Memory made  # of each output the kind of the last one, and the device that was asked for
     cdef bint takes_tensors
     cdef bint has_handles  # for addresses
     cdef launch_function launch
@@ -97,6 +120,8 @@ cdef class Launcher:
         self.has_streams = overrides_streams(adapter)
         self.tensor_streams = self.has_streams and adapter.tensor_streams
         self.makes_arrays = makes_arrays(adapter, device_type)
+        self.makes_plainly = makes_plainly(adapter)
+        self.made = _Memory(len(plan.outputs) * sizeof(MadeKind))
         self.takes_tensors = loaded.takes_tensors
         self.has_handles = device_type in HANDLE_KINDS
         self.launch, self.launch_on, self.state = NULL, NULL, NULL
@@ -145,6 +170,7 @@ cdef class Launcher:
         call.buffers = <Py_buffer *>(call.spans + self.records.n_tensors)
         call.held = 0
         call.exchange = NULL
+        call.is_plain = False
 
     cdef object run(self, PyObject *args, Call *call):
         cdef int64_t *symbols = call.slots + (self.records.n_slots - self.records.n_symbols)
@@ -156,7 +182,7 @@ cdef class Launcher:
         cdef object kept = ()
         if self.read(args, call, scalars) != TC_OK:
             return self.ask(<tuple>args)
-        if call.exchange != NULL and torch_is_plain() != TC_OK:
+        if call.exchange != NULL and not call.is_plain and torch_is_plain() != TC_OK:
             return self.ask(<tuple>args)
         for i in range(self.records.n_symbols):
             if tc_bind_symbol(&self.records.symbols[i], self.records.tensors, call.tensors, scalars, &symbols[i]) != TC_OK:
@@ -211,13 +237,8 @@ cdef class Launcher:
             exchange = exchange_of(kind)
             if exchange == NULL:
                 return TC_ASK
-            if exchange.borrow(value, tensor) != 0:
-                PyErr_Clear()
+            if self.read_exchanged(value, kind, tensor, exchange, call) != TC_OK:
                 return TC_ASK
-            if is_torch(kind) and tensor_is_plain(value) != TC_OK:
-                return TC_ASK
-            if call.exchange == NULL:
-                call.exchange = exchange
         call.slots[number] = <int64_t><uintptr_t>(<char *>tensor.data + tensor.byte_offset)
         if tensor.device.type != self.device_type:
             if self.device_type != HOST_TYPE or (
@@ -225,6 +246,26 @@ cdef class Launcher:
             ):
                 return TC_ASK
         return tc_check_kind(&self.records.tensors[number], tensor)
+
+    cdef int read_exchanged(
+        self, PyObject *value, PyObject *kind, tc_tensor *tensor, tc_exchange *exchange, Call *call
+    ) except -1:
+        """Read a tensor by torch's functions, or by the exchange of its library."""
+        cdef bint of_torch = is_torch(kind)
+        cdef bint has_fields = of_torch and exchange == torch_now.exchange and not self.has_handles
+        if call.exchange == NULL:
+            call.exchange = exchange
+        if has_fields and not call.is_plain:
+            if torch_is_plain() != TC_OK:
+                return TC_ASK
+            call.is_plain = True
+        if not has_fields or describe(value, tensor) != TC_OK:
+            if exchange.borrow(value, tensor) != 0:
+                PyErr_Clear()
+                return TC_ASK
+            if has_fields:
+                learn(value, tensor)
+        return tensor_is_plain(value) if of_torch else TC_OK
 
     cdef int read_buffer(self, PyObject *value, int32_t number, Call *call) except -1:
         cdef Py_buffer *buffer = &call.buffers[call.held]
@@ -272,30 +313,34 @@ cdef class Launcher:
         return <void *><uintptr_t>self.adapter.current_stream(device_index)
 
     cdef int make_outputs(self, Call *call, int64_t *symbols, int32_t device_index, list results) except -1:
-        cdef int32_t i, axis, number
-        cdef int64_t size
+        cdef int32_t i, number
+        cdef int64_t[MOST_AXES] shape
         cdef tc_tensor_spec *spec
+        cdef MadeKind *known
         # every tensor that the call passes is a numpy array: they are read by their buffers
         cdef bint arrays = self.makes_arrays and call.held and call.held == self.records.n_tensors - self.records.n_outputs
         for i in range(self.records.n_outputs):
             number = self.records.outputs[i]
             spec = &self.records.tensors[number]
-            sizes = []
-            for axis in range(spec.rank):
-                if tc_size(&spec.shape[axis], symbols, &size) != TC_OK or size < 0:
-                    return TC_ASK
-                if axis == spec.rank - 1 and spec.packed > 1:
-                    if size % spec.packed:
-                        return TC_ASK
-                    size //= spec.packed
-                sizes.append(size)
-            if arrays:
-                made = empty_array(tuple(sizes), self.output_names[i])
-            else:
-                made = self.adapter.empty(tuple(sizes), self.output_names[i], device_index)
+            if shape_of(spec, symbols, shape) != TC_OK:
+                return TC_ASK
+            known = &(<MadeKind *>self.made.start)[i]
+            made = None
+            if call.is_plain and known.kind.is_known and known.device_index == device_index:
+                made = new_tensor(spec.rank, shape, &known.kind)
+            is_asked = made is None
+            if is_asked:
+                sizes = tuple([shape[axis] for axis in range(spec.rank)])
+                if arrays:
+                    made = empty_array(sizes, self.output_names[i])
+                else:
+                    made = self.adapter.empty(sizes, self.output_names[i], device_index)
             results.append(made)
             if self.read_tensor(<PyObject *>made, number, call) != TC_OK:
                 return TC_ASK
+            if is_asked and self.makes_plainly and call.is_plain:
+                known.device_index = device_index
+                kind_of(<PyObject *>made, &known.kind)
         return TC_OK
 
     cdef int check(self, PyObject *args, Call *call, int64_t *symbols, int32_t device_index, list results) except -1:

@@ -379,7 +379,12 @@ def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:
     takes the host's tensors beside those of its device."""
     if adapter.host_tensors:
         return True
-    return device_type == HOST and getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
+    return device_type == HOST and makes_plainly(adapter)
+
+
+def makes_plainly(adapter: KernelAdapter) -> bool:
+    """Whether outputs are what the contract's ``empty`` makes, as the adapter does not override it."""
+    return getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
 
 
 def by_position(plan: CallPlan, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -10,7 +10,11 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tilecore.tensors.torch_allocation import TorchAllocation
+    from tilecore.tensors.torch_fields import TorchFields
 
 # Modes that record or replace operations, by the names of their classes; others (counters, profilers) may be active.
 _RECORDING = {
@@ -75,7 +79,9 @@ class NativeState(NamedTuple):
 
     offset: bytes from a tensor's Python object to its C++ handle. included: of a dispatch key; python_key, layer_key:
     the keys that are included while a dispatch mode, or a transformation of torch.func, is active. trace: gives the
-    place of the tracer's state. grad_mode: whether it is on. The others are of a tensor.
+    place of the tracer's state. grad_mode: whether it is on. The others are of a tensor. fields: functions that
+    describe a tensor, or None where torch's exchange of DLPack must be asked. allocation: functions that make one, or
+    None where Python's must.
     """
 
     offset: int
@@ -88,6 +94,8 @@ class NativeState(NamedTuple):
     is_negated: int
     is_inference: int
     bump_version: int
+    fields: TorchFields | None = None
+    allocation: TorchAllocation | None = None
 
 
 _SYMBOLS = {
@@ -116,6 +124,9 @@ def native_state() -> NativeState | None:
 def _read_state() -> NativeState:
     import torch
 
+    from tilecore.tensors.torch_allocation import torch_allocation
+    from tilecore.tensors.torch_fields import torch_fields
+
     folder = os.path.join(os.path.dirname(str(torch.__file__)), "lib")
     libraries = [ctypes.CDLL(os.path.join(folder, name)) for name in ("libc10.so", "libtorch_cpu.so")]
     addresses: dict[str, int] = {}
@@ -123,8 +134,11 @@ def _read_state() -> NativeState:
         function = next(getattr(library, symbol) for library in libraries if hasattr(library, symbol))
         addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
     keys: Any = torch._C.DispatchKey
+    offset = _offset_of_handle()
     return NativeState(
-        offset=_offset_of_handle(),
+        offset=offset,
+        fields=torch_fields(libraries[1], offset),
+        allocation=torch_allocation(libraries[1]),
         python_key=int(keys.Python),
         layer_key=int(keys.FuncTorchDynamicLayerFrontMode),
         **addresses,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from tile_cuda import nvcc, nvrtc
 from tile_cuda.cutedsl.names import LANGUAGE
@@ -140,11 +139,6 @@ class DriverAdapter(KernelAdapter):
         raise UnsupportedError(
             f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
         )
-
-    def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
-        from tilecore.tensors.views import empty
-
-        return empty(shape, dtype, self.torch_device(device_index))
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"

@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,6 +116,7 @@ def test_a_child_forked_inside_is_inside():
 def test_compiling_uses_it(monkeypatch):
     seen = []
     monkeypatch.setattr(compilation, "_load_or_compile", lambda *args: seen.append(gc.isenabled()))
-    compilation.compile_ir(lambda: None, None)
+    request = SimpleNamespace(options=SimpleNamespace(verbose=False))
+    compilation.compile_ir(lambda: None, request)
     assert seen == [False]
     assert gc.isenabled()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tilecore
 import tilecore.language as T
 from tilecore.errors import LanguageError, TilecoreError, ToolchainError
 from tilecore.jit import build_jobs, build_many
@@ -54,6 +55,7 @@ def pool():
 def processes(monkeypatch, pool):
     """Make par_compile choose processes."""
     monkeypatch.setattr(build_many, "WORTH_PROCESSES", 1)
+    monkeypatch.setattr(build_many, "WORTH_PROCESSES_OF_ONE", 0)
     monkeypatch.setattr(build_many, "shared_pool", lambda size: pool)
 
 
@@ -269,6 +271,7 @@ def test_the_number_of_kernels_decides_where_they_are_compiled(monkeypatch, pool
     pool_sizes = []
     monkeypatch.setattr(build_many, "shared_pool", lambda size: pool_sizes.append(size) or pool)
     monkeypatch.setattr(build_many, "WORTH_PROCESSES", 3)
+    monkeypatch.setattr(build_many, "WORTH_PROCESSES_OF_ONE", 0)
     par_compile([adder(a) for a in (71, 72)], target="cpu", num_workers=2)
     assert pool_sizes == []
     par_compile([adder(a) for a in (73, 74, 75)], target="cpu", num_workers=2)
@@ -296,7 +299,7 @@ def test_ctrl_c_ends_everything(tmp_path, moody):
                         A[i] = amount
             return add
 
-        build_many.WORTH_PROCESSES = 1
+        build_many.WORTH_PROCESSES, build_many.WORTH_PROCESSES_OF_ONE = 1, 0
         def watch():
             while worker_pools.live_workers() < 2:
                 time.sleep(0.05)
@@ -327,3 +330,21 @@ def test_progress_is_shown_when_asked_for(capsys):
     assert capsys.readouterr().err == "", "no terminal, no bar"
     assert par_compile_configs(factory, [], progress=True) == []
     assert capsys.readouterr().err == ""
+
+
+def test_processes_are_worth_it_for_fewer_kernels_where_more_share_their_start(monkeypatch):
+    monkeypatch.setattr(build_many, "live_workers", lambda: 0)
+    least = {workers: next(n for n in range(200) if build_many._worth_processes(n, workers)) for workers in (2, 8, 16)}
+    assert least == {2: 56, 8: 32, 16: 28}
+    monkeypatch.setattr(build_many, "live_workers", lambda: 8)
+    assert build_many._worth_processes(8, 8)
+    assert not build_many._worth_processes(8, 9)
+
+
+def test_everything_is_on_disk_when_it_ends(fresh_caches):
+    """Artifacts are written by other threads meanwhile."""
+    from tilecore.jit.compile import _kernels
+
+    par_compile([adder(amount) for amount in range(60, 70)], target="cpu")
+    _kernels.clear()
+    assert all(tilecore.compile(adder(amount), target="cpu").from_cache for amount in range(60, 70))

@@ -23,7 +23,7 @@ from tilecore.target import Target
 
 @pytest.fixture
 def own_cache(monkeypatch, tmp_path):
-    """A kernel cache for this test. The simulator, which takes half a minute to build, stays in its cache."""
+    """A kernel cache for this test. The simulator, which takes some seconds to build, stays in its cache."""
     libraries = build.library_folder()
     monkeypatch.setattr(build, "library_folder", lambda: libraries)
     monkeypatch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path / "cache"))

@@ -4,6 +4,9 @@
 
 namespace sim {
 
+// From where to where a command copies: system memory (S) and local memory (L).
+enum Places { S2L, L2S, L2L, S2S };
+
 // One side of a copy: 4-D, strides in bytes. local: strides of c count groups of lanes.
 struct Side {
   const char* role;

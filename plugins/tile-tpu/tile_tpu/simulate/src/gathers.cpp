@@ -9,8 +9,6 @@ using namespace sim;
 
 namespace {
 
-enum Places { S2L, L2S, L2L, S2S };
-
 // Rows of w elements by an index of uint32. gather: output[n][c][h] = param[n][c][index[n][c][h]], shape is the
 // output's. scatter: output[n][c][index[n][c][h]] = param[n][c][h], shape is the output's, h counts param_h rows.
 struct Lines {

@@ -17,8 +17,6 @@ dim4 source_shape(const dim4& shape, const int (&order)[4]) {
   return {source[0], source[1], source[2], source[3]};
 }
 
-enum Places { S2L, L2S, L2L, S2S };
-
 void copy(Engine engine, Places places, uint64_t dst, uint64_t src, const dim4* shape, const dim4* dst_stride,
           const dim4* src_stride, data_type_t type, const int (&order)[4]) {
   check_shape(shape);

@@ -15,9 +15,9 @@ struct Rest {
   bool saturation;
 };
 
-struct Add { int64_t operator()(int64_t a, int64_t b) const { return a + b; } };
-struct Subtract { int64_t operator()(int64_t a, int64_t b) const { return a - b; } };
-struct Multiply { int64_t operator()(int64_t a, int64_t b) const { return a * b; } };
+struct IntegerAdd { int64_t operator()(int64_t a, int64_t b) const { return a + b; } };
+struct IntegerSubtract { int64_t operator()(int64_t a, int64_t b) const { return a - b; } };
+struct IntegerMultiply { int64_t operator()(int64_t a, int64_t b) const { return a * b; } };
 struct And { int64_t operator()(int64_t a, int64_t b) const { return a & b; } };
 struct Or { int64_t operator()(int64_t a, int64_t b) const { return a | b; } };
 struct Xor { int64_t operator()(int64_t a, int64_t b) const { return a ^ b; } };
@@ -26,7 +26,7 @@ struct Xor { int64_t operator()(int64_t a, int64_t b) const { return a ^ b; } };
 template <class Op>
 void arithmetic(const View& dst, const View& a, const View& b, Op op, Rest rest) {
   for (const View* view : {&dst, &a, &b}) want_integer(view->type);
-  if (std::is_same<Op, Subtract>::value && !is_signed(dst.type))
+  if (std::is_same<Op, IntegerSubtract>::value && !is_signed(dst.type))
     fail("dtype", "a difference in an unsigned type", name_of(dst.type), "a signed type");
   check_elementwise(dst, {&a, &b});
   const data_type_t type = dst.type;
@@ -94,13 +94,13 @@ View constant_shift(char by, const dim4& shape) {
     const View b = constant_view("C", C, C_type, *shape);                                                            \
     arithmetic(to, reversed ? b : a, reversed ? a : b, op(), {shift, mode, saturation});                             \
   })
-INTEGER(int_add, Add)
-INTEGER(int_sub, Subtract)
-INTEGER(int_mul, Multiply)
-INTEGER_C(int_add_C, false, Add)
-INTEGER_C(int_sub_C, false, Subtract)
-INTEGER_C(int_C_sub, true, Subtract)
-INTEGER_C(int_mul_C, false, Multiply)
+INTEGER(int_add, IntegerAdd)
+INTEGER(int_sub, IntegerSubtract)
+INTEGER(int_mul, IntegerMultiply)
+INTEGER_C(int_add_C, false, IntegerAdd)
+INTEGER_C(int_sub_C, false, IntegerSubtract)
+INTEGER_C(int_C_sub, true, IntegerSubtract)
+INTEGER_C(int_mul_C, false, IntegerMultiply)
 
 #define BITS(name, op)                                                                                                 \
   API(void, tpu_bdc_##name,                                                                                            \
