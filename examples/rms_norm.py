@@ -1,6 +1,9 @@
 """RMSNorm in half precision: Y = X / sqrt(mean(X^2) + eps) * W for every row, computed in float32.
 
-python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
+A block holds its rows in registers: 128 threads hold several rows where they are short, one of up to 8192 columns
+otherwise, and 512 threads one of up to 32768. Longer rows are read twice from memory, tile by tile.
+
+    python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
 """
 
 import argparse
@@ -11,7 +14,14 @@ import tilecore
 import tilecore.language as T
 
 
-def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
+def rms_norm(M, N, eps=1e-6, dtype="float16"):
+    """X, Y [M, N]; W [N]."""
+    if N <= 32768:
+        return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)
+    return rms_norm_of_endless_rows(M, N, eps=eps, dtype=dtype)
+
+
+def rms_norm_of_rows(M, N, block_M, threads, eps, dtype):
     @T.prim_func
     def rms_norm_kernel(X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
@@ -31,7 +41,31 @@ def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
     return rms_norm_kernel
 
 
-EXPLAIN = ["rms_norm(4096, 1024)"]  # for `tilecore explain --targets`
+def rms_norm_of_endless_rows(M, N, block_N=8192, threads=512, eps=1e-6, dtype="float16"):
+    @T.prim_func
+    def rms_norm_of_endless_rows_kernel(
+        X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)
+    ):
+        with T.Kernel(M, threads=threads) as bx:
+            total = T.alloc_reducer((1,), "float32", op="sum")  # every thread has its own sum
+            T.fill(total, 0)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                for j in T.Parallel(block_N):
+                    if k * block_N + j < N:
+                        x = T.cast(X[bx, k * block_N + j], "float32")
+                        total[0] += x * x
+            T.finalize_reducer(total)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                for j in T.Parallel(block_N):
+                    if k * block_N + j < N:
+                        x = T.cast(X[bx, k * block_N + j], "float32")
+                        w = T.cast(W[k * block_N + j], "float32")
+                        Y[bx, k * block_N + j] = x * T.rsqrt(total[0] / N + eps) * w
+
+    return rms_norm_of_endless_rows_kernel
+
+
+EXPLAIN = ["rms_norm(4096, 1024)", "rms_norm(4096, 50000)"]  # for `tilecore explain --targets`
 
 
 def main(words=None):

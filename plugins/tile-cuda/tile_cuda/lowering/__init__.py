@@ -23,6 +23,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.keep_operands import KEEP_OPERANDS
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
+    from tile_cuda.lowering.hopper.prefetch_later_blocks import PREFETCH_LATER_BLOCKS, TILE
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
@@ -56,6 +57,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", ORDER_TMA_COPIES),
+        PassEdit("insert", "before_tile_ops", PREFETCH_LATER_BLOCKS),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "after_tile_ops", INIT_MBARRIERS),
@@ -76,6 +78,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, ADD_PARTS, ROWS)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, ADD_PARTS, ROWS, TILE)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)
