@@ -1,7 +1,7 @@
-"""Softmax of every row of a matrix, by the length of a row:
+"""Softmax of every row of a matrix, in float32, by the length of a row:
 
-- up to 8192 columns: a block of 128 threads holds its rows in registers as float32, several rows where they are short,
-- up to 32768: 512 threads hold one row in registers in its own type, 64 elements each, and convert it where they use it,
+- up to 8192 columns: 128 threads hold rows in registers as float32, several rows where they are short,
+- up to 64 KiB: 512 threads hold a row in registers in its own type, and convert it where they use it,
 - longer: two passes over the row in memory, tile by tile.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
@@ -18,10 +18,12 @@ LOG2_E = 1.4426950408889634  # exp(x) = 2 ** (x * LOG2_E)
 
 
 def softmax(M, N, dtype="float32"):
-    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])), computed in float32. X, Y [M, N]."""
+    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]."""
     if N <= 8192:
-        return softmax_of_rows(M, N, block_M=max(1, 2048 // N), dtype=dtype)
-    return softmax_of_long_rows(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
+        return softmax_of_rows(M, N, max(1, 2048 // N), dtype=dtype)
+    if N * T.dtype(dtype).itemsize <= 65536:
+        return softmax_of_long_rows(M, N, dtype=dtype)
+    return softmax_of_endless_rows(M, N, dtype=dtype)
 
 
 def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
@@ -45,10 +47,11 @@ def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
     return softmax_kernel
 
 
-def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
+def softmax_of_long_rows(M, N, threads=512, dtype="float16"):
     @T.prim_func
     def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(M, threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(2)  # one block loads while another computes
             row = T.alloc_fragment((N,), dtype)
             # every thread has its own largest value and sum; finalize_reducer combines them
             largest = T.alloc_reducer((1,), "float32", op="max")
@@ -69,42 +72,47 @@ def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
     return softmax_of_long_rows_kernel
 
 
-def softmax_of_endless_rows(M, N, block_N=8192, threads=512, dtype="float32"):
-    """The first pass computes the largest value so far and the sum, which is rescaled where a tile has a larger value."""
+def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
+    """The first pass keeps the largest value of each column of the tiles so far, and the sum relative to it."""
     lowest = -3.4028234663852886e38  # no infinity: -inf - -inf is no number
 
     @T.prim_func
     def softmax_of_endless_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(M, threads=threads) as bx:
-            tile = T.alloc_fragment((1, block_N), "float32")
+            T.annotate_safe_value({X: -T.infinity(dtype)})  # what a copy reads behind the end of a row
+            tile = T.alloc_fragment((block_N,), "float32")
+            largest_of = T.alloc_fragment((block_N,), "float32")
+            total_of = T.alloc_fragment((block_N,), "float32")
             largest = T.alloc_fragment((1,), "float32")
-            before = T.alloc_fragment((1,), "float32")
             total = T.alloc_fragment((1,), "float32")
-            of_tile = T.alloc_fragment((1,), "float32")
-            T.fill(largest, lowest)
-            T.fill(total, 0)
+            T.fill(largest_of, lowest)
+            T.fill(total_of, 0)
             for k in T.serial(T.ceildiv(N, block_N)):
-                for i, j in T.Parallel(1, block_N):
-                    inside = k * block_N + j < N
-                    tile[i, j] = T.if_then_else(
-                        inside, T.cast(X[bx, k * block_N + j], "float32"), -T.infinity("float32")
-                    )
-                T.copy(largest, before)
-                T.reduce_max(tile, largest, dim=1, clear=False)
-                for i, j in T.Parallel(1, block_N):
-                    tile[i, j] = T.exp2((tile[i, j] - largest[i]) * LOG2_E)
-                T.reduce_sum(tile, of_tile, dim=1)
-                total[0] = total[0] * T.exp2((before[0] - largest[0]) * LOG2_E) + of_tile[0]
-            for k in T.serial(T.ceildiv(N, block_N)):
+                T.copy(X[bx, k * block_N], tile)
                 for j in T.Parallel(block_N):
-                    if k * block_N + j < N:
-                        x = T.cast(X[bx, k * block_N + j], "float32")
-                        Y[bx, k * block_N + j] = T.exp2((x - largest[0]) * LOG2_E - T.log2(total[0]))
+                    before = largest_of[j]
+                    largest_of[j] = T.max(before, tile[j])
+                    total_of[j] *= T.exp2((before - largest_of[j]) * LOG2_E)
+                    total_of[j] += T.exp2((tile[j] - largest_of[j]) * LOG2_E)
+            T.reduce_max(largest_of, largest, dim=0)
+            for j in T.Parallel(block_N):
+                total_of[j] *= T.exp2((largest_of[j] - largest[0]) * LOG2_E)
+            T.reduce_sum(total_of, total, dim=0)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                T.copy(X[bx, k * block_N], tile)
+                for j in T.Parallel(block_N):
+                    tile[j] = T.exp2((tile[j] - largest[0]) * LOG2_E - T.log2(total[0]))
+                T.copy(tile, Y[bx, k * block_N])
 
     return softmax_of_endless_rows_kernel
 
 
-EXPLAIN = ["softmax(4096, 1000)", "softmax(4096, 32000)", "softmax(4096, 50000)"]  # for `tilecore explain --targets`
+# for `tilecore explain --targets`
+EXPLAIN = [
+    "softmax_of_rows(4096, 1000, 2)",
+    "softmax_of_long_rows(4096, 32768)",
+    "softmax_of_endless_rows(4096, 50000)",
+]
 
 
 def main(words=None):
@@ -115,6 +123,7 @@ def main(words=None):
     parser.add_argument("--dtype", default="float32", choices=["float32", "float16", "bfloat16"])
     options = parser.parse_args(words)
 
+    # exp2 by one instruction: terms too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     compiled = tilecore.jit(softmax, target=options.target, out_idx=-1, pass_configs=fast)
     kernel = compiled(options.rows, options.columns, options.dtype)

@@ -62,8 +62,8 @@ def _prefetch(emit: Statements, node: Any) -> None:
 
 
 def _prefetch_bulk(emit: Statements, node: Any) -> None:
-    address, size = node.value.args
-    emit.line(f"tc_prefetch_bulk_l2({emit.value(address)}, {constant(size)});")
+    element, size = node.value.args
+    emit.line(f"tc_prefetch_bulk_l2({_operand(emit, element)}, {constant(size)});")
 
 
 def _wgmma(emit: Statements, node: Any) -> None:

@@ -28,7 +28,5 @@ FENCE_OPERAND = register_tile_op(TileOp("cuda.fence_operand", ("buffer:region",)
 ADD_PARTS = register_tile_op(
     TileOp("cuda.add_parts", ("buffer:region", "parts:int", "part:expr"), ("buffer",), ("buffer",))
 )
-# Loads a contiguous part of a tensor into L2 (prefetch_later_blocks.py).
-PREFETCH = register_tile_op(TileOp("cuda.prefetch", ("src:region",)))
 # Writes zeros to rows of the slots of a circular buffer: rows that its loads leave out (rows_inside.py).
 CLEAR_ROWS = register_tile_op(TileOp("cuda.clear_rows", ("dst:region",), (), ("dst",)))
