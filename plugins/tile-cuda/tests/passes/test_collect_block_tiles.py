@@ -178,7 +178,7 @@ def test_kernels_with_loops_with_branches_or_without_a_reduction():
                 row = T.alloc_fragment((1, 64), "float32")
                 total = T.alloc_fragment((1,), "float32")
                 if form == "loop":
-                    for k in T.serial(bx):
+                    for _ in T.serial(bx):
                         T.copy(X[bx, 0], row)
                 elif form == "branch":
                     if bx > 3:
