@@ -1,7 +1,7 @@
 """Softmax of every row of a matrix, in float32, by the length of a row:
 
-- up to 8192 columns: 128 threads hold rows in registers as float32, several rows where they are short,
-- up to 64 KiB: 512 threads hold a row in registers in its own type, and convert it where they use it,
+- up to 8192 columns: 128 threads hold rows in registers, several rows where they are short,
+- up to 32768: 512 threads hold a row in registers, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
@@ -15,15 +15,14 @@ import tilecore
 import tilecore.language as T
 
 LOG2_E = 1.4426950408889634  # exp(x) = 2 ** (x * LOG2_E)
+LOWEST = -3.4028234663852886e38  # of float32; no infinity: -inf - -inf is no number
 
 
 def softmax(M, N, dtype="float32"):
     """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]."""
     if N <= 8192:
         return softmax_of_rows(M, N, max(1, 2048 // N), dtype=dtype)
-    if N * T.dtype(dtype).itemsize <= 65536:
-        return softmax_of_long_rows(M, N, dtype=dtype)
-    return softmax_of_endless_rows(M, N, dtype=dtype)
+    return softmax_of_long_rows(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
 
 
 def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
@@ -47,34 +46,42 @@ def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
     return softmax_kernel
 
 
-def softmax_of_long_rows(M, N, threads=512, dtype="float16"):
+def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
+    """A piece of 8 neighbours has its own largest value, which one thread knows as soon as it has loaded the piece, and
+    its exponentials are relative to that. They become relative to the row's largest value with the last factor."""
+    pieces = T.ceildiv(N, 8)
+
     @T.prim_func
     def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(M, threads=threads) as bx:
-            T.annotate_min_blocks_per_sm(2)  # one block loads while another computes
-            row = T.alloc_fragment((N,), dtype)
-            # every thread has its own largest value and sum; finalize_reducer combines them
-            largest = T.alloc_reducer((1,), "float32", op="max")
-            total = T.alloc_reducer((1,), "float32", op="sum")
-            T.copy(X[bx, 0:N], row)
-            T.fill(largest, -T.infinity("float32"))
-            for j in T.Parallel(N):
-                largest[0] = T.max(largest[0], T.cast(row[j], "float32"))
-            T.finalize_reducer(largest)
-            T.fill(total, 0)
-            for j in T.Parallel(N):
-                total[0] += T.exp2((T.cast(row[j], "float32") - largest[0]) * LOG2_E)
-            T.finalize_reducer(total)
-            # exp(x - largest) / total = 2 ** ((x - largest) * LOG2_E - log2(total))
-            for j in T.Parallel(N):
-                Y[bx, j] = T.exp2((T.cast(row[j], "float32") - largest[0]) * LOG2_E - T.log2(total[0]))
+            T.annotate_safe_value({X: -T.infinity(dtype)})  # of what is read behind the end of a row
+            row = T.alloc_fragment((pieces, 8), "float32")
+            largest_of = T.alloc_fragment((pieces,), "float32")
+            total_of = T.alloc_fragment((pieces,), "float32")
+            largest = T.alloc_fragment((1,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            for i, j in T.Parallel(pieces, 8):
+                row[i, j] = X[bx, i * 8 + j]
+            T.fill(largest_of, LOWEST)
+            T.reduce_max(row, largest_of, dim=1, clear=False)
+            for i, j in T.Parallel(pieces, 8):
+                row[i, j] = T.exp2((row[i, j] - largest_of[i]) * LOG2_E)
+            T.reduce_sum(row, total_of, dim=1)
+            T.reduce_max(largest_of, largest, dim=0)
+            for i in T.Parallel(pieces):
+                largest_of[i] = T.exp2((largest_of[i] - largest[0]) * LOG2_E)
+                total_of[i] *= largest_of[i]
+            T.reduce_sum(total_of, total, dim=0)
+            for i in T.Parallel(pieces):
+                largest_of[i] /= total[0]
+            for i, j in T.Parallel(pieces, 8):
+                Y[bx, i * 8 + j] = row[i, j] * largest_of[i]
 
     return softmax_of_long_rows_kernel
 
 
 def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
     """The first pass keeps the largest value of each column of the tiles so far, and the sum relative to it."""
-    lowest = -3.4028234663852886e38  # no infinity: -inf - -inf is no number
 
     @T.prim_func
     def softmax_of_endless_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
@@ -85,7 +92,7 @@ def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
             total_of = T.alloc_fragment((block_N,), "float32")
             largest = T.alloc_fragment((1,), "float32")
             total = T.alloc_fragment((1,), "float32")
-            T.fill(largest_of, lowest)
+            T.fill(largest_of, LOWEST)
             T.fill(total_of, 0)
             for k in T.serial(T.ceildiv(N, block_N)):
                 T.copy(X[bx, k * block_N], tile)

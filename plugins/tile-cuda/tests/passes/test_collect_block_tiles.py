@@ -96,6 +96,18 @@ def doubled(X, row, bx):
         row[i, j] = X[bx * 4 + i, j] * 2 + X[bx * 4 + i, 63 - j]
 
 
+@T.macro
+def in_pieces(X, row, bx):
+    for i, j, k in T.Parallel(4, 8, 8):
+        row[i, j * 8 + k] = X[bx * 4 + i, j * 8 + k]
+
+
+@T.macro
+def every_second(X, row, bx):
+    for i, j, k in T.Parallel(4, 8, 4):
+        row[i, j * 8 + k] = X[bx * 4 + i, j * 8 + k]
+
+
 WHOLE = BlockTile("X", 0, 4, (0, 0), (4, 64))
 
 
@@ -105,6 +117,7 @@ WHOLE = BlockTile("X", 0, 4, (0, 0), (4, 64))
         (by_copy, WHOLE),
         (in_parallel, WHOLE),
         (doubled, WHOLE),
+        (in_pieces, WHOLE),
         (behind_a_header, BlockTile("X", 0, 4, (8, 0), (4, 64))),
         (strided, BlockTile("X", 0, 6, (0, 0), (4, 64))),
     ],
@@ -114,7 +127,7 @@ def test_parts_that_follow_one_another(load, tile):
     assert tiles(rows(load)) == [[tile]]
 
 
-@pytest.mark.parametrize("load", [overlapping, in_another_order, transposed, modulo, the_same])
+@pytest.mark.parametrize("load", [overlapping, in_another_order, transposed, modulo, the_same, every_second])
 def test_parts_that_do_not(load):
     assert tiles(rows(load)) == [[]]
 
@@ -129,6 +142,16 @@ def test_one_row_may_begin_anywhere_in_it():
         T.copy(X[bx, 64], row)
 
     assert tiles(rows(part, shape=(100, 256), tile=(1, 64))) == [[BlockTile("X", 0, 1, (0, 64), (1, 64))]]
+
+
+def test_what_is_behind_the_end_of_a_row_is_left_out():
+    @T.macro
+    def rounded_up(X, row, bx):
+        for i, j in T.Parallel(13, 8):
+            row[0, i * 8 + j] = X[bx, i * 8 + j]
+
+    (found,) = tiles(rows(rounded_up, shape=(100, 99), tile=(1, 104)))
+    assert found == [BlockTile("X", 0, 1, (0, 0), (1, 99))]
 
 
 @pytest.mark.parametrize(("grid", "found"), [((25, 1), [WHOLE]), ((25, 2), [])])

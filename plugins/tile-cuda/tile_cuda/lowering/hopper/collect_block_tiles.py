@@ -26,7 +26,6 @@ from tilecore.ir.nodes import (
     TensorRegion,
     Var,
     While,
-    structural_equal,
 )
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, loads, substitute
@@ -81,30 +80,37 @@ def _loaded(statement: Stmt, call: TileCall | None) -> list[TensorRegion]:
 
 
 def _range(index: Any, nest: dict[Var, For]) -> Range | None:
-    """The range of an index over a nest, which contains at most one loop variable, with the coefficient 1."""
-    steps = {var: coefficient(index, var) for var in nest}
-    moving = [var for var, step in steps.items() if step != 0]
-    if len(moving) > 1 or any(steps[var] != 1 for var in moving):
-        return None
+    """The range of an index that takes each value once over a nest, as ``i * 8 + j`` for j < 8; None for others."""
+    steps = {var: coefficient(index, var) for var, loop in nest.items() if constant(loop.extent) != 1}
+    extent = 1
+    while moving := [var for var, step in steps.items() if step != 0]:
+        next_var = next((var for var in moving if steps[var] == extent), None)
+        count = None if next_var is None else constant(nest[next_var].extent)
+        if next_var is None or count is None:
+            return None
+        extent *= count
+        del steps[next_var]
     first = substitute(index, {var: loop.min for var, loop in nest.items()})
-    return Range.from_min_extent(first, nest[moving[0]].extent if moving else const(1, dtype_of(index)))
+    return Range.from_min_extent(first, const(extent, dtype_of(index)))
 
 
 def _tile(region: TensorRegion, block: Var) -> BlockTile | None:
-    """The region of a block, if it is contiguous and only the block's index moves it."""
-    extents = constants([r.extent for r in region.region])
+    """The region of a block, without what is behind the end of rows, if it is contiguous and only the block's index
+    moves it."""
     steps = [coefficient(r.min, block) for r in region.region]
     moving = [axis for axis, step in enumerate(steps) if step != 0]
-    if len(moving) != 1 or extents is None or list(region.source.strides):
+    extents = constants([r.extent for r in region.region])
+    analyzer, first_block = Analyzer(), {block: const(0, dtype_of(block))}
+    first = constants([analyzer.simplify(substitute(r.min, first_block)) for r in region.region])
+    if len(moving) != 1 or extents is None or first is None or min(first) < 0 or list(region.source.strides):
         return None
-    axis, analyzer = moving[0], Analyzer()
-    starts = [substitute(r.min, {block: const(0, dtype_of(block))}) for r in region.region]
-    first = constants([analyzer.simplify(start) for start in starts])
+    axis, sizes = moving[0], [constant(size) for size in region.source.shape]
+    for n, size in enumerate(sizes):
+        extents[n] = extents[n] if n == axis or size is None else min(extents[n], size - first[n])
     step, outer = steps[axis], next((n for n, extent in enumerate(extents) if extent != 1), axis)
-    inner = zip(region.region[outer + 1 :], region.source.shape[outer + 1 :], strict=True)
-    if any(constant(r.min) != 0 or not structural_equal(r.extent, size) for r, size in inner):
+    if any((first[n], extents[n]) != (0, sizes[n]) for n in range(outer + 1, len(sizes))):
         return None
-    if first is None or min(first) < 0 or axis > outer or not isinstance(step, int) or step < extents[axis]:
+    if axis > outer or not isinstance(step, int) or step < extents[axis] or min(extents) < 1:
         return None
     return BlockTile(str(region.source.name), axis, step, tuple(first), tuple(extents))
 
