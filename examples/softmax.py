@@ -1,7 +1,7 @@
 """Softmax of every row of a matrix, in float32, by the length of a row:
 
 - up to 8192 columns: 128 threads hold rows in registers, several rows where they are short,
-- up to 32768: 512 threads hold a row in registers, and reduce it in pieces,
+- up to 32768: 1024 threads hold a row in registers, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
@@ -46,7 +46,7 @@ def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
     return softmax_kernel
 
 
-def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
+def softmax_of_long_rows(M, N, threads=1024, dtype="float32"):
     """A piece of 8 neighbours has its own largest value, which one thread knows as soon as it has loaded the piece, and
     its exponentials are relative to that. They become relative to the row's largest value with the last factor."""
     pieces = T.ceildiv(N, 8)

@@ -136,6 +136,20 @@ def test_parts_of_rows_are_not_contiguous():
     assert tiles(rows(half_rows, shape=(100, 128))) == [[]]
 
 
+def test_elements_of_four_bits():
+    @T.prim_func
+    def kernel(X: T.Tensor((100, 64), "int4"), Y: T.Tensor((100,), "int32")):
+        with T.Kernel(100, threads=32) as bx:
+            row = T.alloc_fragment((64,), "int32")
+            total = T.alloc_fragment((1,), "int32")
+            for j in T.Parallel(64):
+                row[j] = T.cast(X[bx, j], "int32")
+            T.reduce_sum(row, total, dim=0)
+            Y[bx] = total[0]
+
+    assert tiles(kernel) == [[]]
+
+
 def test_one_row_may_begin_anywhere_in_it():
     @T.macro
     def part(X, row, bx):

@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_cuda.lowering.state import BlockTile, BlockTiles
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, statements_of
@@ -104,6 +105,8 @@ def _tile(region: TensorRegion, block: Var) -> BlockTile | None:
     first = constants([analyzer.simplify(substitute(r.min, first_block)) for r in region.region])
     if len(moving) != 1 or extents is None or first is None or min(first) < 0 or list(region.source.strides):
         return None
+    if DType(dtype_of(region.source)).bits < 8:
+        return None  # a later pass makes another tensor of it, whose elements are bytes
     axis, sizes = moving[0], [constant(size) for size in region.source.shape]
     for n, size in enumerate(sizes):
         extents[n] = extents[n] if n == axis or size is None else min(extents[n], size - first[n])
