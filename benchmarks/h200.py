@@ -1,6 +1,6 @@
 """Compares the kernels of examples/ on one GPU with torch (cuBLAS, cuDNN), torch.compile and Triton in the same run.
 
-    python benchmarks/h200.py [--only gemm,attention,...] [--match TEXT] [--rounds 25] [--out results.json]
+    python benchmarks/h200.py [--only gemm,attention,...] [--match TEXT] [--without PEERS] [--rounds 25] [--out FILE]
 
 Every configuration is checked against torch. Then rounds go over configurations and peers, each round in another order
 (matrix work on this card is limited by power, so a fixed order favours some); times are measured on the device between
@@ -39,6 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join([*CASES, *CALLS]))
     parser.add_argument("--match", default="", help="only cases that have this in their name, such as 4000x")
+    parser.add_argument("--without", default="", help="peers to leave out, such as inductor, slow to compile")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -50,6 +51,7 @@ def main() -> int:
     for name in names:
         for make, sizes in CASES.get(name, ()):
             case = make(*sizes)
+            case.without = frozenset(options.without.split(",")) - {case.base}
             rows += case.measure(options.rounds) if options.match in case.name else []
         if name in CALLS:
             rows += CALLS[name]()

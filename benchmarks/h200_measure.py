@@ -1,8 +1,8 @@
 """Measures a case of benchmarks/h200.py: checks the output, runs rounds in random order, has three clocks.
 
 clock "cold": single launches after other data has been written to the L2 cache, as triton.testing.do_bench does: with
-zeros that still have to be stored. "row": several launches one after the other. "single": one launch after the device
-has been idle for 8 ms.
+zeros that still have to be stored. "do_bench": that function itself, which gives the mean. "row": several launches one
+after the other. "single": one launch after the device has been idle for 8 ms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Case:
     """One piece of work. amount: bytes moved, or operations. ours: factories of a T.prim_func by configuration;
     args: of the kernel, its output last. peers: calls by name, of which ``base`` is what ratios are to; want: the right
     output. tolerance: largest error over the largest value. clocks: how many launches one after the other each of the
-    clocks "cold", "row", "single" takes. options: of tilecore.compile."""
+    clocks "cold", "row", "single" takes. options: of tilecore.compile; options_of: in place of these, by configuration.
+    without: names of peers that are left out."""
 
     name: str
     unit: str
@@ -53,6 +54,8 @@ class Case:
     base: str = "torch"
     clocks: Mapping[str, int] = field(default_factory=lambda: {"cold": 1})
     options: Mapping[str, Any] = field(default_factory=dict)
+    options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
     @property
     def out(self) -> Any:
@@ -61,7 +64,7 @@ class Case:
     def kernels(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         for name, make in self.ours.items():
             try:
-                kernel = tilecore.compile(make(), target="cuda", **self.options)
+                kernel = tilecore.compile(make(), target="cuda", **self.options_of.get(name, self.options))
                 self.out.fill_(float("nan"))
                 kernel(*self.args)
                 error = ((self.out.float() - self.want).abs().max() / self.want.abs().max()).item()
@@ -74,10 +77,12 @@ class Case:
             yield name, lambda kernel=kernel: kernel(*self.args)
 
     def measure(self, rounds: int) -> list[dict[str, Any]]:
-        works = {f"tilecore: {name}": work for name, work in self.kernels()} | self.peers
+        works = {f"tilecore: {name}": work for name, work in self.kernels()}
+        works |= {name: work for name, work in self.peers.items() if name not in self.without}
         rows = []
         for clock, launches in self.clocks.items():
-            rows += self._rows(clock, interleaved(works, rounds, clock, launches))
+            measured = by_do_bench(works) if clock == "do_bench" else interleaved(works, rounds, clock, launches)
+            rows += self._rows(clock, measured)
         return rows
 
     def _rows(self, clock: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
@@ -91,6 +96,13 @@ class Case:
             text = f"{self.name:34} {clock:6} {name:44} {reached[name]:8.3f} {self.unit}  {us:9.1f} us  {ratio:.3f}"
             print(text, flush=True)
         return rows
+
+
+def by_do_bench(works: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """The milliseconds that triton.testing.do_bench reports, by name."""
+    import triton.testing
+
+    return {name: [triton.testing.do_bench(work)] for name, work in works.items()}
 
 
 def interleaved(works: dict[str, Callable[[], Any]], rounds: int, clock: str, launches: int) -> dict[str, list[float]]:

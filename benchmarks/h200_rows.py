@@ -1,45 +1,84 @@
-"""Cases of benchmarks/h200.py that are limited by memory bandwidth: softmax, RMSNorm, addition."""
+"""Cases of benchmarks/h200.py that are limited by memory bandwidth: softmax, RMSNorm, addition.
+
+Beside them run torch, torch.compile, a copy, and the kernels of quack-kernels (PyPI) where it is installed.
+"""
 
 from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from h200_measure import Case, example
 
-ROWS = ((16384, 4096), (8192, 8192), (4096, 32768))
+import tilecore
+
+ROWS = ((16384, 4096), (8192, 8192), (4096, 32768), (20000, 5120), (65536, 1000))
+CLOCKS = {"cold": 1, "do_bench": 1}
+FAST = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
+AHEAD = {"without prefetch": 0, "2 MiB ahead": 2 << 20, "8 MiB ahead": 8 << 20}
 
 
-def threads_for(columns: int) -> list[int]:
-    return [t for t in (128, 256, 512, 1024) if 16 <= columns // t <= 64]
+def of_quack(name: str, *args: Any, **options: Any) -> dict[str, Callable[[], Any]]:
+    """A call of the package quack-kernels, if it is installed and can do it."""
+    try:
+        function = getattr(importlib.import_module("quack"), name)
+        function(*args, **options)
+    except Exception as problem:  # whatever a package that is still to compile its kernel meets
+        print(f"without quack.{name}: {problem!r}"[:200], flush=True)
+        return {}
+    return {"quack": lambda: function(*args, **options)}
+
+
+def by_prefetch(make: Callable[[], Any], configs: Mapping[str, Any]) -> dict[str, Any]:
+    """A kernel as it is compiled by default, and with other distances of prefetches: arguments of Case."""
+    options = {
+        name: {"pass_configs": {**configs, tilecore.PassConfigKey.TL_BLOCK_PREFETCH: n}} for name, n in AHEAD.items()
+    }
+    ours = dict.fromkeys(("as the example", *options), make)
+    return {"ours": ours, "options": {"pass_configs": configs}, "options_of": options}
 
 
 def softmax(m: int, n: int) -> Case:
     module, fused = example("softmax"), torch.compile(lambda x: torch.softmax(x, -1))
     x = torch.randn(m, n, device="cuda").half()
     y = torch.empty_like(x)
-    ours = {
-        f"rows in registers, {t} threads": lambda t=t: module.softmax(m, n, 1, t, "float16") for t in threads_for(n)
-    }
-    if n > 8192:
-        long = module.softmax_of_long_rows
-        ours |= {f"rows in shared memory, {t} threads": lambda t=t: long(m, n, t, "float16") for t in (256, 512)}
     peers = {"torch": lambda: torch.softmax(x, -1), "inductor": lambda: fused(x), "torch copy": lambda: y.copy_(x)}
-    expected = torch.softmax(x.float(), -1)
-    return Case(f"softmax fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, y), ours, peers, expected, 2e-3)
+    return Case(
+        f"softmax fp16 {m}x{n}",
+        "TB/s",
+        2.0 * x.nbytes,
+        (x, y),
+        peers=peers | of_quack("softmax", x),
+        want=torch.softmax(x.float(), -1),
+        tolerance=2e-3,
+        clocks=CLOCKS,
+        **by_prefetch(lambda: module.softmax(m, n, "float16"), FAST),
+    )
 
 
 def rms_norm(m: int, n: int) -> Case:
     module, fused = example("rms_norm"), torch.compile(lambda x, w: F.rms_norm(x, (x.shape[-1],), w, 1e-6))
     x, w = torch.randn(m, n, device="cuda").half(), torch.randn(n, device="cuda").half()
     y = torch.empty_like(x)
-    ours = {f"rows in registers, {t} threads": lambda t=t: module.rms_norm(m, n, 1, t) for t in threads_for(n)}
     peers = {
         "torch": lambda: F.rms_norm(x, (n,), w, 1e-6),
         "inductor": lambda: fused(x, w),
         "torch copy": lambda: y.copy_(x),
     }
-    expected = F.rms_norm(x.float(), (n,), w.float(), 1e-6)
-    return Case(f"rms_norm fp16 {m}x{n}", "TB/s", 2.0 * x.nbytes, (x, w, y), ours, peers, expected, 2e-3)
+    return Case(
+        f"rms_norm fp16 {m}x{n}",
+        "TB/s",
+        2.0 * x.nbytes,
+        (x, w, y),
+        peers=peers | of_quack("rmsnorm", x, w, eps=1e-6),
+        want=F.rms_norm(x.float(), (n,), w.float(), 1e-6),
+        tolerance=2e-3,
+        clocks=CLOCKS,
+        **by_prefetch(lambda: module.rms_norm(m, n), {}),
+    )
 
 
 def add(n: int) -> Case:

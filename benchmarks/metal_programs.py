@@ -47,7 +47,10 @@ SUITE = {
         "attention(4, 32, 32, 4096, 128, block_M=32, block_N=16, stages=1, threads=128)",
         "attention(4, 32, 32, 4096, 64, dtype='bfloat16', block_M=32, block_N=32, stages=1, threads=128)",
     ],
-    "softmax": ["softmax(16384, 4096, 1, 256, 'float16')", "softmax_of_long_rows(4096, 12000, 512, 'float16')"],
+    "softmax": [
+        "softmax_of_rows(16384, 4096, 1, 256, 'float16')",
+        "softmax_of_long_rows(4096, 12000, 1024, 'float16')",
+    ],
 }
 
 

@@ -15,8 +15,14 @@ import tilecore
 import tilecore.language as T
 
 
-def add_layer_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
+def rows_and_threads(N):
+    """The rows of a block, several where they are short, and its threads: at most 64 elements of a row in each."""
+    return max(1, 2048 // N), 128 if N <= 8192 else 512
+
+
+def add_layer_norm(M, N, eps=1e-5, dtype="float16"):
     """X, R, S, Y [M, N]; W, B [N]. Computed in float32, from the sum as S keeps it."""
+    block_M, threads = rows_and_threads(N)
 
     @T.prim_func
     def add_layer_norm_kernel(
@@ -28,14 +34,18 @@ def add_layer_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
         Y: T.Tensor((M, N), dtype),
     ):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            total = T.alloc_fragment((block_M, N), dtype)
+            residual = T.alloc_fragment((block_M, N), dtype)
             row = T.alloc_fragment((block_M, N), "float32")
             squares = T.alloc_fragment((block_M, N), "float32")
             mean = T.alloc_fragment((block_M,), "float32")
             scale = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], total)
+            T.copy(R[bx * block_M, 0], residual)
             for i, j in T.Parallel(block_M, N):
-                total = T.cast(X[bx * block_M + i, j] + R[bx * block_M + i, j], dtype)
-                S[bx * block_M + i, j] = total
-                row[i, j] = total
+                total[i, j] += residual[i, j]
+            T.copy(total, S[bx * block_M, 0])
+            T.copy(total, row)  # as float32
             T.reduce_sum(row, mean, dim=1)
             for i in T.Parallel(block_M):
                 mean[i] /= N
@@ -52,8 +62,9 @@ def add_layer_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
     return add_layer_norm_kernel
 
 
-def add_rms_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
+def add_rms_norm(M, N, eps=1e-5, dtype="float16"):
     """X, R, S, Y [M, N]; W [N]. Computed in float32, from the sum as S keeps it."""
+    block_M, threads = rows_and_threads(N)
 
     @T.prim_func
     def add_rms_norm_kernel(
@@ -64,13 +75,17 @@ def add_rms_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
         Y: T.Tensor((M, N), dtype),
     ):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            total = T.alloc_fragment((block_M, N), dtype)
+            residual = T.alloc_fragment((block_M, N), dtype)
             row = T.alloc_fragment((block_M, N), "float32")
             squares = T.alloc_fragment((block_M, N), "float32")
             scale = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], total)
+            T.copy(R[bx * block_M, 0], residual)
             for i, j in T.Parallel(block_M, N):
-                total = T.cast(X[bx * block_M + i, j] + R[bx * block_M + i, j], dtype)
-                S[bx * block_M + i, j] = total
-                row[i, j] = total
+                total[i, j] += residual[i, j]
+            T.copy(total, S[bx * block_M, 0])
+            T.copy(total, row)  # as float32
             for i, j in T.Parallel(block_M, N):
                 squares[i, j] = row[i, j] * row[i, j]
             T.reduce_sum(squares, scale, dim=1)

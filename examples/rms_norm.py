@@ -1,6 +1,9 @@
 """RMSNorm in half precision: Y = X / sqrt(mean(X^2) + eps) * W for every row, computed in float32.
 
-python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
+128 threads hold rows of up to 8192 columns in registers, several rows where they are short, and 512 threads one row of
+up to 32768. Longer rows are read twice from memory, tile by tile.
+
+    python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
 """
 
 import argparse
@@ -11,7 +14,14 @@ import tilecore
 import tilecore.language as T
 
 
-def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
+def rms_norm(M, N, eps=1e-6, dtype="float16"):
+    """X, Y [M, N]; W [N]."""
+    if N <= 32768:
+        return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)
+    return rms_norm_of_endless_rows(M, N, eps=eps, dtype=dtype)
+
+
+def rms_norm_of_rows(M, N, block_M, threads, eps=1e-6, dtype="float16"):
     @T.prim_func
     def rms_norm_kernel(X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
@@ -31,7 +41,35 @@ def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
     return rms_norm_kernel
 
 
-EXPLAIN = ["rms_norm(4096, 1024)"]  # for `tilecore explain --targets`
+def rms_norm_of_endless_rows(M, N, block_N=4096, threads=512, eps=1e-6, dtype="float16"):
+    @T.prim_func
+    def rms_norm_of_endless_rows_kernel(
+        X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)
+    ):
+        with T.Kernel(M, threads=threads) as bx:
+            tile = T.alloc_fragment((block_N,), "float32")
+            weight = T.alloc_fragment((block_N,), "float32")
+            squares = T.alloc_fragment((block_N,), "float32")
+            scale = T.alloc_fragment((1,), "float32")
+            T.fill(squares, 0)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                T.copy(X[bx, k * block_N], tile)  # zeros behind the end of a row
+                for j in T.Parallel(block_N):
+                    squares[j] += tile[j] * tile[j]
+            T.reduce_sum(squares, scale, dim=0)
+            scale[0] = T.rsqrt(scale[0] / N + eps)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                T.copy(X[bx, k * block_N], tile)
+                T.copy(W[k * block_N], weight)
+                for j in T.Parallel(block_N):
+                    tile[j] *= scale[0] * weight[j]
+                T.copy(tile, Y[bx, k * block_N])
+
+    return rms_norm_of_endless_rows_kernel
+
+
+# for `tilecore explain --targets`
+EXPLAIN = ["rms_norm_of_rows(4096, 1024, 2, 128)", "rms_norm_of_endless_rows(4096, 50000)"]
 
 
 def main(words=None):

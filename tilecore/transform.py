@@ -111,6 +111,7 @@ class PassConfigKey(str, Enum, metaclass=_NamesOfKeys):
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
     TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"
     TL_BLOCK_PAIRS = "tl.block_pairs"
+    TL_BLOCK_PREFETCH = "tl.block_prefetch"
     TL_SPLIT_K = "tl.split_k"
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ TC_WGMMA(32, 32, s8, u8, s32)
 
 extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map map, unsigned char* arena) {
 #if TC_ARCH >= 900
-  tc_tensor_prefetch(&map);
+  tc_tensor_prefetch(&map), tc_prefetch_bulk_l2(arena + 3, 4096);
   void* barrier = arena + 128;
   tc_tensor_load(arena, &map, barrier, 1), tc_tensor_load(arena, &map, barrier, 1, 2);
   tc_tensor_load(arena, &map, barrier, 1, 2, 3), tc_tensor_load(arena, &map, barrier, 1, 2, 3, 4);

@@ -61,6 +61,11 @@ def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc_prefetch_l2({_operand(emit, node.value.args[0])});")
 
 
+def _prefetch_bulk(emit: Statements, node: Any) -> None:
+    element, size = node.value.args
+    emit.line(f"tc_prefetch_bulk_l2({_operand(emit, element)}, {constant(size)});")
+
+
 def _wgmma(emit: Statements, node: Any) -> None:
     name, by_m, by_n, accumulator, *rest = node.value.args
     flags = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
@@ -158,6 +163,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.BULK_COPY: _bulk_copy,
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
+    instructions.PREFETCH_BULK: _prefetch_bulk,
     instructions.QUOTIENTS: _quotients,
     instructions.WGMMA: _wgmma,
     instructions.WGMMA_RS: _wgmma_rs,

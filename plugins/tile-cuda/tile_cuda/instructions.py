@@ -64,6 +64,7 @@ CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 # -- other memory accesses and arithmetic
 ATOMIC_ADD_VECTOR = register_call("cuda.atomic_add_vector")  # (to, values, count): adds to contiguous global elements
 PREFETCH = register_call("cuda.prefetch_l2")  # (element)
+PREFETCH_BULK = register_call("cuda.prefetch_bulk_l2")  # (first element, bytes)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the compiler may rely on it to be the same in all lanes
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits): lowering/pair_bits.py
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)  # (pair, index): lowering/pair_bits.py
@@ -124,6 +125,11 @@ def quotients(values: Any, divisor: Any, count: int, span: Any = None) -> Stmt:
 def prefetch_l2(element: Any, span: Any = None) -> Stmt:
     """Loads the cache line of an element of global memory into L2."""
     return _statement(PREFETCH, [element], span)
+
+
+def prefetch_bulk_l2(element: Any, size: int, span: Any = None) -> Stmt:
+    """Loads ``size`` bytes of global memory from an element on into L2."""
+    return _statement(PREFETCH_BULK, [element, const(size, "int32")], span)
 
 
 def wgmma(name: str, a_by_m: bool, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:

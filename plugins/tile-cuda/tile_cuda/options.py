@@ -6,6 +6,13 @@ from tilecore.contract.records import PassOption
 from tilecore.transform import PassConfigKey
 
 ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of matrix products to tf32, for the MMA instructions")
+BLOCK_PREFETCH = PassOption(
+    "tl.block_prefetch",
+    "bytes of tiles between what a block loads and what it prefetches to L2 for later blocks, in kernels that reduce "
+    "tiles; 0: nothing, None: by the target",
+    None,
+    int,
+)
 BLOCK_PAIRS = PassOption(
     "tl.block_pairs", "load tiles for a neighbouring block, too; False: never, not set: where it is faster", None
 )
@@ -41,6 +48,7 @@ SPLIT_K = PassOption(
 OPTIONS = (
     ALLOW_TF32,
     BLOCK_PAIRS,
+    BLOCK_PREFETCH,
     DISABLE_KERNEL_OVERLAP,
     DISABLE_MORE_STAGES,
     DISABLE_PERSISTENT_BLOCKS,

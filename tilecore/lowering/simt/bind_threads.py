@@ -70,7 +70,7 @@ from tilecore.lowering.simt.choose_tile_ops import chosen
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, TileFunction
 from tilecore.lowering.simt.thread_env import thread_env
 from tilecore.lowering.simt.tile_ops.reducers import filled, is_fill
-from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of
+from tilecore.lowering.simt.tile_ops.thread_elements import bounds_of, in_bounds, in_loops, is_first_copy, steps_of
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding, FragmentRegisters, registers_of
 
 UNROLLED_STEPS = 64  # the largest number of iterations of an unrolled nest without fragments
@@ -235,11 +235,14 @@ class _Binder:
             inner = self._fill_once(inner)
         elif not (nest.is_private and self.per_thread):
             inner = self._execute_once(nest, inner, partition)
-        body = where(in_bounds(partition, nest.variables), inner)
         values = {var: _as_expr(index, var) for var, index in zip(nest.variables, indices, strict=True)}
-        loops = self._simplify_divisions(substitute(body, values), steps)
-        for digit, step in reversed(steps.items()):
-            loops = _step_loop(step, digit, loops, partition, nest)
+        if memory_accesses(nest):  # guard_bounds and vectorize_accesses look for the conditions on its indices
+            bounds = []
+            inner = where(in_bounds(partition, nest.variables), inner)
+        else:
+            bounds = [self._simplify_divisions(b, steps) for b in bounds_of(partition, self.binding.thread, steps)]
+        body = self._simplify_divisions(substitute(inner, values), steps)
+        loops = in_loops(steps, body, lambda digit, step, b: _step_loop(step, digit, b, partition, nest), bounds)
         value = ASYNC_NEST if CallAttr.ASYNC in nest.node.annotations else 1
         return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(value, "int32"), loops, span=nest.node.span)
 

@@ -3,8 +3,8 @@
 1. Fragments get the layouts that operations require, such as the accumulator of a matrix instruction.
 2. Layouts are propagated to a fixed point: a nest is partitioned as a fragment that it runs over, the other fragments
    in the nest follow its partition, and the result of a reduction follows its source.
-3. If a nest remains without partition, the largest one (the first of equal ones) gets the partition that accesses
-   memory contiguously, and step 2 is repeated.
+3. If a nest remains without partition, the largest one gets the partition that accesses memory contiguously, and step 2
+   is repeated. Of equal ones it is the first that accesses global memory, or the first.
 4. A fragment with conflicting requirements, or with indices that no layout supports, is demoted to shared memory, and
    the inference starts again. Where one nest that runs less often reads it so, it gets a copy in shared memory instead.
 """

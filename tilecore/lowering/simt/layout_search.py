@@ -14,7 +14,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import For, Var
-from tilecore.ir.scopes import is_fragment
+from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import variables
 from tilecore.ir.written_layouts import fragment_layout
@@ -111,10 +111,17 @@ class LayoutSearch:
         return is_operand and any(around <= loops for loops in writers)
 
     def _in_order(self) -> list[Nest]:
-        """The nests in the order in which they get default partitions: those with an annotated one, then large ones."""
+        """The nests in the order in which they get default partitions: those with an annotated one, then large ones.
+
+        Of equal ones those come first that access global memory: the width of their moves decides.
+        """
+
+        def rank(nest: Nest) -> tuple[bool, int, bool]:
+            return nest.node in self.first, _elements(nest), any(is_global(a.buffer) for a in nest.accesses)
+
         annotated = [nest for nest in self.nests if self._annotated_partition(nest) is not None]
         others = [nest for nest in self.nests if nest not in annotated] if annotated else self.nests
-        return annotated + sorted(others, key=lambda nest: (nest.node in self.first, _elements(nest)), reverse=True)
+        return annotated + sorted(others, key=rank, reverse=True)
 
     @property
     def state(self) -> Inferred:

@@ -63,6 +63,7 @@ from tile_cuda.cutedsl.device_memory import (
     in_shared,
     local,
     move,
+    prefetch_bulk_l2,
     prefetch_l2,
     shared,
     store,

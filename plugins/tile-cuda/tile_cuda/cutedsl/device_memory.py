@@ -134,3 +134,13 @@ def wait_async(groups: int) -> None:
 def prefetch_l2(array: Array) -> None:
     """Loads the cache line of an element of global memory into L2."""
     assembly("prefetch.global.L2 [$0];", "l", [array.pointer])
+
+
+def prefetch_bulk_l2(array: Array, size: int) -> None:
+    """Loads ``size`` bytes from an element of global memory on into L2, by whole pieces of 16 bytes."""
+    text = (
+        "{ .reg .b64 start, behind; .reg .b32 bytes; and.b64 start, $0, -16; "
+        f"add.u64 behind, $0, {size + 15}; and.b64 behind, behind, -16; sub.u64 behind, behind, start; "
+        "cvt.u32.u64 bytes, behind; cp.async.bulk.prefetch.L2.global [start], bytes; }"
+    )
+    assembly(text, "l", [array.pointer])

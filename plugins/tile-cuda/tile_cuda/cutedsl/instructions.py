@@ -42,6 +42,11 @@ def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc.prefetch_l2({emit.expressions.place(node.value.args[0])})")
 
 
+def _prefetch_bulk(emit: Statements, node: Any) -> None:
+    element, size = node.value.args
+    emit.line(f"tc.prefetch_bulk_l2({emit.expressions.place(element)}, {constant(size)})")
+
+
 def _named_barrier_arrive(emit: Statements, node: Any) -> None:
     number, threads = node.value.args
     emit.line(f"tc.named_barrier_arrive({emit.value(number)}, {emit.value(threads)})")
@@ -82,6 +87,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.STMATRIX: _matrix_move("stmatrix"),
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
+    instructions.PREFETCH_BULK: _prefetch_bulk,
     instructions.QUOTIENTS: _quotients,
     instructions.NAMED_ARRIVE: _named_barrier_arrive,
     instructions.REGISTER_FENCE: _nothing,

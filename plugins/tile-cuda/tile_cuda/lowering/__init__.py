@@ -14,6 +14,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.hopper.add_parts import ADD_PARTS
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
+    from tile_cuda.lowering.hopper.collect_block_tiles import COLLECT_BLOCK_TILES
     from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
     from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
@@ -23,6 +24,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.keep_operands import KEEP_OPERANDS
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
+    from tile_cuda.lowering.hopper.prefetch_later_blocks import PREFETCH_LATER_BLOCKS
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
         PROGRAMMATIC_DEPENDENT_LAUNCH,
@@ -56,6 +58,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "pipeline_loops", FUSE_STAGED_STORES, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", ORDER_TMA_COPIES),
+        PassEdit("insert", "before_tile_ops", COLLECT_BLOCK_TILES),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "after_tile_ops", INIT_MBARRIERS),
@@ -66,6 +69,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", KEEP_OPERANDS),
         PassEdit("insert", "insert_barriers", INSERT_PROXY_FENCES),
         PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
+        PassEdit("insert", "insert_barriers", PREFETCH_LATER_BLOCKS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
         PassEdit("insert", "before_outline", LOWER_WARP_ROLES),
         PassEdit("insert", "before_outline", KEEP_SIGNS),

@@ -48,6 +48,7 @@ def describe() -> None:
         instructions.SETMAXNREG,
         instructions.GRID_DEPENDENCY,
         instructions.PREFETCH,
+        instructions.PREFETCH_BULK,
         instructions.QUOTIENTS,
         instructions.RELEASE,
         instructions.PROXY_FENCE,

@@ -24,6 +24,31 @@ class L2Windows(PassState, by="collect_windows", former={"l2_windows": "by_kerne
     by_kernel: dict[int, tuple[str, Any, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class BlockTile:
+    """A contiguous part of a tensor that a block loads.
+
+    first: where it begins in block 0. extents: its size along each axis. In each next block it begins ``step`` further
+    along ``axis``.
+    """
+
+    tensor: str
+    axis: int
+    step: int
+    first: tuple[int, ...]
+    extents: tuple[int, ...]
+
+
+@dataclass
+class BlockTiles(PassState, by="collect_block_tiles"):
+    """What the blocks of each kernel load before they reduce it, in the order of the kernels.
+
+    Published by collect_block_tiles; prefetch_later_blocks reads it.
+    """
+
+    by_kernel: list[list[BlockTile]] = field(default_factory=list)
+
+
 @dataclass
 class ExplicitBarriers(PassState, by="collect_mbarriers"):
     """The mbarriers of T.alloc_barrier.

@@ -3,51 +3,69 @@
 ACME_KERNEL rms_norm_kernel(const tc_half* X, const tc_half* __restrict__ W, tc_half* Y) {
   const int bx = acme_block.x;
   const int tx = acme_thread.x;
-  float row[8];  // rms_norm.py:18
-  float squares[8];  // rms_norm.py:19
-  float scale;  // rms_norm.py:20
-  alignas(16) tc_half X_v[8];  // rms_norm.py:21
-  tc_move<16>(X_v, X + bx * 1024 + tx * 8);
+  float row[16];  // rms_norm.py:28
+  float squares[16];  // rms_norm.py:29
+  float scale[2];  // rms_norm.py:30
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {
-    row[s0] = (float)X_v[s0];
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:31
+    alignas(16) tc_half X_v[8];
+    tc_move<16>(X_v, X + bx * 2048 + s0 * 1024 + tx * 8);
+    #pragma unroll
+    for (int s1 = 0; s1 < 8; ++s1) {
+      row[s0 * 8 + s1] = (float)X_v[s1];
+    }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // rms_norm.py:22
-    squares[s0] = row[s0] * row[s0];  // rms_norm.py:23
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:32
+    #pragma unroll
+    for (int s1 = 0; s1 < 8; ++s1) {
+      squares[s0 * 8 + s1] = row[s0 * 8 + s1] * row[s0 * 8 + s1];  // rms_norm.py:33
+    }
   }
-  float total;
-  total = 0.0f;  // rms_norm.py:24
   #pragma unroll
-  for (int r0 = 0; r0 < 8; ++r0) {
-    total += squares[r0];
+  for (int r0 = 0; r0 < 2; ++r0) {  // rms_norm.py:34
+    float total;
+    total = 0.0f;
+    #pragma unroll
+    for (int r1 = 0; r1 < 8; ++r1) {
+      total += squares[r0 * 8 + r1];
+    }
+    float joined;
+    joined = total;
+    const float other = tc_shuffle_xor(joined, 16, 32);
+    joined += other;
+    const float other_1 = tc_shuffle_xor(joined, 8, 32);
+    joined += other_1;
+    const float other_2 = tc_shuffle_xor(joined, 4, 32);
+    joined += other_2;
+    const float other_3 = tc_shuffle_xor(joined, 2, 32);
+    joined += other_3;
+    const float other_4 = tc_shuffle_xor(joined, 1, 32);
+    joined += other_4;
+    total = joined;
+    scale[r0] = total;
   }
-  float joined;
-  joined = total;
-  const float other = tc_shuffle_xor(joined, 16, 32);
-  joined += other;
-  const float other_1 = tc_shuffle_xor(joined, 8, 32);
-  joined += other_1;
-  const float other_2 = tc_shuffle_xor(joined, 4, 32);
-  joined += other_2;
-  const float other_3 = tc_shuffle_xor(joined, 2, 32);
-  joined += other_3;
-  const float other_4 = tc_shuffle_xor(joined, 1, 32);
-  joined += other_4;
-  total = joined;
-  scale = total;
-  scale = tc_rsqrt(scale / 256.0f + 1e-06f);  // rms_norm.py:26
-  alignas(16) tc_half W_v[8];  // rms_norm.py:27
-  tc_move<16>(W_v, W + tx % 32 * 8);
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {
-    row[s0] = row[s0] * scale * (float)W_v[s0];  // rms_norm.py:28
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:35
+    scale[s0] = tc_rsqrt(scale[s0] / 256.0f + 1e-06f);  // rms_norm.py:36
+  }
+  #pragma unroll
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:37
+    alignas(16) tc_half W_v[8];
+    tc_move<16>(W_v, W + tx % 32 * 8);
+    #pragma unroll
+    for (int s1 = 0; s1 < 8; ++s1) {
+      row[s0 * 8 + s1] = row[s0 * 8 + s1] * scale[s0] * (float)W_v[s1];  // rms_norm.py:38
+    }
   }
   tc_barrier();
-  alignas(16) tc_half out_v[8];  // rms_norm.py:29
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {
-    out_v[s0] = (tc_half)row[s0];
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:39
+    alignas(16) tc_half out_v[8];
+    #pragma unroll
+    for (int s1 = 0; s1 < 8; ++s1) {
+      out_v[s1] = (tc_half)row[s0 * 8 + s1];
+    }
+    tc_move<16>(Y + bx * 2048 + s0 * 1024 + tx * 8, out_v);
   }
-  tc_move<16>(Y + bx * 1024 + tx * 8, out_v);
 }

@@ -22,13 +22,13 @@ blocks:
   %v6 = icmp slt i64 %number, %end
   br i1 %v6, label %block, label %done
 block:
-  %v7 = urem i64 %number, 16
-  %v8 = udiv i64 %number, 16
+  %v7 = urem i64 %number, 8
+  %v8 = udiv i64 %number, 8
   %v9 = trunc i64 %v7 to i32
   br label %for10
 for10:
   %i14 = phi i32 [ 0, %block ], [ %next15, %next12 ]
-  %v16 = icmp slt i32 %i14, 4
+  %v16 = icmp slt i32 %i14, 8
   br i1 %v16, label %body11, label %end13
 body11:
   store float 0x0000000000000000, ptr %total_19, align 4, !alias.scope !1004, !noalias !2004
@@ -45,7 +45,7 @@ for24:
   %v30 = icmp slt i32 %j_v28, 16
   br i1 %v30, label %body25, label %end27
 body25:
-  %v32 = mul nsw i32 %v9, 1024
+  %v32 = mul nsw i32 %v9, 2048
   %v33 = mul nsw i32 %i14, 256
   %v34 = add nsw i32 %v32, %v33
   %v35 = mul nsw i32 %j_v28, 16
@@ -69,7 +69,7 @@ body25:
   %v51 = load <4 x float>, ptr %squares_31, align 16, !alias.scope !1006, !noalias !2006
   %v52 = fadd <4 x float> %v50, %v51
   store <4 x float> %v52, ptr %total_v_20, align 16, !alias.scope !1005, !noalias !2005
-  %v54 = mul nsw i32 %v9, 1024
+  %v54 = mul nsw i32 %v9, 2048
   %v55 = mul nsw i32 %i14, 256
   %v56 = add nsw i32 %v54, %v55
   %v57 = mul nsw i32 %j_v28, 16
@@ -99,7 +99,7 @@ body25:
   %v79 = fadd <4 x float> %v77, %v78
   %p80 = getelementptr inbounds <4 x float>, ptr %total_v_20, i32 1
   store <4 x float> %v79, ptr %p80, align 16, !alias.scope !1005, !noalias !2005
-  %v82 = mul nsw i32 %v9, 1024
+  %v82 = mul nsw i32 %v9, 2048
   %v83 = mul nsw i32 %i14, 256
   %v84 = add nsw i32 %v82, %v83
   %v85 = mul nsw i32 %j_v28, 16
@@ -129,7 +129,7 @@ body25:
   %v107 = fadd <4 x float> %v105, %v106
   %p108 = getelementptr inbounds <4 x float>, ptr %total_v_20, i32 2
   store <4 x float> %v107, ptr %p108, align 16, !alias.scope !1005, !noalias !2005
-  %v110 = mul nsw i32 %v9, 1024
+  %v110 = mul nsw i32 %v9, 2048
   %v111 = mul nsw i32 %i14, 256
   %v112 = add nsw i32 %v110, %v111
   %v113 = mul nsw i32 %j_v28, 16
@@ -217,7 +217,7 @@ body162:
   %p184 = getelementptr inbounds float, ptr %row_18, i32 %v183
   %v185 = load <4 x float>, ptr %p184, align 4, !alias.scope !1003, !noalias !2003
   %v186 = fptrunc <4 x float> %v185 to <4 x half>
-  %v187 = mul nsw i32 %v9, 1024
+  %v187 = mul nsw i32 %v9, 2048
   %v188 = mul nsw i32 %i14, 256
   %v189 = add nsw i32 %v187, %v188
   %v190 = mul nsw i32 %j_1_v165, 4

@@ -1,8 +1,9 @@
+declare <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float>)
 declare <4 x float> @llvm.fma.v4f32(<4 x float>, <4 x float>, <4 x float>)
 
 define void @softmax_kernel(ptr noalias %slots, i64 %begin, i64 %end, ptr noalias %scratch) nounwind {
 entry:
-  %total_15 = alloca [1 x float], align 64
+  %scale_15 = alloca [1 x float], align 64
   %largest_16 = alloca [1 x float], align 64
   %row_17 = alloca [256 x float], align 64
   %total_18 = alloca [1 x float], align 64
@@ -18,13 +19,13 @@ blocks:
   %v4 = icmp slt i64 %number, %end
   br i1 %v4, label %block, label %done
 block:
-  %v5 = urem i64 %number, 16
-  %v6 = udiv i64 %number, 16
+  %v5 = urem i64 %number, 8
+  %v6 = udiv i64 %number, 8
   %v7 = trunc i64 %v5 to i32
   br label %for8
 for8:
   %i12 = phi i32 [ 0, %block ], [ %next13, %next10 ]
-  %v14 = icmp slt i32 %i12, 4
+  %v14 = icmp slt i32 %i12, 8
   br i1 %v14, label %body9, label %end11
 body9:
   store float 0xFFF0000000000000, ptr %total_18, align 4, !alias.scope !1004, !noalias !2004
@@ -41,7 +42,7 @@ for23:
   %v29 = icmp slt i32 %j_v27, 16
   br i1 %v29, label %body24, label %end26
 body24:
-  %v30 = mul nsw i32 %v7, 1024
+  %v30 = mul nsw i32 %v7, 2048
   %v31 = mul nsw i32 %i12, 256
   %v32 = add nsw i32 %v30, %v31
   %v33 = mul nsw i32 %j_v27, 16
@@ -62,7 +63,7 @@ body24:
   %v47 = load <4 x float>, ptr %total_v_19, align 16, !alias.scope !1005, !noalias !2005
   %v48 = select <4 x i1> %v43, <4 x float> %v46, <4 x float> %v47
   store <4 x float> %v48, ptr %total_v_19, align 16, !alias.scope !1005, !noalias !2005
-  %v49 = mul nsw i32 %v7, 1024
+  %v49 = mul nsw i32 %v7, 2048
   %v50 = mul nsw i32 %i12, 256
   %v51 = add nsw i32 %v49, %v50
   %v52 = mul nsw i32 %j_v27, 16
@@ -90,7 +91,7 @@ body24:
   %v73 = select <4 x i1> %v66, <4 x float> %v70, <4 x float> %v72
   %p74 = getelementptr inbounds <4 x float>, ptr %total_v_19, i32 1
   store <4 x float> %v73, ptr %p74, align 16, !alias.scope !1005, !noalias !2005
-  %v75 = mul nsw i32 %v7, 1024
+  %v75 = mul nsw i32 %v7, 2048
   %v76 = mul nsw i32 %i12, 256
   %v77 = add nsw i32 %v75, %v76
   %v78 = mul nsw i32 %j_v27, 16
@@ -118,7 +119,7 @@ body24:
   %v99 = select <4 x i1> %v92, <4 x float> %v96, <4 x float> %v98
   %p100 = getelementptr inbounds <4 x float>, ptr %total_v_19, i32 2
   store <4 x float> %v99, ptr %p100, align 16, !alias.scope !1005, !noalias !2005
-  %v101 = mul nsw i32 %v7, 1024
+  %v101 = mul nsw i32 %v7, 2048
   %v102 = mul nsw i32 %i12, 256
   %v103 = add nsw i32 %v101, %v102
   %v104 = mul nsw i32 %j_v27, 16
@@ -271,247 +272,255 @@ body230:
   %v240 = insertelement <4 x float> poison, float %v239, i64 0
   %v241 = shufflevector <4 x float> %v240, <4 x float> poison, <4 x i32> zeroinitializer
   %v242 = fsub <4 x float> %v238, %v241
-  %v243 = fcmp olt <4 x float> %v242, splat (float 0xC05A200000000000)
-  %v244 = select <4 x i1> %v243, <4 x float> splat (float 0xC05A200000000000), <4 x float> %v242
-  %v245 = fcmp ogt <4 x float> %v244, splat (float 0x4056400000000000)
-  %v246 = select <4 x i1> %v245, <4 x float> splat (float 0x4056400000000000), <4 x float> %v244
-  %v247 = fmul <4 x float> %v246, splat (float 0x3FF7154760000000)
-  %v248 = fadd <4 x float> %v247, splat (float 0x4168000000000000)
-  %v249 = fsub <4 x float> %v248, splat (float 0x4168000000000000)
-  %v250 = bitcast <4 x float> %v248 to <4 x i32>
-  %v251 = sub <4 x i32> %v250, splat (i32 1262485504)
-  %v252 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v249, <4 x float> splat (float 0xBFE62E4000000000), <4 x float> %v246)
-  %v253 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v249, <4 x float> splat (float 0xBEB7F7D1C0000000), <4 x float> %v252)
-  %v254 = fmul <4 x float> %v253, %v253
-  %v255 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F56A243A0000000), <4 x float> %v253, <4 x float> splat (float 0x3F81239E00000000))
-  %v256 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v255, <4 x float> %v253, <4 x float> splat (float 0x3FA5558F20000000))
-  %v257 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v256, <4 x float> %v253, <4 x float> splat (float 0x3FC5554920000000))
-  %v258 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v257, <4 x float> %v253, <4 x float> splat (float 0x3FDFFFFFC0000000))
-  %v259 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v254, <4 x float> %v258, <4 x float> %v253)
-  %v260 = fadd <4 x float> %v259, splat (float 0x3FF0000000000000)
-  %v261 = ashr <4 x i32> %v251, splat (i32 1)
-  %v262 = sub <4 x i32> %v251, %v261
-  %v263 = add <4 x i32> %v261, splat (i32 127)
-  %v264 = shl <4 x i32> %v263, splat (i32 23)
-  %v265 = bitcast <4 x i32> %v264 to <4 x float>
-  %v266 = fmul <4 x float> %v260, %v265
-  %v267 = add <4 x i32> %v262, splat (i32 127)
-  %v268 = shl <4 x i32> %v267, splat (i32 23)
-  %v269 = bitcast <4 x i32> %v268 to <4 x float>
-  %v270 = fmul <4 x float> %v266, %v269
-  %v271 = mul nsw i32 %j_v233, 16
-  %p272 = getelementptr inbounds float, ptr %row_17, i32 %v271
-  store <4 x float> %v270, ptr %p272, align 4, !alias.scope !1003, !noalias !2003
-  %v273 = load <4 x float>, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
-  %v274 = mul nsw i32 %j_v233, 16
-  %p275 = getelementptr inbounds float, ptr %row_17, i32 %v274
-  %v276 = load <4 x float>, ptr %p275, align 4, !alias.scope !1003, !noalias !2003
-  %v277 = fadd <4 x float> %v273, %v276
-  store <4 x float> %v277, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
-  %v278 = mul nsw i32 %j_v233, 16
-  %v279 = add nsw i32 %v278, 4
-  %p280 = getelementptr inbounds float, ptr %row_17, i32 %v279
-  %v281 = load <4 x float>, ptr %p280, align 4, !alias.scope !1003, !noalias !2003
-  %v282 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
-  %v283 = insertelement <4 x float> poison, float %v282, i64 0
-  %v284 = shufflevector <4 x float> %v283, <4 x float> poison, <4 x i32> zeroinitializer
-  %v285 = fsub <4 x float> %v281, %v284
-  %v286 = fcmp olt <4 x float> %v285, splat (float 0xC05A200000000000)
-  %v287 = select <4 x i1> %v286, <4 x float> splat (float 0xC05A200000000000), <4 x float> %v285
-  %v288 = fcmp ogt <4 x float> %v287, splat (float 0x4056400000000000)
-  %v289 = select <4 x i1> %v288, <4 x float> splat (float 0x4056400000000000), <4 x float> %v287
-  %v290 = fmul <4 x float> %v289, splat (float 0x3FF7154760000000)
-  %v291 = fadd <4 x float> %v290, splat (float 0x4168000000000000)
-  %v292 = fsub <4 x float> %v291, splat (float 0x4168000000000000)
-  %v293 = bitcast <4 x float> %v291 to <4 x i32>
-  %v294 = sub <4 x i32> %v293, splat (i32 1262485504)
-  %v295 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v292, <4 x float> splat (float 0xBFE62E4000000000), <4 x float> %v289)
-  %v296 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v292, <4 x float> splat (float 0xBEB7F7D1C0000000), <4 x float> %v295)
-  %v297 = fmul <4 x float> %v296, %v296
-  %v298 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F56A243A0000000), <4 x float> %v296, <4 x float> splat (float 0x3F81239E00000000))
-  %v299 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v298, <4 x float> %v296, <4 x float> splat (float 0x3FA5558F20000000))
-  %v300 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v299, <4 x float> %v296, <4 x float> splat (float 0x3FC5554920000000))
-  %v301 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v300, <4 x float> %v296, <4 x float> splat (float 0x3FDFFFFFC0000000))
-  %v302 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v297, <4 x float> %v301, <4 x float> %v296)
-  %v303 = fadd <4 x float> %v302, splat (float 0x3FF0000000000000)
-  %v304 = ashr <4 x i32> %v294, splat (i32 1)
-  %v305 = sub <4 x i32> %v294, %v304
-  %v306 = add <4 x i32> %v304, splat (i32 127)
-  %v307 = shl <4 x i32> %v306, splat (i32 23)
-  %v308 = bitcast <4 x i32> %v307 to <4 x float>
-  %v309 = fmul <4 x float> %v303, %v308
-  %v310 = add <4 x i32> %v305, splat (i32 127)
-  %v311 = shl <4 x i32> %v310, splat (i32 23)
-  %v312 = bitcast <4 x i32> %v311 to <4 x float>
-  %v313 = fmul <4 x float> %v309, %v312
-  %v314 = mul nsw i32 %j_v233, 16
-  %v315 = add nsw i32 %v314, 4
-  %p316 = getelementptr inbounds float, ptr %row_17, i32 %v315
-  store <4 x float> %v313, ptr %p316, align 4, !alias.scope !1003, !noalias !2003
-  %p317 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
-  %v318 = load <4 x float>, ptr %p317, align 16, !alias.scope !1007, !noalias !2007
-  %v319 = mul nsw i32 %j_v233, 16
-  %v320 = add nsw i32 %v319, 4
-  %p321 = getelementptr inbounds float, ptr %row_17, i32 %v320
-  %v322 = load <4 x float>, ptr %p321, align 4, !alias.scope !1003, !noalias !2003
-  %v323 = fadd <4 x float> %v318, %v322
-  %p324 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
-  store <4 x float> %v323, ptr %p324, align 16, !alias.scope !1007, !noalias !2007
-  %v325 = mul nsw i32 %j_v233, 16
-  %v326 = add nsw i32 %v325, 8
-  %p327 = getelementptr inbounds float, ptr %row_17, i32 %v326
-  %v328 = load <4 x float>, ptr %p327, align 4, !alias.scope !1003, !noalias !2003
-  %v329 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
-  %v330 = insertelement <4 x float> poison, float %v329, i64 0
-  %v331 = shufflevector <4 x float> %v330, <4 x float> poison, <4 x i32> zeroinitializer
-  %v332 = fsub <4 x float> %v328, %v331
-  %v333 = fcmp olt <4 x float> %v332, splat (float 0xC05A200000000000)
-  %v334 = select <4 x i1> %v333, <4 x float> splat (float 0xC05A200000000000), <4 x float> %v332
-  %v335 = fcmp ogt <4 x float> %v334, splat (float 0x4056400000000000)
-  %v336 = select <4 x i1> %v335, <4 x float> splat (float 0x4056400000000000), <4 x float> %v334
-  %v337 = fmul <4 x float> %v336, splat (float 0x3FF7154760000000)
-  %v338 = fadd <4 x float> %v337, splat (float 0x4168000000000000)
-  %v339 = fsub <4 x float> %v338, splat (float 0x4168000000000000)
-  %v340 = bitcast <4 x float> %v338 to <4 x i32>
-  %v341 = sub <4 x i32> %v340, splat (i32 1262485504)
-  %v342 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v339, <4 x float> splat (float 0xBFE62E4000000000), <4 x float> %v336)
-  %v343 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v339, <4 x float> splat (float 0xBEB7F7D1C0000000), <4 x float> %v342)
-  %v344 = fmul <4 x float> %v343, %v343
-  %v345 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F56A243A0000000), <4 x float> %v343, <4 x float> splat (float 0x3F81239E00000000))
-  %v346 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v345, <4 x float> %v343, <4 x float> splat (float 0x3FA5558F20000000))
-  %v347 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v346, <4 x float> %v343, <4 x float> splat (float 0x3FC5554920000000))
-  %v348 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v347, <4 x float> %v343, <4 x float> splat (float 0x3FDFFFFFC0000000))
-  %v349 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v344, <4 x float> %v348, <4 x float> %v343)
-  %v350 = fadd <4 x float> %v349, splat (float 0x3FF0000000000000)
-  %v351 = ashr <4 x i32> %v341, splat (i32 1)
-  %v352 = sub <4 x i32> %v341, %v351
-  %v353 = add <4 x i32> %v351, splat (i32 127)
-  %v354 = shl <4 x i32> %v353, splat (i32 23)
-  %v355 = bitcast <4 x i32> %v354 to <4 x float>
-  %v356 = fmul <4 x float> %v350, %v355
-  %v357 = add <4 x i32> %v352, splat (i32 127)
-  %v358 = shl <4 x i32> %v357, splat (i32 23)
-  %v359 = bitcast <4 x i32> %v358 to <4 x float>
-  %v360 = fmul <4 x float> %v356, %v359
-  %v361 = mul nsw i32 %j_v233, 16
-  %v362 = add nsw i32 %v361, 8
-  %p363 = getelementptr inbounds float, ptr %row_17, i32 %v362
-  store <4 x float> %v360, ptr %p363, align 4, !alias.scope !1003, !noalias !2003
-  %p364 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
-  %v365 = load <4 x float>, ptr %p364, align 16, !alias.scope !1007, !noalias !2007
-  %v366 = mul nsw i32 %j_v233, 16
-  %v367 = add nsw i32 %v366, 8
-  %p368 = getelementptr inbounds float, ptr %row_17, i32 %v367
-  %v369 = load <4 x float>, ptr %p368, align 4, !alias.scope !1003, !noalias !2003
-  %v370 = fadd <4 x float> %v365, %v369
-  %p371 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
-  store <4 x float> %v370, ptr %p371, align 16, !alias.scope !1007, !noalias !2007
-  %v372 = mul nsw i32 %j_v233, 16
-  %v373 = add nsw i32 %v372, 12
-  %p374 = getelementptr inbounds float, ptr %row_17, i32 %v373
-  %v375 = load <4 x float>, ptr %p374, align 4, !alias.scope !1003, !noalias !2003
-  %v376 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
-  %v377 = insertelement <4 x float> poison, float %v376, i64 0
-  %v378 = shufflevector <4 x float> %v377, <4 x float> poison, <4 x i32> zeroinitializer
-  %v379 = fsub <4 x float> %v375, %v378
-  %v380 = fcmp olt <4 x float> %v379, splat (float 0xC05A200000000000)
-  %v381 = select <4 x i1> %v380, <4 x float> splat (float 0xC05A200000000000), <4 x float> %v379
-  %v382 = fcmp ogt <4 x float> %v381, splat (float 0x4056400000000000)
-  %v383 = select <4 x i1> %v382, <4 x float> splat (float 0x4056400000000000), <4 x float> %v381
-  %v384 = fmul <4 x float> %v383, splat (float 0x3FF7154760000000)
-  %v385 = fadd <4 x float> %v384, splat (float 0x4168000000000000)
-  %v386 = fsub <4 x float> %v385, splat (float 0x4168000000000000)
-  %v387 = bitcast <4 x float> %v385 to <4 x i32>
-  %v388 = sub <4 x i32> %v387, splat (i32 1262485504)
-  %v389 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v386, <4 x float> splat (float 0xBFE62E4000000000), <4 x float> %v383)
-  %v390 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v386, <4 x float> splat (float 0xBEB7F7D1C0000000), <4 x float> %v389)
-  %v391 = fmul <4 x float> %v390, %v390
-  %v392 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F56A243A0000000), <4 x float> %v390, <4 x float> splat (float 0x3F81239E00000000))
-  %v393 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v392, <4 x float> %v390, <4 x float> splat (float 0x3FA5558F20000000))
-  %v394 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v393, <4 x float> %v390, <4 x float> splat (float 0x3FC5554920000000))
-  %v395 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v394, <4 x float> %v390, <4 x float> splat (float 0x3FDFFFFFC0000000))
-  %v396 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v391, <4 x float> %v395, <4 x float> %v390)
-  %v397 = fadd <4 x float> %v396, splat (float 0x3FF0000000000000)
-  %v398 = ashr <4 x i32> %v388, splat (i32 1)
-  %v399 = sub <4 x i32> %v388, %v398
-  %v400 = add <4 x i32> %v398, splat (i32 127)
-  %v401 = shl <4 x i32> %v400, splat (i32 23)
-  %v402 = bitcast <4 x i32> %v401 to <4 x float>
-  %v403 = fmul <4 x float> %v397, %v402
-  %v404 = add <4 x i32> %v399, splat (i32 127)
+  %v243 = fmul <4 x float> %v242, splat (float 0x3FF7154760000000)
+  %v244 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v243)
+  %v245 = fcmp olt <4 x float> %v244, splat (float 0xC062E00000000000)
+  %v246 = select <4 x i1> %v245, <4 x float> splat (float 0xC062E00000000000), <4 x float> %v244
+  %v247 = fcmp ogt <4 x float> %v246, splat (float 0x4060100000000000)
+  %v248 = select <4 x i1> %v247, <4 x float> splat (float 0x4060100000000000), <4 x float> %v246
+  %v249 = fadd <4 x float> %v248, splat (float 0x4168000000000000)
+  %v250 = fsub <4 x float> %v249, splat (float 0x4168000000000000)
+  %v251 = bitcast <4 x float> %v249 to <4 x i32>
+  %v252 = sub <4 x i32> %v251, splat (i32 1262485504)
+  %v253 = fsub <4 x float> %v248, %v250
+  %v254 = fmul <4 x float> %v253, splat (float 0x3FE62E4300000000)
+  %v255 = fmul <4 x float> %v253, %v253
+  %v256 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F241FBBC0000000), <4 x float> %v253, <4 x float> splat (float 0x3F55F3E540000000))
+  %v257 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v256, <4 x float> %v253, <4 x float> splat (float 0x3F83B2D4C0000000))
+  %v258 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v257, <4 x float> %v253, <4 x float> splat (float 0x3FAC6AEE80000000))
+  %v259 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v258, <4 x float> %v253, <4 x float> splat (float 0x3FCEBFBDC0000000))
+  %v260 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v255, <4 x float> %v259, <4 x float> %v254)
+  %v261 = fadd <4 x float> %v260, splat (float 0x3FF0000000000000)
+  %v262 = ashr <4 x i32> %v252, splat (i32 1)
+  %v263 = sub <4 x i32> %v252, %v262
+  %v264 = add <4 x i32> %v262, splat (i32 127)
+  %v265 = shl <4 x i32> %v264, splat (i32 23)
+  %v266 = bitcast <4 x i32> %v265 to <4 x float>
+  %v267 = fmul <4 x float> %v261, %v266
+  %v268 = add <4 x i32> %v263, splat (i32 127)
+  %v269 = shl <4 x i32> %v268, splat (i32 23)
+  %v270 = bitcast <4 x i32> %v269 to <4 x float>
+  %v271 = fmul <4 x float> %v267, %v270
+  %v272 = mul nsw i32 %j_v233, 16
+  %p273 = getelementptr inbounds float, ptr %row_17, i32 %v272
+  store <4 x float> %v271, ptr %p273, align 4, !alias.scope !1003, !noalias !2003
+  %v274 = load <4 x float>, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
+  %v275 = mul nsw i32 %j_v233, 16
+  %p276 = getelementptr inbounds float, ptr %row_17, i32 %v275
+  %v277 = load <4 x float>, ptr %p276, align 4, !alias.scope !1003, !noalias !2003
+  %v278 = fadd <4 x float> %v274, %v277
+  store <4 x float> %v278, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
+  %v279 = mul nsw i32 %j_v233, 16
+  %v280 = add nsw i32 %v279, 4
+  %p281 = getelementptr inbounds float, ptr %row_17, i32 %v280
+  %v282 = load <4 x float>, ptr %p281, align 4, !alias.scope !1003, !noalias !2003
+  %v283 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
+  %v284 = insertelement <4 x float> poison, float %v283, i64 0
+  %v285 = shufflevector <4 x float> %v284, <4 x float> poison, <4 x i32> zeroinitializer
+  %v286 = fsub <4 x float> %v282, %v285
+  %v287 = fmul <4 x float> %v286, splat (float 0x3FF7154760000000)
+  %v288 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v287)
+  %v289 = fcmp olt <4 x float> %v288, splat (float 0xC062E00000000000)
+  %v290 = select <4 x i1> %v289, <4 x float> splat (float 0xC062E00000000000), <4 x float> %v288
+  %v291 = fcmp ogt <4 x float> %v290, splat (float 0x4060100000000000)
+  %v292 = select <4 x i1> %v291, <4 x float> splat (float 0x4060100000000000), <4 x float> %v290
+  %v293 = fadd <4 x float> %v292, splat (float 0x4168000000000000)
+  %v294 = fsub <4 x float> %v293, splat (float 0x4168000000000000)
+  %v295 = bitcast <4 x float> %v293 to <4 x i32>
+  %v296 = sub <4 x i32> %v295, splat (i32 1262485504)
+  %v297 = fsub <4 x float> %v292, %v294
+  %v298 = fmul <4 x float> %v297, splat (float 0x3FE62E4300000000)
+  %v299 = fmul <4 x float> %v297, %v297
+  %v300 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F241FBBC0000000), <4 x float> %v297, <4 x float> splat (float 0x3F55F3E540000000))
+  %v301 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v300, <4 x float> %v297, <4 x float> splat (float 0x3F83B2D4C0000000))
+  %v302 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v301, <4 x float> %v297, <4 x float> splat (float 0x3FAC6AEE80000000))
+  %v303 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v302, <4 x float> %v297, <4 x float> splat (float 0x3FCEBFBDC0000000))
+  %v304 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v299, <4 x float> %v303, <4 x float> %v298)
+  %v305 = fadd <4 x float> %v304, splat (float 0x3FF0000000000000)
+  %v306 = ashr <4 x i32> %v296, splat (i32 1)
+  %v307 = sub <4 x i32> %v296, %v306
+  %v308 = add <4 x i32> %v306, splat (i32 127)
+  %v309 = shl <4 x i32> %v308, splat (i32 23)
+  %v310 = bitcast <4 x i32> %v309 to <4 x float>
+  %v311 = fmul <4 x float> %v305, %v310
+  %v312 = add <4 x i32> %v307, splat (i32 127)
+  %v313 = shl <4 x i32> %v312, splat (i32 23)
+  %v314 = bitcast <4 x i32> %v313 to <4 x float>
+  %v315 = fmul <4 x float> %v311, %v314
+  %v316 = mul nsw i32 %j_v233, 16
+  %v317 = add nsw i32 %v316, 4
+  %p318 = getelementptr inbounds float, ptr %row_17, i32 %v317
+  store <4 x float> %v315, ptr %p318, align 4, !alias.scope !1003, !noalias !2003
+  %p319 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
+  %v320 = load <4 x float>, ptr %p319, align 16, !alias.scope !1007, !noalias !2007
+  %v321 = mul nsw i32 %j_v233, 16
+  %v322 = add nsw i32 %v321, 4
+  %p323 = getelementptr inbounds float, ptr %row_17, i32 %v322
+  %v324 = load <4 x float>, ptr %p323, align 4, !alias.scope !1003, !noalias !2003
+  %v325 = fadd <4 x float> %v320, %v324
+  %p326 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
+  store <4 x float> %v325, ptr %p326, align 16, !alias.scope !1007, !noalias !2007
+  %v327 = mul nsw i32 %j_v233, 16
+  %v328 = add nsw i32 %v327, 8
+  %p329 = getelementptr inbounds float, ptr %row_17, i32 %v328
+  %v330 = load <4 x float>, ptr %p329, align 4, !alias.scope !1003, !noalias !2003
+  %v331 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
+  %v332 = insertelement <4 x float> poison, float %v331, i64 0
+  %v333 = shufflevector <4 x float> %v332, <4 x float> poison, <4 x i32> zeroinitializer
+  %v334 = fsub <4 x float> %v330, %v333
+  %v335 = fmul <4 x float> %v334, splat (float 0x3FF7154760000000)
+  %v336 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v335)
+  %v337 = fcmp olt <4 x float> %v336, splat (float 0xC062E00000000000)
+  %v338 = select <4 x i1> %v337, <4 x float> splat (float 0xC062E00000000000), <4 x float> %v336
+  %v339 = fcmp ogt <4 x float> %v338, splat (float 0x4060100000000000)
+  %v340 = select <4 x i1> %v339, <4 x float> splat (float 0x4060100000000000), <4 x float> %v338
+  %v341 = fadd <4 x float> %v340, splat (float 0x4168000000000000)
+  %v342 = fsub <4 x float> %v341, splat (float 0x4168000000000000)
+  %v343 = bitcast <4 x float> %v341 to <4 x i32>
+  %v344 = sub <4 x i32> %v343, splat (i32 1262485504)
+  %v345 = fsub <4 x float> %v340, %v342
+  %v346 = fmul <4 x float> %v345, splat (float 0x3FE62E4300000000)
+  %v347 = fmul <4 x float> %v345, %v345
+  %v348 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F241FBBC0000000), <4 x float> %v345, <4 x float> splat (float 0x3F55F3E540000000))
+  %v349 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v348, <4 x float> %v345, <4 x float> splat (float 0x3F83B2D4C0000000))
+  %v350 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v349, <4 x float> %v345, <4 x float> splat (float 0x3FAC6AEE80000000))
+  %v351 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v350, <4 x float> %v345, <4 x float> splat (float 0x3FCEBFBDC0000000))
+  %v352 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v347, <4 x float> %v351, <4 x float> %v346)
+  %v353 = fadd <4 x float> %v352, splat (float 0x3FF0000000000000)
+  %v354 = ashr <4 x i32> %v344, splat (i32 1)
+  %v355 = sub <4 x i32> %v344, %v354
+  %v356 = add <4 x i32> %v354, splat (i32 127)
+  %v357 = shl <4 x i32> %v356, splat (i32 23)
+  %v358 = bitcast <4 x i32> %v357 to <4 x float>
+  %v359 = fmul <4 x float> %v353, %v358
+  %v360 = add <4 x i32> %v355, splat (i32 127)
+  %v361 = shl <4 x i32> %v360, splat (i32 23)
+  %v362 = bitcast <4 x i32> %v361 to <4 x float>
+  %v363 = fmul <4 x float> %v359, %v362
+  %v364 = mul nsw i32 %j_v233, 16
+  %v365 = add nsw i32 %v364, 8
+  %p366 = getelementptr inbounds float, ptr %row_17, i32 %v365
+  store <4 x float> %v363, ptr %p366, align 4, !alias.scope !1003, !noalias !2003
+  %p367 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
+  %v368 = load <4 x float>, ptr %p367, align 16, !alias.scope !1007, !noalias !2007
+  %v369 = mul nsw i32 %j_v233, 16
+  %v370 = add nsw i32 %v369, 8
+  %p371 = getelementptr inbounds float, ptr %row_17, i32 %v370
+  %v372 = load <4 x float>, ptr %p371, align 4, !alias.scope !1003, !noalias !2003
+  %v373 = fadd <4 x float> %v368, %v372
+  %p374 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
+  store <4 x float> %v373, ptr %p374, align 16, !alias.scope !1007, !noalias !2007
+  %v375 = mul nsw i32 %j_v233, 16
+  %v376 = add nsw i32 %v375, 12
+  %p377 = getelementptr inbounds float, ptr %row_17, i32 %v376
+  %v378 = load <4 x float>, ptr %p377, align 4, !alias.scope !1003, !noalias !2003
+  %v379 = load float, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
+  %v380 = insertelement <4 x float> poison, float %v379, i64 0
+  %v381 = shufflevector <4 x float> %v380, <4 x float> poison, <4 x i32> zeroinitializer
+  %v382 = fsub <4 x float> %v378, %v381
+  %v383 = fmul <4 x float> %v382, splat (float 0x3FF7154760000000)
+  %v384 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v383)
+  %v385 = fcmp olt <4 x float> %v384, splat (float 0xC062E00000000000)
+  %v386 = select <4 x i1> %v385, <4 x float> splat (float 0xC062E00000000000), <4 x float> %v384
+  %v387 = fcmp ogt <4 x float> %v386, splat (float 0x4060100000000000)
+  %v388 = select <4 x i1> %v387, <4 x float> splat (float 0x4060100000000000), <4 x float> %v386
+  %v389 = fadd <4 x float> %v388, splat (float 0x4168000000000000)
+  %v390 = fsub <4 x float> %v389, splat (float 0x4168000000000000)
+  %v391 = bitcast <4 x float> %v389 to <4 x i32>
+  %v392 = sub <4 x i32> %v391, splat (i32 1262485504)
+  %v393 = fsub <4 x float> %v388, %v390
+  %v394 = fmul <4 x float> %v393, splat (float 0x3FE62E4300000000)
+  %v395 = fmul <4 x float> %v393, %v393
+  %v396 = call <4 x float> @llvm.fma.v4f32(<4 x float> splat (float 0x3F241FBBC0000000), <4 x float> %v393, <4 x float> splat (float 0x3F55F3E540000000))
+  %v397 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v396, <4 x float> %v393, <4 x float> splat (float 0x3F83B2D4C0000000))
+  %v398 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v397, <4 x float> %v393, <4 x float> splat (float 0x3FAC6AEE80000000))
+  %v399 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v398, <4 x float> %v393, <4 x float> splat (float 0x3FCEBFBDC0000000))
+  %v400 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v395, <4 x float> %v399, <4 x float> %v394)
+  %v401 = fadd <4 x float> %v400, splat (float 0x3FF0000000000000)
+  %v402 = ashr <4 x i32> %v392, splat (i32 1)
+  %v403 = sub <4 x i32> %v392, %v402
+  %v404 = add <4 x i32> %v402, splat (i32 127)
   %v405 = shl <4 x i32> %v404, splat (i32 23)
   %v406 = bitcast <4 x i32> %v405 to <4 x float>
-  %v407 = fmul <4 x float> %v403, %v406
-  %v408 = mul nsw i32 %j_v233, 16
-  %v409 = add nsw i32 %v408, 12
-  %p410 = getelementptr inbounds float, ptr %row_17, i32 %v409
-  store <4 x float> %v407, ptr %p410, align 4, !alias.scope !1003, !noalias !2003
-  %p411 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
-  %v412 = load <4 x float>, ptr %p411, align 16, !alias.scope !1007, !noalias !2007
-  %v413 = mul nsw i32 %j_v233, 16
-  %v414 = add nsw i32 %v413, 12
-  %p415 = getelementptr inbounds float, ptr %row_17, i32 %v414
-  %v416 = load <4 x float>, ptr %p415, align 4, !alias.scope !1003, !noalias !2003
-  %v417 = fadd <4 x float> %v412, %v416
-  %p418 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
-  store <4 x float> %v417, ptr %p418, align 16, !alias.scope !1007, !noalias !2007
+  %v407 = fmul <4 x float> %v401, %v406
+  %v408 = add <4 x i32> %v403, splat (i32 127)
+  %v409 = shl <4 x i32> %v408, splat (i32 23)
+  %v410 = bitcast <4 x i32> %v409 to <4 x float>
+  %v411 = fmul <4 x float> %v407, %v410
+  %v412 = mul nsw i32 %j_v233, 16
+  %v413 = add nsw i32 %v412, 12
+  %p414 = getelementptr inbounds float, ptr %row_17, i32 %v413
+  store <4 x float> %v411, ptr %p414, align 4, !alias.scope !1003, !noalias !2003
+  %p415 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
+  %v416 = load <4 x float>, ptr %p415, align 16, !alias.scope !1007, !noalias !2007
+  %v417 = mul nsw i32 %j_v233, 16
+  %v418 = add nsw i32 %v417, 12
+  %p419 = getelementptr inbounds float, ptr %row_17, i32 %v418
+  %v420 = load <4 x float>, ptr %p419, align 4, !alias.scope !1003, !noalias !2003
+  %v421 = fadd <4 x float> %v416, %v420
+  %p422 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
+  store <4 x float> %v421, ptr %p422, align 16, !alias.scope !1007, !noalias !2007
   br label %next231
 next231:
   %next234 = add nsw i32 %j_v233, 1
   br label %for229
 end232:
-  %v419 = load float, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
-  %v420 = load <4 x float>, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
-  %p421 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
-  %v422 = load <4 x float>, ptr %p421, align 16, !alias.scope !1007, !noalias !2007
-  %v423 = fadd <4 x float> %v420, %v422
-  %p424 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
-  %v425 = load <4 x float>, ptr %p424, align 16, !alias.scope !1007, !noalias !2007
-  %p426 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
-  %v427 = load <4 x float>, ptr %p426, align 16, !alias.scope !1007, !noalias !2007
-  %v428 = fadd <4 x float> %v425, %v427
-  %v429 = fadd <4 x float> %v423, %v428
-  %v430 = shufflevector <4 x float> %v429, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v431 = shufflevector <4 x float> %v429, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v432 = fadd <2 x float> %v430, %v431
-  %v433 = extractelement <2 x float> %v432, i64 0
-  %v434 = extractelement <2 x float> %v432, i64 1
-  %v435 = fadd float %v433, %v434
-  %v436 = fadd float %v419, %v435
-  store float %v436, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
-  %v437 = load float, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
-  store float %v437, ptr %total_15, align 4, !alias.scope !1001, !noalias !2001
-  br label %for438
-for438:
-  %j_1_v442 = phi i32 [ 0, %end232 ], [ %next443, %next440 ]
-  %v444 = icmp slt i32 %j_1_v442, 64
-  br i1 %v444, label %body439, label %end441
-body439:
-  %v445 = mul nsw i32 %j_1_v442, 4
-  %p446 = getelementptr inbounds float, ptr %row_17, i32 %v445
-  %v447 = load <4 x float>, ptr %p446, align 4, !alias.scope !1003, !noalias !2003
-  %v448 = load float, ptr %total_15, align 4, !alias.scope !1001, !noalias !2001
-  %v449 = insertelement <4 x float> poison, float %v448, i64 0
-  %v450 = shufflevector <4 x float> %v449, <4 x float> poison, <4 x i32> zeroinitializer
-  %v451 = fdiv <4 x float> %v447, %v450
-  %v452 = mul nsw i32 %j_1_v442, 4
-  %p453 = getelementptr inbounds float, ptr %row_17, i32 %v452
-  store <4 x float> %v451, ptr %p453, align 4, !alias.scope !1003, !noalias !2003
-  %v454 = mul nsw i32 %j_1_v442, 4
-  %p455 = getelementptr inbounds float, ptr %row_17, i32 %v454
-  %v456 = load <4 x float>, ptr %p455, align 4, !alias.scope !1003, !noalias !2003
-  %v457 = mul nsw i32 %v7, 1024
-  %v458 = mul nsw i32 %i12, 256
-  %v459 = add nsw i32 %v457, %v458
-  %v460 = mul nsw i32 %j_1_v442, 4
-  %v461 = add nsw i32 %v459, %v460
-  %p462 = getelementptr inbounds float, ptr %Y_3, i32 %v461
-  store <4 x float> %v456, ptr %p462, align 4, !alias.scope !1000, !noalias !2000
-  br label %next440
-next440:
-  %next443 = add nsw i32 %j_1_v442, 1
-  br label %for438
-end441:
+  %v423 = load float, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
+  %v424 = load <4 x float>, ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
+  %p425 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
+  %v426 = load <4 x float>, ptr %p425, align 16, !alias.scope !1007, !noalias !2007
+  %v427 = fadd <4 x float> %v424, %v426
+  %p428 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
+  %v429 = load <4 x float>, ptr %p428, align 16, !alias.scope !1007, !noalias !2007
+  %p430 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
+  %v431 = load <4 x float>, ptr %p430, align 16, !alias.scope !1007, !noalias !2007
+  %v432 = fadd <4 x float> %v429, %v431
+  %v433 = fadd <4 x float> %v427, %v432
+  %v434 = shufflevector <4 x float> %v433, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v435 = shufflevector <4 x float> %v433, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v436 = fadd <2 x float> %v434, %v435
+  %v437 = extractelement <2 x float> %v436, i64 0
+  %v438 = extractelement <2 x float> %v436, i64 1
+  %v439 = fadd float %v437, %v438
+  %v440 = fadd float %v423, %v439
+  store float %v440, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
+  %v441 = load float, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
+  store float %v441, ptr %scale_15, align 4, !alias.scope !1001, !noalias !2001
+  %v442 = load float, ptr %scale_15, align 4, !alias.scope !1001, !noalias !2001
+  %v443 = fdiv float 0x3FF0000000000000, %v442
+  store float %v443, ptr %scale_15, align 4, !alias.scope !1001, !noalias !2001
+  br label %for444
+for444:
+  %j_1_v448 = phi i32 [ 0, %end232 ], [ %next449, %next446 ]
+  %v450 = icmp slt i32 %j_1_v448, 64
+  br i1 %v450, label %body445, label %end447
+body445:
+  %v451 = mul nsw i32 %j_1_v448, 4
+  %p452 = getelementptr inbounds float, ptr %row_17, i32 %v451
+  %v453 = load <4 x float>, ptr %p452, align 4, !alias.scope !1003, !noalias !2003
+  %v454 = load float, ptr %scale_15, align 4, !alias.scope !1001, !noalias !2001
+  %v455 = insertelement <4 x float> poison, float %v454, i64 0
+  %v456 = shufflevector <4 x float> %v455, <4 x float> poison, <4 x i32> zeroinitializer
+  %v457 = fmul <4 x float> %v453, %v456
+  %v458 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v457)
+  %v459 = mul nsw i32 %j_1_v448, 4
+  %p460 = getelementptr inbounds float, ptr %row_17, i32 %v459
+  store <4 x float> %v458, ptr %p460, align 4, !alias.scope !1003, !noalias !2003
+  %v461 = mul nsw i32 %j_1_v448, 4
+  %p462 = getelementptr inbounds float, ptr %row_17, i32 %v461
+  %v463 = load <4 x float>, ptr %p462, align 4, !alias.scope !1003, !noalias !2003
+  %v464 = mul nsw i32 %v7, 2048
+  %v465 = mul nsw i32 %i12, 256
+  %v466 = add nsw i32 %v464, %v465
+  %v467 = mul nsw i32 %j_1_v448, 4
+  %v468 = add nsw i32 %v466, %v467
+  %p469 = getelementptr inbounds float, ptr %Y_3, i32 %v468
+  store <4 x float> %v463, ptr %p469, align 4, !alias.scope !1000, !noalias !2000
+  br label %next446
+next446:
+  %next449 = add nsw i32 %j_1_v448, 1
+  br label %for444
+end447:
   br label %next10
 next10:
   %next13 = add nsw i32 %i12, 1

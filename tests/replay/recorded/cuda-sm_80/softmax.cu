@@ -4,23 +4,23 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
   const int bx = blockIdx.x;
   const int tx = threadIdx.x;
   TC_SHARED(shared);  // 144 bytes
-  alignas(16) float row[8];  // softmax.py:20
-  float largest[2];  // softmax.py:21
-  float total[2];  // softmax.py:22
+  alignas(16) float row[16];  // softmax.py:33
+  float largest[4];  // softmax.py:34
+  float scale[4];  // softmax.py:35
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // softmax.py:23
-    tc_move<16>(row + s0 * 4, X + bx * 1024 + s0 * 512 + tx * 4);
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:36
+    tc_move<16>(row + s0 * 4, X + bx * 2048 + s0 * 512 + tx * 4);
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 2; ++r0) {  // softmax.py:24
-    float total_1;
-    total_1 = -TC_INFINITY;
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:37
+    float total;
+    total = -TC_INFINITY;
     #pragma unroll
     for (int r1 = 0; r1 < 4; ++r1) {
-      total_1 = tc_max(total_1, row[r0 * 4 + r1]);
+      total = tc_max(total, row[r0 * 4 + r1]);
     }
     float joined;
-    joined = total_1;
+    joined = total;
     const float other = tc_shuffle_xor(joined, 16, 32);
     joined = tc_max(joined, other);
     const float other_1 = tc_shuffle_xor(joined, 8, 32);
@@ -40,26 +40,26 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
     joined = joined_of_warps[tx / 64 * 2 + tx % 2];
     const float other_5 = tc_shuffle_xor(joined, 1, 32);
     joined = tc_max(joined, other_5);
-    total_1 = joined;
-    largest[r0] = total_1;
+    total = joined;
+    largest[r0] = total;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // softmax.py:25
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:38
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      row[s0 * 4 + s1] = tc_exp(row[s0 * 4 + s1] - largest[s0]);  // softmax.py:26
+      row[s0 * 4 + s1] = tc_exp2((row[s0 * 4 + s1] - largest[s0]) * 0x1.715476p+0f);  // softmax.py:39
     }
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 2; ++r0) {  // softmax.py:27
-    float total_2;
-    total_2 = 0.0f;
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:40
+    float total_1;
+    total_1 = 0.0f;
     #pragma unroll
     for (int r1 = 0; r1 < 4; ++r1) {
-      total_2 += row[r0 * 4 + r1];
+      total_1 += row[r0 * 4 + r1];
     }
     float joined_1;
-    joined_1 = total_2;
+    joined_1 = total_1;
     const float other_6 = tc_shuffle_xor(joined_1, 16, 32);
     joined_1 += other_6;
     const float other_7 = tc_shuffle_xor(joined_1, 8, 32);
@@ -79,25 +79,23 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
     joined_1 = joined_of_warps_1[tx / 64 * 2 + tx % 2];
     const float other_11 = tc_shuffle_xor(joined_1, 1, 32);
     joined_1 += other_11;
-    total_2 = joined_1;
-    total[r0] = total_2;
+    total_1 = joined_1;
+    scale[r0] = total_1;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // softmax.py:28
-    float quotients[4];
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:41
+    scale[s0] = 1.0f / scale[s0];  // softmax.py:42
+  }
+  #pragma unroll
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:43
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      quotients[s1] = row[s0 * 4 + s1];  // softmax.py:29
-    }
-    tc_quotients<4>(quotients, total[s0]);
-    #pragma unroll
-    for (int s1 = 0; s1 < 4; ++s1) {  // softmax.py:28
-      row[s0 * 4 + s1] = quotients[s1];  // softmax.py:29
+      row[s0 * 4 + s1] *= scale[s0];  // softmax.py:44
     }
   }
   tc_barrier();
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // softmax.py:30
-    tc_move<16>(Y + bx * 1024 + s0 * 512 + tx * 4, row + s0 * 4);
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:45
+    tc_move<16>(Y + bx * 2048 + s0 * 512 + tx * 4, row + s0 * 4);
   }
 }

@@ -52,6 +52,24 @@ def test_a_fragment_follows_the_loops_that_read_memory_in_order():
     assert row["copies"] == 1
 
 
+def test_of_equal_loops_those_that_access_tensors_decide():
+    """Not the one that is first: neighbours of float16 are moved 8 at once, and 4 of the float32 that it fills."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4096,), "float16"), Y: T.Tensor((4096,), "float16")):
+        with T.Kernel(1, threads=128):
+            largest, tile = T.alloc_fragment((4096,), "float32"), T.alloc_fragment((4096,), "float32")
+            T.fill(largest, 0)
+            T.copy(X, tile)
+            for i in T.Parallel(4096):
+                largest[i] = T.max(largest[i], tile[i])
+            T.copy(largest, Y)
+
+    found = layouts(kernel)
+    assert found["largest"]["register"] == found["tile"]["register"]
+    assert found["tile"]["register"].endswith("j % 8") or "i % 8" in found["tile"]["register"]
+
+
 def test_the_result_of_a_reduction_is_where_its_source_was():
     """Each of the 16 threads that hold parts of a row gets the row's sum."""
     total = layouts(normalizing_rows(16, 64, 128))["total"]

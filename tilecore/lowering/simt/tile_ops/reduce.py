@@ -11,7 +11,7 @@ from typing import Any
 
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
-from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
+from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
 from tilecore.ir.reductions import NUMBERS, accumulator, combine_numbers, combining_kind_of, element, identity
@@ -22,7 +22,7 @@ from tilecore.lowering.simt.analysis.implied_layouts import widened
 from tilecore.lowering.simt.state import PartialSums
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.reduce_partials import is_sunk
-from tilecore.lowering.simt.tile_ops.thread_elements import element_of, in_bounds, steps_of, thread_groups, unrolled
+from tilecore.lowering.simt.tile_ops.thread_elements import bounds_of, element_of, steps_of, thread_groups, unrolled
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding
 
 MIN_INTERLEAVED = 16  # elements of a result in a thread, from which on the thread's results are interleaved
@@ -71,6 +71,7 @@ class _Lowering:
         self.inner = {d: var for d, var in self.steps.items() if d.axis == call.dim}
         self.outer = {d: var for d, var in self.steps.items() if d.axis != call.dim}
         self.indices = element_of(self.layout, binding.thread, self.steps)
+        self.bounds = bounds_of(self.layout, binding.thread, self.steps)
         self.results = prod(d.extent for d in self.outer)
         self.interleaved = self.results <= MAX_RESULTS and prod(d.extent for d in self.inner) >= MIN_INTERLEAVED
         self.fastest = next((d for d in reversed(self.inner) if self.interleaved and d.extent <= MAX_PARTIALS), None)
@@ -82,20 +83,22 @@ class _Lowering:
         span = self.call.span
         first = store(self.totals, identity(self.call.kind, self.dtype), [const(0, "int32")], span)
         if not self.interleaved:
-            body = [AllocBuffer(self.totals), first, unrolled(self.inner, self._step(), span), self._result()]
+            body = [
+                AllocBuffer(self.totals),
+                first,
+                unrolled(self.inner, self._step(), span, self.bounds),
+                self._result(),
+            ]
             return unrolled(self.outer, seq(body), span)
         count = const(self.results * self.partials, "int32")
         clear = loop(
             count, lambda i: store(self.totals, identity(self.call.kind, self.dtype), [i]), kind=ForKind.UNROLLED
         )
-        steps = unrolled({**self.inner, **self.outer}, self._step(), span)
+        steps = unrolled({**self.inner, **self.outer}, self._step(), span, self.bounds)
         return seq([AllocBuffer(self.totals), clear, steps, unrolled(self.outer, self._result(), span)])
 
     def _step(self) -> Stmt:
         value = element(self.call.kind, cast(load(self.source, self.indices, self.call.span), self.dtype))
-        bounds = in_bounds(self.layout, self.indices)
-        if bounds:
-            value = tirx.if_then_else(all_of(bounds), value, identity(self.call.kind, self.dtype))
         partial = self.inner[self.fastest] if self.fastest is not None else const(0, "int32")
         index = [self._total_index(partial)]
         return store(self.totals, combine_numbers(self.kind, load(self.totals, index), value), index, self.call.span)

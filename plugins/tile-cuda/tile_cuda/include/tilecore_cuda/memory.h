@@ -62,6 +62,14 @@ TC_FN void tc_fence_block() { __threadfence_block(); }
 TC_FN void tc_fence_device() { __threadfence(); }
 
 TC_FN void tc_prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+#if TC_ARCH >= 900
+// Loads bytes of global memory into L2. The instruction takes whole pieces of 16 bytes: those that have one of the bytes.
+TC_FN void tc_prefetch_bulk_l2(const void* p, unsigned bytes) {
+  const unsigned long long first = reinterpret_cast<unsigned long long>(p), start = first & ~15ull;
+  const unsigned size = (static_cast<unsigned>(first - start) + bytes + 15u) & ~15u;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(start), "r"(size));
+}
+#endif
 
 // -- L2 eviction policies (sm_80) ----------------------------------------------------------------------------------
 

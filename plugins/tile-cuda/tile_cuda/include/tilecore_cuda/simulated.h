@@ -31,6 +31,7 @@ TC_NEAREST(double)
 // -- hints and fences without an effect on the simulated device ------------------------------------------------------
 
 TC_FN void tc_prefetch_l2(const void*) {}
+TC_FN void tc_prefetch_bulk_l2(const void*, unsigned) {}
 TC_FN unsigned long long tc_evict_first() { return 0; }
 TC_FN unsigned long long tc_evict_last() { return 0; }
 TC_FN void tc_load_with_policy(void* to, const void* from, unsigned long long, int line = TC_LINE) {
