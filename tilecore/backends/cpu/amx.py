@@ -17,13 +17,13 @@ from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, loop, seq
-from tilecore.ir.layout import BufferLayout, of_each_tile, padded_rows
+from tilecore.ir.layout import BufferLayout, of_each_tile
 from tilecore.ir.nodes import BufferLoad, IfThenElse, IntImm, Stmt, Var
 from tilecore.ir.regions import element_indices, is_whole_tile
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.prefetch import LINE, portion, prefetch
-from tilecore.lowering.loops.register_tiles import CONFLICTING_BYTES, Piece, is_hoisted, is_in_place, pieces
+from tilecore.lowering.loops.register_tiles import Piece, is_hoisted, is_in_place, pieces, rows_apart
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 SIDE = 16  # rows of a tile register, and columns of an accumulator
@@ -98,16 +98,8 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     granted = {call.b.source: of_each_tile(panels, numbers)}
     for name, region in (("a", call.a), ("c", call.c)):
         if not is_global(region.source) or is_hoisted(call, name):
-            granted[region.source] = _rows(region.source)
+            granted[region.source] = rows_apart(region.source)
     return granted
-
-
-def _rows(buffer: Var) -> BufferLayout:
-    """Rows with a line more where they would else share few sets of the first-level cache."""
-    *numbers, rows, columns = (int(size) for size in buffer.shape)
-    element = DType(dtype_of(buffer)).bytes
-    more = LINE // element if columns * element % CONFLICTING_BYTES == 0 else 0
-    return of_each_tile(padded_rows([rows, columns], columns + more), numbers)
 
 
 def _pitch(buffer: Var, granted: dict[Any, BufferLayout]) -> int:

@@ -33,7 +33,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
-from tilecore.lowering.loops.register_tiles import Piece, balanced, is_hoisted, pieces, vector_bits
+from tilecore.lowering.loops.register_tiles import Piece, balanced, is_hoisted, pieces, rows_apart, vector_bits
 from tilecore.lowering.loops.widen_operands import INT16_PAIRS
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
@@ -86,7 +86,7 @@ class Kind:
 
     def matches(self, call: TileCall, env: PassEnv) -> str | None:
         features = str(env.target.get("features", "")).split(",")
-        if self.features.get(vector_bits(env), "") not in features:
+        if self.features.get(vector_bits(env)) not in features:
             return f"the processor lacks {' or '.join(self.features.values())} on vectors of {vector_bits(env)} bits"
         if self.name == BFLOAT16_PAIRS and env.target.get("bfloat16") == "widened":
             return "the processor multiplies float32 faster than pairs of bfloat16"
@@ -116,7 +116,11 @@ class Kind:
         *tiles, rows, columns = (int(s) for s in call.b.source.shape)
         moved = dtype_of(call.a.source) == "int8"
         panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved, 2 * lanes_of(env))
-        return {call.b.source: of_each_tile(panels, tiles)}
+        granted = {call.b.source: of_each_tile(panels, tiles)}
+        for name, region in (("a", call.a), ("c", call.c)):  # whose neighbours along a row lie together
+            if not is_global(region.source) or is_hoisted(call, name):
+                granted[region.source] = rows_apart(region.source)
+        return granted
 
 
 BFLOAT16 = Kind(BFLOAT16_PAIRS, ("bfloat16",), "bfloat16", "float32", 2, {512: "avx512bf16"})

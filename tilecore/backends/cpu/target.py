@@ -11,7 +11,9 @@ from tilecore.backends.cpu.amx_permission import may_use_tiles
 from tilecore.backends.cpu.processors import SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS, features_of
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
+from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.nearest import nearest
 from tilecore.target import Target
 
 # extensions that change the code we emit, as /proc/cpuinfo and LLVM spell them, and the vector bits that they bring
@@ -107,12 +109,37 @@ def resolve(target: Target) -> Target:
         attributes.setdefault("model", str(attributes["march"]))
         attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
+    _check_features(features)
     by_dots = "avx512bf16" in features and not _has_slow_bfloat16(str(attributes["model"]))
     attributes.setdefault("bfloat16", "dots" if by_dots else "widened")
+    if attributes["bfloat16"] == "dots" and "avx512bf16" not in features:
+        raise TargetError(
+            "the processor has no dot products of bfloat16",
+            found=f"-bfloat16=dots, and -features={','.join(features)}",
+            expected="-bfloat16=widened, or the extension avx512bf16",
+        )
+    if not str(attributes["cache_bytes"]).isdigit():
+        raise TargetError(
+            "the size of the cache is no number of bytes",
+            found=f"-cache_bytes={attributes['cache_bytes']}",
+            expected="a number of bytes, 0 for none",
+        )
     attributes["features"] = ",".join(features)
     attributes.setdefault("vector_bits", _bits_of(features))
     attributes.setdefault("march", "native")
     return Target(target.kind, {k: v for k, v in attributes.items() if v is not None})
+
+
+def _check_features(features: tuple[str, ...]) -> None:
+    known = sorted(name for name, _ in _EXTENSIONS.values())
+    for feature in features:
+        if feature not in known:
+            close = nearest(feature, known)
+            raise TargetError(
+                f"the extension {feature!r} is not known",
+                found=f"-features={','.join(features)}",
+                expected=f"{close!r}, or another of {', '.join(known)}" if close else ", ".join(known),
+            )
 
 
 def _has_slow_bfloat16(model: str) -> bool:

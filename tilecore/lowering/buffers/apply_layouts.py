@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import BufferLayouts, SharedRequests
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import dtype_of
+from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -23,6 +23,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import binding_loops
 from tilecore.lowering.loops.lane_ops import RAW_LOAD, raw_load
+from tilecore.lowering.loops.prefetch import PREFETCH
 
 
 def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -84,12 +85,15 @@ class _Rearrange:
         )
 
     def raw(self, node: Call, mutator: Any) -> Any:
-        """A read of raw memory: the indices are rearranged, and the bytes are not decoded."""
-        element = node.args[0] if node.op.name == RAW_LOAD else None
+        """A read of raw memory, or a prefetch: the indices are rearranged, and the bytes are not decoded."""
+        element = node.args[0] if op_name(node) in (RAW_LOAD, PREFETCH) else None
         if element is None or element.source not in self.layouts:
             return mutator.default_mutate(node)
         indices = self._rearranged_indices(element.source, [mutator.mutate(i) for i in element.indices])
-        return raw_load(BufferLoad(self.rearranged[element.source], indices), dtype_of(node))
+        moved = BufferLoad(self.rearranged[element.source], indices)
+        if op_name(node) == RAW_LOAD:
+            return raw_load(moved, dtype_of(node))
+        return Call(node.op, [moved, *node.args[1:]], ret_ty=dtype_of(node) or "void")
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         return AllocBuffer(self.rearranged.get(node.buffer, node.buffer), span=node.span)

@@ -10,16 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.affine import coefficient
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
 from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
     AllocBuffer,
+    Break,
     BufferRegion,
     Call,
+    Continue,
     Evaluate,
     For,
     PrimFunc,
+    Range,
     Stmt,
     TensorLoad,
     TensorRegion,
@@ -32,7 +36,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
 from tilecore.lowering.loops.tile_uses import (
@@ -77,9 +81,32 @@ def _last_copies(kernel: Stmt, params: set[Var], memory: Memory) -> list[Use]:
             continue
         if any(collect(r.min, TensorLoad, Call) for r in call.dst.region) or not _is_sum(copy, uses):
             continue
-        if is_matrix_inside(call.dst, knows_blocks_and_loops(blocks, copy.loops)):
+        if not _differs_by_block(call.dst, blocks):
+            continue
+        if is_matrix_inside(call.dst, accumulator, knows_blocks_and_loops(blocks, copy.loops)):
             copies.append(copy)
     return copies
+
+
+def _differs_by_block(region: TensorRegion, blocks: dict[Var, Any]) -> bool:
+    """Does each block have a region of its own? Blocks that write the same values to one region at the end would
+    otherwise add to it at one time. Each index of the grid must move the region along an axis of its own, by at least
+    the region's extent."""
+    free = list(region.region)
+    for var, extent in blocks.items():
+        if constant(extent) == 1:
+            continue
+        axis = next((r for r in free if _moves(r, var)), None)
+        if axis is None:
+            return False
+        free = [r for r in free if not r.same_as(axis)]
+    return True
+
+
+def _moves(axis: Range, var: Var) -> bool:
+    """Is the start of the range, but for a constant, a multiple of ``var`` of at least its extent?"""
+    step = coefficient(axis.min, var)
+    return isinstance(step, int) and abs(step) >= (constant(axis.extent) or 0) > 0 and variables(axis.min) == {var}
 
 
 def _is_sum(copy: Use, uses: KernelUses) -> bool:
@@ -89,6 +116,9 @@ def _is_sum(copy: Use, uses: KernelUses) -> bool:
     if last is not copy or not earlier:
         return False
     depth = len(copy.loops)
+    jumps = [use for use in uses.uses if isinstance(use.statement, (Break, Continue))]
+    if depth and any(jump.loops == copy.loops for jump in jumps):
+        return False  # it may skip the copy
     if any(use.loops[:depth] != copy.loops for use in earlier):
         return False
     products = earlier[1:] if _clears(earlier[0], accumulator) else earlier

@@ -23,7 +23,7 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, reads_variable
+from tilecore.ir.visit import collect, jumps_out, reads_variable
 from tilecore.lowering.analysis.clears import cleared_buffer
 
 
@@ -38,7 +38,7 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
             if buffer is None or is_global(buffer) or buffer in aliased:
                 continue
             user_index = next((i for i in range(fill_index + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
-            if user_index is None:
+            if user_index is None or any(map(jumps_out, parts[fill_index + 1 : user_index])):
                 continue
             folded = _starting_from_zero(parts[user_index], buffer)
             if folded is not None:

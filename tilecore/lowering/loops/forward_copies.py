@@ -43,7 +43,7 @@ def _unneeded(kernel: Stmt, memory: Memory) -> Use | None:
 
 def _can_go(copy: Use, uses: KernelUses, memory: Memory) -> bool:
     call = copy.call
-    if call is None or call.op.name != "copy" or not (is_whole(call.src) and is_whole(call.dst)):
+    if call is None or call.op.name != "copy" or copy.conditional or not (is_whole(call.src) and is_whole(call.dst)):
         return False
     original, target = call.src.source, call.dst.source
     if {original, target} - uses.allocated or original in memory.roots or target in memory.roots:

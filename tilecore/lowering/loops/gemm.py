@@ -14,19 +14,19 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.contraction import multiplied_into
-from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, padded_rows, row_panels
+from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, row_panels
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.prefetch import LINE, portion, prefetch
 from tilecore.lowering.loops.register_tiles import (
-    CONFLICTING_BYTES,
     Piece,
     TileShape,
     balanced,
     is_hoisted,
     is_in_place,
     pieces,
+    rows_apart,
     tile_shape,
 )
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
@@ -45,11 +45,9 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         panels = row_panels if call.transpose_b else column_panels
         layouts[call.b.source] = of_each_tile(panels(rows, columns, tile_shape(call, env).columns), tiles)
     if not is_in_place(call, "a") and not call.transpose_a:
-        a = call.a.source
-        *tiles, rows, columns = (int(size) for size in a.shape)
-        element = DType(dtype_of(a)).bytes
-        if rows > 1 and columns * element % CONFLICTING_BYTES == 0:
-            layouts.setdefault(a, of_each_tile(padded_rows([rows, columns], columns + LINE // element), tiles))
+        layout = rows_apart(call.a.source)
+        if layout.shape != tuple(int(size) for size in call.a.source.shape):
+            layouts.setdefault(call.a.source, layout)
     return layouts
 
 

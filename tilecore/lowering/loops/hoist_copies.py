@@ -49,7 +49,7 @@ from tilecore.lowering.loops.tile_uses import (
 from tilecore.lowering.state import HoistedTiles
 
 LEAST_BYTES = 1 << 15  # of the tiles of one tensor: below it the launch of another kernel costs more than the copies
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 28  # of all workspaces of a kernel
 AXES = "xyz"
 
 
@@ -62,6 +62,11 @@ class Hoisted:
     tiles: Var
 
     @property
+    def size(self) -> int:
+        """Bytes of the workspace."""
+        return prod(int(size) for size in self.tiles.shape) * DType(dtype_of(self.tiles)).bits // 8
+
+    @property
     def buffer(self) -> Var:
         """The shared buffer that the copy filled."""
         return self.copy.call.dst.source  # type: ignore[union-attr]
@@ -72,8 +77,10 @@ def hoist_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
     workspaces: list[Stmt] = []
     tiles = env.state(HoistedTiles).buffers
     statements: list[Stmt] = []
+    room = MOST_BYTES
     for statement in statements_of(func.body):
-        hoisted = _find(statement, set(func.params), memory) if is_axis(statement) else []
+        hoisted = _find(statement, set(func.params), memory, room) if is_axis(statement) else []
+        room -= sum(one.size for one in hoisted)
         for one in hoisted:
             workspaces.append(AllocBuffer(one.tiles, span=one.copy.statement.span))
             tiles.add(one.tiles)
@@ -86,7 +93,8 @@ def hoist_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
 # -- finding ----------------------------------------------------------------------------------------------------------
 
 
-def _find(kernel: Stmt, params: set[Var], memory: Memory) -> list[Hoisted]:
+def _find(kernel: Stmt, params: set[Var], memory: Memory, room: int) -> list[Hoisted]:
+    """The copies that can move, whose workspaces take ``room`` bytes at most."""
     levels, code = axes_and_code(kernel)
     blocks = blocks_of(levels)
     uses = KernelUses(code)
@@ -103,7 +111,8 @@ def _find(kernel: Stmt, params: set[Var], memory: Memory) -> list[Hoisted]:
         if axes is not None:
             shape = [axis.count for axis in axes] + [int(size) for size in call.dst.source.shape]
             size = prod(shape) * DType(dtype_of(call.dst.source)).bits // 8
-            if LEAST_BYTES <= size <= MOST_BYTES and _repeats(axes, blocks):
+            if LEAST_BYTES <= size <= room and _repeats(axes, blocks):
+                room -= size
                 name = f"{source.name}_tiles"
                 tiles = tirx.decl_buffer(shape, dtype_of(call.dst.source), name, scope="global", layout=None)
                 found.append(Hoisted(use, axes, tiles))
@@ -208,11 +217,10 @@ def _source_name(one: Hoisted) -> str:
 def _described(one: Hoisted) -> str:
     """For ``kernel.explain()``."""
     *numbers, rows, columns = (int(size) for size in one.tiles.shape)
-    size = prod(numbers) * rows * columns * DType(dtype_of(one.tiles)).bits / 8
     tiles = "the one tile" if prod(numbers) == 1 else f"each of the {prod(numbers)} tiles"
     return (
         f"{tiles} of {_source_name(one)}, {rows} x {columns}, is copied once for all blocks"
-        f" ({size / 2**20:.3g} MiB of workspace)"
+        f" ({one.size / 2**20:.3g} MiB of workspace)"
     )
 
 

@@ -71,7 +71,7 @@ def _unneeded_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEn
         if not readers or not all(_wants_it_in_place(use, filled, env) for use in readers):
             continue
         unchanged = not any(_may_change_between(copy, use, source.source, uses, memory) for use in readers)
-        if unchanged and is_matrix_inside(source, knows_blocks_and_loops(blocks, copy.loops)):
+        if unchanged and is_matrix_inside(source, filled, knows_blocks_and_loops(blocks, copy.loops)):
             copies.append(copy)
     return copies
 

@@ -10,24 +10,35 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import (
+    Add,
     AttrStmt,
     BufferStore,
+    Call,
+    Cast,
+    Expr,
     FloatImm,
     For,
     ForKind,
     IntImm,
+    Mul,
     PrimFunc,
     Range,
+    Select,
     Stmt,
+    Sub,
+    TensorLoad,
     structural_mutate,
+    tirx,
 )
 from tilecore.ir.ranges import binding_loops
 from tilecore.ir.regions import whole_region
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import tile_statement
+from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis
 
 
@@ -63,10 +74,43 @@ def _fill(node: For, analyzer: Analyzer) -> Stmt | None:
             return None
     for loop in loops:
         analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
-    value = analyzer.simplify(body.value)
-    if not isinstance(value, (IntImm, FloatImm)):
+    value = _constant(body.value, analyzer)
+    if value is None:
         return None
     return tile_statement("fill", [whole_region(body.buffer), value], span=node.span)
+
+
+def _constant(value: Expr, analyzer: Analyzer) -> Expr | None:
+    """The one constant that the value is for all elements: a literal, or a choice whose condition is known. No
+    arithmetic on floats is simplified: x * 0 is no zero where x is infinite."""
+    if isinstance(value, (IntImm, FloatImm)):
+        return value
+    if isinstance(value, Cast) and isinstance(value.value, IntImm):
+        return tirx.const(int(value.value), dtype_of(value))
+    if isinstance(value, Select):
+        condition, then, other = value.condition, value.true_value, value.false_value
+    elif isinstance(value, Call) and op_name(value) == "if_then_else":
+        condition, then, other = value.args
+    else:
+        return None
+    if collect(condition, TensorLoad, Call) or not _fits(condition, analyzer):
+        return None
+    if analyzer.can_prove(condition):
+        return _constant(then, analyzer)
+    return _constant(other, analyzer) if analyzer.can_prove(tirx.Not(condition)) else None
+
+
+def _fits(condition: Expr, analyzer: Analyzer) -> bool:
+    """Does no integer in the condition wrap around, which the analyzer would not see?"""
+    for node in collect(condition, Add, Sub, Mul):
+        facts = FACTS.get(dtype_of(node))
+        if facts is None or facts.kind == "float":
+            return False
+        low, high = facts.integer_range
+        bound = analyzer.const_int_bound(node)
+        if int(bound.min_value) < low or int(bound.max_value) > high:
+            return False
+    return not collect(condition, FloatImm)
 
 
 RECOGNIZE_FILLS = Pass("recognize_fills", recognize_fills)

@@ -7,7 +7,11 @@ from typing import NamedTuple
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import dtype_of
+from tilecore.ir.layout import BufferLayout, of_each_tile, padded_rows
+from tilecore.ir.nodes import Var
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.loops.prefetch import LINE
 from tilecore.lowering.tile_ops.gemm import Operands
 
 MOST_VECTORS = 16  # of a row of B that is read in place
@@ -63,6 +67,15 @@ def tile_shape(call: TileCall, env: PassEnv) -> TileShape:
     rows = balanced(operands.m, rows)
     vectors = min((registers - SPARE_REGISTERS) // rows, MOST_VECTORS, max(1, operands.n // lanes))
     return TileShape(rows, max(1, vectors), lanes)
+
+
+def rows_apart(buffer: Var) -> BufferLayout:
+    """The layout of matrices [..., rows, columns] row by row, with a line more a row where rows would else share few
+    sets of the first-level cache."""
+    *numbers, rows, columns = (int(size) for size in buffer.shape)
+    element = DType(dtype_of(buffer)).bytes
+    more = LINE // element if rows > 1 and columns * element % CONFLICTING_BYTES == 0 else 0
+    return of_each_tile(padded_rows([rows, columns], columns + more), numbers)
 
 
 def balanced(size: int, most: int) -> int:

@@ -190,13 +190,15 @@ def knows_blocks_and_loops(blocks: dict[Var, Any], loops: tuple[For, ...]) -> An
     return analyzer
 
 
-def is_matrix_inside(region: TensorRegion, analyzer: Analyzer) -> bool:
-    """Is the region a matrix along the last two axes of its buffer, whose rows lie at a distance that is known when
-    compiling, and does it provably lie inside the buffer?"""
+def is_matrix_inside(region: TensorRegion, tile: Var, analyzer: Analyzer) -> bool:
+    """Is the region of the shape of the matrix ``tile`` along the last two axes of its buffer, whose rows lie at a
+    distance that is known when compiling, and does it provably lie inside the buffer?"""
     if len(region.source.strides) or constant(region.source.shape[-1]) is None:
         return False
     if len(region.region) < 2 or any(constant(r.extent) != 1 for r in region.region[:-2]):
         return False
+    if [constant(r.extent) for r in region.region[-2:]] != [constant(size) for size in tile.shape]:
+        return False  # a copy leaves out axes of one element: a row of the tile may be a column of the tensor
     return all(
         analyzer.can_prove(r.min >= 0) and analyzer.can_prove(r.min + r.extent <= size)
         for r, size in zip(region.region, region.source.shape, strict=True)

@@ -25,7 +25,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
-from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
 from tilecore.lowering.loops.gemm import REGISTER_TILES
 from tilecore.lowering.loops.tile_uses import KernelUses, Use, fills_operand, note_copy
@@ -55,6 +55,8 @@ def _copies_to_narrow_operands(kernel: Stmt, env: PassEnv) -> dict[Use, str]:
     for copy in uses.uses:
         if fills_operand(copy, uses):
             buffer = copy.call.dst.source  # type: ignore[union-attr]
+            if dtype_of(copy.call.src.source) != dtype_of(buffer):  # type: ignore[union-attr]
+                continue  # the copy rounds
             types = {_type_for(use.call, buffer, env) for use in uses.of(buffer) if use is not copy}
             wide = types.pop() if len(types) == 1 else None
             if wide is not None:
@@ -68,9 +70,16 @@ def _type_for(call: Any, buffer: Var, env: PassEnv) -> str | None:
     kind, total = DType(dtype_of(buffer)), dtype_of(call.c.source)
     if kind.is_float and 8 <= kind.bits < 32 and total == "float32":
         return total if choose(call, env.implementations, env).impl is REGISTER_TILES else None
-    if str(kind) in SHORT and total == "int32" and any(impl.name == INT16_PAIRS for impl in env.implementations):
-        return "int16" if choose(call, env.implementations, env).impl is REGISTER_TILES else None
+    if str(kind) in SHORT and total == "int32" and choose(call, env.implementations, env).impl is REGISTER_TILES:
+        return "int16" if _would_be_pairs(call, env) else None
     return None
+
+
+def _would_be_pairs(call: Any, env: PassEnv) -> bool:
+    """Would the gemm be one of pairs if both operands were int16?"""
+    wide = {region.source: _buffer_like(region.source, "int16") for region in (call.a, call.b)}
+    widened = as_tile_call(_with_buffers(call, wide))
+    return widened is not None and choose(widened, env.implementations, env).impl.name == INT16_PAIRS
 
 
 def _is_of_pairs(copy: Use, uses: KernelUses, widened: set[Var]) -> bool:
@@ -81,10 +90,7 @@ def _is_of_pairs(copy: Use, uses: KernelUses, widened: set[Var]) -> bool:
 
 
 def _widened(kernel: Stmt, types: dict[Var, str]) -> Stmt:
-    wide = {
-        buffer: tirx.decl_buffer(list(buffer.shape), kind, str(buffer.name), scope=str(buffer.scope()), layout=None)
-        for buffer, kind in types.items()
-    }
+    wide = {buffer: _buffer_like(buffer, kind) for buffer, kind in types.items()}
 
     def change(node: Any) -> Any:
         if isinstance(node, AllocBuffer):
@@ -92,10 +98,18 @@ def _widened(kernel: Stmt, types: dict[Var, str]) -> Stmt:
         call = as_tile_call(node)
         if call is None or not any(region.source in wide for region in call.regions):
             return node
-        return call.rebuilt([_region(arg, wide) if isinstance(arg, TensorRegion) else arg for arg in call.call.args])
+        return _with_buffers(call, wide)
 
     levels, code = axes_and_code(kernel)
     return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
+
+
+def _buffer_like(buffer: Var, kind: str) -> Var:
+    return tirx.decl_buffer(list(buffer.shape), kind, str(buffer.name), scope=str(buffer.scope()), layout=None)
+
+
+def _with_buffers(call: TileCall, wide: dict[Var, Var]) -> Evaluate:
+    return call.rebuilt([_region(arg, wide) if isinstance(arg, TensorRegion) else arg for arg in call.call.args])
 
 
 def _region(region: TensorRegion, wide: dict[Var, Var]) -> TensorRegion:

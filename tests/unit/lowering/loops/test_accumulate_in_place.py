@@ -141,3 +141,84 @@ def test_blocks_that_take_several_tiles():
         np.testing.assert_array_equal(c, np.concatenate(list(expected), axis=1))
     assert in_place(kernel_of(True)) == ["C"]
     assert in_place(kernel_of(False)) == []
+
+
+def test_blocks_that_write_one_tile():
+    """All compute the same values; sums in the tensor itself would mix."""
+
+    def kernel_of(tile_of):
+        @T.prim_func
+        def kernel(
+            A: T.Tensor((64, 256), "float32"), B: T.Tensor((256, 32), "float32"), C: T.Tensor((64, 32), "float32")
+        ):
+            with T.Kernel(8) as by:
+                a, b = T.alloc_shared((32, 64), "float32"), T.alloc_shared((64, 32), "float32")
+                c = T.alloc_fragment((32, 32), "float32")
+                T.clear(c)
+                for k in T.serial(4):
+                    T.copy(A[tile_of(by) * 32, k * 64], a)
+                    T.copy(B[k * 64, 0], b)
+                    T.gemm(a, b, c)
+                T.copy(c, C[tile_of(by) * 32, 0])
+
+        return kernel
+
+    for tile_of in (lambda by: by // 4, lambda by: by % 2):
+        assert in_place(kernel_of(tile_of)) == []
+
+
+@pytest.mark.parametrize("jump", ["continue", "break"])
+def test_a_copy_that_a_jump_skips(jump):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((96, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((96, 64), "float32"),
+        P: T.Tensor((3,), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 64), "float32"), T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.copy(B, b)
+            for i in T.serial(3):
+                T.copy(A[i * 32, 0], a)
+                T.clear(c)
+                T.gemm(a, b, c)
+                if P[i] == 0:
+                    if jump == "continue":
+                        continue
+                    else:
+                        break
+                T.copy(c, C[i * 32, 0])
+
+    rng = np.random.default_rng(3)
+    a, b = whole_numbers(rng, (96, 64), "float32"), whole_numbers(rng, (64, 64), "float32")
+    c, expected = np.full((96, 64), 7, np.float32), a @ b
+    expected[32:64] = 7
+    if jump == "break":
+        expected[64:] = 7
+    tilecore.compile(kernel, target="cpu")(a, b, c, np.array([1, 0, 1], np.int32))
+    np.testing.assert_array_equal(c, expected)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_row_of_the_tile_that_is_a_column_of_the_tensor(turned):
+    """A copy leaves out axes of one element: c (1, 32) goes to C[32 rows, 1 column]."""
+    shape = (4, 64, 1) if turned else (64, 4)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 32), "float32"), B: T.Tensor((32, 64), "float32"), C: T.Tensor(shape, "float32")):
+        with T.Kernel(2, 4) as (bx, by):
+            a, b = T.alloc_shared((1, 32), "float32"), T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((1, 32), "float32")
+            T.copy(A[by, 0], a)
+            T.copy(B[0, bx * 32], b)
+            T.gemm(a, b, c, clear_accum=True)
+            if turned:
+                T.copy(c, C[by, bx * 32 : bx * 32 + 32, 0:1])
+            else:
+                T.copy(c, C[bx * 32 : bx * 32 + 32, by : by + 1])
+
+    rng = np.random.default_rng(4)
+    a, b = whole_numbers(rng, (4, 32), "float32"), whole_numbers(rng, (32, 64), "float32")
+    c = np.zeros(shape, np.float32)
+    tilecore.compile(kernel, target="cpu")(a, b, c)
+    np.testing.assert_array_equal(c[:, :, 0] if turned else c.T, a @ b)

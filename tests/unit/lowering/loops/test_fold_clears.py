@@ -103,3 +103,36 @@ def test_other_clearings_stay(variation):
 def test_no_step_leaves_zeros():
     got, _ = run(products(None), 0)
     assert not got.any()
+
+
+@pytest.mark.parametrize("jump", ["continue", "break"])
+@pytest.mark.parametrize("looped", [False, True])
+def test_a_jump_between_the_clearing_and_the_product(jump, looped):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 32), "float32"), B: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32"),
+        P: T.Tensor((2,), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 32), "float32"), T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(B, b)
+            for i in T.serial(2):
+                T.copy(A[i * 32, 0], a)
+                T.clear(c)
+                if P[i] == 0:
+                    if jump == "continue":
+                        continue
+                    else:
+                        break
+                if looped:
+                    for _ in T.serial(1):
+                        T.gemm(a, b, c)
+                else:
+                    T.gemm(a, b, c)
+            T.copy(c, C)
+
+    a, b = np.ones((64, 32), np.float32), np.ones((32, 32), np.float32)
+    c = np.full((32, 32), 7, np.float32)
+    tilecore.compile(kernel, target="cpu")(a, b, c, np.array([1, 0], np.int32))
+    np.testing.assert_array_equal(c, 0)

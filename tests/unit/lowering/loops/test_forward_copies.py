@@ -71,3 +71,27 @@ def test_results_stay(case):
     np.testing.assert_array_equal(d, product @ b * (6 if case == "repeated" else 2))
     expected = {"original changes": 1, "original changes after": 1, "repeated": 2}.get(case, a @ b)
     np.testing.assert_array_equal(e, np.broadcast_to(expected, (32, 32)))
+
+
+def test_a_copy_that_a_condition_skips():
+    """The second iteration reads what the first one copied, while the original has changed."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), B: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            s, p = T.alloc_shared((32, 32), "float32"), T.alloc_shared((32, 32), "float32")
+            b, c = T.alloc_shared((32, 32), "float32"), T.alloc_fragment((32, 32), "float32")
+            T.copy(B, b)
+            T.clear(c)
+            for i in T.serial(2):
+                T.copy(A[i * 32, 0], s)
+                if i == 0:
+                    T.copy(s, p)
+                T.gemm(p, b, c)
+            T.copy(c, C)
+
+    rng = np.random.default_rng(1)
+    a, b = whole_numbers(rng, (64, 32), "float32"), whole_numbers(rng, (32, 32), "float32")
+    c = np.zeros((32, 32), np.float32)
+    tilecore.compile(kernel, target="cpu")(a, b, c)
+    np.testing.assert_array_equal(c, 2 * a[:32] @ b)

@@ -110,3 +110,30 @@ def test_rows_that_lie_apart():
     c = np.zeros((4, 64), np.float32)
     tilecore.compile(kernel, target="cpu")(a, wide[:, :64], c)
     np.testing.assert_array_equal(c, a @ wide[:, :64])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_row_of_b_that_is_a_column_of_the_tensor(turned):
+    """A copy leaves out axes of one element: b (1, 32) comes from B[32 rows, 1 column]."""
+    shape = (8, 64, 1) if turned else (64, 8)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 8), "float32"), B: T.Tensor(shape, "float32"), C: T.Tensor((4, 64), "float32")):
+        with T.Kernel(2) as bx:
+            a, b = T.alloc_shared((4, 1), "float32"), T.alloc_shared((1, 32), "float32")
+            c = T.alloc_fragment((4, 32), "float32")
+            T.clear(c)
+            for k in T.serial(8):
+                T.copy(A[0:4, k : k + 1], a)
+                if turned:
+                    T.copy(B[k, bx * 32 : bx * 32 + 32, 0:1], b)
+                else:
+                    T.copy(B[bx * 32 : bx * 32 + 32, k : k + 1], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[0, bx * 32])
+
+    rng = np.random.default_rng(4)
+    a, b = whole_numbers(rng, (4, 8), "float32"), whole_numbers(rng, shape, "float32")
+    c = np.zeros((4, 64), np.float32)
+    tilecore.compile(kernel, target="cpu")(a, b, c)
+    np.testing.assert_array_equal(c, a @ (b[:, :, 0] if turned else b.T))

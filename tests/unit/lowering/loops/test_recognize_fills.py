@@ -55,3 +55,36 @@ def test_masks_keep_their_meaning(length):
     tilecore.compile(masked("mask", length), target="cpu")(c)
     assert (c[:, :length] == 0).all()
     assert (c[:, length:] == -np.inf).all()
+
+
+VALUES = {
+    "equal to itself": (lambda x, i: T.if_then_else(x == x, 0.0, 1.0), lambda x, i: np.where(x == x, 0, 1)),
+    "times zero": (lambda x, i: x * 0.0, lambda x, i: x * 0),
+    "less itself": (lambda x, i: x - x, lambda x, i: x - x),
+    "wraps": (
+        lambda x, i: T.if_then_else((i + 1) * 100000000 > 0, 1.0, 0.0),
+        lambda x, i: np.where((i + 1).astype(np.int32) * np.int32(100000000) > 0, 1, 0) + 0 * i,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_that_only_look_constant(name):
+    """NaN and infinity are no numbers to cancel, and integers wrap around."""
+    compute, expected = VALUES[name]
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64, 16), "float32"), Y: T.Tensor((64, 16), "float32")):
+        with T.Kernel(1):
+            x, y = T.alloc_fragment((64, 16), "float32"), T.alloc_fragment((64, 16), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(64, 16):
+                y[i, j] = compute(x[i, j], i)
+            T.copy(y, Y)
+
+    x = np.zeros((64, 16), np.float32)
+    x[1, :2], x[2, :2] = np.nan, np.inf
+    y = np.full((64, 16), 9, np.float32)
+    tilecore.compile(kernel, target="cpu")(x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(y, expected(x, np.arange(64)[:, None] + np.zeros((1, 16), int)))

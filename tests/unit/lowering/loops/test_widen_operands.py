@@ -96,6 +96,36 @@ def test_products_of_int16_wrap_as_int32_does(target):
     np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
 
 
+@pytest.mark.parametrize(
+    ("source", "kind"), [("float32", "float16"), ("float32", "bfloat16"), ("float16", "float8_e4m3")]
+)
+def test_a_copy_that_rounds_still_rounds(source, kind):
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), source), B: T.Tensor((32, 32), source), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 32), kind), T.alloc_shared((32, 32), kind)
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    a = np.random.default_rng(2).standard_normal((32, 32)).astype(source)
+    c = np.zeros((32, 32), np.float32)
+    tilecore.compile(kernel, target=WIDENED)(a, np.eye(32, dtype=source), c)
+    np.testing.assert_array_equal(c, a.astype(T.dtype(kind).as_numpy()).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "bfloat16"])
+def test_vectors_of_128_bits_have_no_dot_products(kind):
+    total = "float32" if kind == "bfloat16" else "int32"
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(0, 5, (64, 64)).astype(T.dtype(kind).as_numpy()) for _ in range(2))
+    c = np.zeros((64, 64), total)
+    tilecore.compile(product(64, 64, 64, 32, 32, 32, (kind, total)), target="cpu -march=generic")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(total) @ b.astype(total))
+
+
 def test_types_that_are_multiplied_as_they_are():
     assert copies(product(64, 64, 64, 32, 32, 32), "widened", WIDENED) == []
     integers = product(64, 64, 64, 32, 32, 32, ("int8", "int32"))
