@@ -5,11 +5,13 @@ Nothing in it needs TVM. Sizes that depend on the arguments are :class:`Dim` pro
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.artifact.dims import Dim, dim_from_json, dim_to_json
+from tilecore.artifact.packing import unpacked, unpacked_state
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,13 @@ class Artifact:
     index_hint: str = ""
     assumptions: tuple[Assumption, ...] = ()
 
+    def __getattr__(self, name: str) -> Any:
+        """Fields that are kept compressed (packing.py), which the object does not have as attributes."""
+        return unpacked(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return unpacked_state(self)
+
     def to_json(self) -> dict[str, Any]:
         """Everything but ``source`` and ``binary``, as JSON data; ``Artifact.from_json`` takes it back."""
         return {
@@ -165,7 +174,7 @@ class Artifact:
     def from_json(facts: Mapping[str, Any], source: str, binary: bytes) -> Artifact:
         return Artifact(
             name=facts["name"],
-            target=facts["target"],
+            target=sys.intern(facts["target"]),
             backend=facts["backend"],
             adapter=facts["adapter"],
             params=tuple(_param_from_json(p) for p in facts["params"]),
@@ -177,12 +186,22 @@ class Artifact:
             source_format=facts["source_format"],
             binary=binary,
             binary_format=facts["binary_format"],
-            versions=facts["versions"],
+            versions=_shared(facts["versions"]),
             report=facts["report"],
             index_bits=facts["index_bits"],
             index_hint=facts.get("index_hint", ""),
             assumptions=tuple(Assumption(dim_from_json(a[0]), a[1]) for a in facts.get("assumptions", ())),
         )
+
+
+_versions: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+
+def _shared(versions: Mapping[str, str]) -> Mapping[str, str]:
+    """One mapping for all artifacts of the same versions; texts only, else as they are."""
+    if len(_versions) > 100 or not all(isinstance(version, str) for version in versions.values()):
+        return versions
+    return _versions.setdefault(tuple(versions.items()), versions)
 
 
 def _param_to_json(param: Param) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Job:
-    """A kernel's tile IR and the settings of its compilation. label: its name in messages."""
+    """A kernel's tile IR and the settings of its compilation. label: its name in messages. make_ir: builds the tile IR
+    once more, where that is possible: then the kernel does not keep it."""
 
     label: str
     func: Any
     request: Request
+    make_ir: Callable[[], Any] | None = None
     key: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -66,7 +66,8 @@ def build_all(
 
 def load(job: Job, artifact: Artifact) -> JITKernel:
     """The kernel of a built job, from the cache in memory if that has it."""
-    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, lambda: job.func))
+    func, make_ir = job.func, job.make_ir
+    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, make_ir or (lambda: func)))
 
 
 def usable_cpus() -> int:

@@ -112,8 +112,8 @@ def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: s
     files = files_of(request)
     if files is not None and (files, key) not in _dumped:  # a kernel from the caches would write no files
         _dumped.add((files, key))
-        _kernels.put(key, _load_or_build(func, request, key))
-    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key))
+        _kernels.put(key, _load_or_build(func, request, key, make_ir))
+    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key, make_ir))
     if source_key is not None:
         with stage("cache"):
             disk.link(source_key, key)
@@ -131,16 +131,17 @@ def interpreted_kernel(func: Any, request: Request) -> JITKernel:
     return _kernels.get_or_make(ir_key(func, request), make)
 
 
-def _load_or_build(func: Any, request: Request, key: str) -> JITKernel:
+def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], Any]) -> JITKernel:
+    """The kernel. make_ir: builds the tile IR once more, which the kernel does not keep."""
     disk = disk_cache()
-    kernel = _stored(disk, key, request, lambda: func) if files_of(request) is None else None
+    kernel = _stored(disk, key, request, make_ir) if files_of(request) is None else None
     if kernel is not None:
         return kernel
     artifact = build(func, request)
     safe_point()
     with stage("cache"):
         disk.put(key, artifact)
-    return kernel_of(artifact, request, lambda: func)
+    return kernel_of(artifact, request, make_ir)
 
 
 def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:

@@ -39,7 +39,11 @@ def _short(value: Any) -> str:
 
 def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job:
     """Runs the factory (or an eager kernel's body); raises what it raises."""
-    return Job(label, jit_impl.get_tir(*args, **kwargs), jit_impl.request())
+
+    def make_ir() -> Any:
+        return jit_impl.get_tir(*args, **kwargs)
+
+    return Job(label, make_ir(), jit_impl.request(), make_ir)
 
 
 def known_kernel(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel | None:

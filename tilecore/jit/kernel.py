@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from tilecore.artifact.packing import note_loaded
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
@@ -72,6 +73,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         self.pass_configs: Mapping[str, Any] = {}
         self.compile_flags: tuple[str, ...] = ()
         self.verbose = False
+        note_loaded(artifact)
 
     def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
         present = backend.adapters[artifact.adapter].available(target)

@@ -37,7 +37,7 @@ def compiled(shape=("M", "N"), dtype="float32", out_idx=-1, strided=False):
 
 
 @pytest.fixture
-def empties(monkeypatch):
+def empties(monkeypatch, fresh_caches):
     """The shapes that were asked of Python's ``empty`` of the adapter."""
     shapes = []
     original = KernelAdapter.empty

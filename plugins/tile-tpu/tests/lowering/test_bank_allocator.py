@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tile_tpu.lowering.local_memory.bank_allocator import Memory, Request, allocate, bank_conflicts, peak_bytes
+from tile_tpu.lowering.local_memory.bank_allocator import (
+    Memory,
+    Request,
+    allocate,
+    bank_conflicts,
+    overlapping,
+    peak_bytes,
+)
 
 
 @st.composite
@@ -56,3 +63,15 @@ def test_unavoidable_conflicts_have_the_least_weight():
     addresses = allocate(requests, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, memory)
     assert addresses is not None
     assert bank_conflicts(requests, addresses, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, 1024) == {(0, 2): 1}
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_overlaps_and_the_peak_are_those_of_every_pair(problem):
+    requests, _ = problem
+    for index, others in enumerate(overlapping(requests)):
+        expected = [i for i, other in enumerate(requests) if i != index and other.overlaps(requests[index])]
+        assert sorted(others) == expected
+    live = [sum(other.size for other in requests if other.first <= r.first <= other.last) for r in requests]
+    assert peak_bytes(requests) == max(live)
+    assert peak_bytes([]) == 0

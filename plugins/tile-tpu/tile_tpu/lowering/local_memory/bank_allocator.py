@@ -7,6 +7,7 @@ buffer, where it has the fewest bank conflicts.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,14 +40,16 @@ Pairs = Mapping[
 
 def allocate(requests: Sequence[Request], pairs: Pairs, memory: Memory) -> list[int] | None:
     """The address of each request; None where no order of this module finds room for all."""
-    weights = [sum(w for pair, w in pairs.items() if i in pair) for i in range(len(requests))]
+    weights = [sum(partners.values()) for partners in _partners_of(len(requests), pairs)]
+    meeting = overlapping(requests)
     by_conflicts = lambda i: (-weights[i], -requests[i].size, requests[i].first, i)  # noqa: E731
     by_size = lambda i: (-requests[i].size, requests[i].first, i)  # noqa: E731
     by_first_use = lambda i: (requests[i].first, -requests[i].last, i)  # noqa: E731
     orders: list[tuple[Callable[[int], tuple], Pairs]] = [(by_conflicts, pairs), (by_size, pairs)]
     orders += [(by_size, {}), (by_first_use, {}), (by_conflicts, {})]
     for order_key, considered in orders:
-        addresses = _greedy(requests, sorted(range(len(requests)), key=order_key), considered, memory)
+        order = sorted(range(len(requests)), key=order_key)
+        addresses = _greedy(requests, order, meeting, _partners_of(len(requests), considered), memory)
         if addresses is not None:
             return addresses
     return None
@@ -65,22 +68,48 @@ def bank_conflicts(
 
 def peak_bytes(requests: Sequence[Request]) -> int:
     """The most bytes that are live at one time: no allocation takes fewer."""
-    return max(
-        (sum(other.size for other in requests if other.first <= request.first <= other.last) for request in requests),
-        default=0,
-    )
+    live: list[tuple[int, int]] = []  # a heap of the ends of live ranges, with the sizes
+    total = most = 0
+    for request in sorted(requests, key=lambda request: request.first):
+        while live and live[0][0] < request.first:
+            total -= heapq.heappop(live)[1]
+        heapq.heappush(live, (request.last, request.size))
+        total += request.size
+        most = max(most, total)
+    return most
 
 
-def _greedy(requests: Sequence[Request], order: Sequence[int], pairs: Pairs, memory: Memory) -> list[int] | None:
+def overlapping(requests: Sequence[Request]) -> list[list[int]]:
+    """Of each request the indices of the others whose live ranges overlap with its own: in time that grows with the
+    number of such pairs, not of all pairs."""
+    meeting: list[list[int]] = [[] for _ in requests]
+    live: list[int] = []
+    for index in sorted(range(len(requests)), key=lambda i: requests[i].first):
+        live = [other for other in live if requests[other].last >= requests[index].first]
+        for other in live:
+            meeting[other].append(index)
+        meeting[index] += live
+        live.append(index)
+    return meeting
+
+
+def _greedy(
+    requests: Sequence[Request],
+    order: Sequence[int],
+    meeting: Sequence[Sequence[int]],
+    partners_of: Sequence[Mapping[int, int]],
+    memory: Memory,
+) -> list[int] | None:
+    """meeting, partners_of: of each request the results of overlapping and _partners_of."""
     addresses_so_far: dict[int, int] = {}
     for index in order:
         request = requests[index]
         neighbours = [
             (addresses_so_far[i], addresses_so_far[i] + requests[i].size)
-            for i in addresses_so_far
-            if requests[i].overlaps(request)
+            for i in meeting[index]
+            if i in addresses_so_far
         ]
-        partners = _partners(index, pairs, addresses_so_far)
+        partners = [(other, weight) for other, weight in partners_of[index].items() if other in addresses_so_far]
         best: tuple[int, int] | None = None
         for address in _candidates(neighbours, memory):
             if address + request.size > memory.size or any(
@@ -99,12 +128,11 @@ def _greedy(requests: Sequence[Request], order: Sequence[int], pairs: Pairs, mem
     return [addresses_so_far[i] for i in range(len(requests))]
 
 
-def _partners(index: int, pairs: Pairs, addresses_so_far: Mapping[int, int]) -> list[tuple[int, int]]:
-    partners = []
+def _partners_of(count: int, pairs: Pairs) -> list[dict[int, int]]:
+    """Of each request the other ones that it is used together with, and how often."""
+    partners: list[dict[int, int]] = [{} for _ in range(count)]
     for (a, b), weight in pairs.items():
-        other = b if a == index else a
-        if index in (a, b) and other in addresses_so_far:
-            partners.append((other, weight))
+        partners[a][b] = partners[b][a] = weight
     return partners
 
 

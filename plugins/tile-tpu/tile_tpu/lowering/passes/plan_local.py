@@ -87,15 +87,17 @@ def with_unique_names(body: Stmt, reserved: set[str]) -> Stmt:
     """Renames local buffers so that every name is unique, as addresses are looked up by name. reserved: names that are
     used already."""
     names = set(reserved)
+    numbers: dict[str, int] = {}  # by name: the first one that may be free
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer, DeclBuffer):
         old = node.buffer
         if str(old.scope()) != LOCAL:
             continue
-        name, number = str(old.name), 1
+        name, number = str(old.name), numbers.get(str(old.name), 1)
         while name in names:
             name, number = f"{old.name}_{number}", number + 1
         names.add(name)
+        numbers[str(old.name)] = number
         if name != str(old.name):
             renamed[old] = tirx.decl_buffer(list(old.shape), dtype_of(old), name, scope=LOCAL, layout=None)
     return replaced(body, renamed)
