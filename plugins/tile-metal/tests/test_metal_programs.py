@@ -117,7 +117,7 @@ def test_what_is_worse_is_named(message, benchmark):
 FEW = {
     "gemm": "gemm(4096, 4096, 4096, block_M=64, block_N=64, block_K=32, stages=2, threads=128)",
     "attention": "attention(4, 32, 32, 4096, 64, block_M=32, block_N=32, stages=1, threads=128)",
-    "softmax": "softmax(16384, 4096, 1, 256, 'float16')",
+    "softmax": "softmax_of_rows(16384, 4096, 1, 256, 'float16')",
 }
 
 
