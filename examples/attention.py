@@ -23,11 +23,19 @@ from tilecore.autotuner import KnownConfigs
 
 def attention(
     batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=None,
-    threads=256, dtype="float16", q_in_registers=True,
+    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None,
 ):  # fmt: skip
-    """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
+    """Q [batch, length, heads, dim]; K [batch, length, kv_heads, dim]; V [batch, length, kv_heads, dim_v]; Out
+    [batch, length, heads, dim_v]; Lse [batch, heads, length], float32.
+
+    dim_v: dim unless given. width: columns of tiles of Q, K and V, where rows of dim elements are no good size for
+    tiles: columns from dim on are zeros."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    dim_v = dim_v or dim
+    if width is not None and width < max(dim, dim_v):
+        raise ValueError(f"width ({width}) must be at least dim ({dim}) and dim_v ({dim_v})")
+    width_k, width_v = width or dim, width or dim_v
     # the number of tiles, counted from the last one, that may have keys which a query of the block must not see
     rows = range(0, math.lcm(block_M, block_N), block_M)
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
@@ -38,18 +46,20 @@ def attention(
     to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
     blocks = T.ceildiv(length, block_M)
     q_type = T.Tensor((batch, length, heads, dim), dtype)
-    kv_type = T.Tensor((batch, length, kv_heads, dim), dtype)
+    k_type = T.Tensor((batch, length, kv_heads, dim), dtype)
+    v_type = T.Tensor((batch, length, kv_heads, dim_v), dtype)
+    out_type = T.Tensor((batch, length, heads, dim_v), dtype)
     lse_type = T.Tensor((batch, heads, length), "float32")
 
     @T.macro
     def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
-        Q_shared = T.alloc_shared((block_M, dim), dtype)
-        Q_local = T.alloc_fragment((block_M, dim), dtype)
-        K_shared = T.alloc_shared((block_N, dim), dtype)
-        V_shared = T.alloc_shared((block_N, dim), dtype)
+        Q_shared = T.alloc_shared((block_M, width_k), dtype)
+        Q_local = T.alloc_fragment((block_M, width_k), dtype)
+        K_shared = T.alloc_shared((block_N, width_k), dtype)
+        V_shared = T.alloc_shared((block_N, width_v), dtype)
         scores = T.alloc_fragment((block_M, block_N), "float32")
         weights = T.alloc_fragment((block_M, block_N), dtype)
-        out = T.alloc_fragment((block_M, dim), "float32")
+        out = T.alloc_fragment((block_M, width_v), "float32")
         largest = T.alloc_fragment((block_M,), "float32")
         largest_before = T.alloc_fragment((block_M,), "float32")
         rescale = T.alloc_fragment((block_M,), "float32")
@@ -59,7 +69,7 @@ def attention(
         # causal: the last queries have the most keys, and start first, so that short blocks fill the end
         row = (blocks - 1 - bx if is_causal else bx) * block_M
         last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
-        T.copy(Q[b, row : row + block_M, h, :], Q_shared)
+        T.copy(Q[b, row : row + block_M, h, 0:width_k], Q_shared)
         if q_in_registers:  # where there is room: every product reads it
             T.copy(Q_shared, Q_local)
         T.clear(out)
@@ -67,7 +77,7 @@ def attention(
         T.fill(largest, T.min_value("float32"))  # finite: a query may see none of the first tile's keys
         for k in T.Pipelined(last + 1, num_stages=stages):
             key = (last - k) * block_N
-            T.copy(K[b, key : key + block_N, h // group, :], K_shared)
+            T.copy(K[b, key : key + block_N, h // group, 0:width_k], K_shared)
             queries = Q_local if q_in_registers else Q_shared
             T.gemm(queries, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
             if (is_causal or length % block_N) and k < masked:
@@ -85,30 +95,30 @@ def attention(
             T.reduce_sum(scores, tile_total, dim=1)
             for i in T.Parallel(block_M):
                 total[i] = total[i] * rescale[i] + tile_total[i]
-            for i, j in T.Parallel(block_M, dim):
+            for i, j in T.Parallel(block_M, width_v):
                 out[i, j] *= rescale[i]
 
             T.copy(scores, weights)
-            T.copy(V[b, key : key + block_N, h // group, :], V_shared)
+            T.copy(V[b, key : key + block_N, h // group, 0:width_v], V_shared)
             T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
         for i in T.Parallel(block_M):
             rescale[i] = 1 / total[i]
-        for i, j in T.Parallel(block_M, dim):
+        for i, j in T.Parallel(block_M, width_v):
             out[i, j] *= rescale[i]
-        T.copy(out, Out[b, row : row + block_M, h, :])
+        T.copy(out, Out[b, row : row + block_M, h, 0:width_v])
         if Lse is not None:
             for i in T.Parallel(block_M):
                 total[i] = (T.log2(total[i]) + largest[i] * to_log2) * math.log(2)
             T.copy(total, Lse[b, h, row : row + block_M])
 
     @T.prim_func
-    def attention_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type):
+    def attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
 
     @T.prim_func
-    def attention_with_lse_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type, Lse: lse_type):
+    def attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)

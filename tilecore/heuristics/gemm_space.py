@@ -1,0 +1,135 @@
+"""The configurations of a GEMM that are legal on a chip: tiles, threads, depth of the pipeline, parts of K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilecore.dtypes import dtype as DType
+from tilecore.heuristics.chip import Chip
+
+MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
+LEAST_SUMS = 8
+MOST_STAGES = 6
+BLOCK_SIZES = (16, 32, 64, 96, 128, 160, 192, 224, 256)
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
+SPARE = 3072  # bytes of shared memory of a block for barriers and alignment
+STAGED = 32768  # bytes: the most that a result's tile takes beside the loop's tiles
+THREADS_BESIDE = 32  # that copy tiles beside those that multiply
+
+
+@dataclass(frozen=True)
+class Work:
+    """C [M, N] = A @ B over K. layout: "NN", "NT", "TN" or "TT" (see examples/gemm.py)."""
+
+    M: int
+    N: int
+    K: int
+    dtype: str
+    out_dtype: str
+    layout: str
+
+    @property
+    def element(self) -> float:
+        """Bytes of an element of A and B."""
+        return DType(self.dtype).bits / 8
+
+    @property
+    def out_element(self) -> float:
+        return DType(self.out_dtype).bits / 8
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """block_M, block_N, block_K: a block's tile; stages: slots for tiles of A and B; split_k: blocks along K whose
+    sums a second kernel adds; resident: the blocks that a core holds."""
+
+    block_M: int
+    block_N: int
+    block_K: int
+    stages: int
+    threads: int
+    split_k: int
+    resident: int
+
+
+def tilings(work: Work, chip: Chip) -> Iterator[Tiling]:
+    """Every legal tiling that is worth a look. K split by the program, too, where there are few tiles."""
+    for block_M, block_N, threads in _tiles(work, chip):
+        blocks = -(-work.M // block_M) * -(-work.N // block_N)
+        for block_K in _depths(work, chip):
+            steps = -(-work.K // block_K)
+            for stages, resident in _pipelines(work, chip, block_M, block_N, block_K, threads):
+                for split in SPLITS:
+                    if split == 1 or (2 * blocks <= chip.cores and blocks * split <= 2 * chip.cores <= steps * chip.cores
+                                      and steps >= 4 * split):
+                        yield Tiling(block_M, block_N, block_K, stages, threads, split, resident)
+
+
+def shared_bytes(work: Work, block_M: int, block_N: int, block_K: int, stages: int) -> int:
+    """Bytes of shared memory of a block, from above."""
+    tiles = stages * int((block_M + block_N) * block_K * work.element)
+    return tiles + min(STAGED, int(block_M * block_N * work.out_element)) + SPARE
+
+
+def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
+    """(block_M, block_N, threads): the groups of threads have whole instructions, and no sums that do not fit."""
+    rows = chip.group_rows if chip.has_matrix_instructions(work.dtype) else 16
+    heights = [m for m in (16, 32, 64, 128, 256) if m % rows == 0 or rows % m == 0 and m >= rows]
+    heights = [m for m in heights if m < 2 * work.M] or heights[:1]
+    widths = [n for n in BLOCK_SIZES if n < 2 * work.N] or [BLOCK_SIZES[0]]
+    for block_M in heights:
+        for block_N in widths:
+            for threads in _thread_counts(chip):
+                if _fits(block_M, block_N, threads, rows, work, chip):
+                    yield block_M, block_N, threads
+
+
+def _thread_counts(chip: Chip) -> list[int]:
+    return [t for t in (128, 256) if t % chip.group_threads == 0 and t <= chip.max_threads] or [chip.group_threads]
+
+
+def _fits(block_M: int, block_N: int, threads: int, rows: int, work: Work, chip: Chip) -> bool:
+    sums = block_M * block_N / threads
+    if not LEAST_SUMS <= sums <= MOST_SUMS:
+        return False
+    if not chip.has_matrix_instructions(work.dtype):
+        return True
+    groups = threads // chip.group_threads
+    along_M = max(g for g in range(1, groups + 1) if groups % g == 0 and (block_M // rows) % g == 0)
+    columns = block_N // (groups // along_M)
+    return block_N % (groups // along_M) == 0 and columns % 16 == 0
+
+
+def _depths(work: Work, chip: Chip) -> tuple[int, ...]:
+    """block_K: rows of 128 bytes, and of twice as many where K is long enough."""
+    one = int(128 / work.element)
+    return tuple(k for k in (one, 2 * one) if k == one or 4 * k <= work.K)
+
+
+def _pipelines(
+    work: Work, chip: Chip, block_M: int, block_N: int, block_K: int, threads: int
+) -> Iterator[tuple[int, int]]:
+    """(stages, resident): the deepest pipeline for each number of blocks that a core can hold."""
+    if not chip.block_shared:
+        yield 2, 1
+        return
+    step = shared_bytes(work, block_M, block_N, block_K, 1) - shared_bytes(work, block_M, block_N, block_K, 0)
+    beside = shared_bytes(work, block_M, block_N, block_K, 0)
+    depths: set[int] = set()
+    for resident in (1, 2, 3, 4):
+        room = min(chip.block_shared, chip.core_shared // resident - chip.reserved)
+        stages = min(MOST_STAGES, (room - beside) // step)
+        if stages < 2 or not _registers_allow(chip, block_M * block_N // threads, threads, resident):
+            break
+        if stages not in depths:
+            depths.add(stages)
+            yield stages, resident
+    if not depths and beside + step <= chip.block_shared:
+        yield 1, 1
+
+
+def _registers_allow(chip: Chip, sums: int, threads: int, resident: int) -> bool:
+    if not chip.registers or resident == 1:
+        return True
+    return (threads + THREADS_BESIDE) * min(168, sums + 40) * resident <= chip.registers
