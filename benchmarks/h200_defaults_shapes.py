@@ -2,8 +2,8 @@
 
 Products: twelve numbers of rows for each of five combinations of element type and layout; columns and depth go through
 twelve sizes each, as in a Latin square, so that every size of one meets small and large ones of the other. float8 has B
-as rows of K alone, which is what cuBLAS takes. Attention: five for each size of heads, of them one of a single new query
-(decoding), plain and causal, with and without groups of heads.
+as rows of K alone, which is what cuBLAS takes. Attention: five for each size of heads, of them one of a single new
+query (decoding), plain and causal, with and without groups of heads.
 """
 
 from __future__ import annotations
@@ -79,19 +79,20 @@ _GEMMS = {
 GEMMS = [Gemm(dtype, layout, *sizes) for (dtype, layout), shapes in _GEMMS.items() for sizes in shapes]
 
 _ATTENTIONS = (  # batch, heads, kv_heads, queries, keys, dim, dim_v, causal
-    (1, 16, 16, 1, 1, 64, 64, False), (8, 32, 32, 2048, 2048, 64, 64, True), (2, 32, 8, 8192, 8192, 64, 64, False),
-    (16, 16, 16, 512, 512, 64, 64, False), (16, 32, 8, 1, 4096, 64, 64, False),
-    (1, 32, 32, 1024, 1024, 80, 80, True), (4, 32, 32, 2048, 2048, 80, 80, False), (1, 16, 16, 4096, 4096, 80, 80, True),
+    (1, 16, 16, 1, 1, 64, 64, False), (8, 32, 32, 2048, 2048, 64, 64, True),
+    (2, 32, 8, 8192, 8192, 64, 64, False), (16, 16, 16, 512, 512, 64, 64, False),
+    (16, 32, 8, 1, 4096, 64, 64, False), (1, 32, 32, 1024, 1024, 80, 80, True),
+    (4, 32, 32, 2048, 2048, 80, 80, False), (1, 16, 16, 4096, 4096, 80, 80, True),
     (2, 32, 32, 300, 300, 80, 80, False), (8, 32, 32, 1, 2048, 80, 80, False),
-    (1, 32, 32, 128, 128, 96, 96, True), (2, 32, 32, 4096, 4096, 96, 96, True), (1, 32, 8, 8192, 8192, 96, 96, False),
-    (8, 16, 16, 1024, 1024, 96, 96, False), (4, 32, 32, 1, 8192, 96, 96, False),
-    (1, 32, 8, 32768, 32768, 128, 128, True), (4, 32, 32, 4096, 4096, 128, 128, False),
-    (1, 64, 8, 1000, 1000, 128, 128, True), (2, 16, 16, 17, 17, 128, 128, False), (1, 64, 8, 1, 32768, 128, 128, False),
+    (1, 32, 32, 128, 128, 96, 96, True), (2, 32, 32, 4096, 4096, 96, 96, True),
+    (1, 32, 8, 8192, 8192, 96, 96, False), (8, 16, 16, 1024, 1024, 96, 96, False),
+    (4, 32, 32, 1, 8192, 96, 96, False), (1, 32, 8, 32768, 32768, 128, 128, True),
+    (4, 32, 32, 4096, 4096, 128, 128, False), (1, 64, 8, 1000, 1000, 128, 128, True),
+    (2, 16, 16, 17, 17, 128, 128, False), (1, 64, 8, 1, 32768, 128, 128, False),
     (1, 128, 128, 4096, 4096, 192, 128, True), (2, 16, 16, 2048, 2048, 192, 128, False),
-    (1, 16, 16, 512, 512, 192, 128, True), (1, 32, 32, 16384, 16384, 192, 128, True), (4, 16, 16, 1, 1000, 192, 128, False),
-    (2, 16, 16, 4096, 4096, 256, 256, False), (1, 16, 4, 8192, 8192, 256, 256, True), (4, 8, 8, 1024, 1024, 256, 256, True),
+    (1, 16, 16, 512, 512, 192, 128, True), (1, 32, 32, 16384, 16384, 192, 128, True),
+    (4, 16, 16, 1, 1000, 192, 128, False), (2, 16, 16, 4096, 4096, 256, 256, False),
+    (1, 16, 4, 8192, 8192, 256, 256, True), (4, 8, 8, 1024, 1024, 256, 256, True),
     (1, 8, 1, 64, 64, 256, 256, False), (32, 16, 4, 1, 2048, 256, 256, False),
 )  # fmt: skip
-ATTENTIONS = [
-    Attention(("float16", "bfloat16")[number % 2], *sizes) for number, sizes in enumerate(_ATTENTIONS)
-]
+ATTENTIONS = [Attention(("float16", "bfloat16")[number % 2], *sizes) for number, sizes in enumerate(_ATTENTIONS)]

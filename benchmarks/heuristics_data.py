@@ -1,11 +1,11 @@
-"""Measures many configurations of many shapes on one GPU: the data that the constants of tilecore.heuristics are fitted on.
+"""Measures many configurations of many shapes on one GPU: data to fit the constants of tilecore.heuristics on.
 
     python benchmarks/heuristics_data.py compile FOLDER [--count 14] [--part 0/2]
     python benchmarks/heuristics_data.py measure FOLDER [--rounds 9] [--out data.json]
 
-``compile`` writes kernels of the likeliest configurations and of some others by chance, for sm_90a, which needs no GPU but
-NVRTC; ``measure`` runs them and the libraries beside each other, with clock "cold" of h200_measure.py. Shapes are those
-of h200_defaults_shapes.py, marked as "held out", and others by chance, to fit on. Wrong kernels are marked.
+``compile`` writes kernels of the likeliest configurations and of some others by chance, for sm_90a, which needs no GPU
+but NVRTC; ``measure`` runs them and the libraries beside each other, with clock "cold" of h200_measure.py. Shapes are
+those of h200_defaults_shapes.py, marked as "held out", and others by chance, to fit on. Wrong kernels are marked.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from h200_defaults_kernels import MOST_WRONG, TARGET, attention_work, compiled, gemm_work, tensors
 from h200_defaults_shapes import ATTENTIONS, GEMMS, Attention, Gemm
-from h200_measure import example
 
 import tilecore
 from tilecore.heuristics import attention_space, gemm_space
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.gemm_model import estimate
 
-TARGET = "cuda -arch=sm_90a"
-FAST = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
 FITTED_GEMMS, FITTED_ATTENTIONS = 48, 24
 
 
@@ -58,17 +56,10 @@ def other_attentions() -> list[Attention]:
         decode, causal = number % 4 == 3, number % 2 == 0
         batch = max(1, min(16, (1 << 16 if decode else 1 << 14) // keys))
         heads = kv_heads * group
-        shapes.append(Attention("float16", batch, heads, kv_heads, 1 if decode else keys, keys, dim, dim_v, causal and not decode))
+        shapes.append(
+            Attention("float16", batch, heads, kv_heads, 1 if decode else keys, keys, dim, dim_v, causal and not decode)
+        )
     return shapes
-
-
-def gemm_work(shape: Gemm) -> gemm_space.Work:
-    out = "bfloat16" if "8" in shape.dtype.split("_")[0][5:] else shape.dtype
-    return gemm_space.Work(shape.M, shape.N, shape.K, shape.dtype, out, shape.layout)
-
-
-def attention_work(s: Attention) -> attention_space.Work:
-    return attention_space.Work(s.batch, s.heads, s.kv_heads, s.queries, s.keys, s.dim, s.dim_v, s.causal, s.dtype)
 
 
 def gemm_configs(shape: Gemm, chip: Chip, count: int) -> list[dict[str, Any]]:
@@ -98,7 +89,11 @@ def attention_configs(shape: Attention, chip: Chip, count: int) -> list[dict[str
     random.Random(str(shape)).shuffle(all_of_them)
 
     def size(t: attention_space.Tiling) -> tuple[int, int]:
-        return (-min(t.block_M, 128), -min(t.block_N, 128)) if not work.is_decoding else (0, abs(t.splits * work.batch * work.kv_heads - 264))
+        return (
+            (-min(t.block_M, 128), -min(t.block_N, 128))
+            if not work.is_decoding
+            else (0, abs(t.splits * work.batch * work.kv_heads - 264))
+        )
 
     near = sorted(all_of_them, key=size)[: count // 2]
     rest = [t for t in all_of_them if t not in near]
@@ -109,19 +104,6 @@ def attention_configs(shape: Attention, chip: Chip, count: int) -> list[dict[str
     else:
         names, extra = ("block_M", "block_N", "stages", "threads", "width", "q_in_registers"), {}
     return [{name: getattr(t, name) for name in names} | extra for t in chosen]
-
-
-def prim_func(shape: Gemm | Attention, config: dict[str, Any]) -> Any:
-    if isinstance(shape, Gemm):
-        return example("gemm").gemm(shape.M, shape.N, shape.K, shape.dtype, None, shape.layout, **config)
-    s = shape
-    if s.queries == 1 and s.keys > 1:
-        return example("decode_attention").decode_attention(
-            s.batch, s.heads, s.kv_heads, s.keys, s.dim, dtype=s.dtype, dim_v=s.dim_v, **config
-        )
-    return example("attention").attention(
-        s.batch, s.heads, s.kv_heads, s.queries, s.dim, s.causal, dtype=s.dtype, dim_v=s.dim_v, **config
-    )
 
 
 def compile_all(folder: Path, count: int, part: str) -> None:
@@ -139,10 +121,7 @@ def compile_all(folder: Path, count: int, part: str) -> None:
             row = {"shape": shape._asdict(), "kind": type(shape).__name__, "config": config, "file": name}
             rows.append({**row, "held_out": str(shape) in held_out})
             try:
-                kernel = tilecore.compile(
-                    prim_func(shape, config), target=TARGET, execution_backend="nvrtc", out_idx=-1,
-                    pass_configs={} if is_gemm else FAST,
-                )  # fmt: skip
+                kernel = compiled(shape, config)
                 rows[-1]["report"] = facts_of(kernel)
                 kernel.export(folder / name)
             except Exception as error:
@@ -156,57 +135,6 @@ def facts_of(kernel: Any) -> list[str]:
     return [line.strip() for line in str(kernel.explain()).splitlines() if any(word in line for word in words)]
 
 
-def tensors(shape: Gemm | Attention) -> tuple[tuple[Any, ...], dict[str, Callable[[], Any]], Any]:
-    """The kernel's inputs, the libraries' calls, and what is right, in float32."""
-    import torch
-
-    if isinstance(shape, Gemm):
-        kind = getattr(torch, shape.dtype)
-        a = torch.randn(shape.M, shape.K, device="cuda").to(kind)
-        b = torch.randn(*((shape.N, shape.K) if shape.layout == "NT" else (shape.K, shape.N)), device="cuda").to(kind)
-        right = b.t() if shape.layout == "NT" else b
-        if "float8" in shape.dtype:
-            one = torch.ones((), device="cuda")
-            call = lambda: torch._scaled_mm(a, right, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)  # noqa: E731
-        else:
-            call = lambda: torch.matmul(a, right)  # noqa: E731
-        return (a, b), {"cublas": call}, call().float()
-    s, kind = shape, getattr(torch, shape.dtype)
-    q = torch.randn(s.batch, s.queries, s.heads, s.dim, device="cuda", dtype=kind)
-    k = torch.randn(s.batch, s.keys, s.kv_heads, s.dim, device="cuda", dtype=kind)
-    v = torch.randn(s.batch, s.keys, s.kv_heads, s.dim_v, device="cuda", dtype=kind)
-    peers = attention_peers(q, k, v, s)
-    expected = next(iter(peers.values()))().transpose(1, 2).float()
-    if s.queries == 1 and s.keys > 1:
-        return (q[:, 0].contiguous(), k, v), peers, expected[:, 0]
-    return (q, k, v), peers, expected
-
-
-def attention_peers(q: Any, k: Any, v: Any, s: Attention) -> dict[str, Callable[[], Any]]:
-    """Those of torch's attentions that take the shape, cuDNN's first."""
-    import torch.nn.functional as F
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    peers: dict[str, Callable[[], Any]] = {}
-    for name, backend in (
-        ("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash", SDPBackend.FLASH_ATTENTION),
-        ("efficient", SDPBackend.EFFICIENT_ATTENTION), ("math", SDPBackend.MATH),
-    ):  # fmt: skip
-        def run(backend: Any = backend) -> Any:
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=s.causal, enable_gqa=s.heads != s.kv_heads)
-
-        if peers and name in ("efficient", "math"):
-            break
-        try:
-            run()
-            peers[name] = run
-        except Exception as error:
-            print(f"{s}: {name}: {str(error)[:150]}", flush=True)
-    return peers
-
-
 def measure(folder: Path, rounds: int, out: str) -> None:
     import torch
     from h200_measure import interleaved
@@ -215,7 +143,16 @@ def measure(folder: Path, rounds: int, out: str) -> None:
     by_shape: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_shape.setdefault(json.dumps([row["kind"], row["shape"]]), []).append(row)
+    done_before, begun = Path(out), Path(out + ".begun")
+    ended = {} if not done_before.exists() else {row["file"]: row for row in json.loads(done_before.read_text())}
+    rows[:] = [ended.get(row["file"], row) for row in rows]
+    begun_keys = begun.read_text().splitlines() if begun.exists() else []
     for key, group in by_shape.items():
+        if key in begun_keys:  # measured, or it crashed the process
+            continue
+        with begun.open("a") as file:
+            file.write(key + "\n")
+        group[:] = [row for row in rows if json.dumps([row["kind"], row["shape"]]) == key]
         kind, fields = json.loads(key)
         shape = (Gemm if kind == "Gemm" else Attention)(**fields)
         inputs, peers, expected = tensors(shape)
@@ -230,11 +167,11 @@ def measure(folder: Path, rounds: int, out: str) -> None:
             except Exception as error:
                 row["failed"] = f"{type(error).__name__}: {error}"[:300]
                 continue
-            if not row["error"] <= 2e-2:
+            if not row["error"] <= MOST_WRONG:
                 print(f"{shape} {row['config']}: WRONG, error {row['error']:.2e}", flush=True)
                 row["failed"] = "wrong"
                 continue
-            works[str(number)] = lambda kernel=kernel: kernel(*inputs)
+            works[str(number)] = lambda kernel=kernel, inputs=inputs: kernel(*inputs)
         times = interleaved(works, rounds, "cold", 1)
         medians = {name: statistics.median(samples) for name, samples in times.items()}
         for number, row in enumerate(group):
@@ -246,7 +183,6 @@ def measure(folder: Path, rounds: int, out: str) -> None:
             ours, peer = best["ms"], next(iter(best["peers"].values()))
             print(f"{shape!s:46} {peer * 1e3:9.1f} {ours * 1e3:9.1f} us {peer / ours:.3f} {best['config']}", flush=True)
         Path(out).write_text(json.dumps(rows))
-        del inputs, peers, expected, works
         torch.cuda.empty_cache()
 
 

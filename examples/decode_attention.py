@@ -1,9 +1,9 @@
-"""Decoding: attention of one new query of each sequence, whose keys are partitioned among blocks (as Flash-Decoding does).
+"""Decoding: attention of one new query a sequence, whose keys are partitioned among blocks (as Flash-Decoding does).
 
-There are few queries and many keys. Each of ``splits`` blocks visits a part of the keys and stores a partial softmax: the
-weighted sum of values and the log of the sum of weights; a second kernel combines them. The query heads that share
-keys are the rows of one matrix product, so that keys and values are read once for all of them. paged_attention.py is the
-same for keys in pages.
+There are few queries and many keys. Each of ``splits`` blocks visits a part of the keys and stores a partial softmax:
+the weighted sum of values and the log of the sum of weights; a second kernel combines them. The query heads that share
+keys are the rows of one matrix product, so that keys and values are read once for all of them. paged_attention.py is
+the same for keys in pages.
 
     python examples/decode_attention.py --target cpu --batch 2 --heads 8 --kv-heads 2 --length 300 --splits 3
 """
@@ -44,7 +44,7 @@ def decode_attention(
 
     @T.macro
     def part_of_keys(Q, K, V, out, total, largest, first, count, h_kv, b):
-        """out = sum of exp(score - largest) * value over ``count`` tiles of keys from ``first`` on, total: of weights."""
+        """out: the sum of exp(score - largest) * value over ``count`` tiles of keys from ``first`` on; total: of exp."""
         Q_shared = T.alloc_shared((block_H, width_k), dtype)
         K_shared = T.alloc_shared((block_N, width_k), dtype)
         V_shared = T.alloc_shared((block_N, width_v), dtype)

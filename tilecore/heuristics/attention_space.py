@@ -123,7 +123,9 @@ def _resident(chip: Chip, shared: int, threads: int) -> int:
     """The blocks that a core holds by their shared memory; 0: none."""
     if not chip.block_shared:
         return 1
-    return 0 if shared > chip.block_shared else max(1, min(chip.core_shared // (shared + chip.reserved), 1024 // threads))
+    return (
+        0 if shared > chip.block_shared else max(1, min(chip.core_shared // (shared + chip.reserved), 1024 // threads))
+    )
 
 
 def _most_registers(chip: Chip, threads: int) -> float:

@@ -1,4 +1,4 @@
-"""The speeds and sizes of a target that the models of heuristics compute with, from the figures that its backend declares."""
+"""The speeds and sizes of a target, from the figures that its backend declares: what the models compute with."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class Chip:
 
     cores: multiprocessors; clock: Hz. vector_rate: operations a second of one core without matrix instructions;
     matrix_rates: with them, by element type of A and B. group_threads, group_rows, most_columns: the threads that
-    execute a matrix instruction, its rows of A, its most columns of B. block_shared, core_shared: bytes of shared memory
-    of a block and of a core (0: no limit), reserved: bytes that every block takes beside its own. registers: of a core,
-    4 bytes each (0: not known). bandwidth, l2_bandwidth: bytes a second of global memory and of the second-level cache.
-    latency: of a load. launch: of an empty kernel. loop_parts: how many blocks the compiler lets share the loop of one,
-    of (blocks of the grid, iterations). assumed: figures that the backend does not declare.
+    execute a matrix instruction, its rows of A, its most columns of B. block_shared, core_shared: bytes of shared
+    memory of a block and of a core (0: no limit), reserved: bytes that every block takes beside its own. registers: of
+    a core, 4 bytes each (0: not known). bandwidth, l2_bandwidth: bytes a second of global memory and of the
+    second-level cache. latency: of a load. launch: of an empty kernel. loop_parts: how many blocks the compiler lets
+    share the loop of one, of (blocks of the grid, iterations). dtypes: the element types it has; empty: not known.
+    assumed: figures that the backend does not declare.
     """
 
     target: Target
@@ -53,7 +54,7 @@ class Chip:
     latency: float
     launch: float
     loop_parts: Callable[[int, int], int]
-    features: frozenset[str]
+    dtypes: frozenset[str]
     assumed: tuple[str, ...] = ()
 
     def rate(self, dtype: str) -> float:
@@ -107,6 +108,6 @@ def _from_figures(device: TileDevice, capabilities: Capabilities) -> Chip:
         latency=figure("latency", device.latency) * 1e-6,
         launch=figure("launch_time", device.launch_time) * 1e-6,
         loop_parts=device.loop_parts,
-        features=capabilities.features,
+        dtypes=capabilities.dtypes,
         assumed=tuple(assumed),
     )

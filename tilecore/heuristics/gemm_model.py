@@ -1,4 +1,5 @@
-"""The time of a GEMM kernel by a model: waves of tiles, the speed of a step along K, bytes moved, depth of the pipeline.
+"""The time of a GEMM kernel by a model: waves of tiles, the speed of a step along K, bytes moved, depth of the
+pipeline.
 
 The model knows nothing of a vendor. It takes the chip's speeds (chip.py), and the constants below, which belong to the
 code that tilecore emits; docs/notes/heuristics.md says what they were fitted on and how far the model is off.
@@ -15,11 +16,11 @@ from tilecore.heuristics.gemm_space import Tiling, Work
 
 @dataclass(frozen=True)
 class Constants:
-    """peak: share of the matrix instructions' rate that a full pipeline reaches. step: seconds a step costs in cycles of
-    the clock, for barriers and waits. shared_rate: bytes a cycle that operands are read from shared memory with. tile:
-    latencies of a tile's beginning and end. epilogue: bytes a cycle of a core that results are written with. second:
-    launches that a second kernel costs. part: latencies that adding the parts of a cluster costs. sharp: exponent of
-    the smooth maximum of limits."""
+    """peak: share of the matrix instructions' rate that a full pipeline reaches. step: seconds a step costs in cycles
+    of the clock, for barriers and waits. shared_rate: bytes a cycle that operands are read from shared memory with.
+    tile: latencies of a tile's beginning and end. epilogue: bytes a cycle of a core that results are written with.
+    second: launches that a second kernel costs. part: latencies that adding the parts of a cluster costs. sharp:
+    exponent of the smooth maximum of limits."""
 
     peak: float = 0.92
     step: float = 40.0

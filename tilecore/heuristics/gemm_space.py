@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from tilecore.dtypes import dtype as DType
 from tilecore.heuristics.chip import Chip
@@ -11,7 +12,9 @@ from tilecore.heuristics.chip import Chip
 MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
 LEAST_SUMS = 8
 MOST_STAGES = 6
-BLOCK_SIZES = (16, 32, 64, 96, 128, 160, 192, 224, 256)
+LEAST_STEPS = 4  # along K of a part
+HEIGHTS = (16, 32, 64, 128, 256)
+WIDTHS = (16, 32, 64, 96, 128, 160, 192, 224, 256)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 SPARE = 3072  # bytes of shared memory of a block for barriers and alignment
 STAGED = 32768  # bytes: the most that a result's tile takes beside the loop's tiles
@@ -54,16 +57,20 @@ class Tiling:
 
 
 def tilings(work: Work, chip: Chip) -> Iterator[Tiling]:
-    """Every legal tiling that is worth a look. K split by the program, too, where there are few tiles."""
+    """Every legal tiling that is worth a look; with K divided by the program, too, where there are few tiles."""
     for block_M, block_N, threads in _tiles(work, chip):
-        blocks = -(-work.M // block_M) * -(-work.N // block_N)
+        blocks = ceil(work.M / block_M) * ceil(work.N / block_N)
         for block_K in _depths(work, chip):
-            steps = -(-work.K // block_K)
+            splits = _splits(blocks, ceil(work.K / block_K), chip)
             for stages, resident in _pipelines(work, chip, block_M, block_N, block_K, threads):
-                for split in SPLITS:
-                    if split == 1 or (2 * blocks <= chip.cores and blocks * split <= 2 * chip.cores <= steps * chip.cores
-                                      and steps >= 4 * split):
-                        yield Tiling(block_M, block_N, block_K, stages, threads, split, resident)
+                for split_k in splits:
+                    yield Tiling(block_M, block_N, block_K, stages, threads, split_k, resident)
+
+
+def _splits(blocks: int, steps: int, chip: Chip) -> list[int]:
+    """Parts of K: more than one where the blocks fill at most half of the cores, and every part has several steps."""
+    most = min(2 * chip.cores // blocks, steps // LEAST_STEPS) if 2 * blocks <= chip.cores else 1
+    return [split for split in SPLITS if split <= max(1, most)]
 
 
 def shared_bytes(work: Work, block_M: int, block_N: int, block_K: int, stages: int) -> int:
@@ -75,9 +82,9 @@ def shared_bytes(work: Work, block_M: int, block_N: int, block_K: int, stages: i
 def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
     """(block_M, block_N, threads): the groups of threads have whole instructions, and no sums that do not fit."""
     rows = chip.group_rows if chip.has_matrix_instructions(work.dtype) else 16
-    heights = [m for m in (16, 32, 64, 128, 256) if m % rows == 0 or rows % m == 0 and m >= rows]
+    heights = [m for m in HEIGHTS if m % rows == 0]
     heights = [m for m in heights if m < 2 * work.M] or heights[:1]
-    widths = [n for n in BLOCK_SIZES if n < 2 * work.N] or [BLOCK_SIZES[0]]
+    widths = [n for n in WIDTHS if n < 2 * work.N] or [WIDTHS[0]]
     for block_M in heights:
         for block_N in widths:
             for threads in _thread_counts(chip):

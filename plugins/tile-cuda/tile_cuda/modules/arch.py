@@ -24,9 +24,9 @@ _MATRIX_OPS = {
 _WARP_GROUP, _WARPGROUP_GROUP = (32, 16, 64), (128, 64, 256)  # of mma.sync and of wgmma: threads, rows, most columns
 _NOT_ALL = 0.62  # of wgmma's operations that mma.sync does on sm_90 (docs/notes/gpu.md)
 _SHARED_OF_CORE = {70: 96, 75: 64, 80: 164, 86: 100, 87: 164, 88: 100, 89: 100, 120: 100, 121: 100}  # KiB; else 228
-_RESERVED = 1024  # bytes of shared memory of a block, from sm_80 on (CUDA C++ Programming Guide, "Compute Capabilities")
-# compute capability: (GHz, global memory in GB/s, its latency in us) of the largest usual device, without a device
-_USUAL = {70: (1.4, 900, 0.5), 75: (1.5, 320, 0.5), 80: (1.3, 1900, 0.6), 86: (1.6, 800, 0.6), 89: (2.2, 900, 0.6)}
+_RESERVED = 1024  # bytes of shared memory of a block, from sm_80 on (ibid.)
+# compute capability: (GHz, global memory in GB/s, its latency in us) of the largest usual device
+_USUAL = {70: (1.4, 800, 0.5), 75: (1.5, 290, 0.5), 80: (1.3, 1750, 0.6), 86: (1.6, 800, 0.6), 89: (2.2, 900, 0.6)}
 _LATER = (1.65, 4200, 0.9)  # an H200 under load (docs/notes/hopper.md)
 _L2_FACTOR = 2.2  # of the bandwidth of global memory
 _LAUNCH = 2.0  # microseconds from one kernel's end to the end of an empty one behind it
