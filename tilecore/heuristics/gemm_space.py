@@ -12,6 +12,7 @@ from tilecore.heuristics.chip import Chip
 MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
 LEAST_SUMS = 8
 MOST_STAGES = 6
+LEAST_WIDTH = 65  # columns below which all widths are proposed
 LEAST_STEPS = 4  # along K of a part
 HEIGHTS = (16, 32, 64, 128, 256)
 WIDTHS = (16, 32, 64, 96, 128, 160, 192, 224, 256)
@@ -83,8 +84,8 @@ def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
     """(block_M, block_N, threads): the groups of threads have whole instructions, and no sums that do not fit."""
     rows = chip.group_rows if chip.has_matrix_instructions(work.dtype) else 16
     heights = [m for m in HEIGHTS if m % rows == 0]
-    heights = [m for m in heights if m < 2 * work.M] or heights[:1]
-    widths = [n for n in WIDTHS if n < 2 * work.N] or [WIDTHS[0]]
+    heights = [m for m in heights if m < 2 * work.M or m == rows]
+    widths = [n for n in WIDTHS if n < max(2 * work.N, LEAST_WIDTH)]
     for block_M in heights:
         for block_N in widths:
             for threads in _thread_counts(chip):
