@@ -39,10 +39,12 @@ def prim_func(shape: Gemm | Attention, config: dict[str, Any]) -> Any:
 
 
 def compiled(shape: Gemm | Attention, config: dict[str, Any]) -> Any:
+    """The kernel of a configuration, for TARGET; among its values there may be pass_configs."""
+    values = {name: value for name, value in config.items() if name != "pass_configs"}
+    passes = ({} if isinstance(shape, Gemm) else FAST) | config.get("pass_configs", {})
     return tilecore.compile(
-        prim_func(shape, config), target=TARGET, execution_backend="nvrtc", out_idx=-1,
-        pass_configs={} if isinstance(shape, Gemm) else FAST,
-    )  # fmt: skip
+        prim_func(shape, values), target=TARGET, execution_backend="nvrtc", out_idx=-1, pass_configs=passes
+    )
 
 
 def tensors(shape: Gemm | Attention) -> tuple[tuple[Any, ...], dict[str, Callable[[], Any]], Any]:

@@ -29,7 +29,8 @@ class Constants:
     shared_q: float = 0.04
     ends: float = 2.0
     alone: float = 0.6
-    second: float = 1.2
+    second: float = 0.5
+    memory: float = 0.77
     sharp: float = 4.0
 
 
@@ -52,38 +53,35 @@ class Estimate:
         return max(names, key=lambda name: names[name])
 
 
-def estimate(work: Work, t: Tiling, chip: Chip, constants: Constants = CONSTANTS) -> Estimate:
-    c = constants
+def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONSTANTS) -> Estimate:
+    """What the model expects of a tiling."""
+    t, c = tiling, constants
     k, v = t.width or work.dim, t.width or work.dim_v
-    groups = max(1, t.threads // max(1, chip.group_threads))
+    heads = work.kv_heads if work.is_decoding else work.heads * ceil(work.queries / t.block_M)
+    blocks, visits = work.batch * heads * t.splits, ceil(work.keys / t.block_N)
+    beside = max(1, min(t.resident, ceil(blocks / chip.cores)))  # blocks that a core works on at a time
     product = 2 * t.block_M * t.block_N * (k + v) / (chip.rate(work.dtype) * c.peak) * _narrow(work, t, c)
     product *= 1 if t.q_in_registers else 1 + c.shared_q
     scores = t.block_M * t.block_N * c.softmax / chip.vector_rate
     larger, smaller = max(product, scores), min(product, scores)
-    overlap = c.overlap if groups > 1 or t.resident > 1 else c.overlap * c.alone
-    tile = larger + (1 - overlap) * smaller + c.tile / chip.clock / max(1, min(t.resident, groups))
-    visits = ceil(work.keys / t.block_N)
-    blocks = (
-        work.batch * (work.kv_heads if work.is_decoding else work.heads * ceil(work.queries / t.block_M)) * t.splits
-    )
-    load = t.block_N * (k + v) * work.element
-    tile = max(tile, chip.latency / t.stages / t.resident)
-    per_block = ceil(visits / t.splits)
-    ends = c.ends * chip.latency
-    if work.is_causal:
-        mean = (visits + 1) / 2
-        core = max(blocks * mean / chip.cores, visits) * tile + ceil(blocks / chip.cores) * ends * 0.5 + ends
+    overlap = c.overlap if beside * t.threads // max(1, chip.group_threads) > 1 else c.overlap * c.alone
+    tile = beside * (larger + (1 - overlap) * smaller) + c.tile / chip.clock
+    pull = min(blocks, beside * chip.cores) * t.block_N * (k + v) * work.element / chip.l2_bandwidth
+    tile = _smooth(c.sharp, tile, pull, (chip.latency + pull) / t.stages)  # of all blocks of a core
+    ends, each = c.ends * chip.latency, ceil(visits / t.splits)
+    if work.is_causal:  # blocks have different work, and the longest begin first
+        rounds = max(blocks * (visits + 1) / 2 / (chip.cores * beside), visits)
+        core = rounds * tile + ends * (1 + 0.5 * blocks / (chip.cores * beside))
     else:
-        waves = ceil(blocks / (chip.cores * t.resident))
-        side = min(t.resident, ceil(blocks / chip.cores))
-        pull = min(blocks, chip.cores * t.resident) * load / chip.l2_bandwidth / side
-        core = waves * side * per_block * max(tile, pull) + ends * (1 + 0.5 * (waves - 1))
-    seconds = chip.launch + _smooth(c.sharp, core, _traffic(work) / chip.bandwidth + chip.latency)
+        waves = ceil(blocks / (chip.cores * beside))
+        core = waves * each * tile + ends * (1 + 0.5 * (waves - 1))
+    traffic = _traffic(work) / (c.memory * chip.bandwidth)
+    seconds = chip.launch + _smooth(c.sharp, core, traffic + chip.latency)
     if t.splits > 1:
         parts = work.batch * work.heads * t.splits * (work.dim_v + 1) * 4
         seconds += c.second * chip.launch + 2 * parts / chip.l2_bandwidth
-    busy = blocks * per_block * (0.5 if work.is_causal else 1) / chip.cores
-    return Estimate(seconds, blocks, busy * product, busy * scores, _traffic(work) / chip.bandwidth)
+    busy = blocks * each * (0.5 if work.is_causal else 1) / chip.cores
+    return Estimate(seconds, blocks, busy * product, busy * scores, traffic)
 
 
 def _narrow(work: Work, t: Tiling, c: Constants) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from tilecore.dtypes import dtype as DType
@@ -11,6 +11,8 @@ from tilecore.heuristics.chip import Chip
 
 SPARE = 2048  # bytes of shared memory of a block for barriers and alignment
 MOST_REGISTERS, OTHER_REGISTERS = 240, 44  # of a thread; beside its tiles
+USUAL_REGISTERS = 168  # that a thread of a block has without giving some to others
+THREADS_BESIDE = 32  # that copy tiles beside those that multiply
 DECODE_THREADS = 128
 LEAST_ROWS = 16  # of a product of few queries
 
@@ -97,11 +99,12 @@ def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
                 if block_N >= 2 * work.keys and block_N > 32:
                     continue
                 for stages in (1, 2, 3):
-                    resident = _resident(chip, shared_bytes(work, block_M, block_N, stages, width), threads)
+                    shared = shared_bytes(work, block_M, block_N, stages, width)
                     for in_registers in (True, False):
-                        t = Tiling(block_M, block_N, stages, threads, width, in_registers, 1, resident)
+                        t = Tiling(block_M, block_N, stages, threads, width, in_registers, 1, 1)
+                        resident = _resident(chip, shared, threads, registers(work, t) - OTHER_REGISTERS)
                         if resident and registers(work, t) <= _most_registers(chip, threads):
-                            yield t
+                            yield replace(t, resident=resident)
 
 
 def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
@@ -111,7 +114,9 @@ def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
         for block_N in (32, 64, 128):
             tiles = ceil(work.keys / block_N)
             for stages in (1, 2, 3, 4):
-                resident = _resident(chip, shared_bytes(work, rows, block_N, stages, width), DECODE_THREADS)
+                v = width or work.dim_v
+                sums = rows * (1.5 * block_N + v) / DECODE_THREADS
+                resident = _resident(chip, shared_bytes(work, rows, block_N, stages, width), DECODE_THREADS, sums)
                 if not resident:
                     continue
                 for waves in (0.25, 0.5, 1, 2, 3, 4):
@@ -119,13 +124,16 @@ def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
                     yield Tiling(rows, block_N, stages, DECODE_THREADS, width, False, splits, resident)
 
 
-def _resident(chip: Chip, shared: int, threads: int) -> int:
-    """The blocks that a core holds by their shared memory; 0: none."""
+def _resident(chip: Chip, shared: int, threads: int, sums: float) -> int:
+    """The blocks that a core holds by their shared memory and their registers; 0: none."""
     if not chip.block_shared:
         return 1
-    return (
-        0 if shared > chip.block_shared else max(1, min(chip.core_shared // (shared + chip.reserved), 1024 // threads))
-    )
+    if shared > chip.block_shared:
+        return 0
+    by_memory = chip.core_shared // (shared + chip.reserved)
+    per_thread = min(USUAL_REGISTERS, sums + OTHER_REGISTERS)
+    by_registers = chip.registers / ((threads + THREADS_BESIDE) * per_thread) if chip.registers else by_memory
+    return max(1, min(by_memory, int(by_registers)))
 
 
 def _most_registers(chip: Chip, threads: int) -> float:

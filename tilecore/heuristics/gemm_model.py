@@ -1,5 +1,4 @@
-"""The time of a GEMM kernel by a model: waves of tiles, the speed of a step along K, bytes moved, depth of the
-pipeline.
+"""The time of a GEMM kernel by a model: waves of tiles, the speed of a step along K, bytes moved, pipeline depth.
 
 The model knows nothing of a vendor. It takes the chip's speeds (chip.py), and the constants below, which belong to the
 code that tilecore emits; docs/notes/heuristics.md says what they were fitted on and how far the model is off.
@@ -11,25 +10,33 @@ from dataclasses import dataclass
 from math import ceil
 
 from tilecore.heuristics.chip import Chip
-from tilecore.heuristics.gemm_space import Tiling, Work
+from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along
 
 
 @dataclass(frozen=True)
 class Constants:
-    """peak: share of the matrix instructions' rate that a full pipeline reaches. step: seconds a step costs in cycles
-    of the clock, for barriers and waits. shared_rate: bytes a cycle that operands are read from shared memory with.
-    tile: latencies of a tile's beginning and end. epilogue: bytes a cycle of a core that results are written with.
-    second: launches that a second kernel costs. part: latencies that adding the parts of a cluster costs. sharp:
-    exponent of the smooth maximum of limits."""
+    """peak: share of the matrix instructions' rate that a full pipeline reaches; memory, cache: shares of
+    the bandwidths. step: cycles that a step along K costs,
+    for barriers and waits. shared_rate: bytes a cycle that operands are read from shared memory with. tile: latencies
+    of a tile's beginning and end. epilogue: bytes a cycle
+    that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
+    bandwidth that it reads and writes sums with. part: latencies that adding the parts of a cluster costs; part_rate:
+    bytes a cycle that they are read with.  short: slowdown of
+    loads of rows of half a line. sharp: exponent of the smooth maximum of limits."""
 
-    peak: float = 0.92
-    step: float = 40.0
-    shared_rate: float = 128.0
-    tile: float = 1.3
-    epilogue: float = 24.0
-    second: float = 0.8
-    part: float = 0.6
-    sharp: float = 4.0
+    peak: float = 0.99
+    memory: float = 0.74
+    cache: float = 0.99
+    step: float = 30.0
+    shared_rate: float = 102.0
+    tile: float = 1.5
+    epilogue: float = 318.0
+    second: float = 0.337
+    sums: float = 0.526
+    part: float = 1.59
+    part_rate: float = 10.7
+    short: float = 0.613
+    sharp: float = 4.51
 
 
 CONSTANTS = Constants()
@@ -37,7 +44,10 @@ CONSTANTS = Constants()
 
 @dataclass(frozen=True)
 class Estimate:
-    """seconds, and their parts: those of a core's products, of its loads, and of the chip's traffic with memory."""
+    """seconds, and their parts: those of a core's products, of its loads, and of the chip's traffic with memory.
+
+    blocks: of the program's grid; parts: blocks that share the loop of each; waves: rounds of blocks on the chip.
+    """
 
     seconds: float
     blocks: int
@@ -57,59 +67,66 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     """What the model expects of a tiling."""
     t, c = tiling, constants
     steps = ceil(ceil(work.K / t.block_K) / t.split_k)
-    tiles = ceil(work.M / t.block_M) * ceil(work.N / t.block_N)
-    blocks = tiles * t.split_k
+    blocks = ceil(work.M / t.block_M) * ceil(work.N / t.block_N) * t.split_k
     resident = t.resident if blocks > chip.cores else 1
     parts = chip.loop_parts(blocks, steps) if blocks <= chip.cores * resident else 1
-    steps = ceil(steps / parts)
-    running = blocks * parts
-    waves = ceil(running / (chip.cores * resident))
-    side_by_side = min(resident, ceil(running / chip.cores))  # blocks that a core works on at a time
+    steps, running = ceil(steps / parts), blocks * parts
+    slots = chip.cores * resident
+    full, rest = divmod(running, slots)
+    product, overhead = _products(work, t, chip, c), c.step / chip.clock
+    load = _load(work, t, c)
 
-    product = _step_of_products(work, t, chip, c)
-    load = min(t.block_M, work.M) * t.block_K * work.element + t.block_N * t.block_K * work.element
-    active = min(running, chip.cores * resident)
-    pull = active * load / chip.l2_bandwidth / side_by_side  # of a step of one block, all running
-    wait = chip.latency / t.stages  # a slot is filled once a latency at best
-    step = max(_smooth(c.sharp, product, pull), wait / side_by_side)
-    ends = c.tile * chip.latency + min(t.block_M, work.M) * t.block_N * work.out_element / (c.epilogue * chip.clock)
+    def wave(active: int) -> tuple[float, float, float]:
+        """Seconds of one step of the blocks that run at a time; of their products and of their loads."""
+        beside = ceil(active / chip.cores)
+        products, loads = max(beside * product, product + overhead), active * load / (c.cache * chip.l2_bandwidth)
+        filled = (chip.latency + loads) / t.stages
+        return _smooth(c.sharp, products, loads, filled), beside * product, loads
+
+    whole, last = wave(slots), wave(rest) if rest else (0.0, 0.0, 0.0)
+    core, products, loads = (steps * (full * each + end) for each, end in zip(whole, last, strict=True))
+    waves = full + (rest > 0)
+    ends = c.tile * chip.latency
+    ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
     if parts > 1:
-        ends += c.part * chip.latency * parts**0.5
-    # all waves but the last are hidden behind one another by half: loads of the next tile go on
-    core = waves * side_by_side * steps * step + ends * (1 + (waves - 1) * (0.35 if resident == 1 else 0.2))
-    traffic = _traffic(work, t, chip) / chip.bandwidth
+        ends += c.part * chip.latency + (parts - 1) * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
+    core += ends * waves
+    traffic = _traffic(work) / (c.memory * chip.bandwidth)
     seconds = chip.launch + _smooth(c.sharp, core, traffic + chip.latency)
     if t.split_k > 1:
-        seconds += c.second * chip.launch + (t.split_k + 0.5) * work.M * work.N * 4 / chip.l2_bandwidth
-    return Estimate(
-        seconds, blocks, parts, running / (chip.cores * resident), waves * side_by_side * steps * product,
-        waves * side_by_side * steps * pull, traffic,
-    )  # fmt: skip
+        seconds += c.second * chip.launch
+        seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)
+    return Estimate(seconds, blocks, parts, running / slots, products, loads, traffic)
 
 
-def _step_of_products(work: Work, t: Tiling, chip: Chip, c: Constants) -> float:
+def _products(work: Work, t: Tiling, chip: Chip, c: Constants) -> float:
     """Seconds of a block's products of one step along K: the instructions, or reading their operands."""
     operations = 2 * t.block_M * t.block_N * t.block_K
-    rate = chip.rate(work.dtype) * c.peak
-    groups = max(1, t.threads // chip.group_threads)
-    along_M = max(g for g in range(1, groups + 1) if groups % g == 0 and (t.block_M // chip.group_rows or 1) % g == 0)
+    along_M, along_N = groups_along(t.block_M, t.threads, chip, work.dtype)
     instructions = max(1, t.block_M // (chip.group_rows * along_M))  # of a group along M: each reads B again
-    columns = t.block_N // (groups // along_M)
-    read = groups * instructions * (chip.group_rows + columns) * t.block_K * work.element
-    return max(operations / rate, read / (c.shared_rate * chip.clock)) + c.step / chip.clock
+    rows = along_M * along_N * instructions * (chip.group_rows + t.block_N // along_N)
+    read = rows * t.block_K * work.element
+    return max(operations / (chip.rate(work.dtype) * c.peak), read / (c.shared_rate * chip.clock))
 
 
-def _traffic(work: Work, t: Tiling, chip: Chip) -> float:
-    """Bytes between the chip and its memory: each operand once, and again for panels that the cache does not hold."""
-    a, b = work.M * work.K * work.element, work.K * work.N * work.element
-    total = a + b + work.M * work.N * work.out_element
-    rows, columns = ceil(work.M / t.block_M), ceil(work.N / t.block_N)
-    if chip.l2_bytes and a + b > chip.l2_bytes and min(rows, columns) > 8:
-        total += 0.5 * b * (ceil(rows / 8) - 1) * t.block_M / max(t.block_M, 128) * 0.25
-    return total
+def _load(work: Work, t: Tiling, c: Constants) -> float:
+    """Bytes of a block's tiles of A and B, more where their rows are shorter than a line of the cache."""
+
+    def short(columns: int) -> float:
+        return 1 + c.short * max(0.0, LINE / (columns * work.element) - 1)
+
+    rows_of_a = min(t.block_M, work.M) * short(t.block_M if work.layout.startswith("T") else t.block_K)
+    rows_of_b = t.block_N * short(t.block_N if work.layout.endswith("N") else t.block_K)
+    return (rows_of_a + rows_of_b) * t.block_K * work.element
+
+
+def _traffic(work: Work) -> float:
+    """Bytes between the chip and its memory: every matrix once."""
+    operands = (work.M + work.N) * work.K * work.element
+    return operands + work.M * work.N * work.out_element
 
 
 def _smooth(sharp: float, *values: float) -> float:
     """A maximum whose corners are round: limits that are close slow each other down."""
     largest = max(values)
-    return largest * sum((value / largest) ** sharp for value in values) ** (1 / sharp)
+    return float(largest * sum((value / largest) ** sharp for value in values) ** (1 / sharp))

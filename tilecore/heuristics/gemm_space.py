@@ -10,8 +10,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.heuristics.chip import Chip
 
 MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
-LEAST_SUMS = 8
+LEAST_SUMS = 2
 MOST_STAGES = 6
+LINE = 128  # bytes of a row of a tile in shared memory
 LEAST_WIDTH = 65  # columns below which all widths are proposed
 LEAST_STEPS = 4  # along K of a part
 HEIGHTS = (16, 32, 64, 128, 256)
@@ -89,7 +90,7 @@ def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
     for block_M in heights:
         for block_N in widths:
             for threads in _thread_counts(chip):
-                if _fits(block_M, block_N, threads, rows, work, chip):
+                if _fits(block_M, block_N, threads, work, chip):
                     yield block_M, block_N, threads
 
 
@@ -97,21 +98,29 @@ def _thread_counts(chip: Chip) -> list[int]:
     return [t for t in (128, 256) if t % chip.group_threads == 0 and t <= chip.max_threads] or [chip.group_threads]
 
 
-def _fits(block_M: int, block_N: int, threads: int, rows: int, work: Work, chip: Chip) -> bool:
-    sums = block_M * block_N / threads
-    if not LEAST_SUMS <= sums <= MOST_SUMS:
+def _fits(block_M: int, block_N: int, threads: int, work: Work, chip: Chip) -> bool:
+    if not LEAST_SUMS <= block_M * block_N / threads <= MOST_SUMS:
         return False
     if not chip.has_matrix_instructions(work.dtype):
         return True
-    groups = threads // chip.group_threads
-    along_M = max(g for g in range(1, groups + 1) if groups % g == 0 and (block_M // rows) % g == 0)
-    columns = block_N // (groups // along_M)
-    return block_N % (groups // along_M) == 0 and columns % 16 == 0
+    _, along_N = groups_along(block_M, threads, chip, work.dtype)
+    columns = block_N // along_N
+    if along_N > 1 and work.layout.endswith("N") and columns * work.element % LINE:
+        return False  # the columns of a group of threads would begin within a row of its part of B's tile
+    return block_N % along_N == 0 and columns % 16 == 0
+
+
+def groups_along(block_M: int, threads: int, chip: Chip, dtype: str) -> tuple[int, int]:
+    """How the groups of threads that execute a matrix instruction together share a tile: along M first."""
+    groups = max(1, threads // chip.group_threads) if chip.has_matrix_instructions(dtype) else 1
+    rows = max(1, block_M // chip.group_rows)
+    along_M = max(g for g in range(1, groups + 1) if groups % g == 0 and rows % g == 0)
+    return along_M, groups // along_M
 
 
 def _depths(work: Work, chip: Chip) -> tuple[int, ...]:
     """block_K: rows of 128 bytes, and of twice as many where K is long enough."""
-    one = int(128 / work.element)
+    one = int(LINE / work.element)
     return tuple(k for k in (one, 2 * one) if k == one or 4 * k <= work.K)
 
 

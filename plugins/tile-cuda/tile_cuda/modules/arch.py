@@ -27,9 +27,9 @@ _SHARED_OF_CORE = {70: 96, 75: 64, 80: 164, 86: 100, 87: 164, 88: 100, 89: 100, 
 _RESERVED = 1024  # bytes of shared memory of a block, from sm_80 on (ibid.)
 # compute capability: (GHz, global memory in GB/s, its latency in us) of the largest usual device
 _USUAL = {70: (1.4, 800, 0.5), 75: (1.5, 290, 0.5), 80: (1.3, 1750, 0.6), 86: (1.6, 800, 0.6), 89: (2.2, 900, 0.6)}
-_LATER = (1.65, 4200, 0.9)  # an H200 under load (docs/notes/hopper.md)
-_L2_FACTOR = 2.2  # of the bandwidth of global memory
-_LAUNCH = 2.0  # microseconds from one kernel's end to the end of an empty one behind it
+_LATER = (1.75, 4200, 0.5)  # an H200 (docs/notes/hopper.md)
+_L2_FACTOR = 2.5  # of the bandwidth of global memory
+_LAUNCH = 4.5  # microseconds from one kernel's end to the end of an empty one behind it
 _SUPPORTED = {  # compute capability: (element type of A and B, of the sum) that matrix instructions multiply
     70: {("float16", "float32"), ("float16", "float16")},
     80: {("bfloat16", "float32"), ("int8", "int32"), ("int4", "int32")},
