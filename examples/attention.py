@@ -5,20 +5,19 @@ keys that must not be seen (the diagonal of causal attention, or keys past the e
 softmax is an online one (Dao et al., 2022): the largest score so far, the sum of the weights and the weighted sum of
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
 dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
-the backward pass needs.
+the backward pass needs. Tiles are what tilecore.heuristics proposes, unless --block gives them; --tries N times the
+best N proposals.
 
     python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
 """
 
 import argparse
 import math
-from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotuner import KnownConfigs
 
 
 def attention(
@@ -152,31 +151,31 @@ def main(words=None):
     parser.add_argument("--kv-heads", type=int, help="heads of K and V (default: as many as of Q)")
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--dim-v", type=int, help="of V and the output (default: that of Q and K)")
     parser.add_argument("--block", type=int, help="queries, and keys, of a tile")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
+    parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
     kv_heads = options.kv_heads or heads
 
-    if options.block:
-        config = {"block_M": options.block, "block_N": options.block}
-    else:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        configs = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
-        config = configs.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
+    config = {"block_M": options.block, "block_N": options.block} if options.block else {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     compiled = tilecore.jit(attention, target=options.target, out_idx=outputs, pass_configs=fast)
-    sizes = batch, heads, kv_heads, length, dim, options.causal, options.lse
-    try:
-        kernel = compiled(*sizes, dtype=options.dtype, **config)
-    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
-        kernel = compiled(*sizes, dtype=options.dtype, block_M=64, block_N=32, stages=1, q_in_registers=False)
+    tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
+    kernel = tuned(
+        batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, dim_v=options.dim_v,
+        **config,
+    )  # fmt: skip
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
-    k, v = torch.randn(2, batch, length, kv_heads, dim, device=device, dtype=dtype)
+    k, v = (
+        torch.randn(batch, length, kv_heads, width, device=device, dtype=dtype) for width in (dim, options.dim_v or dim)
+    )
     expected, expected_lse = reference(q, k, v, options.causal)
     tolerance = 2e-3 if options.dtype == "float16" else 2e-2
     if options.lse:

@@ -3,7 +3,7 @@
 There are few queries and many keys. Each of ``splits`` blocks visits a part of the keys and stores a partial softmax:
 the weighted sum of values and the log of the sum of weights; a second kernel combines them. The query heads that share
 keys are the rows of one matrix product, so that keys and values are read once for all of them. paged_attention.py is
-the same for keys in pages.
+the same for keys in pages. Without --splits their number and the tiles are what tilecore.heuristics proposes.
 
     python examples/decode_attention.py --target cpu --batch 2 --heads 8 --kv-heads 2 --length 300 --splits 3
 """
@@ -44,7 +44,7 @@ def decode_attention(
 
     @T.macro
     def part_of_keys(Q, K, V, out, total, largest, first, count, h_kv, b):
-        """out: the sum of exp(score - largest) * value over ``count`` tiles of keys from ``first`` on; total: of exp."""
+        """out: the sum of exp(score - largest) * value over ``count`` tiles of keys from ``first``; total: of exp."""
         Q_shared = T.alloc_shared((block_H, width_k), dtype)
         K_shared = T.alloc_shared((block_N, width_k), dtype)
         V_shared = T.alloc_shared((block_N, width_v), dtype)
@@ -152,14 +152,16 @@ def main(words=None):
     parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--length", type=int, default=300, help="keys of each sequence")
     parser.add_argument("--dim", type=int, default=64)
-    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--splits", type=int)
+    parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     batch, heads, kv_heads, length, dim = (
         options.batch, options.heads, options.kv_heads, options.length, options.dim
     )  # fmt: skip
 
     compiled = tilecore.jit(decode_attention, target=options.target, out_idx=-1)
-    kernel = compiled(batch, heads, kv_heads, length, dim, splits=options.splits)
+    tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
+    kernel = tuned(batch, heads, kv_heads, length, dim, **({"splits": options.splits} if options.splits else {}))
     device = kernel.adapter.torch_device()
     q = torch.randn(batch, heads, dim, device=device).half()
     k, v = torch.randn(2, batch, length, kv_heads, dim, device=device).half()

@@ -31,6 +31,7 @@ SIZES = {
         "--length 70 --heads 2 --block 32 --dim 64 --lse",
         "--batch 2 --length 64 --heads 1 --block 32 --dim 64 --dtype bfloat16",
         "--length 140 --heads 1 --causal",
+        "--length 70 --heads 2 --dim 80 --dim-v 48",
     ],
     "attention_backward": [
         "--length 100 --heads 2 --kv-heads 1 --dim 32 --causal",
@@ -47,6 +48,11 @@ SIZES = {
         "--batch 2 --height 9 --width 7 --channels 5 --filters 10 --padding 1",
         "--height 12 --width 13 --channels 16 --filters 64 --stride 2 --dilation 2 --padding 2",
         "--height 5 --width 9 --channels 40 --filters 70 --kernel 1",
+    ],
+    "decode_attention": [
+        "--length 100 --splits 3 --dim 32",
+        "--batch 1 --heads 3 --kv-heads 3 --length 1 --dim 80",
+        "--heads 4 --kv-heads 1 --length 129 --splits 1",
     ],
     "dequant_matmul": [
         "--m 5 --n 70 --k 96 --group 32",
