@@ -1,6 +1,6 @@
 """Fits the constants of the models of tilecore.heuristics to data of heuristics_data.py, and says how good they are.
 
-    python benchmarks/fit_heuristics.py data.json[.gz] [--kind Gemm] [--steps 1500] [--seed 1]
+    python benchmarks/fit_heuristics.py data.json[.gz] [--kind Gemm] [--steps 1500] [--seed 1] [--stay 0.01]
 
 Only shapes that are not held out are fitted on. The search changes constants by chance, and
 keeps what is better: the logarithms of measured to expected times, most of all of the fast configurations, and the
@@ -43,7 +43,7 @@ class Shape:
         pairs = [(tiling_of(row["config"], legal), row["ms"] / 1e3) for row in rows]
         self.tilings = [(tiling, seconds) for tiling, seconds in pairs if tiling is not None]
         self.best = min(row["ms"] for row in rows) / 1e3
-        self.peer = next(iter(rows[0]["peers"].values())) / 1e3
+        self.peer = min(next(iter(row["peers"].values())) for row in rows) / 1e3
 
 
 def tiling_of(config: dict[str, Any], legal: list[Any]) -> Any:
@@ -56,7 +56,10 @@ def tiling_of(config: dict[str, Any], legal: list[Any]) -> Any:
 
 def read(path: str, kind: str, chip: Chip) -> list[Shape]:
     with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
-        rows = [row for row in json.load(file) if row["kind"] == kind and row.get("ms")]
+        data = json.load(file)
+    if isinstance(data, dict):  # of results/, by shape
+        data = [{**shape, **row} for shape in data["shapes"] for row in shape["configs"]]
+    rows = [row for row in data if row["kind"] == kind and row.get("ms") and "pass_configs" not in row["config"]]
     by_shape: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_shape.setdefault(json.dumps(row["shape"]), []).append(row)
@@ -94,6 +97,7 @@ def main() -> int:
     parser.add_argument("--kind", default="Gemm", choices=["Gemm", "Attention"])
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stay", type=float, default=0.0, help="cost of moving away from the constants that are there")
     options = parser.parse_args()
     chip, dice = chip_of(TARGET), random.Random(options.seed)
     model: Any = gemm_model if options.kind == "Gemm" else attention_model
@@ -103,7 +107,15 @@ def main() -> int:
 
     def score(constants: Any) -> float:
         error, lost, _ = judged(fitted, chip, model, constants)
-        return error + 0.6 * math.log(lost) + (constants.peak > 1) + (getattr(constants, "cache", 0) > 1)
+        start = asdict(model.CONSTANTS)
+        moved = sum(math.log(value / start[name]) ** 2 for name, value in asdict(constants).items())
+        return (
+            error
+            + 0.6 * math.log(lost)
+            + options.stay * moved
+            + (constants.peak > 1)
+            + (getattr(constants, "cache", 0) > 1)
+        )
 
     best = score(constants)
     for _ in range(options.steps):

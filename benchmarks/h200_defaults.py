@@ -21,6 +21,7 @@ import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -71,6 +72,23 @@ def build_all(shapes: list[Any], folder: Path) -> None:
                 print(f"{job[0]} {job[1]}: {failure[:300]}", flush=True)
 
 
+def graphed(work: Callable[[], Any]) -> Callable[[], Any] | None:
+    """A replay of the work's launches; None where they cannot be captured."""
+    import torch
+
+    work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            work()
+    except Exception as error:
+        print(f"not captured: {str(error)[:200]}", flush=True)
+        torch.cuda.synchronize()
+        return None
+    return graph.replay
+
+
 def measured(shape: Gemm | Attention, folder: Path, rounds: int) -> dict[str, Any]:
     from h200_measure import interleaved
 
@@ -89,7 +107,8 @@ def measured(shape: Gemm | Attention, folder: Path, rounds: int) -> dict[str, An
             wrong[number] = errors.pop(number)
             continue
         works[str(number)] = lambda kernel=kernel: kernel(*inputs)
-    times = interleaved(works, rounds, "cold", 1)
+    graphs = {name: graphed(work) for name, work in works.items()}
+    times = interleaved({name: graphs[name] or work for name, work in works.items()}, rounds, "cold", 1)
     peer = next(iter(peers))
     base, later = statistics.median(times[peer]), statistics.median(times[peer][rounds // 2 :])
     tried = min(errors, key=lambda n: statistics.median(times[str(n)][: rounds // 2]))
@@ -99,6 +118,7 @@ def measured(shape: Gemm | Attention, folder: Path, rounds: int) -> dict[str, An
         "untuned us": first * 1e3, "untuned": base / first, "five tries us": best * 1e3, "five tries": later / best,
         "config": proposals[min(errors)].config, "config of five": proposals[tried].config,
         "expected us": proposals[min(errors)].milliseconds * 1e3,
+        "called": [name for name, graph in graphs.items() if graph is None],
         "wrong": {str(number): error for number, error in wrong.items()},
         "us of each": {str(n): statistics.median(times[str(n)]) * 1e3 for n in errors},
         "other peers us": {name: statistics.median(times[name]) * 1e3 for name in peers if name != peer},

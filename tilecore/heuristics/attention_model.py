@@ -29,8 +29,8 @@ class Constants:
     shared_q: float = 0.04
     ends: float = 2.0
     alone: float = 0.6
-    second: float = 0.5
-    memory: float = 0.77
+    second: float = 0.28
+    memory: float = 0.757
     sharp: float = 4.0
 
 

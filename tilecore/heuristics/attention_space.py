@@ -13,6 +13,7 @@ SPARE = 2048  # bytes of shared memory of a block for barriers and alignment
 MOST_REGISTERS, OTHER_REGISTERS = 240, 44  # of a thread; beside its tiles
 USUAL_REGISTERS = 168  # that a thread of a block has without giving some to others
 THREADS_BESIDE = 32  # that copy tiles beside those that multiply
+USUAL_THREADS = 256  # of a block, at most, where single warps execute matrix instructions
 DECODE_THREADS = 128
 LEAST_ROWS = 16  # of a product of few queries
 
@@ -93,7 +94,8 @@ def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
     heights = [m for m in (32, 64, 128, 192) if m % rows == 0]
     heights = [m for m in heights if m < 2 * work.queries] or heights[:1]
     for block_M in heights:
-        threads = max(chip.warp, min(chip.max_threads, max(128, block_M // rows * chip.group_threads)))
+        most = USUAL_THREADS if chip.group_threads <= chip.warp else chip.max_threads
+        threads = max(chip.warp, min(most, max(128, block_M // rows * chip.group_threads)))
         for width in widths(work, chip):
             for block_N in (32, 64, 80, 96, 128, 160, 192):
                 if block_N >= 2 * work.keys and block_N > 32:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 # Where a backend declares nothing: a small GPU of some years ago. Only proportions matter then, and `assumed` says so.
 _ASSUMED = {
-    "compute_max_core": 16, "clock": 1.0, "vector_ops": 128, "bandwidth": 200_000, "l2_bandwidth": 600_000,
-    "latency": 1.0, "launch_time": 5.0,
+    "compute_max_core": 16, "clock": 1.0, "vector_ops": 128, "bandwidth": 200_000, "latency": 1.0, "launch_time": 5.0,
 }  # fmt: skip
+_CACHE_FACTOR = 2.5  # of the bandwidth of global memory, for a second-level cache whose own is not declared
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _from_figures(device: TileDevice, capabilities: Capabilities) -> Chip:
         registers=device.reg_cap,
         l2_bytes=device.l2_cache_size_bytes,
         bandwidth=bandwidth,
-        l2_bandwidth=max(bandwidth, figure("l2_bandwidth", device.l2_bandwidth) * 1e6),
+        l2_bandwidth=device.l2_bandwidth * 1e6 or _CACHE_FACTOR * bandwidth,
         latency=figure("latency", device.latency) * 1e-6,
         launch=figure("launch_time", device.launch_time) * 1e-6,
         loop_parts=device.loop_parts,

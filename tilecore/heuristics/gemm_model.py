@@ -15,28 +15,27 @@ from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along
 
 @dataclass(frozen=True)
 class Constants:
-    """peak: share of the matrix instructions' rate that a full pipeline reaches; memory, cache: shares of
-    the bandwidths. step: cycles that a step along K costs,
-    for barriers and waits. shared_rate: bytes a cycle that operands are read from shared memory with. tile: latencies
-    of a tile's beginning and end. epilogue: bytes a cycle
-    that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
-    bandwidth that it reads and writes sums with. part: latencies that adding the parts of a cluster costs; part_rate:
-    bytes a cycle that they are read with.  short: slowdown of
-    loads of rows of half a line. sharp: exponent of the smooth maximum of limits."""
+    """peak: share of the matrix instructions' rate that a full pipeline reaches; memory, cache: shares of the
+    bandwidths of copies. step: cycles that a step along K costs, for barriers and waits. shared_rate: bytes a cycle
+    that operands are read from shared memory with. tile: latencies of a tile's beginning and end; epilogue: bytes a
+    cycle that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
+    bandwidth that sums go through. part: latencies that adding the parts of a cluster costs; part_rate: bytes a cycle
+    that they are read with. short: slowdown of loads of rows of half a line. sharp: exponent of the smooth maximum of
+    limits."""
 
     peak: float = 0.99
-    memory: float = 0.74
+    memory: float = 0.757
     cache: float = 0.99
-    step: float = 30.0
-    shared_rate: float = 102.0
-    tile: float = 1.5
-    epilogue: float = 318.0
-    second: float = 0.337
-    sums: float = 0.526
-    part: float = 1.59
-    part_rate: float = 10.7
-    short: float = 0.613
-    sharp: float = 4.51
+    step: float = 26.4
+    shared_rate: float = 96.3
+    tile: float = 1.61
+    epilogue: float = 507.0
+    second: float = 0.28
+    sums: float = 0.664
+    part: float = 1.74
+    part_rate: float = 10.1
+    short: float = 0.634
+    sharp: float = 4.32
 
 
 CONSTANTS = Constants()

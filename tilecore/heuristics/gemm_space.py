@@ -105,8 +105,8 @@ def _fits(block_M: int, block_N: int, threads: int, work: Work, chip: Chip) -> b
         return True
     _, along_N = groups_along(block_M, threads, chip, work.dtype)
     columns = block_N // along_N
-    if along_N > 1 and work.layout.endswith("N") and columns * work.element % LINE:
-        return False  # the columns of a group of threads would begin within a row of its part of B's tile
+    if chip.group_threads > chip.warp and along_N > 1 and work.layout.endswith("N") and columns * work.element % LINE:
+        return False  # an instruction of several warps reads whole rows of its part of B's tile
     return block_N % along_N == 0 and columns % 16 == 0
 
 

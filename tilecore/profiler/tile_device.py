@@ -25,10 +25,10 @@ class TileDevice:
     Those that :mod:`tilecore.heuristics` proposes configurations by, besides: clock: GHz of multiprocessors under load.
     vector_ops: operations on float32 of one multiprocessor in a cycle, a multiply-add is two; matrix_ops: the same of
     matrix instructions, by element type of A and B. matrix_group: (threads that execute a matrix instruction, its rows
-    of A, its most columns of B). smem_of_core: bytes of shared memory that the blocks of a multiprocessor share, of which
-    each takes smem_reserved beside its own. copy_bandwidth, l2_bandwidth: MB/s that a large copy reaches in global memory
-    (0: that of bandwidth) and in the second-level cache. latency: microseconds of a load from global memory.
-    launch_time: microseconds of an empty kernel.
+    of A, its most columns of B). smem_of_core: bytes of shared memory that the blocks of a multiprocessor share, of
+    which each takes smem_reserved beside its own. copy_bandwidth, l2_bandwidth: MB/s that a large copy reaches in
+    global memory (0: that of bandwidth) and in the second-level cache. latency: microseconds of a load from global
+    memory. launch_time: microseconds of an empty kernel.
     """
 
     def __init__(self, target: Any = "auto") -> None:
@@ -60,8 +60,8 @@ class TileDevice:
         self.launch_time = 0.0
 
     def loop_parts(self, blocks: int, iterations: int) -> int:
-        """How many blocks the backend's compiler lets share the loop of each block of a GEMM, where a grid of ``blocks``
-        with loops of ``iterations`` would leave multiprocessors idle; 1: it never does."""
+        """How many blocks the backend's compiler lets share the loop of each block of a GEMM, where a grid of
+        ``blocks`` with loops of ``iterations`` would leave multiprocessors idle; 1: it never does."""
         return 1
 
     def get_avaliable_tensorintrin_shapes(self) -> list[list[int]]:

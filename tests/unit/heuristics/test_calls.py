@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 
 import pytest
 import torch
@@ -69,7 +69,7 @@ def test_functions_that_say_too_little_are_refused(parameters, arguments, text):
 
 
 def test_one_try_uses_the_best_proposal_without_timing(monkeypatch):
-    monkeypatch.setattr(sys.modules["tilecore.autotune.decorator"], "Tuning", None)  # a search would fail
+    monkeypatch.setattr(import_module("tilecore.autotune.decorator"), "Tuning", None)  # a search would fail
     tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(product, target="cpu", out_idx=-1))
     for M, N, K in ((1, 33, 70), (65, 40, 20)):
         a, b = torch.randn(M, K), torch.randn(K, N)
@@ -117,7 +117,9 @@ def test_where_none_compiles_the_first_error_is_raised():
         tilecore.autotune(configs="auto", tries=1)(tilecore.jit(wrong, target="cpu"))(60, 50, 40)
 
 
-@pytest.mark.parametrize("options", [{"configs": "automatic"}, {"configs": "auto", "tries": 0}, {"configs": [{}], "tries": 3}])
+@pytest.mark.parametrize(
+    "options", [{"configs": "automatic"}, {"configs": "auto", "tries": 0}, {"configs": [{}], "tries": 3}]
+)
 def test_wrong_options_are_refused(options):
     with pytest.raises(ArgumentError):
         tilecore.autotune(**options)(tilecore.jit(product))

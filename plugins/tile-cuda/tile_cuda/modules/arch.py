@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tile_cuda.architectures import Architecture
+from tile_cuda.cluster_parts import number_of_parts
 from tile_cuda.modules.cuda_driver import get_cuda_device_properties
 from tile_cuda.target import architecture_of, multiprocessors_of
 from tilecore.profiler.tile_device import TileDevice, checked_kind
@@ -81,8 +82,6 @@ class CUDA(TileDevice):
         self._shares_loops = has_wgmma
 
     def loop_parts(self, blocks: int, iterations: int) -> int:
-        from tile_cuda.lowering.hopper.split_k import number_of_parts
-
         return number_of_parts(blocks, multiprocessors_of(self.target), iterations) if self._shares_loops else 1
 
     def get_avaliable_tensorintrin_shapes(self) -> list[list[int]]:
