@@ -43,7 +43,7 @@ def attention(
     checked_sizes(batch=batch, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, dim_v=dim_v)
     check_count(count)
     if heads % kv_heads:
-        raise ArgumentError("heads must be a multiple of kv_heads", found=f"heads {heads}, kv_heads {kv_heads}")
+        raise ArgumentError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if is_causal and queries != keys:
         raise ArgumentError("causal attention has as many queries as keys", found=f"queries {queries}, keys {keys}")
     chip = chip_of(target)

@@ -165,7 +165,7 @@ def test_large_proposals_compile_for_the_target():
         (lambda: heuristics.gemm(4, 4, 4, "float17", target="cpu"), "no element type 'float17'"),
         (lambda: heuristics.gemm(4, 4, 4, layout="NX", target="cpu"), "layout"),
         (lambda: heuristics.gemm(4, 4, 4, target="cpu", count=0), "count"),
-        (lambda: heuristics.attention(1, 3, 2, 8, 8, 64, target="cpu"), "multiple of kv_heads"),
+        (lambda: heuristics.attention(1, 3, 2, 8, 8, 64, target="cpu"), "must be a multiple of kv_heads"),
         (lambda: heuristics.attention(1, 2, 2, 1, 8, 64, is_causal=True, target="cpu"), "as many queries as keys"),
         (lambda: heuristics.attention(1, 2, 2, 1, 0, 64, target="cpu"), "keys is not a size"),
     ],
