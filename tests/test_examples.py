@@ -131,7 +131,7 @@ def test_examples_say_how_they_are_explained(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_an_example_does_with_less_memory_is_explained(path):
-    """A call that is made after a LimitError is an alternative in EXPLAIN, with the same tiles. Proposals fit already."""
+    """A call that is made after a LimitError is an alternative in EXPLAIN, with the same tiles. Proposals fit."""
     tree = ast.parse(path.read_text())
     takes_proposals = 'configs="auto"' in path.read_text()
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]

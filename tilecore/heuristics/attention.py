@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.errors import ArgumentError
 from tilecore.heuristics.attention_model import Estimate, estimate
 from tilecore.heuristics.attention_space import Tiling, Work, tilings
-from tilecore.heuristics.checks import check_count, checked_sizes, element_type
+from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.proposal import Proposal, assumptions, ranked
 
@@ -37,7 +37,8 @@ def attention(
     and block_H (rows of a product: the query heads that share keys).
 
     Raises ArgumentError for sizes below 1, heads that are no multiple of kv_heads, a causal one with more queries than
-    keys, or an element type that the target does not have, TargetError for an unknown target.
+    keys, or an element type that the target does not have, LimitError where no tile fits
+    into the target's shared memory, TargetError for an unknown target.
     """
     dim_v = dim if dim_v is None else dim_v
     checked_sizes(batch=batch, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, dim_v=dim_v)
@@ -49,6 +50,7 @@ def attention(
     chip = chip_of(target)
     work = Work(batch, heads, kv_heads, queries, keys, dim, dim_v, is_causal, element_type(dtype, chip))
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in dict.fromkeys(tilings(work, chip))]
+    check_some_fit(estimates, f"heads of {dim} and {dim_v}", chip)
     return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
 
 

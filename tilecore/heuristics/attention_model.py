@@ -10,6 +10,7 @@ from math import ceil
 
 from tilecore.heuristics.attention_space import Tiling, Work
 from tilecore.heuristics.chip import Chip
+from tilecore.heuristics.limits import smooth_maximum
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Constants:
     of the smaller of products and softmax that runs beside the larger. narrow: slowdown of products for rows of tiles
     that are no whole 128 bytes, and twice that below 64. tile: cycles that a tile of keys costs, for barriers and
     waits. shared_q: slowdown of products that read queries from shared memory. ends: latencies of a block's beginning
-    and end. alone: share of a core's speed that blocks of one group of threads reach. second: launches of a second
-    kernel."""
+    and end. alone: share of ``overlap`` where a core has a single group of threads. second: launches of a second
+    kernel. memory: share of the bandwidth of a copy. sharp: exponent of the smooth maximum of limits."""
 
     peak: float = 0.85
     softmax: float = 24.0
@@ -67,7 +68,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     overlap = c.overlap if beside * t.threads // max(1, chip.group_threads) > 1 else c.overlap * c.alone
     tile = beside * (larger + (1 - overlap) * smaller) + c.tile / chip.clock
     pull = min(blocks, beside * chip.cores) * t.block_N * (k + v) * work.element / chip.l2_bandwidth
-    tile = _smooth(c.sharp, tile, pull, (chip.latency + pull) / t.stages)  # of all blocks of a core
+    tile = smooth_maximum(c.sharp, tile, pull, (chip.latency + pull) / t.stages)  # of all blocks of a core
     ends, each = c.ends * chip.latency, ceil(visits / t.splits)
     if work.is_causal:  # blocks have different work, and the longest begin first
         rounds = max(blocks * (visits + 1) / 2 / (chip.cores * beside), visits)
@@ -76,7 +77,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
         waves = ceil(blocks / (chip.cores * beside))
         core = waves * each * tile + ends * (1 + 0.5 * (waves - 1))
     traffic = _traffic(work) / (c.memory * chip.bandwidth)
-    seconds = chip.launch + _smooth(c.sharp, core, traffic + chip.latency)
+    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
     if t.splits > 1:
         parts = work.batch * work.heads * t.splits * (work.dim_v + 1) * 4
         seconds += c.second * chip.launch + 2 * parts / chip.l2_bandwidth
@@ -93,8 +94,3 @@ def _traffic(work: Work) -> float:
     """Bytes between the chip and its memory: each tensor once."""
     rows = work.batch * work.queries * work.heads * (work.dim + work.dim_v)
     return (rows + work.batch * work.keys * work.kv_heads * (work.dim + work.dim_v)) * work.element
-
-
-def _smooth(sharp: float, *values: float) -> float:
-    largest = max(values)
-    return largest * sum((value / largest) ** sharp for value in values) ** (1 / sharp)

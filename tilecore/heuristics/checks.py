@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, LimitError
 from tilecore.heuristics.chip import Chip
 
 
@@ -24,6 +25,16 @@ def check_count(count: Any) -> None:
     if not isinstance(count, int) or count < 1:
         raise ArgumentError(
             "count is not a number of proposals", found=repr(count), expected="an integer of at least 1"
+        )
+
+
+def check_some_fit(tilings: Sequence[Any], work: str, chip: Chip) -> None:
+    """Raises LimitError if there is no tiling."""
+    if not tilings:
+        raise LimitError(
+            f"no tiles for {work} fit into shared memory and registers",
+            found=f"{chip.block_shared} bytes of shared memory of a block on {chip.target}",
+            hint="a kernel that divides the columns of a tile, too, needs less",
         )
 
 

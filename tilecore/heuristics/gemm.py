@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.checks import check_count, checked_sizes, element_type
+from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.gemm_model import Estimate, estimate
 from tilecore.heuristics.gemm_space import Tiling, Work, tilings
@@ -37,7 +37,8 @@ def gemm(
     are proposed.
 
     Raises ArgumentError for sizes below 1, an unknown layout, or an element type that the target does not have,
-    TargetError for an unknown target.
+    LimitError where no tile fits
+    into the target's shared memory, TargetError for an unknown target.
     """
     checked_sizes(M=M, N=N, K=K)
     check_count(count)
@@ -47,6 +48,7 @@ def gemm(
     kind = element_type(dtype, chip)
     work = Work(M, N, K, kind, element_type(out_dtype, chip) if out_dtype else kind, layout)
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in tilings(work, chip)]
+    check_some_fit(estimates, f"{M} x {N} x {K} of {kind}", chip)
     return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
 
 

@@ -11,6 +11,7 @@ from math import ceil
 
 from tilecore.heuristics.chip import Chip
 from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along
+from tilecore.heuristics.limits import smooth_maximum
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
         beside = ceil(active / chip.cores)
         products, loads = max(beside * product, product + overhead), active * load / (c.cache * chip.l2_bandwidth)
         filled = (chip.latency + loads) / t.stages
-        return _smooth(c.sharp, products, loads, filled), beside * product, loads
+        return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
 
     whole, last = wave(slots), wave(rest) if rest else (0.0, 0.0, 0.0)
     core, products, loads = (steps * (full * each + end) for each, end in zip(whole, last, strict=True))
@@ -91,7 +92,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
         ends += c.part * chip.latency + (parts - 1) * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
     core += ends * waves
     traffic = _traffic(work) / (c.memory * chip.bandwidth)
-    seconds = chip.launch + _smooth(c.sharp, core, traffic + chip.latency)
+    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
     if t.split_k > 1:
         seconds += c.second * chip.launch
         seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)
@@ -123,9 +124,3 @@ def _traffic(work: Work) -> float:
     """Bytes between the chip and its memory: every matrix once."""
     operands = (work.M + work.N) * work.K * work.element
     return operands + work.M * work.N * work.out_element
-
-
-def _smooth(sharp: float, *values: float) -> float:
-    """A maximum whose corners are round: limits that are close slow each other down."""
-    largest = max(values)
-    return float(largest * sum((value / largest) ** sharp for value in values) ** (1 / sharp))

@@ -14,7 +14,7 @@ import torch
 
 import tilecore
 from tilecore import heuristics
-from tilecore.errors import ArgumentError, TargetError
+from tilecore.errors import ArgumentError, LimitError, TargetError
 from tilecore.heuristics import attention_space, gemm_space
 from tilecore.heuristics.checks import element_type
 from tilecore.heuristics.chip import chip_of
@@ -173,6 +173,12 @@ def test_large_proposals_compile_for_the_target():
 def test_wrong_arguments_are_refused(call, text):
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+@needs_cuda
+def test_heads_that_no_tile_holds_are_refused():
+    with pytest.raises(LimitError, match="no tiles for heads of 4096 and 4096 fit"):
+        heuristics.attention(1, 1, 1, 64, 64, 4096, target=HOPPER)
 
 
 def test_an_unknown_target_is_refused():
