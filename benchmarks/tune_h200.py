@@ -1,10 +1,11 @@
-"""Tunes examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and writes the best configurations to files.
+"""Tunes examples/dequant_matmul.py on this GPU, and writes the best configurations to a file.
 
-    python benchmarks/tune_h200.py [--only gemm,attention,dequant_matmul] [--folder examples]
+    python benchmarks/tune_h200.py [--only dequant_matmul] [--folder examples]
 
 For one shape of every class tilecore's autotuner compiles the candidates, checks each against torch and times it. The
 winners are written to FOLDER/<example>.tuned.json, in the order in which a call is looked up: classes are ranges of
-sizes. The examples use them where they were found for the target that they run on.
+sizes. The example uses them where they were found for the target that it runs on. Examples whose configurations
+tilecore.heuristics proposes need no such file.
 """
 
 from __future__ import annotations
@@ -25,62 +26,6 @@ from tilecore.autotuner import KnownConfig, KnownConfigs, set_autotune_inputs
 
 ANY = 1 << 30
 TARGET = {"kind": "cuda", "arch": "sm_90a"}
-
-
-def gemm_candidates(m: int) -> list[dict[str, Any]]:
-    if m > 256:
-        tiles = ((128, 256, 4, 256), (256, 128, 4, 256), (128, 128, 4, 128), (128, 128, 6, 256), (64, 256, 5, 128))
-        return [{"block_M": a, "block_N": b, "stages": s, "threads": t, "split_k": 1} for a, b, s, t in tiles]
-    rows = 64 if m <= 64 else 128
-    shapes = []
-    for n in (64, 128, 256):
-        for split in (1, 2, 4, 8):
-            for deep, stages in ((1, 4), (2, 4), (1, 6)):
-                if n * deep * stages <= 1024:
-                    shapes.append((rows, n, deep, stages, split))
-    names = ("block_M", "block_N", "block_K", "stages", "split_k")
-    return [{**dict(zip(names, (a, b, 64 * d, s, k), strict=True)), "threads": 128} for a, b, d, s, k in shapes]
-
-
-def gemm() -> list[KnownConfig]:
-    module, tuned_configs = example("gemm"), []
-    classes = (
-        ([1, 16], (16, 8192, 8192)), ([17, 64], (64, 4096, 14336)), ([65, 256], (256, 8192, 8192)),
-        ([257, 2048], (1024, 4096, 4096)), ([2049, ANY], (8192, 8192, 8192)),
-    )  # fmt: skip
-    for rows, (m, n, k) in classes:
-        a, b = torch.randn(m, k, device="cuda").half(), torch.randn(k, n, device="cuda").half()
-        config = search(module.gemm, gemm_candidates(m), (m, n, k), (a, b), lambda a, b: torch.mm(a, b))
-        tuned_configs.append(KnownConfig(TARGET, {"M": rows, "dtype": "float16"}, config))
-        tuned_configs.append(KnownConfig(TARGET, {"M": rows, "dtype": "bfloat16"}, config))
-    return tuned_configs
-
-
-def attention() -> list[KnownConfig]:
-    module, tuned_configs = example("attention"), []
-    classes = (
-        (64, (8, 32, 2048), [1, 4096]), (64, (2, 32, 8192), [4097, ANY]), (128, (4, 16, 4096), [1, ANY]),
-    )  # fmt: skip
-    for dim, (batch, heads, length), lengths in classes:
-        for causal in (False, True):
-            q, k, v = torch.randn(3, batch, length, heads, dim, device="cuda").half()
-            candidates = [
-                {"block_M": bm, "block_N": bn, "stages": s, "threads": 2 * bm, "q_in_registers": q_in_registers}
-                for bm, bn, s, q_in_registers in (
-                    (128, 128, 2, True), (128, 128, 3, True), (128, 128, 2, False), (128, 96, 2, True),
-                    (192, 128, 2, False), (128, 64, 3, True),
-                )
-            ]  # fmt: skip
-            arguments = (batch, heads, heads, length, dim, causal)
-
-            def right(q: Any, k: Any, v: Any, causal: bool = causal) -> Any:
-                return module.reference(q, k, v, causal)[0].half()
-
-            config = search(module.attention, candidates, arguments, (q, k, v), right)
-            tuned_configs.append(
-                KnownConfig(TARGET, {"dim": [dim // 2 + 1, dim], "is_causal": causal, "length": lengths}, config)
-            )
-    return tuned_configs
 
 
 def dequant_matmul() -> list[KnownConfig]:
@@ -128,7 +73,7 @@ def search(
     return result.config
 
 
-SEARCHES = {"gemm": gemm, "attention": attention, "dequant_matmul": dequant_matmul}
+SEARCHES = {"dequant_matmul": dequant_matmul}
 
 
 def main() -> int:

@@ -5,29 +5,36 @@ keys that must not be seen (the diagonal of causal attention, or keys past the e
 softmax is an online one (Dao et al., 2022): the largest score so far, the sum of the weights and the weighted sum of
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
 dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
-the backward pass needs.
+the backward pass needs. Tiles are what tilecore.heuristics proposes, unless --block gives them; --tries N times the
+best N proposals.
 
     python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
 """
 
 import argparse
 import math
-from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotuner import KnownConfigs
 
 
 def attention(
     batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=None,
-    threads=256, dtype="float16", q_in_registers=True,
+    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None,
 ):  # fmt: skip
-    """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
+    """Q [batch, length, heads, dim]; K [batch, length, kv_heads, dim]; V [batch, length, kv_heads, dim_v]; Out
+    [batch, length, heads, dim_v]; Lse [batch, heads, length], float32.
+
+    dim_v: dim unless given. width: columns of tiles of Q, K and V, where rows of dim elements are no good size for
+    tiles: columns from dim on are zeros."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    dim_v = dim_v or dim
+    if width is not None and width < max(dim, dim_v):
+        raise ValueError(f"width ({width}) must be at least dim ({dim}) and dim_v ({dim_v})")
+    width_k, width_v = width or dim, width or dim_v
     # the number of tiles, counted from the last one, that may have keys which a query of the block must not see
     rows = range(0, math.lcm(block_M, block_N), block_M)
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
@@ -38,18 +45,20 @@ def attention(
     to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
     blocks = T.ceildiv(length, block_M)
     q_type = T.Tensor((batch, length, heads, dim), dtype)
-    kv_type = T.Tensor((batch, length, kv_heads, dim), dtype)
+    k_type = T.Tensor((batch, length, kv_heads, dim), dtype)
+    v_type = T.Tensor((batch, length, kv_heads, dim_v), dtype)
+    out_type = T.Tensor((batch, length, heads, dim_v), dtype)
     lse_type = T.Tensor((batch, heads, length), "float32")
 
     @T.macro
     def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
-        Q_shared = T.alloc_shared((block_M, dim), dtype)
-        Q_local = T.alloc_fragment((block_M, dim), dtype)
-        K_shared = T.alloc_shared((block_N, dim), dtype)
-        V_shared = T.alloc_shared((block_N, dim), dtype)
+        Q_shared = T.alloc_shared((block_M, width_k), dtype)
+        Q_local = T.alloc_fragment((block_M, width_k), dtype)
+        K_shared = T.alloc_shared((block_N, width_k), dtype)
+        V_shared = T.alloc_shared((block_N, width_v), dtype)
         scores = T.alloc_fragment((block_M, block_N), "float32")
         weights = T.alloc_fragment((block_M, block_N), dtype)
-        out = T.alloc_fragment((block_M, dim), "float32")
+        out = T.alloc_fragment((block_M, width_v), "float32")
         largest = T.alloc_fragment((block_M,), "float32")
         largest_before = T.alloc_fragment((block_M,), "float32")
         rescale = T.alloc_fragment((block_M,), "float32")
@@ -59,7 +68,7 @@ def attention(
         # causal: the last queries have the most keys, and start first, so that short blocks fill the end
         row = (blocks - 1 - bx if is_causal else bx) * block_M
         last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
-        T.copy(Q[b, row : row + block_M, h, :], Q_shared)
+        T.copy(Q[b, row : row + block_M, h, 0:width_k], Q_shared)
         if q_in_registers:  # where there is room: every product reads it
             T.copy(Q_shared, Q_local)
         T.clear(out)
@@ -67,7 +76,7 @@ def attention(
         T.fill(largest, T.min_value("float32"))  # finite: a query may see none of the first tile's keys
         for k in T.Pipelined(last + 1, num_stages=stages):
             key = (last - k) * block_N
-            T.copy(K[b, key : key + block_N, h // group, :], K_shared)
+            T.copy(K[b, key : key + block_N, h // group, 0:width_k], K_shared)
             queries = Q_local if q_in_registers else Q_shared
             T.gemm(queries, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
             if (is_causal or length % block_N) and k < masked:
@@ -85,30 +94,30 @@ def attention(
             T.reduce_sum(scores, tile_total, dim=1)
             for i in T.Parallel(block_M):
                 total[i] = total[i] * rescale[i] + tile_total[i]
-            for i, j in T.Parallel(block_M, dim):
+            for i, j in T.Parallel(block_M, width_v):
                 out[i, j] *= rescale[i]
 
             T.copy(scores, weights)
-            T.copy(V[b, key : key + block_N, h // group, :], V_shared)
+            T.copy(V[b, key : key + block_N, h // group, 0:width_v], V_shared)
             T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
         for i in T.Parallel(block_M):
             rescale[i] = 1 / total[i]
-        for i, j in T.Parallel(block_M, dim):
+        for i, j in T.Parallel(block_M, width_v):
             out[i, j] *= rescale[i]
-        T.copy(out, Out[b, row : row + block_M, h, :])
+        T.copy(out, Out[b, row : row + block_M, h, 0:width_v])
         if Lse is not None:
             for i in T.Parallel(block_M):
                 total[i] = (T.log2(total[i]) + largest[i] * to_log2) * math.log(2)
             T.copy(total, Lse[b, h, row : row + block_M])
 
     @T.prim_func
-    def attention_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type):
+    def attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
 
     @T.prim_func
-    def attention_with_lse_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type, Lse: lse_type):
+    def attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
@@ -142,31 +151,31 @@ def main(words=None):
     parser.add_argument("--kv-heads", type=int, help="heads of K and V (default: as many as of Q)")
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--dim-v", type=int, help="of V and the output (default: that of Q and K)")
     parser.add_argument("--block", type=int, help="queries, and keys, of a tile")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
+    parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
     kv_heads = options.kv_heads or heads
 
-    if options.block:
-        config = {"block_M": options.block, "block_N": options.block}
-    else:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
-        configs = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
-        config = configs.find(options.target, {"dim": dim, "is_causal": options.causal, "length": length}) or {}
+    config = {"block_M": options.block, "block_N": options.block} if options.block else {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     compiled = tilecore.jit(attention, target=options.target, out_idx=outputs, pass_configs=fast)
-    sizes = batch, heads, kv_heads, length, dim, options.causal, options.lse
-    try:
-        kernel = compiled(*sizes, dtype=options.dtype, **config)
-    except tilecore.errors.LimitError:  # the device has less shared memory, such as 64 KiB
-        kernel = compiled(*sizes, dtype=options.dtype, block_M=64, block_N=32, stages=1, q_in_registers=False)
+    tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
+    kernel = tuned(
+        batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, dim_v=options.dim_v,
+        **config,
+    )  # fmt: skip
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
-    k, v = torch.randn(2, batch, length, kv_heads, dim, device=device, dtype=dtype)
+    k, v = (
+        torch.randn(batch, length, kv_heads, width, device=device, dtype=dtype) for width in (dim, options.dim_v or dim)
+    )
     expected, expected_lse = reference(q, k, v, options.causal)
     tolerance = 2e-3 if options.dtype == "float16" else 2e-2
     if options.lse:

@@ -1,19 +1,18 @@
 """C = A @ B for every element type and layout that matrix units support; matmul.py is a shorter one to start with.
 
 Products are added up in float32, or int32 for int8. With few rows there are few tiles of C, too few for a large chip:
---split-k N divides K over N times as many blocks, whose sums a second kernel adds.
+--split-k N divides K over N times as many blocks, whose sums a second kernel adds. Tiles and the rest that is not given
+are what tilecore.heuristics proposes for the sizes and the chip; --tries N times the best N and takes the fastest.
 
     python examples/gemm.py --target cpu --m 300 --n 200 --k 500 --layout NT --dtype bfloat16
 """
 
 import argparse
-from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotuner import KnownConfigs
 
 OUT = {  # the default element type of C
     "float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "tfloat32": "float32",
@@ -114,6 +113,7 @@ def main(words=None):
     parser.add_argument("--block", type=int, nargs=2, metavar=("M", "N"), help="a tile of C")
     parser.add_argument("--stages", type=int)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
 
@@ -121,12 +121,9 @@ def main(words=None):
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if options.block:
         parameters |= {"block_M": options.block[0], "block_N": options.block[1]}
-    if not parameters:  # the configuration that benchmarks/tune_h200.py found for such sizes on this target, if any
-        configs = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
-        parameters = configs.find(options.target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
-    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(
-        M, N, K, dtype, options.out_dtype, layout, **parameters
-    )
+    compiled = tilecore.jit(gemm, target=options.target, out_idx=-1)
+    tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
+    kernel = tuned(M, N, K, dtype, options.out_dtype, layout, **parameters)
     device = kernel.adapter.torch_device()
     a = sample(*((K, M) if layout[0] == "T" else (M, K)), dtype, device)
     b = sample(*((N, K) if layout[1] == "T" else (K, N)), dtype, device)

@@ -31,6 +31,7 @@ SIZES = {
         "--length 70 --heads 2 --block 32 --dim 64 --lse",
         "--batch 2 --length 64 --heads 1 --block 32 --dim 64 --dtype bfloat16",
         "--length 140 --heads 1 --causal",
+        "--length 70 --heads 2 --dim 80 --dim-v 48",
     ],
     "attention_backward": [
         "--length 100 --heads 2 --kv-heads 1 --dim 32 --causal",
@@ -47,6 +48,11 @@ SIZES = {
         "--batch 2 --height 9 --width 7 --channels 5 --filters 10 --padding 1",
         "--height 12 --width 13 --channels 16 --filters 64 --stride 2 --dilation 2 --padding 2",
         "--height 5 --width 9 --channels 40 --filters 70 --kernel 1",
+    ],
+    "decode_attention": [
+        "--length 100 --splits 3 --dim 32",
+        "--batch 1 --heads 3 --kv-heads 3 --length 1 --dim 80",
+        "--heads 4 --kv-heads 1 --length 129 --splits 1",
     ],
     "dequant_matmul": [
         "--m 5 --n 70 --k 96 --group 32",
@@ -138,8 +144,9 @@ def test_examples_say_how_they_are_explained(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_an_example_does_with_less_memory_is_explained(path):
-    """A call that is made after a LimitError is an alternative in EXPLAIN, with the same tiles."""
+    """A call that is made after a LimitError is an alternative in EXPLAIN, with the same tiles. Proposals fit."""
     tree = ast.parse(path.read_text())
+    takes_proposals = 'configs="auto"' in path.read_text()
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
     tiles = [
         {f"{word.arg}={ast.unparse(word.value)}" for word in call.keywords if isinstance(word.value, ast.Constant)}
@@ -149,7 +156,7 @@ def test_what_an_example_does_with_less_memory_is_explained(path):
     ]
     explained = [text.split(" or ")[1:] for text in load(path.stem).EXPLAIN]
     alternatives = [text for texts in explained for text in texts]
-    assert bool(handlers) == bool(alternatives)
+    assert bool(handlers) == bool(alternatives) or takes_proposals
     for words in tiles:
         assert any(all(f" {word}" in text for word in words) for text in alternatives), words
 
@@ -216,7 +223,25 @@ class Interpreted:
 
     @staticmethod
     def jit(factory, **settings):
-        return lambda *words, **options: Interpreted.compile(factory(*words, **options), **settings)
+        def call(*words, **options):
+            return Interpreted.compile(factory(*words, **options), **settings)
+
+        call.factory, call.target = factory, settings["target"]
+        return call
+
+    @staticmethod
+    def autotune(configs, tries):
+        """With the configuration that the first of the proposals gives the kernel on the target."""
+
+        def decorate(jitted):
+            tuned = tilecore.autotune(configs=configs, tries=tries)(tilecore.jit(jitted.factory, target=jitted.target))
+            return lambda *words, **options: jitted(*words, **options, **config_of(tuned, words, options))
+
+        def config_of(tuned, words, options):
+            config = getattr(tuned(*words, **options), "config", None) or {}
+            return {name: value for name, value in config.items() if options.get(name) is None}
+
+        return decorate
 
     @staticmethod
     def compile(func, target, out_idx=None, pass_configs=None):

@@ -31,6 +31,7 @@ lowering
 codegen
 compiler
 simulate backends profiler interpreter pictures
+heuristics
 jit target_report autotune
 autotuner cache env layout math engine
 testing demo scaffold porting

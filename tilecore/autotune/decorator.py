@@ -9,12 +9,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilecore.autotune.auto import AUTO, TRIES, AutoConfigs
 from tilecore.autotune.configs import Config, Configs, completed, expand, set_by_call, tunables, variant
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
-from tilecore.errors import LanguageError
+from tilecore.errors import ArgumentError, LanguageError, TilecoreError
 from tilecore.jit.argument_key import key_of
 from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
@@ -49,6 +50,7 @@ class AutotunedKernel:
         self.do_not_specialize = tuple(do_not_specialize)
         self.known_configs = known_configs
         self._results: dict[Any, AutotuneResult | None] = {}
+        self._untimed: dict[Any, Config] = {}  # configurations that are used without a search
         self._lock = threading.RLock()  # one search at a time, as they would disturb each other's times
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -89,16 +91,39 @@ class AutotunedKernel:
         return self._result(args, kwargs) or self._tuning(args, kwargs).run()
 
     def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
-        """The known configuration for the call; None if the call sets tunable arguments itself."""
-        if self.known_configs is None:
+        """The configuration to use without a search: a known one, unless the call sets tunable arguments itself, or
+        the best proposal that compiles; None where there is none."""
+        is_untimed = isinstance(self.configs, AutoConfigs) and self.configs.is_untimed
+        if self.known_configs is None and not is_untimed:
             return None
         signature = self._signature(args, kwargs)
-        names = tunables(expand(self.configs, signature, args, kwargs))
-        if set_by_call(names, signature, args, kwargs):
-            return None
-        bound = signature.bind_partial(*args, **kwargs)
-        bound.apply_defaults()
-        return self.known_configs.find(self.jit_impl.request().target, bound.arguments)
+        configs = expand(self.configs, signature, args, kwargs)
+        names = tunables(configs)
+        fixed = set_by_call(names, signature, args, kwargs)
+        if self.known_configs is not None and not fixed:
+            bound = signature.bind_partial(*args, **kwargs)
+            bound.apply_defaults()
+            known = self.known_configs.find(self.jit_impl.request().target, bound.arguments)
+            if known is not None:
+                return known
+        return self._first_legal(configs, args, kwargs) if is_untimed and len(fixed) < len(names) else None
+
+    def _first_legal(self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
+        """The first configuration that compiles. Raises the first one's error where none does."""
+        key = self._memory_key(args, kwargs)
+        if key in self._untimed:
+            return self._untimed[key]
+        first_error: TilecoreError | None = None
+        for config in configs:
+            try:
+                self._compiled(args, kwargs, config)
+            except TilecoreError as error:
+                first_error = first_error or error
+                continue
+            self._untimed[key] = config
+            return config
+        assert first_error is not None
+        raise first_error
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
         """For a call with these arguments. Raises ArgumentError where they do not fit; tunables may be missing."""
@@ -154,7 +179,8 @@ def _key_of(value: Any) -> Any:
 def autotune(
     func: Any = None,
     *,
-    configs: Configs,
+    configs: Configs | str,
+    tries: int | None = None,
     do_not_specialize: Sequence[str] | None = None,
     known: KnownConfigs | str | os.PathLike[str] | None = None,
     **options: Unpack[ProfileOptions],
@@ -162,7 +188,9 @@ def autotune(
     """Decorator above ``@tilecore.jit``: find the fastest of several configurations when the function is called.
 
     configs: a list of dicts of arguments, a dict of lists (all combinations are tried), or a function of the call's
-    arguments that returns one of these. do_not_specialize: parameters whose values do not ask for a search of their
+    arguments that returns one of these; "auto": the best ``tries`` (5 unless given) of those that tilecore.heuristics
+    proposes, for a function with the parameters of a GEMM or of attention. With ``tries=1`` nothing is timed: the best
+    proposal that compiles is used. do_not_specialize: parameters whose values do not ask for a search of their
     own. known: configurations that were found before (tilecore.autotuner.KnownConfigs, or its file); a call that one
     of them fits is not searched for. The other arguments are those of
     :class:`~tilecore.autotune.profile_args.ProfileArgs`; timeout is 100 seconds when not given.
@@ -171,6 +199,12 @@ def autotune(
     where the problem is small enough for it, else against each other; one that is wrong never wins. They run in a
     process of their own, where one that hangs or crashes harms nobody. The result is kept on disk.
     """
+    if isinstance(configs, str) and configs != AUTO:
+        raise ArgumentError(
+            "configs is no set of configurations", found=repr(configs), expected='"auto", or configurations'
+        )
+    if tries is not None and configs != AUTO:
+        raise ArgumentError('tries goes with configs="auto"', found=f"tries={tries!r} beside configurations")
     options.setdefault("timeout", 100)
     profile = ProfileArgs(**options)
 
@@ -181,7 +215,10 @@ def autotune(
                 found=repr(jit_impl),
                 expected="@autotune(configs=...) above @tilecore.jit above a function with tunable arguments",
             )
+        space: Configs = (
+            AutoConfigs(jit_impl, TRIES if tries is None else tries) if isinstance(configs, str) else configs
+        )
         table = known if known is None or isinstance(known, KnownConfigs) else KnownConfigs.load(known)
-        return AutotunedKernel(jit_impl, configs, profile, do_not_specialize or (), table)
+        return AutotunedKernel(jit_impl, space, profile, do_not_specialize or (), table)
 
     return decorate if func is None else decorate(func)

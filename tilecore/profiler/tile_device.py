@@ -5,6 +5,7 @@ Each backend may offer a class of its chips in ``tilecore.carver.arch`` (``Targe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,14 @@ class TileDevice:
     multiprocessor. compute_max_core: multiprocessors. compute_capability: the architecture's number, as text.
     l2_cache_size_bytes: of the whole chip. transaction_size: bytes of the smallest and of the usual access of global
     memory. bandwidth: of global memory in MB/s, (of one multiprocessor, of the chip).
+
+    Those that :mod:`tilecore.heuristics` proposes configurations by, besides: clock: GHz of multiprocessors under load.
+    vector_ops: operations on float32 of one multiprocessor in a cycle, a multiply-add is two; matrix_ops: the same of
+    matrix instructions, by element type of A and B. matrix_group: (threads that execute a matrix instruction, its rows
+    of A, its most columns of B). smem_of_core: bytes of shared memory that the blocks of a multiprocessor share, of
+    which each takes smem_reserved beside its own. copy_bandwidth, l2_bandwidth: MB/s that a large copy reaches in
+    global memory (0: that of bandwidth) and in the second-level cache. latency: microseconds of a load from global
+    memory. launch_time: microseconds of an empty kernel.
     """
 
     def __init__(self, target: Any = "auto") -> None:
@@ -39,6 +48,21 @@ class TileDevice:
         self.l2_cache_size_bytes = 0
         self.transaction_size = [0, 0]
         self.bandwidth = [0, 0]
+        self.clock = 0.0
+        self.vector_ops = 0
+        self.matrix_ops: Mapping[str, int] = {}
+        self.matrix_group = (0, 0, 0)
+        self.smem_of_core = 0
+        self.smem_reserved = 0
+        self.copy_bandwidth = 0
+        self.l2_bandwidth = 0
+        self.latency = 0.0
+        self.launch_time = 0.0
+
+    def loop_parts(self, blocks: int, iterations: int) -> int:
+        """How many blocks the backend's compiler lets share the loop of each block of a GEMM, where a grid of
+        ``blocks`` with loops of ``iterations`` would leave multiprocessors idle; 1: it never does."""
+        return 1
 
     def get_avaliable_tensorintrin_shapes(self) -> list[list[int]]:
         """[M, N] of the chip's matrix instructions that tiles are made of (spelt as TileLang spells it)."""

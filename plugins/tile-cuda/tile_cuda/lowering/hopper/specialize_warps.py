@@ -11,6 +11,7 @@ from math import prod
 
 from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
+from tile_cuda.cluster_parts import number_of_parts
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
@@ -25,7 +26,6 @@ from tile_cuda.lowering.hopper.split_k import (
     UNLIMITED,
     check_loads,
     check_parts,
-    number_of_parts,
     splittable_loop,
     with_split_loop,
 )

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.cluster_parts import LEAST_ITERATIONS, MOST_PARTS
 from tile_cuda.lowering.hopper.circular_buffers import Declined
 from tile_cuda.lowering.hopper.pipelines import Pipeline
 from tile_cuda.operations import ADD_PARTS
@@ -44,9 +45,6 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 
-MOST_PARTS = 8  # blocks of a cluster on every device (CUDA C++ Programming Guide, "Thread Block Clusters")
-LEAST_ITERATIONS = 8  # of a block, where the compiler chooses the number of parts
-GROUP_OF_MULTIPROCESSORS = 16  # that a cluster can surely use (GPC)
 WORD = 4  # bytes
 UNLIMITED = 1 << 30  # iterations
 SUM_TYPES = ("float32", "int32")
@@ -182,19 +180,6 @@ def exchanged_bytes(split: SplitLoop, threads: int) -> int:
     """The shared memory of a block for its part of the largest accumulator."""
     shapes = ([int(constant(size) or 0) for size in accumulator.shape] for accumulator in split.accumulators)
     return max(WORD * max(prod(shape), threads) for shape in shapes)
-
-
-def number_of_parts(blocks: int, multiprocessors: int, iterations: int) -> int:
-    """How many blocks can share the loop of each block of the grid, a power of two; 1: no multiprocessor would be idle,
-    or the loop is too short."""
-    parts = 1
-    while parts < MOST_PARTS and iterations >= 2 * parts * LEAST_ITERATIONS:
-        # a cluster runs within a group of multiprocessors, of which some may remain idle
-        usable = multiprocessors if parts == 1 else multiprocessors - multiprocessors % GROUP_OF_MULTIPROCESSORS
-        if blocks * parts * 2 > usable:
-            break
-        parts *= 2
-    return parts
 
 
 def with_split_loop(levels: list[AttrStmt], split: SplitLoop, parts: int) -> tuple[list[AttrStmt], Stmt]:

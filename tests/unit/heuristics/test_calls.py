@@ -1,0 +1,134 @@
+"""``configs="auto"``: the operation is known by the names of parameters, and its configurations are spelt by them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+import torch
+
+import tilecore
+import tilecore.language as T
+from tilecore.errors import ArgumentError, LimitError, WrongConfigurationsError
+from tilecore.heuristics.calls import configs_for
+from tilecore.plugins import manager
+
+GEMM = ("M", "N", "K", "dtype", "BM", "BN", "num_stages")
+SIZES = {"M": 100, "N": 200, "K": 300, "dtype": "float32"}
+
+
+def product(M, N, K, block_M=None, block_N=None, block_K=None, threads=None, dtype="float32"):
+    @T.prim_func
+    def kernel(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            A_shared = T.alloc_shared((block_M, block_K), dtype)
+            B_shared = T.alloc_shared((block_K, block_N), dtype)
+            C_local = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
+                T.copy(A[by * block_M, k * block_K], A_shared)
+                T.copy(B[k * block_K, bx * block_N], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * block_M, bx * block_N])
+
+    return kernel
+
+
+def test_configurations_are_spelt_as_the_parameters_are():
+    configs = configs_for(GEMM, SIZES, {}, "cpu", 5)
+    assert 1 <= len(configs) <= 5
+    assert all(set(config) == {"BM", "BN", "num_stages"} for config in configs)
+    assert len({tuple(config.items()) for config in configs}) == len(configs)
+
+
+def test_what_the_call_gives_chooses_among_proposals():
+    assert all(config["BM"] == 32 for config in configs_for(GEMM, SIZES, {"BM": 32}, "cpu", 5))
+    assert all(config["BM"] == 48 for config in configs_for(GEMM, SIZES, {"BM": 48}, "cpu", 5))  # that none proposes
+
+
+def test_attention_and_decoding_are_known_by_their_parameters():
+    sizes = {"batch": 1, "heads": 4, "kv_heads": 2, "length": 300, "dim": 64}
+    forward = configs_for([*sizes, "is_causal", "block_M", "block_N"], {**sizes, "is_causal": True}, {}, "cpu", 3)
+    assert all(set(config) == {"block_M", "block_N"} for config in forward)
+    decode = configs_for([*sizes, "splits", "block_N"], sizes, {}, "cpu", 3)
+    assert all(set(config) == {"splits", "block_N"} for config in decode)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "text"),
+    [
+        (("rows", "columns", "block_M"), {"rows": 3, "columns": 4}, "does not know what the function computes"),
+        (("M", "N", "K", "block_M"), {"M": 3, "N": 4}, "needs K as a number"),
+        (("M", "N", "K", "block_M"), {"M": 3, "N": 4, "K": T.dynamic("K")}, "needs K as a number"),
+        (("M", "N", "K"), {"M": 3, "N": 4, "K": 5}, "nothing to set"),
+    ],
+)
+def test_functions_that_say_too_little_are_refused(parameters, arguments, text):
+    with pytest.raises(WrongConfigurationsError, match=text):
+        configs_for(parameters, arguments, {}, "cpu", 5)
+
+
+def test_one_try_uses_the_best_proposal_without_timing(monkeypatch):
+    monkeypatch.setattr(import_module("tilecore.autotune.decorator"), "Tuning", None)  # a search would fail
+    tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(product, target="cpu", out_idx=-1))
+    for M, N, K in ((1, 33, 70), (65, 40, 20)):
+        a, b = torch.randn(M, K), torch.randn(K, N)
+        kernel = tuned(M, N, K)
+        torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+        assert tuned(M, N, K) is kernel
+        assert set(kernel.config) == {"block_M", "block_N", "block_K", "threads"}
+    assert tuned(65, 40, 20, block_M=32).config["block_M"] == 32
+
+
+def test_a_call_that_gives_everything_is_passed_on():
+    tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(product, target="cpu", out_idx=-1))
+    a, b = torch.randn(20, 30), torch.randn(30, 40)
+    kernel = tuned(20, 40, 30, block_M=16, block_N=16, block_K=16, threads=64)
+    torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_several_tries_are_timed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    tuned = tilecore.autotune(configs="auto", tries=2, warmup=1, rep=2)(tilecore.jit(product, target="cpu", out_idx=-1))
+    result = tuned.tune(20, 40, 30)
+    assert [candidate.status for candidate in result.candidates] == ["timed", "timed"]
+
+
+def test_a_proposal_that_does_not_compile_is_passed_over():
+    def picky(M, N, K, block_M=None, block_N=None, block_K=None, threads=None):
+        if picky.first is None:
+            picky.first = block_M, block_N
+        if (block_M, block_N) == picky.first:
+            raise LimitError("too large")
+        return product(M, N, K, block_M, block_N, block_K, threads)
+
+    picky.first = None
+    kernel = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(picky, target="cpu", out_idx=-1))(60, 50, 40)
+    assert (kernel.config["block_M"], kernel.config["block_N"]) != picky.first
+    a, b = torch.randn(60, 40), torch.randn(40, 50)
+    torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_where_none_compiles_the_first_error_is_raised():
+    def wrong(M, N, K, block_M=None):
+        raise LimitError(f"no {block_M}")
+
+    with pytest.raises(LimitError, match="no "):
+        tilecore.autotune(configs="auto", tries=1)(tilecore.jit(wrong, target="cpu"))(60, 50, 40)
+
+
+@pytest.mark.parametrize(
+    "options", [{"configs": "automatic"}, {"configs": "auto", "tries": 0}, {"configs": [{}], "tries": 3}]
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ArgumentError):
+        tilecore.autotune(**options)(tilecore.jit(product))
+
+
+@pytest.mark.skipif("cuda" not in manager.kinds(), reason="tile-cuda is not installed")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_simulated_targets_get_their_own(arch):
+    factory = tilecore.jit(product, target=f"cuda -arch={arch}", execution_backend="sim", out_idx=-1)
+    kernel = tilecore.autotune(configs="auto", tries=1)(factory)(1, 40, 72, dtype="float16")
+    a, b = torch.randn(1, 72).half(), torch.randn(72, 40).half()
+    torch.testing.assert_close(kernel(a, b), a.float() @ b.float(), rtol=1e-3, atol=1e-2)

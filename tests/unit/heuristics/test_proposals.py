@@ -1,0 +1,210 @@
+"""What tilecore.heuristics proposes: legal on the target, right when run, in a sensible order, with clear errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import tilecore
+from tilecore import heuristics
+from tilecore.errors import ArgumentError, LimitError, TargetError
+from tilecore.heuristics import attention_space, gemm_space
+from tilecore.heuristics.checks import element_type
+from tilecore.heuristics.chip import chip_of
+from tilecore.plugins import manager
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+HOPPER = "cuda -arch=sm_90a"
+TARGETS = [t for t in ("cpu", HOPPER, "cuda -arch=sm_80", "hip", "metal", "opencl") if t.split()[0] in manager.kinds()]
+needs_cuda = pytest.mark.skipif("cuda" not in manager.kinds(), reason="tile-cuda is not installed")
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"heuristics_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def dtype_for(target):
+    return "float32" if target == "opencl" else "float16"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("sizes", [(1, 512, 512), (17, 1000, 72), (4096, 4096, 4096), (3, 1, 1)])
+def test_every_target_gets_products_that_fit_its_facts(target, sizes):
+    chip = chip_of(target)
+    proposals = heuristics.gemm(*sizes, dtype_for(target), target=target)
+    assert 1 <= len(proposals) <= 8
+    for proposal in proposals:
+        c = proposal.config
+        assert set(c) == {"block_M", "block_N", "block_K", "stages", "threads", "split_k"}
+        assert c["threads"] <= chip.max_threads
+        assert c["threads"] % chip.group_threads == 0
+        used = (c["block_M"] + c["block_N"]) * c["block_K"] * c["stages"] * 2
+        assert not chip.block_shared or used <= chip.block_shared
+        assert proposal.milliseconds > 0
+    assert [p.milliseconds for p in proposals] == sorted(p.milliseconds for p in proposals)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("queries", [1, 500])
+def test_every_target_gets_attention_that_fits_its_facts(target, queries):
+    chip = chip_of(target)
+    for proposal in heuristics.attention(2, 8, 2, queries, 500, 64, dtype=dtype_for(target), target=target):
+        c = proposal.config
+        assert c["threads"] <= chip.max_threads
+        used = (c.get("block_M", c.get("block_H")) + 2 * c["stages"] * c["block_N"]) * (c["width"] or 64) * 2
+        assert not chip.block_shared or used <= chip.block_shared
+        assert ("splits" in c) is (queries == 1)
+
+
+def test_proposals_need_no_tvm():
+    targets = [target for target in TARGETS if target.split()[0] in ("cpu", "cuda")]
+    code = (
+        f"from tilecore import heuristics\nfor target in {targets}:\n    heuristics.gemm(64, 512, 4096, target=target)"
+    )
+    code += "\nimport sys; assert 'tvm' not in sys.modules and 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_figures_that_a_backend_does_not_declare_are_named(monkeypatch):
+    from tilecore.heuristics import chip
+    from tilecore.profiler.tile_device import TileDevice
+
+    monkeypatch.setattr(chip, "get_arch", TileDevice)
+    assert "assumed: compute_max_core, clock" in heuristics.gemm(64, 64, 64, "float32", target="cpu")[0].reason
+
+
+@needs_cuda
+def test_figures_of_a_chip_decide():
+    """Fewer multiprocessors take longer; less shared memory holds fewer stages."""
+    few, many = (heuristics.gemm(2048, 2048, 2048, target=f"{HOPPER} -multiprocessors={n}")[0] for n in (16, 132))
+    assert 4 < few.milliseconds / many.milliseconds < 132 / 16 * 1.1
+    large, small = (heuristics.gemm(4096, 4096, 4096, target=f"cuda -arch={arch}") for arch in ("sm_80", "sm_86"))
+    bytes_of = [
+        max(sum((c["block_M"], c["block_N"])) * c["block_K"] * c["stages"] * 2 for c in (p.config for p in proposals))
+        for proposals in (large, small)
+    ]
+    assert bytes_of[1] <= 99 << 10 < bytes_of[0]
+
+
+@needs_cuda
+def test_larger_work_takes_longer():
+    def best(*sizes):
+        return heuristics.gemm(*sizes, target=HOPPER)[0].milliseconds
+
+    sizes = [2**n for n in range(15)]
+    times = [best(m, 4096, 4096) for m in sizes]
+    assert all(later >= 0.9 * earlier for earlier, later in itertools.pairwise(times))
+    assert times[-1] > 20 * times[0]
+
+    def attention(length):
+        return heuristics.attention(1, 16, 16, length, length, 128, target=HOPPER)[0].milliseconds
+
+    assert attention(64) < attention(2048) < attention(16384)
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("dtype", "layout", "sizes"),
+    [
+        ("float16", "NN", (1, 520, 1032)),
+        ("bfloat16", "NT", (65, 200, 136)),
+        ("float8_e4m3fn", "NT", (17, 528, 272)),
+        ("float16", "TT", (130, 72, 72)),
+    ],
+)
+def test_proposals_compile_and_are_right_on_a_simulated_device(dtype, layout, sizes):
+    M, N, K = sizes
+    gemm = tilecore.jit(example("gemm").gemm, target=HOPPER, execution_backend="sim", out_idx=-1)
+    shapes = ((K, M) if layout[0] == "T" else (M, K)), ((N, K) if layout[1] == "T" else (K, N))
+    a, b = (torch.randn(shape).to(getattr(torch, dtype)) for shape in shapes)
+    plain_a, plain_b = (x.float().T if t == "T" else x.float() for x, t in zip((a, b), layout, strict=True))
+    expected = plain_a @ plain_b
+    for proposal in heuristics.gemm(M, N, K, dtype, layout=layout, target=HOPPER, count=3):
+        out = gemm(M, N, K, dtype, None, layout, **proposal.config)(a, b)
+        torch.testing.assert_close(out.float(), expected, rtol=1e-2, atol=2e-2 * K**0.5)
+
+
+@needs_cuda
+@pytest.mark.parametrize("dim", [64, 80, (192, 128)])
+def test_attention_compiles_and_is_right_on_a_simulated_device(dim):
+    dim, dim_v = dim if isinstance(dim, tuple) else (dim, dim)
+    module = example("attention")
+    attention = tilecore.jit(module.attention, target=HOPPER, execution_backend="sim", out_idx=-1)
+    q, k, v = torch.randn(1, 70, 2, dim).half(), torch.randn(1, 70, 1, dim).half(), torch.randn(1, 70, 1, dim_v).half()
+    for proposal in heuristics.attention(1, 2, 1, 70, 70, dim, dim_v, is_causal=True, target=HOPPER, count=2):
+        out = attention(1, 2, 1, 70, dim, True, dim_v=dim_v, **proposal.config)(q, k, v)
+        torch.testing.assert_close(out.float(), module.reference(q, k, v, True)[0], rtol=2e-3, atol=2e-3)
+
+
+@needs_cuda
+def test_large_proposals_compile_for_the_target():
+    """Their tiles fit: lowering fails where shared memory does not suffice."""
+    for sizes, dtype in (((16, 8192, 8192), "float16"), ((8192, 8192, 8192), "float8_e4m3fn")):
+        for proposal in heuristics.gemm(*sizes, dtype, layout="NT", target=HOPPER, count=5):
+            func = example("gemm").gemm(*sizes, dtype, None, "NT", **proposal.config)
+            artifact = tilecore.lower(func, target=HOPPER)
+            assert "wgmma" in str(artifact.kernel_source)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: heuristics.gemm(0, 4, 4, target="cpu"), "M is not a size"),
+        (lambda: heuristics.gemm(4, 4.0, 4, target="cpu"), "N is not a size"),
+        (lambda: heuristics.gemm(4, 4, True, target="cpu"), "K is not a size"),
+        (lambda: heuristics.gemm(4, 4, 4, "float17", target="cpu"), "no element type 'float17'"),
+        (lambda: heuristics.gemm(4, 4, 4, layout="NX", target="cpu"), "layout"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", count=0), "count"),
+        (lambda: heuristics.attention(1, 3, 2, 8, 8, 64, target="cpu"), "must be a multiple of kv_heads"),
+        (lambda: heuristics.attention(1, 2, 2, 1, 8, 64, is_causal=True, target="cpu"), "as many queries as keys"),
+        (lambda: heuristics.attention(1, 2, 2, 1, 0, 64, target="cpu"), "keys is not a size"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, text):
+    with pytest.raises(ArgumentError, match=text):
+        call()
+
+
+@needs_cuda
+def test_heads_that_no_tile_holds_are_refused():
+    with pytest.raises(LimitError, match="no tiles for heads of 4096 and 4096 fit"):
+        heuristics.attention(1, 1, 1, 64, 64, 4096, target=HOPPER)
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(TargetError):
+        heuristics.gemm(4, 4, 4, target="no-such-chip")
+
+
+def test_an_element_type_that_the_target_lacks_is_refused():
+    chip = replace(chip_of("cpu"), dtypes=frozenset({"float32"}))
+    assert element_type(torch.float32, chip) == "float32"
+    with pytest.raises(ArgumentError, match="has no float16"):
+        element_type("float16", chip)
+
+
+def test_a_proposal_reads_as_text():
+    proposals = heuristics.gemm(300, 200, 500, "float32", target="cpu", count=3)
+    lines = heuristics.explain(proposals).splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("1. ")
+    assert "block_M=" in lines[0]
+    assert "products" in lines[0]
+
+
+def test_shared_memory_is_bounded_from_above():
+    work = gemm_space.Work(256, 256, 256, "float16", "float16", "NN")
+    assert gemm_space.shared_bytes(work, 128, 256, 64, 4) > 4 * (128 + 256) * 64 * 2
+    decoding = attention_space.Work(1, 8, 1, 1, 500, 64, 64, False, "float16")
+    assert decoding.is_decoding
+    assert decoding.group == 8

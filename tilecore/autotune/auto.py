@@ -1,0 +1,44 @@
+"""``configs="auto"``: the configurations of a call are those that tilecore.heuristics proposes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilecore.errors import ArgumentError
+from tilecore.heuristics.calls import configs_for
+
+if TYPE_CHECKING:
+    from tilecore.autotune.configs import Config
+    from tilecore.jit.impl import JITImpl
+
+AUTO = "auto"
+TRIES = 5  # configurations that are tried unless the user says how many
+LOOKED_AT = 8  # that are compiled, at most, until one is legal, where none is timed
+
+
+class AutoConfigs:
+    """What ``configs="auto"`` stands for: called with the arguments of a call, it gives ``tries`` configurations.
+
+    Raises ArgumentError unless ``tries`` is at least 1.
+    """
+
+    def __init__(self, jit_impl: JITImpl, tries: int) -> None:
+        if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
+            raise ArgumentError("tries is not a number of configurations", found=repr(tries), expected="at least 1")
+        self.jit_impl = jit_impl
+        self.tries = tries
+
+    @property
+    def is_untimed(self) -> bool:
+        """Whether the best configuration is used without a search."""
+        return self.tries == 1
+
+    def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Config]:
+        signature = self.jit_impl.call_signature(kwargs)
+        bound = signature.bind_partial(*args, **kwargs)
+        fixed = {name: value for name, value in bound.arguments.items() if value is not None}
+        bound.apply_defaults()
+        count = LOOKED_AT if self.is_untimed else self.tries
+        target = self.jit_impl.request().target
+        return configs_for(list(signature.parameters), bound.arguments, fixed, target, count)

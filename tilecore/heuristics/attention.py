@@ -1,0 +1,74 @@
+"""Proposes configurations of attention for a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import ArgumentError
+from tilecore.heuristics.attention_model import Estimate, estimate
+from tilecore.heuristics.attention_space import Tiling, Work, tilings
+from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
+from tilecore.heuristics.chip import Chip, chip_of
+from tilecore.heuristics.proposal import Proposal, assumptions, ranked
+
+
+def attention(
+    batch: int,
+    heads: int,
+    kv_heads: int,
+    queries: int,
+    keys: int,
+    dim: int,
+    dim_v: int | None = None,
+    is_causal: bool = False,
+    dtype: Any = "float16",
+    *,
+    target: Any = "auto",
+    count: int = 8,
+) -> list[Proposal]:
+    """Configurations of softmax(Q K^T / sqrt(dim)) V, the best first: at most ``count`` of them.
+
+    Q is [batch, queries, heads, dim], K [batch, keys, kv_heads, dim], V [batch, keys, kv_heads, dim_v]; dim_v is dim
+    unless given. is_causal: query i sees keys 0 to i. target: as in tilecore.jit.
+
+    A configuration for examples/attention.py has block_M (queries of a block), block_N (keys of a tile), stages,
+    threads, width (columns of tiles, None: as many as heads have) and q_in_registers. With one query and several keys
+    (decoding) it is one for examples/decode_attention.py: block_N, stages, threads, width, splits (parts of the keys)
+    and block_H (rows of a product: the query heads that share keys).
+
+    Raises ArgumentError for sizes below 1, heads that are no multiple of kv_heads, a causal one with more queries than
+    keys, or an element type that the target does not have, LimitError where no tile fits
+    into the target's shared memory, TargetError for an unknown target.
+    """
+    dim_v = dim if dim_v is None else dim_v
+    checked_sizes(batch=batch, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, dim_v=dim_v)
+    check_count(count)
+    if heads % kv_heads:
+        raise ArgumentError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    if is_causal and queries != keys:
+        raise ArgumentError("causal attention has as many queries as keys", found=f"queries {queries}, keys {keys}")
+    chip = chip_of(target)
+    work = Work(batch, heads, kv_heads, queries, keys, dim, dim_v, is_causal, element_type(dtype, chip))
+    estimates = [(estimate(work, tiling, chip), tiling) for tiling in dict.fromkeys(tilings(work, chip))]
+    check_some_fit(estimates, f"heads of {dim} and {dim_v}", chip)
+    return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
+
+
+def _shape(tiling: Tiling) -> Any:
+    return tiling.block_M, tiling.block_N, tiling.width, tiling.splits
+
+
+def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip) -> Proposal:
+    config: dict[str, Any] = {"block_N": t.block_N, "stages": t.stages, "threads": t.threads, "width": t.width}
+    if work.is_decoding:
+        config |= {"splits": t.splits, "block_H": t.block_M}
+        reason = f"{work.batch} x {work.kv_heads} heads of keys in {t.splits} parts"
+    else:
+        config = {"block_M": t.block_M, **config, "q_in_registers": t.q_in_registers}
+        reason = f"{guess.blocks} blocks of {t.block_M} queries, {guess.blocks / (chip.cores * t.resident):.2f} waves"
+    if t.width:
+        reason += f", tiles of {t.width} columns for {work.dim}, which spread over all banks"
+    reason += f"; {guess.limit} {'limit' if guess.limit.endswith('s') else 'limits'} it: products "
+    reason += f"{guess.products * 1e6:.1f} us, exponentials {guess.softmax * 1e6:.1f} us, "
+    reason += f"memory {guess.traffic * 1e6:.1f} us"
+    return Proposal(config, guess.seconds * 1e3, reason + assumptions(chip.assumed))

@@ -1,0 +1,96 @@
+"""The time of an attention kernel by a model: products and exponentials of tiles of keys, waves of blocks, bytes moved.
+
+As in gemm_model.py, the chip's speeds come from its backend, and the constants belong to the code that tilecore emits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from tilecore.heuristics.attention_space import Tiling, Work
+from tilecore.heuristics.chip import Chip
+from tilecore.heuristics.limits import smooth_maximum
+
+
+@dataclass(frozen=True)
+class Constants:
+    """peak: share of the rate of matrix instructions. softmax: operations on float32 that a score costs. overlap: share
+    of the smaller of products and softmax that runs beside the larger. narrow: slowdown of products for rows of tiles
+    that are no whole 128 bytes, and twice that below 64. tile: cycles that a tile of keys costs, for barriers and
+    waits. shared_q: slowdown of products that read queries from shared memory. ends: latencies of a block's beginning
+    and end. alone: share of ``overlap`` where a core has a single group of threads. second: launches of a second
+    kernel. memory: share of the bandwidth of a copy. sharp: exponent of the smooth maximum of limits."""
+
+    peak: float = 0.85
+    softmax: float = 24.0
+    overlap: float = 0.75
+    narrow: float = 0.06
+    tile: float = 200.0
+    shared_q: float = 0.04
+    ends: float = 2.0
+    alone: float = 0.6
+    second: float = 0.28
+    memory: float = 0.757
+    sharp: float = 4.0
+
+
+CONSTANTS = Constants()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """seconds, and their parts: of products, of exponentials, and of traffic with memory. blocks: of the grid."""
+
+    seconds: float
+    blocks: int
+    products: float
+    softmax: float
+    traffic: float
+
+    @property
+    def limit(self) -> str:
+        names = {"products": self.products, "exponentials": self.softmax, "global memory": self.traffic}
+        return max(names, key=lambda name: names[name])
+
+
+def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONSTANTS) -> Estimate:
+    """What the model expects of a tiling."""
+    t, c = tiling, constants
+    k, v = t.width or work.dim, t.width or work.dim_v
+    heads = work.kv_heads if work.is_decoding else work.heads * ceil(work.queries / t.block_M)
+    blocks, visits = work.batch * heads * t.splits, ceil(work.keys / t.block_N)
+    beside = max(1, min(t.resident, ceil(blocks / chip.cores)))  # blocks that a core works on at a time
+    product = 2 * t.block_M * t.block_N * (k + v) / (chip.rate(work.dtype) * c.peak) * _narrow(work, t, c)
+    product *= 1 if t.q_in_registers else 1 + c.shared_q
+    scores = t.block_M * t.block_N * c.softmax / chip.vector_rate
+    larger, smaller = max(product, scores), min(product, scores)
+    overlap = c.overlap if beside * t.threads // max(1, chip.group_threads) > 1 else c.overlap * c.alone
+    tile = beside * (larger + (1 - overlap) * smaller) + c.tile / chip.clock
+    pull = min(blocks, beside * chip.cores) * t.block_N * (k + v) * work.element / chip.l2_bandwidth
+    tile = smooth_maximum(c.sharp, tile, pull, (chip.latency + pull) / t.stages)  # of all blocks of a core
+    ends, each = c.ends * chip.latency, ceil(visits / t.splits)
+    if work.is_causal:  # blocks have different work, and the longest begin first
+        rounds = max(blocks * (visits + 1) / 2 / (chip.cores * beside), visits)
+        core = rounds * tile + ends * (1 + 0.5 * blocks / (chip.cores * beside))
+    else:
+        waves = ceil(blocks / (chip.cores * beside))
+        core = waves * each * tile + ends * (1 + 0.5 * (waves - 1))
+    traffic = _traffic(work) / (c.memory * chip.bandwidth)
+    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
+    if t.splits > 1:
+        parts = work.batch * work.heads * t.splits * (work.dim_v + 1) * 4
+        seconds += c.second * chip.launch + 2 * parts / chip.l2_bandwidth
+    busy = blocks * each * (0.5 if work.is_causal else 1) / chip.cores
+    return Estimate(seconds, blocks, busy * product, busy * scores, traffic)
+
+
+def _narrow(work: Work, t: Tiling, c: Constants) -> float:
+    row = int((t.width or work.dim) * work.element)
+    return 1.0 if row % 128 == 0 else 1 + c.narrow if row % 64 == 0 else 1 + 2 * c.narrow
+
+
+def _traffic(work: Work) -> float:
+    """Bytes between the chip and its memory: each tensor once."""
+    rows = work.batch * work.queries * work.heads * (work.dim + work.dim_v)
+    return (rows + work.batch * work.keys * work.kv_heads * (work.dim + work.dim_v)) * work.element

@@ -1,0 +1,74 @@
+"""Proposes configurations of a GEMM for a target."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from tilecore.errors import ArgumentError
+from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
+from tilecore.heuristics.chip import Chip, chip_of
+from tilecore.heuristics.gemm_model import Estimate, estimate
+from tilecore.heuristics.gemm_space import Tiling, Work, tilings
+from tilecore.heuristics.proposal import Proposal, assumptions, ranked
+
+LAYOUTS = ("NN", "NT", "TN", "TT")
+
+
+def gemm(
+    M: int,
+    N: int,
+    K: int,
+    dtype: Any = "float16",
+    out_dtype: Any = None,
+    layout: str = "NN",
+    *,
+    target: Any = "auto",
+    count: int = 8,
+) -> list[Proposal]:
+    """Configurations of C [M, N] = A @ B over K, the best first: at most ``count`` of them.
+
+    dtype: of the elements of A and B; out_dtype: of C, ``dtype`` unless given. layout: A is [M, K], or [K, M] if it
+    begins with T, B is [K, N], or [N, K] if it ends with T. target: as in tilecore.jit.
+
+    A configuration has block_M, block_N and block_K (the tile of a block), stages (of T.Pipelined), threads, and
+    split_k: over how many times as many blocks K is divided, whose sums a second kernel adds (1: it is not);
+    examples/gemm.py is a kernel that takes them. Only tiles that the target's shared memory and registers have room for
+    are proposed.
+
+    Raises ArgumentError for sizes below 1, an unknown layout, or an element type that the target does not have,
+    LimitError where no tile fits
+    into the target's shared memory, TargetError for an unknown target.
+    """
+    checked_sizes(M=M, N=N, K=K)
+    check_count(count)
+    if layout not in LAYOUTS:
+        raise ArgumentError("layout is not one of a GEMM", found=repr(layout), expected=", ".join(LAYOUTS))
+    chip = chip_of(target)
+    kind = element_type(dtype, chip)
+    work = Work(M, N, K, kind, element_type(out_dtype, chip) if out_dtype else kind, layout)
+    estimates = [(estimate(work, tiling, chip), tiling) for tiling in tilings(work, chip)]
+    check_some_fit(estimates, f"{M} x {N} x {K} of {kind}", chip)
+    return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
+
+
+def _shape(tiling: Tiling) -> Any:
+    """Of proposals with the same one only the best two are worth trying."""
+    return tiling.block_M, tiling.block_N
+
+
+def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip) -> Proposal:
+    config = {
+        "block_M": t.block_M, "block_N": t.block_N, "block_K": t.block_K, "stages": t.stages, "threads": t.threads,
+        "split_k": t.split_k,
+    }  # fmt: skip
+    rows, columns = ceil(work.M / t.block_M), ceil(work.N / t.block_N)
+    reason = f"{rows} x {columns} tiles of {t.block_M} x {t.block_N}"
+    if t.split_k > 1:
+        reason += f", K in {t.split_k} parts"
+    if guess.parts > 1:
+        reason += f", {guess.parts} blocks share the loop of each"
+    reason += f", {guess.waves:.2f} waves of {chip.cores * t.resident} blocks; "
+    reason += f"{guess.limit} {'limit' if guess.limit.endswith('s') else 'limits'} it: products "
+    reason += f"{guess.products * 1e6:.1f} us, loads {guess.loads * 1e6:.1f} us, memory {guess.traffic * 1e6:.1f} us"
+    return Proposal(config, guess.seconds * 1e3, reason + assumptions(chip.assumed))

@@ -1,0 +1,126 @@
+"""The time of a GEMM kernel by a model: waves of tiles, the speed of a step along K, bytes moved, pipeline depth.
+
+The model knows nothing of a vendor. It takes the chip's speeds (chip.py), and the constants below, which belong to the
+code that tilecore emits; docs/notes/heuristics.md says what they were fitted on and how far the model is off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from tilecore.heuristics.chip import Chip
+from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along
+from tilecore.heuristics.limits import smooth_maximum
+
+
+@dataclass(frozen=True)
+class Constants:
+    """peak: share of the matrix instructions' rate that a full pipeline reaches; memory, cache: shares of the
+    bandwidths of copies. step: cycles that a step along K costs, for barriers and waits. shared_rate: bytes a cycle
+    that operands are read from shared memory with. tile: latencies of a tile's beginning and end; epilogue: bytes a
+    cycle that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
+    bandwidth that sums go through. part: latencies that adding the parts of a cluster costs; part_rate: bytes a cycle
+    that they are read with. short: slowdown of loads of rows of half a line. sharp: exponent of the smooth maximum of
+    limits."""
+
+    peak: float = 0.99
+    memory: float = 0.757
+    cache: float = 0.99
+    step: float = 26.4
+    shared_rate: float = 96.3
+    tile: float = 1.61
+    epilogue: float = 507.0
+    second: float = 0.28
+    sums: float = 0.664
+    part: float = 1.74
+    part_rate: float = 10.1
+    short: float = 0.634
+    sharp: float = 4.32
+
+
+CONSTANTS = Constants()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """seconds, and their parts: those of a core's products, of its loads, and of the chip's traffic with memory.
+
+    blocks: of the program's grid; parts: blocks that share the loop of each; waves: rounds of blocks on the chip.
+    """
+
+    seconds: float
+    blocks: int
+    parts: int
+    waves: float
+    products: float
+    loads: float
+    traffic: float
+
+    @property
+    def limit(self) -> str:
+        names = {"products": self.products, "loads from the cache": self.loads, "global memory": self.traffic}
+        return max(names, key=lambda name: names[name])
+
+
+def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONSTANTS) -> Estimate:
+    """What the model expects of a tiling."""
+    t, c = tiling, constants
+    steps = ceil(ceil(work.K / t.block_K) / t.split_k)
+    blocks = ceil(work.M / t.block_M) * ceil(work.N / t.block_N) * t.split_k
+    resident = t.resident if blocks > chip.cores else 1
+    parts = chip.loop_parts(blocks, steps) if blocks <= chip.cores * resident else 1
+    steps, running = ceil(steps / parts), blocks * parts
+    slots = chip.cores * resident
+    full, rest = divmod(running, slots)
+    product, overhead = _products(work, t, chip, c), c.step / chip.clock
+    load = _load(work, t, c)
+
+    def wave(active: int) -> tuple[float, float, float]:
+        """Seconds of one step of the blocks that run at a time; of their products and of their loads."""
+        beside = ceil(active / chip.cores)
+        products, loads = max(beside * product, product + overhead), active * load / (c.cache * chip.l2_bandwidth)
+        filled = (chip.latency + loads) / t.stages
+        return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
+
+    whole, last = wave(slots), wave(rest) if rest else (0.0, 0.0, 0.0)
+    core, products, loads = (steps * (full * each + end) for each, end in zip(whole, last, strict=True))
+    waves = full + (rest > 0)
+    ends = c.tile * chip.latency
+    ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
+    if parts > 1:
+        ends += c.part * chip.latency + (parts - 1) * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
+    core += ends * waves
+    traffic = _traffic(work) / (c.memory * chip.bandwidth)
+    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
+    if t.split_k > 1:
+        seconds += c.second * chip.launch
+        seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)
+    return Estimate(seconds, blocks, parts, running / slots, products, loads, traffic)
+
+
+def _products(work: Work, t: Tiling, chip: Chip, c: Constants) -> float:
+    """Seconds of a block's products of one step along K: the instructions, or reading their operands."""
+    operations = 2 * t.block_M * t.block_N * t.block_K
+    along_M, along_N = groups_along(t.block_M, t.threads, chip, work.dtype)
+    instructions = max(1, t.block_M // (chip.group_rows * along_M))  # of a group along M: each reads B again
+    rows = along_M * along_N * instructions * (chip.group_rows + t.block_N // along_N)
+    read = rows * t.block_K * work.element
+    return max(operations / (chip.rate(work.dtype) * c.peak), read / (c.shared_rate * chip.clock))
+
+
+def _load(work: Work, t: Tiling, c: Constants) -> float:
+    """Bytes of a block's tiles of A and B, more where their rows are shorter than a line of the cache."""
+
+    def short(columns: int) -> float:
+        return 1 + c.short * max(0.0, LINE / (columns * work.element) - 1)
+
+    rows_of_a = min(t.block_M, work.M) * short(t.block_M if work.layout.startswith("T") else t.block_K)
+    rows_of_b = t.block_N * short(t.block_N if work.layout.endswith("N") else t.block_K)
+    return (rows_of_a + rows_of_b) * t.block_K * work.element
+
+
+def _traffic(work: Work) -> float:
+    """Bytes between the chip and its memory: every matrix once."""
+    operands = (work.M + work.N) * work.K * work.element
+    return operands + work.M * work.N * work.out_element

@@ -1,0 +1,152 @@
+"""The configurations of a GEMM that are legal on a chip: tiles, threads, depth of the pipeline, parts of K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from tilecore.dtypes import dtype as DType
+from tilecore.heuristics.chip import Chip
+
+MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
+LEAST_SUMS = 2
+MOST_STAGES = 6
+LINE = 128  # bytes of a row of a tile in shared memory
+LEAST_WIDTH = 65  # columns below which all widths are proposed
+LEAST_STEPS = 4  # along K of a part
+HEIGHTS = (16, 32, 64, 128, 256)
+WIDTHS = (16, 32, 64, 96, 128, 160, 192, 224, 256)
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
+SPARE = 3072  # bytes of shared memory of a block for barriers and alignment
+STAGED = 32768  # bytes: the most that a result's tile takes beside the loop's tiles
+THREADS_BESIDE = 32  # that copy tiles beside those that multiply
+
+
+@dataclass(frozen=True)
+class Work:
+    """C [M, N] = A @ B over K. layout: "NN", "NT", "TN" or "TT" (see examples/gemm.py)."""
+
+    M: int
+    N: int
+    K: int
+    dtype: str
+    out_dtype: str
+    layout: str
+
+    @property
+    def element(self) -> float:
+        """Bytes of an element of A and B."""
+        return DType(self.dtype).bits / 8
+
+    @property
+    def out_element(self) -> float:
+        return DType(self.out_dtype).bits / 8
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """block_M, block_N, block_K: a block's tile; stages: slots for tiles of A and B; split_k: blocks along K whose
+    sums a second kernel adds; resident: the blocks that a core holds."""
+
+    block_M: int
+    block_N: int
+    block_K: int
+    stages: int
+    threads: int
+    split_k: int
+    resident: int
+
+
+def tilings(work: Work, chip: Chip) -> Iterator[Tiling]:
+    """Every legal tiling that is worth a look; with K divided by the program, too, where there are few tiles."""
+    for block_M, block_N, threads in _tiles(work, chip):
+        blocks = ceil(work.M / block_M) * ceil(work.N / block_N)
+        for block_K in _depths(work, chip):
+            splits = _splits(blocks, ceil(work.K / block_K), chip)
+            for stages, resident in _pipelines(work, chip, block_M, block_N, block_K, threads):
+                for split_k in splits:
+                    yield Tiling(block_M, block_N, block_K, stages, threads, split_k, resident)
+
+
+def _splits(blocks: int, steps: int, chip: Chip) -> list[int]:
+    """Parts of K: more than one where the blocks fill at most half of the cores, and every part has several steps."""
+    most = min(2 * chip.cores // blocks, steps // LEAST_STEPS) if 2 * blocks <= chip.cores else 1
+    return [split for split in SPLITS if split <= max(1, most)]
+
+
+def shared_bytes(work: Work, block_M: int, block_N: int, block_K: int, stages: int) -> int:
+    """Bytes of shared memory of a block, from above."""
+    tiles = stages * int((block_M + block_N) * block_K * work.element)
+    return tiles + min(STAGED, int(block_M * block_N * work.out_element)) + SPARE
+
+
+def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
+    """(block_M, block_N, threads): the groups of threads have whole instructions, and no sums that do not fit."""
+    rows = chip.group_rows if chip.has_matrix_instructions(work.dtype) else 16
+    heights = [m for m in HEIGHTS if m % rows == 0]
+    heights = [m for m in heights if m < 2 * work.M or m == rows]
+    widths = [n for n in WIDTHS if n < max(2 * work.N, LEAST_WIDTH)]
+    for block_M in heights:
+        for block_N in widths:
+            for threads in _thread_counts(chip):
+                if _fits(block_M, block_N, threads, work, chip):
+                    yield block_M, block_N, threads
+
+
+def _thread_counts(chip: Chip) -> list[int]:
+    return [t for t in (128, 256) if t % chip.group_threads == 0 and t <= chip.max_threads] or [chip.group_threads]
+
+
+def _fits(block_M: int, block_N: int, threads: int, work: Work, chip: Chip) -> bool:
+    if not LEAST_SUMS <= block_M * block_N / threads <= MOST_SUMS:
+        return False
+    if not chip.has_matrix_instructions(work.dtype):
+        return True
+    _, along_N = groups_along(block_M, threads, chip, work.dtype)
+    columns = block_N // along_N
+    if chip.group_threads > chip.warp and along_N > 1 and work.layout.endswith("N") and columns * work.element % LINE:
+        return False  # an instruction of several warps reads whole rows of its part of B's tile
+    return block_N % along_N == 0 and columns % 16 == 0
+
+
+def groups_along(block_M: int, threads: int, chip: Chip, dtype: str) -> tuple[int, int]:
+    """How the groups of threads that execute a matrix instruction together share a tile: along M first."""
+    groups = max(1, threads // chip.group_threads) if chip.has_matrix_instructions(dtype) else 1
+    rows = max(1, block_M // chip.group_rows)
+    along_M = max(g for g in range(1, groups + 1) if groups % g == 0 and rows % g == 0)
+    return along_M, groups // along_M
+
+
+def _depths(work: Work, chip: Chip) -> tuple[int, ...]:
+    """block_K: rows of 128 bytes, and of twice as many where K is long enough."""
+    one = int(LINE / work.element)
+    return tuple(k for k in (one, 2 * one) if k == one or 4 * k <= work.K)
+
+
+def _pipelines(
+    work: Work, chip: Chip, block_M: int, block_N: int, block_K: int, threads: int
+) -> Iterator[tuple[int, int]]:
+    """(stages, resident): the deepest pipeline for each number of blocks that a core can hold."""
+    if not chip.block_shared:
+        yield 2, 1
+        return
+    step = shared_bytes(work, block_M, block_N, block_K, 1) - shared_bytes(work, block_M, block_N, block_K, 0)
+    beside = shared_bytes(work, block_M, block_N, block_K, 0)
+    depths: set[int] = set()
+    for resident in (1, 2, 3, 4):
+        room = min(chip.block_shared, chip.core_shared // resident - chip.reserved)
+        stages = min(MOST_STAGES, (room - beside) // step)
+        if stages < 2 or not _registers_allow(chip, block_M * block_N // threads, threads, resident):
+            break
+        if stages not in depths:
+            depths.add(stages)
+            yield stages, resident
+    if not depths and beside + step <= chip.block_shared:
+        yield 1, 1
+
+
+def _registers_allow(chip: Chip, sums: int, threads: int, resident: int) -> bool:
+    if not chip.registers or resident == 1:
+        return True
+    return (threads + THREADS_BESIDE) * min(168, sums + 40) * resident <= chip.registers
