@@ -75,14 +75,14 @@ def test_nothing_but_the_store_is_fenced():
 def test_a_in_registers_is_not_written_while_products_read_it():
     """A of the next step is written to the same registers."""
     kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), a_in_registers=True), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
-    assert events(kernel) == ["loop", "tiles", "writes", "release", "tiles", "products", "done", "release"]
+    assert events(kernel) == ["loop", "tiles", "writes", "fence", "release", "tiles", "products", "done", "release"]
 
 
 def test_a_in_registers_is_written_when_the_product_of_the_step_before_is_done():
     """A's own slot is free as soon as it is in registers."""
     kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), a_in_registers=True))
     step = events(kernel)[events(kernel).index("loop", 1) :]
-    assert step[:6] == ["loop", "tiles", "done", "writes", "release", "tiles"]
+    assert step[:7] == ["loop", "tiles", "done", "writes", "fence", "release", "tiles"]
 
 
 def two_sums(order):

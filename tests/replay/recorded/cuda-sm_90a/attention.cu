@@ -58,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tc_move<4>(Q_local + s0 * 4 + s1 * 2, Q_shared + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + (s0 ^ (tx % 32 / 4)) * 8 + tx % 4 * 2);
       }
     }
+    tc_fence_async();
     tc_warp_barrier();
     if (tx % 32 == 0) {
       tc_transaction_arrive(Q_shared_empty);

@@ -53,6 +53,7 @@ extern "C" __global__ void __launch_bounds__(160) dequant_matmul_split_kernel_0(
         }
       }
     }
+    tc_fence_async();
     tc_warp_barrier();
     if (tx % 32 == 0) {
       tc_transaction_arrive(W_packed_empty);
@@ -85,6 +86,7 @@ extern "C" __global__ void __launch_bounds__(160) dequant_matmul_split_kernel_0(
           }
         }
       }
+      tc_fence_async();
       tc_warp_barrier();
       if (tx % 32 == 0) {
         tc_transaction_arrive(W_packed_empty + step);

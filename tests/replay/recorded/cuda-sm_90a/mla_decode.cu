@@ -559,6 +559,7 @@ extern "C" __global__ void __launch_bounds__(288) mla_decode_kernel_0(const tc_h
     if (tx % 32 == 0) {
       tc_transaction_arrive(KV_shared_empty + (tc_min(3, 10 - split * 3) + 2) % 3);
     }
+    tc_fence_async();
     tc_warp_barrier();
     if (tx % 32 == 0) {
       tc_transaction_arrive(Q_shared_QR_shared_empty);

@@ -142,7 +142,12 @@ class _Roles:
 
 
 def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
-    """The arrival of a warp's first lane, after all its lanes have reached the release."""
+    """The arrival of a warp's first lane, after all its lanes have reached the release.
+
+    Where the threads have read the slot themselves, each first fences its reads: the copy engine overwrites the slot
+    through another proxy (PTX ISA, "Proxies"), and an arrival does not wait for loads that are in flight. In compiled
+    code the last LDSM of a step may be pending when the mbarrier counts the arrival.
+    """
     if op_name(node.value) != instructions.RELEASE:
         return node
     barrier, converge, *_ = node.value.args
@@ -152,8 +157,8 @@ def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
         arrive = IfThenElse(lane < const(blocks, "int32"), arrival, None)
     else:
         arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.mbarrier("arrive", barrier), None)
-    warp_barrier = [thread_statement(WARP_BARRIER)] if constant(converge) else []
-    return seq([*warp_barrier, arrive])
+    after_reads = [instructions.proxy_fence(), thread_statement(WARP_BARRIER)] if constant(converge) else []
+    return seq([*after_reads, arrive])
 
 
 LOWER_WARP_ROLES = Pass("lower_warp_roles", lower_warp_roles)

@@ -171,7 +171,8 @@ class Consumer:
         zero = const(0, "int32")
         pipeline = circular_buffer.pipeline
         firsts = [load(circular_buffer.buffers[t], [slot, *[zero] * len(t.shape)]) for t in pipeline.tiles]
-        threads_read = not all(map(self._is_wgmma, pipeline.loads[place][0].users))
+        users = [user for tile_load in pipeline.loads[place] for user in tile_load.users]
+        threads_read = not all(map(self._is_wgmma, users))
         return instructions.release(load(circular_buffer.empty, [slot]), firsts, threads_read, circular_buffer.blocks)
 
     def _is_wgmma(self, user: Stmt) -> bool:
