@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gated import mlp, swiglu
-from rms_norm import rms_norm
+from rms_norm import rms_norm_of_rows
 from rotary import rope
 from routed_rows import topk_gather
 from row_reductions import reduce_max, reduce_sum
 from shown import empty, normal, reports, run, wide
-from softmax import softmax
+from softmax import softmax_of_rows
 
 pytestmark = pytest.mark.rotated
 HALF = 1e-3  # of a result that is rounded to float16 once
@@ -54,7 +54,7 @@ def test_softmax(backend: str, rows: int, columns: int, dtype: str) -> None:
     weights = np.exp(wide(x) - wide(x).max(1, keepdims=True))
     expected = weights / weights.sum(1, keepdims=True)
     tolerance = HALF if dtype == "float16" else 2e-6
-    func = softmax(rows, columns, block_M=64, dtype=dtype)
+    func = softmax_of_rows(rows, columns, block_M=64, dtype=dtype)
     run(backend, func, [x, empty(dtype, rows, columns)], {1: expected}, tolerance, tolerance)
 
 
@@ -62,7 +62,7 @@ def test_softmax(backend: str, rows: int, columns: int, dtype: str) -> None:
 def test_rms_norm(backend: str, rows: int, columns: int) -> None:
     x, w = normal("float16", rows, columns), normal("float16", columns, seed=1)
     expected = wide(x) / np.sqrt((wide(x) ** 2).mean(1, keepdims=True) + 1e-6) * wide(w)
-    func = rms_norm(rows, columns, block_M=64)
+    func = rms_norm_of_rows(rows, columns, block_M=64, threads=128)
     run(backend, func, [x, w, empty("float16", rows, columns)], {2: expected}, HALF, HALF)
 
 
