@@ -115,10 +115,10 @@ def attentions(quick: bool) -> Iterator[Case]:
 
 def rows(quick: bool) -> Iterator[Case]:
     from gated import swiglu
-    from rms_norm import rms_norm
+    from rms_norm import rms_norm_of_rows
     from rotary import rope
     from row_reductions import reduce_max, reduce_sum
-    from softmax import softmax
+    from softmax import softmax_of_rows
     from vector_add import vector_add
 
     count = 1 << (17 if quick else 20)
@@ -141,11 +141,11 @@ def rows(quick: bool) -> Iterator[Case]:
     x, w = normal(1024, 1024), normal(1024)
     wide = x.astype(np.float64)
     yield Case(
-        "softmax fp16 1024x1024", lambda stages: softmax(1024, 1024, 64, dtype="float16"), [x, np.zeros_like(x)],
+        "softmax fp16 1024x1024", lambda stages: softmax_of_rows(1024, 1024, 64, dtype="float16"), [x, np.zeros_like(x)],
         soft(wide), 1e-3, pipelined=False,
     )  # fmt: skip
     yield Case(
-        "RMSNorm fp16 1024x1024", lambda stages: rms_norm(1024, 1024, 64), [x, w, np.zeros_like(x)],
+        "RMSNorm fp16 1024x1024", lambda stages: rms_norm_of_rows(1024, 1024, 64, 128), [x, w, np.zeros_like(x)],
         wide / np.sqrt((wide**2).mean(1, keepdims=True) + 1e-6) * w, 2e-3, pipelined=False,
     )  # fmt: skip
     x = normal(1024, 2048)
