@@ -141,8 +141,8 @@ def rows(quick: bool) -> Iterator[Case]:
     x, w = normal(1024, 1024), normal(1024)
     wide = x.astype(np.float64)
     yield Case(
-        "softmax fp16 1024x1024", lambda stages: softmax_of_rows(1024, 1024, 64, dtype="float16"), [x, np.zeros_like(x)],
-        soft(wide), 1e-3, pipelined=False,
+        "softmax fp16 1024x1024", lambda stages: softmax_of_rows(1024, 1024, 64, dtype="float16"),
+        [x, np.zeros_like(x)], soft(wide), 1e-3, pipelined=False,
     )  # fmt: skip
     yield Case(
         "RMSNorm fp16 1024x1024", lambda stages: rms_norm_of_rows(1024, 1024, 64, 128), [x, w, np.zeros_like(x)],
