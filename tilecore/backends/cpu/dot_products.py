@@ -33,8 +33,15 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
-from tilecore.lowering.loops.register_tiles import Piece, balanced, is_hoisted, pieces, rows_apart, vector_bits
-from tilecore.lowering.loops.widen_operands import INT16_PAIRS
+from tilecore.lowering.loops.register_tiles import (
+    INT16_PAIRS,
+    Piece,
+    balanced,
+    is_hoisted,
+    pieces,
+    rows_apart,
+    vector_bits,
+)
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16

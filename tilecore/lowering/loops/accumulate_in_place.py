@@ -7,20 +7,19 @@ pass in its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
-    AllocBuffer,
     Break,
     BufferRegion,
     Call,
     Continue,
-    Evaluate,
     For,
     PrimFunc,
     Range,
@@ -30,15 +29,14 @@ from tilecore.ir.nodes import (
     Var,
     is_buffer_var,
     structural_equal,
-    structural_map,
     tirx,
 )
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
-from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
-from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
+from tilecore.lowering.loops.moved_tiles import without_copies
 from tilecore.lowering.loops.tile_uses import (
     KernelUses,
     Use,
@@ -58,7 +56,9 @@ def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
         for copy in copies:
             name = str(copy.call.dst.source.name)  # type: ignore[union-attr]
             note_copy(env, copy, "accumulated in place", name, f"the sums are accumulated in {name} itself")
-        statements.append(_in_tensors(statement, copies) if copies else statement)
+        moved = {copy.call.src.source: _in_tensor(copy.call.dst) for copy in copies}  # type: ignore[union-attr]
+        gone = [copy.statement for copy in copies]
+        statements.append(without_copies(statement, gone, moved, CallAttr.IN_PLACE) if copies else statement)
     return func.with_body(seq(statements))
 
 
@@ -157,31 +157,9 @@ def _starts_from_zero(use: Use, depth: int) -> bool:
     return bool(structural_equal(clear, tirx.EQ(loop.loop_var, loop.min)))
 
 
-def _in_tensors(kernel: Stmt, copies: list[Use]) -> Stmt:
-    statements = {copy.statement for copy in copies}
-    targets: dict[Var, TensorRegion] = {copy.call.src.source: copy.call.dst for copy in copies}  # type: ignore[union-attr]
-
-    def change(node: Any) -> Any:
-        if isinstance(node, AllocBuffer):
-            return nothing() if node.buffer in targets else node
-        if node in statements:
-            return nothing()
-        call = as_tile_call(node)
-        if call is None or not any(region.source in targets for region in call.regions):
-            return node
-        args = [_tensor_part(arg, targets) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
-        hints = call.hints
-        if call.op.name == "gemm":
-            hints = {**hints, CallAttr.IN_PLACE: f"{hints.get(CallAttr.IN_PLACE, '')}c"}
-        return call.rebuilt(args, hints=hints)
-
-    levels, code = axes_and_code(kernel)
-    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
-
-
-def _tensor_part(region: TensorRegion, targets: dict[Var, TensorRegion]) -> TensorRegion:
-    target = targets.get(region.source)
-    return region if target is None else BufferRegion(target.source, target.region)
+def _in_tensor(tile: TensorRegion) -> Callable[[TensorRegion], TensorRegion]:
+    """The tile of the tensor, for the whole accumulator."""
+    return lambda whole: BufferRegion(tile.source, tile.region)
 
 
 ACCUMULATE_IN_PLACE = Pass("accumulate_in_place", accumulate_in_place)

@@ -6,17 +6,15 @@ which other targets hold in another form. The original must stay as it is until 
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.memory_writes import Memory, writes_of
-from tilecore.ir.nodes import AllocBuffer, BufferRegion, Evaluate, PrimFunc, Stmt, TensorRegion, Var, structural_map
+from tilecore.ir.nodes import PrimFunc, Stmt, TensorRegion, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
-from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import variables
-from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
+from tilecore.lowering.loops.moved_tiles import in_buffer, without_copies
 from tilecore.lowering.loops.tile_uses import KernelUses, Use, note_copy, statements_between
 
 
@@ -28,9 +26,9 @@ def forward_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
         while copy is not None:
             call = copy.call
             assert call is not None
-            name, original = str(call.dst.source.name), str(call.src.source.name)
-            note_copy(env, copy, "forwarded", name, f"{name} is {original} itself, without a copy")
-            statement = _forwarded(statement, copy)
+            name, original = str(call.dst.source.name), call.src.source
+            note_copy(env, copy, "forwarded", name, f"{name} is {original.name} itself, without a copy")
+            statement = without_copies(statement, [copy.statement], {call.dst.source: in_buffer(original)})
             copy = _unneeded(statement, memory)
         statements.append(statement)
     return func.with_body(seq(statements))
@@ -72,30 +70,6 @@ def _only_reads(use: Use, target: Var, original: Var) -> bool:
     hints = [hint for hint in call.hints.values() if not isinstance(hint, (int, str))]
     in_regions = any(target in variables(r.min) for name in operands for r in call.args[name].region)
     return not in_regions and not any(target in variables(value) for value in (*others, *call.rest, *hints))
-
-
-def _forwarded(kernel: Stmt, copy: Use) -> Stmt:
-    original, target = copy.call.src.source, copy.call.dst.source  # type: ignore[union-attr]
-
-    def change(node: Any) -> Any:
-        if isinstance(node, AllocBuffer):
-            return nothing() if node.buffer.same_as(target) else node
-        if node.same_as(copy.statement):
-            return nothing()
-        call = as_tile_call(node)
-        if call is None or not any(region.source.same_as(target) for region in call.regions):
-            return node
-        return call.rebuilt(
-            [
-                BufferRegion(original, arg.region)
-                if isinstance(arg, TensorRegion) and arg.source.same_as(target)
-                else arg
-                for arg in call.call.args
-            ]
-        )
-
-    levels, code = axes_and_code(kernel)
-    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
 
 
 FORWARD_COPIES = Pass("forward_copies", forward_copies)

@@ -7,7 +7,7 @@ the gemm reads it there. With one block a core, that replaces (blocks in a colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -22,7 +22,6 @@ from tilecore.ir.nodes import (
     AttrStmt,
     BufferRegion,
     Call,
-    Evaluate,
     IterVar,
     PrimFunc,
     Range,
@@ -30,12 +29,11 @@ from tilecore.ir.nodes import (
     TensorLoad,
     TensorRegion,
     Var,
-    structural_map,
     tirx,
 )
-from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.loops.moved_tiles import without_copies
 from tilecore.lowering.loops.tile_uses import (
     KernelUses,
     TileAxis,
@@ -86,7 +84,8 @@ def hoist_copies(func: PrimFunc, env: PassEnv) -> PrimFunc:
             tiles.add(one.tiles)
             statements.append(_copying_kernel(one))
             note_copy(env, one.copy, "hoisted", _source_name(one), _described(one))
-        statements.append(_reading_tiles(statement, hoisted) if hoisted else statement)
+        copies, moved = [one.copy.statement for one in hoisted], {one.buffer: _in_tiles(one) for one in hoisted}
+        statements.append(without_copies(statement, copies, moved, CallAttr.HOISTED) if hoisted else statement)
     return func.with_body(seq([*workspaces, *statements])) if workspaces else func
 
 
@@ -99,24 +98,25 @@ def _find(kernel: Stmt, params: set[Var], memory: Memory, room: int) -> list[Hoi
     blocks = blocks_of(levels)
     uses = KernelUses(code)
     writes = writes_of(code)
-    found = []
+    hoisted = []
     for use in uses.uses:
-        call = use.call
-        if call is None or call.op.name != "copy" or not fills_operand(use, uses):
+        if not fills_operand(use, uses):
             continue
+        call = use.call
+        assert call is not None
         source = call.src.source
         if source not in params or memory.may_change(writes, source, in_place=False) or source in memory.roots:
             continue
         axes = _tile_axes(use, blocks)
         if axes is not None:
             shape = [axis.count for axis in axes] + [int(size) for size in call.dst.source.shape]
-            size = prod(shape) * DType(dtype_of(call.dst.source)).bits // 8
-            if LEAST_BYTES <= size <= room and _repeats(axes, blocks):
-                room -= size
-                name = f"{source.name}_tiles"
-                tiles = tirx.decl_buffer(shape, dtype_of(call.dst.source), name, scope="global", layout=None)
-                found.append(Hoisted(use, axes, tiles))
-    return found
+            name = f"{source.name}_tiles"
+            tiles = tirx.decl_buffer(shape, dtype_of(call.dst.source), name, scope="global", layout=None)
+            one = Hoisted(use, axes, tiles)
+            if LEAST_BYTES <= one.size <= room and _repeats(axes, blocks):
+                room -= one.size
+                hoisted.append(one)
+    return hoisted
 
 
 def _tile_axes(copy: Use, blocks: dict[Var, Any]) -> tuple[TileAxis, ...] | None:
@@ -176,38 +176,13 @@ def _copying_kernel(hoisted: Hoisted) -> Stmt:
     return rebuild_kernel(levels, copy)
 
 
-def _reading_tiles(kernel: Stmt, hoisted: list[Hoisted]) -> Stmt:
-    """The kernel without the copies and their buffers; its gemms read the workspaces."""
-    copies = {one.copy.statement for one in hoisted}
-    by_buffer = {one.buffer: one for one in hoisted}
-
-    def change(node: Any) -> Any:
-        if isinstance(node, AllocBuffer):
-            return nothing() if node.buffer in by_buffer else node
-        if node in copies:
-            return nothing()
-        call = as_tile_call(node)
-        if call is None or call.op.name != "gemm":
-            return node
-        names = "".join(name for name in ("a", "b") if call.args[name].source in by_buffer)
-        if not names:
-            return node
-        args = [_in_tiles(arg, by_buffer) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
-        return call.rebuilt(args, hints={**call.hints, CallAttr.HOISTED: names})
-
-    levels, code = axes_and_code(kernel)
-    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
-
-
-def _in_tiles(region: TensorRegion, by_buffer: dict[Var, Hoisted]) -> TensorRegion:
-    one = by_buffer.get(region.source)
-    if one is None:
-        return region
+def _in_tiles(one: Hoisted) -> Callable[[TensorRegion], TensorRegion]:
+    """The part of the workspace, for a region of the buffer that the copy filled."""
     place = [
         Range.from_min_extent(axis.var - axis.first if axis.first else axis.var, const(1, dtype_of(axis.var)))
         for axis in one.axes
     ]
-    return BufferRegion(one.tiles, [*place, *region.region])
+    return lambda region: BufferRegion(one.tiles, [*place, *region.region])
 
 
 def _source_name(one: Hoisted) -> str:

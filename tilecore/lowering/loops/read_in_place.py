@@ -6,29 +6,26 @@ where nothing may write the tensor between the copy and the gemm.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tilecore.contract.implementation import choose
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import constant, dtype_of, nothing, seq, statements_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
-    AllocBuffer,
     BufferRegion,
     Call,
-    Evaluate,
     PrimFunc,
     Range,
     Stmt,
     TensorLoad,
     TensorRegion,
     Var,
-    structural_map,
 )
-from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
+from tilecore.lowering.loops.moved_tiles import without_copies
 from tilecore.lowering.loops.tile_uses import (
     KernelUses,
     Use,
@@ -50,7 +47,9 @@ def read_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
         for copy in copies:
             name = str(copy.call.src.source.name)  # type: ignore[union-attr]
             note_copy(env, copy, "read in place", name, f"{name} is read in place, without a copy")
-        statements.append(_without_copies(statement, copies) if copies else statement)
+        moved = {copy.call.dst.source: _in_tensor(copy.call.src) for copy in copies}  # type: ignore[union-attr]
+        gone = [copy.statement for copy in copies]
+        statements.append(without_copies(statement, gone, moved, CallAttr.IN_PLACE) if copies else statement)
     return func.with_body(seq(statements))
 
 
@@ -89,38 +88,18 @@ def _may_change_between(copy: Use, use: Use, tensor: Var, uses: KernelUses, memo
     return any(memory.may_change(writes_of(other.statement), tensor) for other in between)
 
 
-def _without_copies(kernel: Stmt, copies: list[Use]) -> Stmt:
-    statements = {copy.statement for copy in copies}
-    sources: dict[Var, TensorRegion] = {copy.call.dst.source: copy.call.src for copy in copies}  # type: ignore[union-attr]
+def _in_tensor(tile: TensorRegion) -> Callable[[TensorRegion], TensorRegion]:
+    """The part of the tensor of which ``tile`` was copied, for a region of the copy."""
 
-    def change(node: Any) -> Any:
-        if isinstance(node, AllocBuffer):
-            return nothing() if node.buffer in sources else node
-        if node in statements:
-            return nothing()
-        call = as_tile_call(node)
-        if call is None or call.op.name != "gemm":
-            return node
-        names = [name for name in ("a", "b") if call.args[name].source in sources]
-        if not names:
-            return node
-        args = [_in_tensor(arg, sources) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
-        return call.rebuilt(args, hints={**call.hints, CallAttr.IN_PLACE: "".join(names)})
+    def moved(region: TensorRegion) -> TensorRegion:
+        ranges = list(tile.region)
+        for axis in (-2, -1):
+            inner = region.region[axis]
+            start = ranges[axis].min if constant(inner.min) == 0 else ranges[axis].min + inner.min
+            ranges[axis] = Range.from_min_extent(start, inner.extent)
+        return BufferRegion(tile.source, ranges)
 
-    levels, code = axes_and_code(kernel)
-    return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
-
-
-def _in_tensor(region: TensorRegion, sources: dict[Var, TensorRegion]) -> TensorRegion:
-    tile = sources.get(region.source)
-    if tile is None:
-        return region
-    ranges = list(tile.region)
-    for axis in (-2, -1):
-        inner = region.region[axis]
-        start = ranges[axis].min if constant(inner.min) == 0 else ranges[axis].min + inner.min
-        ranges[axis] = Range.from_min_extent(start, inner.extent)
-    return BufferRegion(tile.source, ranges)
+    return moved
 
 
 READ_IN_PLACE = Pass("read_in_place", read_in_place)

@@ -16,6 +16,7 @@ from tilecore.lowering.tile_ops.gemm import Operands
 
 MOST_VECTORS = 16  # of a row of B that is read in place
 CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets of the first-level cache
+INT16_PAIRS = "int16 pairs"  # the name of an implementation of gemm that multiplies pairs of them
 SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes
 
 

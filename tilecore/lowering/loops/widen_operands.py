@@ -16,21 +16,20 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import dtype_of, seq, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
-    BufferRegion,
     Evaluate,
     PrimFunc,
     Stmt,
-    TensorRegion,
     Var,
     structural_map,
     tirx,
 )
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import as_tile_call
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel
 from tilecore.lowering.loops.gemm import REGISTER_TILES
+from tilecore.lowering.loops.moved_tiles import in_buffer, moved_statement, with_moved_regions
+from tilecore.lowering.loops.register_tiles import INT16_PAIRS
 from tilecore.lowering.loops.tile_uses import KernelUses, Use, fills_operand, note_copy
 
-INT16_PAIRS = "int16 pairs"  # the name of an implementation that multiplies them
 SHORT = ("int8", "uint8")
 
 
@@ -77,8 +76,8 @@ def _type_for(call: Any, buffer: Var, env: PassEnv) -> str | None:
 
 def _would_be_pairs(call: Any, env: PassEnv) -> bool:
     """Would the gemm be one of pairs if both operands were int16?"""
-    wide = {region.source: _buffer_like(region.source, "int16") for region in (call.a, call.b)}
-    widened = as_tile_call(_with_buffers(call, wide))
+    wide = {region.source: in_buffer(_buffer_like(region.source, "int16")) for region in (call.a, call.b)}
+    widened = as_tile_call(with_moved_regions(call, wide))
     return widened is not None and choose(widened, env.implementations, env).impl.name == INT16_PAIRS
 
 
@@ -91,14 +90,12 @@ def _is_of_pairs(copy: Use, uses: KernelUses, widened: set[Var]) -> bool:
 
 def _widened(kernel: Stmt, types: dict[Var, str]) -> Stmt:
     wide = {buffer: _buffer_like(buffer, kind) for buffer, kind in types.items()}
+    moved = {buffer: in_buffer(other) for buffer, other in wide.items()}
 
     def change(node: Any) -> Any:
         if isinstance(node, AllocBuffer):
             return AllocBuffer(wide[node.buffer], span=node.span) if node.buffer in wide else node
-        call = as_tile_call(node)
-        if call is None or not any(region.source in wide for region in call.regions):
-            return node
-        return _with_buffers(call, wide)
+        return moved_statement(node, moved)
 
     levels, code = axes_and_code(kernel)
     return rebuild_kernel(levels, structural_map(code, ((AllocBuffer, Evaluate), change)))
@@ -106,14 +103,6 @@ def _widened(kernel: Stmt, types: dict[Var, str]) -> Stmt:
 
 def _buffer_like(buffer: Var, kind: str) -> Var:
     return tirx.decl_buffer(list(buffer.shape), kind, str(buffer.name), scope=str(buffer.scope()), layout=None)
-
-
-def _with_buffers(call: TileCall, wide: dict[Var, Var]) -> Evaluate:
-    return call.rebuilt([_region(arg, wide) if isinstance(arg, TensorRegion) else arg for arg in call.call.args])
-
-
-def _region(region: TensorRegion, wide: dict[Var, Var]) -> TensorRegion:
-    return BufferRegion(wide[region.source], region.region) if region.source in wide else region
 
 
 WIDEN_OPERANDS = Pass("widen_operands", widen_operands)
