@@ -34,7 +34,9 @@ def check_every_key(path, keys, size=3000):
 
 def test_writers_killed_at_any_moment_leave_whole_entries_or_none(tmp_path):
     path = str(tmp_path / "cache")
-    DiskCache(path).put(key_of("first"), artifact_of(key_of("first")))
+    began = time.monotonic()
+    DiskCache(path).put(key_of("first"), artifact_of(key_of("first"), 300_000))
+    longest = max(0.04, 4 * (time.monotonic() - began))  # disks differ in how long a durable write takes
     keys = [key_of(number) for number in range(12)]
     dice = random.Random(20)
     leftovers = 0
@@ -49,7 +51,7 @@ def test_writers_killed_at_any_moment_leave_whole_entries_or_none(tmp_path):
 
     for round_number in range(40):
         children = [spawn(write_for_ever) for _ in range(2)]
-        time.sleep(dice.uniform(0.001, 0.04))
+        time.sleep(dice.uniform(0.001, longest))
         for child in children:
             os.kill(child, signal.SIGKILL)
         for child in children:
@@ -141,7 +143,10 @@ def test_eviction_and_clearing_under_readers(tmp_path):
     path = str(tmp_path / "cache")
     keys = [key_of(number) for number in range(30)]
     limit = 400_000
-    deadline = time.monotonic() + 1.5
+    began = time.monotonic()
+    DiskCache(path, limit).put(keys[0], artifact_of(keys[0], 20_000))
+    began, taken = time.monotonic(), time.monotonic() - began
+    deadline = began + max(1.5, 60 * taken)  # disks differ in how long a durable write takes
 
     def churn():
         cache = DiskCache(path, limit)

@@ -12,7 +12,8 @@ from fresh_processes import output_of
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import CacheError, LaunchError, TilecoreError
+from tilecore.backends.cpu import target as cpu_target
+from tilecore.errors import CacheError, LaunchError, TargetError, TilecoreError
 from tilecore.jit.export import read_kernel, write_kernel
 
 N = T.dynamic("n")
@@ -109,22 +110,25 @@ def test_files_that_cannot_be_read(tmp_path, place):
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
-        ({"target": "cpu -features=avx9000,sve17"}, LaunchError, "cannot run with execution_backend='native' here"),
+        ({"target": "cpu -features=avx512f,fma"}, LaunchError, "cannot run with execution_backend='native' here"),
+        ({"target": "cpu -features=avx9000"}, TargetError, "the extension 'avx9000' is not known"),
         ({"binary_format": "cubin"}, TilecoreError, "'cubin'"),
         ({"binary": b"\x7fELF"}, TilecoreError, "object file"),
     ],
-    ids=["processor", "format", "binary"],
+    ids=["processor", "another release's processor", "format", "binary"],
 )
-def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message):
+def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message, monkeypatch):
+    monkeypatch.setattr(cpu_target, "host_features", lambda: ("fma",))
     path = write_kernel(replace(kernel.artifact, **changes), tmp_path / "k")
     with pytest.raises(kind, match=message):
         tilecore.load_kernel(path)
 
 
-def test_the_processors_missing_extensions_are_named(kernel, tmp_path):
-    path = write_kernel(replace(kernel.artifact, target="cpu -features=sve17,avx9000"), tmp_path / "k")
+def test_the_processors_missing_extensions_are_named(kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(cpu_target, "host_features", lambda: ("avx2", "fma"))
+    path = write_kernel(replace(kernel.artifact, target="cpu -features=fma,avx512bw,avx512f"), tmp_path / "k")
     with pytest.raises(LaunchError) as caught:
         tilecore.load_kernel(path)
-    assert caught.value.found == "this processor has no avx9000, sve17"
+    assert caught.value.found == "this processor has no avx512bw, avx512f"
     assert str(caught.value.expected).startswith("a machine that runs cpu -")
     assert "tilecore targets" in str(caught.value.hint)

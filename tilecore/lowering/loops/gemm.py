@@ -18,7 +18,7 @@ from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, row_pa
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.prefetch import LINE, portion, prefetch
+from tilecore.lowering.loops.prefetch import LINE, TargetPrefetches, portion, prefetch
 from tilecore.lowering.loops.register_tiles import (
     Piece,
     TileShape,
@@ -59,7 +59,7 @@ def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
 
 
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
-    return _RegisterTiles(call, tile_shape(call, env)).lower()
+    return _RegisterTiles(call, tile_shape(call, env), env.state(TargetPrefetches).possible).lower()
 
 
 class _Tile(NamedTuple):
@@ -76,9 +76,10 @@ class _Tile(NamedTuple):
 class _RegisterTiles:
     """Lowers one gemm."""
 
-    def __init__(self, call: TileCall, shape: TileShape) -> None:
+    def __init__(self, call: TileCall, shape: TileShape, prefetches: bool) -> None:
         self.call = call
         self.shape = shape
+        self.prefetches = prefetches
         self.operands = Operands(call)
 
     def lower(self) -> Stmt:
@@ -158,6 +159,8 @@ class _RegisterTiles:
     def _steps(self, step: Any, tile: _Tile) -> Stmt:
         """All steps along K. Those that read one line of each row of A form a group, which fetches the next lines."""
         count, a = self.operands.k, DType(dtype_of(self.call.a.source))
+        if not self.prefetches:
+            return loop(IntImm("int32", count), step, name="k")
         group = LINE // a.bytes if a.bits >= 8 else 1
         if count < LEAST_STEPS or group < 2 or is_in_place(self.call, "b"):  # rows of a tensor: the processor sees them
             return seq([*self._prefetch_c(tile), loop(IntImm("int32", count), step, name="k")])
@@ -218,5 +221,6 @@ REGISTER_TILES = TileOpImpl(
     needs_constant_sizes,
     layouts=requested_layouts,
     in_place=operands_in_place,
+    leaves=(TargetPrefetches,),  # without plan_prefetches there are none
 )
 IMPLEMENTATIONS = (REGISTER_TILES,)

@@ -15,6 +15,7 @@ from tilecore.ir.nodes import BufferRegion, Call, Evaluate, For, PrimFunc, Range
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, reads_variable, substitute
+from tilecore.lowering.loops.prefetch import TargetPrefetches
 
 
 def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -31,6 +32,7 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
         body = SeqStmt(parts, span=node.body.span)
         return with_body(node, body)
 
+    env.state(TargetPrefetches).possible = True
     return func.with_body(structural_map(func.body, (For, plan)))
 
 
@@ -59,4 +61,4 @@ def _hinted(call: TileCall, regions: list[BufferRegion]) -> Evaluate:
     return call.rebuilt(hints={**call.hints, CallAttr.PREFETCH: regions})
 
 
-PLAN_PREFETCHES = Pass("plan_prefetches", plan_prefetches)
+PLAN_PREFETCHES = Pass("plan_prefetches", plan_prefetches, leaves=(TargetPrefetches,))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from tilecore.contract.state import PassState
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, loop
@@ -16,6 +18,14 @@ from tilecore.ir.tile_ops import TileCall
 PREFETCH = register_call("tile.prefetch")
 
 LINE = 64  # bytes
+
+
+@dataclass
+class TargetPrefetches(PassState, collected=True):
+    """Whether the target's code generator has a form for prefetches. plan_prefetches sets it: a backend whose code
+    generator has none removes that pass, and then gemm emits no prefetches either."""
+
+    possible: bool = False
 
 
 def prefetch(buffer: Var, indices: list[Any], level: int) -> Stmt:
