@@ -110,15 +110,13 @@ def test_files_that_cannot_be_read(tmp_path, place):
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
-        ({"target": "cpu -features=avx512f,fma"}, LaunchError, "cannot run with execution_backend='native' here"),
         ({"target": "cpu -features=avx9000"}, TargetError, "the extension 'avx9000' is not known"),
         ({"binary_format": "cubin"}, TilecoreError, "'cubin'"),
         ({"binary": b"\x7fELF"}, TilecoreError, "object file"),
     ],
-    ids=["processor", "another release's processor", "format", "binary"],
+    ids=["a later release's processor", "format", "binary"],
 )
-def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message, monkeypatch):
-    monkeypatch.setattr(cpu_target, "host_features", lambda: ("fma",))
+def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message):
     path = write_kernel(replace(kernel.artifact, **changes), tmp_path / "k")
     with pytest.raises(kind, match=message):
         tilecore.load_kernel(path)
@@ -127,7 +125,7 @@ def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message, 
 def test_the_processors_missing_extensions_are_named(kernel, tmp_path, monkeypatch):
     monkeypatch.setattr(cpu_target, "host_features", lambda: ("avx2", "fma"))
     path = write_kernel(replace(kernel.artifact, target="cpu -features=fma,avx512bw,avx512f"), tmp_path / "k")
-    with pytest.raises(LaunchError) as caught:
+    with pytest.raises(LaunchError, match="cannot run with execution_backend='native' here") as caught:
         tilecore.load_kernel(path)
     assert caught.value.found == "this processor has no avx512bw, avx512f"
     assert str(caught.value.expected).startswith("a machine that runs cpu -")
