@@ -41,11 +41,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The stacks of processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard
+    """How much memory the tests took: a process that the system ends for want of it leaves no stack. Then the stacks of processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard
     error, which ``.ci/run`` keeps in a file, when they ended."""
     path = os.environ.get("TILECORE_TEST_STDERR")
     if path is None or hasattr(terminalreporter.config, "workerinput") or not Path(path).is_file():
         return
+    import resource  # only here, as not every system has it
+
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    terminalreporter.write_line(f"The largest process of the tests that ended took {largest} MiB.")
     text = Path(path).read_text(errors="replace")
     starts = [at for words in ("Fatal Python error", "Timeout (") if (at := text.find(words)) >= 0]
     if starts:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilecore import compiler
 from tilecore.errors import LanguageError
+from tilecore.interrupts import held_back
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import ir_of
 from tilecore.jit.request import make_request
@@ -41,7 +42,7 @@ def lower(
     """
     request = make_request(target=target, target_host=target_host)
     func = only_function(func_or_mod)
-    with collection_paused():
+    with held_back(), collection_paused():
         module, _ = compiler.lower(func, request.backend, request.target, request.options)
         emitted = compiler.emit(module, request.backend, request.target, request.adapter)
     return CompiledArtifact(module, list(params_of(compiler.params_of(func))), emitted.source)

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
+import time
+import traceback
+import warnings
 from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
 
+from tilecore.jit import collection
 from tilecore.jit.collection import collection_paused
 
 compilation = import_module("tilecore.jit.compile")  # the package has a function of that name
 
 
 @pytest.fixture(autouse=True)
-def enabled():
+def enabled(monkeypatch):
+    """The collector runs, and nobody compiles: not even a thread that another test has left behind."""
+    deadline = time.monotonic() + 5
+    while collection._inside and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if collection._inside:
+        stacks = ["".join(traceback.format_stack(frame)) for frame in sys._current_frames().values()]
+        warnings.warn("a thread compiles since before this test:\n" + "\n".join(stacks), stacklevel=1)
+        monkeypatch.setattr(collection, "_inside", 0)
     gc.enable()
     yield
     gc.enable()
