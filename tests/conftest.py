@@ -41,8 +41,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How much memory the tests took: a process that the system ends for want of it leaves no stack. Then the stacks of processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard
-    error, which ``.ci/run`` keeps in a file, when they ended."""
+    """How much memory the tests took: a process that the system ends for want of it leaves no stack. Then the stacks of
+    processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard error, which
+    ``.ci/run`` keeps in a file, when they ended."""
     path = os.environ.get("TILECORE_TEST_STDERR")
     if path is None or hasattr(terminalreporter.config, "workerinput") or not Path(path).is_file():
         return

@@ -189,6 +189,8 @@ def open_walks(monkeypatch):
     a RuntimeError of a KeyboardInterrupt now and then."""
     from tvm_ffi import structural
 
+    import tilecore.ir.nodes  # noqa: F401 - its nodes_of takes the walk from there at once; it calls no Python function
+
     begun = []
 
     def watched(walk):
