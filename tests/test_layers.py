@@ -22,6 +22,7 @@ artifact
 ir tensors
 contract
 runtime wheels
+torch_ops
 compilation_cache
 plugins
 tracing

@@ -19,6 +19,7 @@ from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
 from tilecore.runtime.simulation import warn_of_simulation
 from tilecore.stage_times import add_earlier, recording, rename, stage
+from tilecore.tensors.torch_state import not_traced
 from tilecore.tracing.current import without_builder
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ def compile(
         if isinstance(func, PrimFunc):
             add_earlier("front end", func.seconds_before)
         return compile_ir(lambda: ir_of(func), request)
+
+
+not_traced(compile, "torch.compile does not trace tilecore.compile: compile kernels outside, and call their torch_op")
 
 
 def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | None = None) -> JITKernel:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.caller import placed
 from tilecore.compilation_cache.source_key import source_key
-from tilecore.errors import LanguageError, TargetError, WrongTypeError
+from tilecore.errors import ArgumentError, LanguageError, TargetError, WrongTypeError
 from tilecore.frontend.function import PrimFunc
 from tilecore.frontend.signature import definition_of
 from tilecore.interrupts import held_back
@@ -23,6 +23,7 @@ from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
 from tilecore.stage_times import recording, stage
+from tilecore.tensors.torch_state import not_traced
 from tilecore.transform import plain_pass_configs
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         if self.mode == "kernel":
             return self.compile()(*args, **kwargs)
         return self.compile(*args, **kwargs)
+
+    not_traced(__call__, 'torch.compile does not see into a kernel: make it @tilecore.jit(torch_op="mylib::name")')
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The compiled kernel for these arguments.
@@ -298,8 +301,18 @@ def jit(
     pass_configs: Mapping[Any, Any] | None = None,
     debug_root_path: Any = None,
     compile_flags: Any = None,
+    torch_op: str | None = None,
+    backward: Any = None,
+    setup_context: Callable[..., None] | None = None,
+    autocast: Any = None,
+    vmap: Any = None,
 ) -> Any:
-    """Decorator: compiles the kernels of a function when it is called. Arguments: see :func:`tilecore.compile`."""
+    """Decorator: compiles the kernels of a function when it is called. Arguments: see :func:`tilecore.compile`.
+
+    torch_op: "namespace::name" of the operation of torch that calls go to, for torch.compile, torch.export and others
+    that record torch's operations (:class:`tilecore.jit.torch_function.TorchFunction`). backward, setup_context,
+    autocast, vmap: its rules (:class:`tilecore.torch_ops.TorchOpRules`).
+    """
     settings = {
         "out_idx": out_idx,
         "target": target,
@@ -310,9 +323,23 @@ def jit(
         "debug_root_path": debug_root_path,
         "compile_flags": compile_flags,
     }
-    if func is None:
-        return placed(lambda f: JITImpl(f, settings))
-    return JITImpl(func, settings)
+    rules = (backward, setup_context, autocast, vmap)
+    if torch_op is None and any(rule is not None for rule in rules):
+        raise ArgumentError(
+            "jit(): backward, setup_context, autocast and vmap are rules of an operation of torch",
+            found="no torch_op",
+            expected='torch_op="namespace::name" beside them',
+        )
+
+    def make(function: Any) -> Any:
+        if torch_op is None:
+            return JITImpl(function, settings)
+        from tilecore.jit.torch_function import TorchFunction
+        from tilecore.torch_ops import TorchOpRules
+
+        return TorchFunction(function, settings, torch_op, TorchOpRules(*rules))
+
+    return placed(make) if func is None else make(func)
 
 
 lazy_jit = jit

@@ -15,8 +15,9 @@ from tilecore.jit.kernel_adapter import BaseKernelAdapter
 from tilecore.jit.kernel_resources import KernelResources
 from tilecore.jit.kernel_sources import KernelSources
 from tilecore.plugins.attributes import without_defaults
-from tilecore.runtime.launcher import Launcher
+from tilecore.runtime.launcher import Launcher, call_in_c
 from tilecore.runtime.params import KernelParam, params_of
+from tilecore.tensors.torch_state import not_traced
 
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend
@@ -44,6 +45,13 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+_INSTEAD = (
+    "torch.compile does not see into a kernel: register it as an operation of torch, op = "
+    'kernel.torch_op("mylib::name"), and call that'
+)
+
+
+@call_in_c
 class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned. Calls raise ArgumentError and LaunchError.
@@ -164,6 +172,14 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
 
     # -- use ---------------------------------------------------------------------------------------------
 
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Checks the arguments and launches; parameters in ``out_idx`` are allocated and returned (one tensor, or a
+        list of several). Raises ArgumentError and LaunchError."""
+        result: Any = super().__call__(*args, **kwargs)
+        return result  # type: ignore[no-any-return]
+
+    not_traced(__call__, _INSTEAD)
+
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """``kernel[(grid,)](a, b)``: the same as ``kernel(a, b)``, because T.Kernel defines the grid.
 
@@ -226,6 +242,27 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
 
         self._require_code()
         export_library(self.artifact, self._execution, self._device_type(), kernel_file)
+
+    def torch_op(
+        self,
+        name: str,
+        *,
+        backward: Any = None,
+        setup_context: Callable[..., None] | None = None,
+        autocast: Any = None,
+        vmap: Any = None,
+    ) -> Any:
+        """The kernel as the operation ``name`` of torch ("namespace::name"), for torch.compile, torch.export and others
+        that record torch's operations; a torch._ops.OpOverload, which is called as the kernel is.
+
+        It takes the kernel's arguments in their order and returns what a call of the kernel returns (a tuple for
+        several results). backward, setup_context, autocast, vmap: :class:`tilecore.torch_ops.TorchOpRules`. The same
+        kernel under the same name and rules is the same operation. Raises ArgumentError for a wrong or taken name and
+        for rules that do not fit the kernel, UnsupportedError for what no operation of torch can do.
+        """
+        from tilecore.torch_ops import TorchOpRules, op_of_kernel
+
+        return op_of_kernel(self, name, TorchOpRules(backward, setup_context, autocast, vmap))
 
     def get_host_source(self) -> str:
         """The C source of the function that ``export_library`` compiles; "" where the execution backend gives none.

@@ -223,9 +223,8 @@ def negated(plan: CallPlan, declared: TensorParam) -> ArgumentError:
 def recorded(plan: CallPlan, recorder: str) -> LaunchError:
     return LaunchError(
         f"{plan.name}() is called under {recorder}, which records torch's operations and does not record this kernel",
-        expected="a call outside of it, or a kernel that is registered as an operation of torch",
-        hint="to register it, call the kernel in a function under @torch.library.custom_op, name the tensors that it "
-        "writes (mutates_args), and give the shapes of its results by register_fake",
+        expected="a call outside of it, or of the operation of torch that runs the kernel",
+        hint=f'{plan.name} = kernel.torch_op("mylib::{plan.name}"), and call that; or @tilecore.jit(torch_op=...)',
     )
 
 

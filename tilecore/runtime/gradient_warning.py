@@ -21,7 +21,7 @@ def warn_of_gradient(plan: CallPlan, declared: TensorParam) -> None:
     warnings.warn(
         f"{plan.name}(): {declared.name} requires a gradient, but the kernel is not part of torch's graph: no gradient "
         f"flows from its results to {declared.name}. Pass {declared.name}.detach(), or call the kernel under "
-        "torch.no_grad(); for a gradient, call kernels in forward and backward of a torch.autograd.Function",
+        'torch.no_grad(); for a gradient, make the kernel an operation: kernel.torch_op("mylib::name", backward=...)',
         GradientWarning,
         stacklevel=levels_to_user(),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.runtime.call_plan import INTERFACE
 
-__all__ = ["Launcher", "built"]
+__all__ = ["Launcher", "built", "call_in_c"]
 
 
 def _choose() -> tuple[Any, bool, str]:
@@ -52,6 +52,16 @@ if TYPE_CHECKING:
     from tilecore.runtime.launcher_py import Launcher as Launcher
 else:
     Launcher = _chosen
+
+
+def call_in_c(cls: Any) -> Any:
+    """A class decorator: calls of objects of the class, a subclass of Launcher, go straight to the built launcher,
+    although the class defines ``__call__`` in Python, for those who look at the class."""
+    if _built:
+        from tilecore.runtime import _launcher  # type: ignore[attr-defined]
+
+        return _launcher.call_in_c(cls)
+    return cls
 
 
 def built() -> tuple[bool, str]:

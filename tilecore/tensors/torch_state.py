@@ -47,6 +47,14 @@ def recorder() -> str:
     return ""
 
 
+def not_traced(function: Any, instead: str) -> Any:
+    """``function``, which torch.compile does not trace into: it stops there, and its error says what to call instead.
+    With ``fullgraph=False`` it calls the function between two graphs."""
+    function._torchdynamo_disable = True  # what torch.compiler.disable sets, without an import of torch
+    function._torchdynamo_disable_msg = instead
+    return function
+
+
 def loses_gradient(tensor: Any) -> bool:
     """Whether autograd would need a derivative of values that are computed from this torch tensor now."""
     return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()

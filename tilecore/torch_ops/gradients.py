@@ -1,0 +1,137 @@
+"""Gradients of operations: by a function in Python, or by another kernel that is an operation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilecore.artifact.records import TensorParam
+from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.runtime.call_plan import CallPlan
+from tilecore.torch_ops.schema import writes_arguments
+
+# How a gradient's parameter is named, for a tensor x.
+_PREFIXES, _SUFFIXES = ("d", "grad_", "d_", "g"), ("_grad",)
+
+Backward = Callable[..., Any]
+Setup = Callable[[Any, Any, Any], None]
+
+
+def require_functional(plan: CallPlan) -> None:
+    """torch differentiates operations that write none of their arguments."""
+    written = writes_arguments(plan)
+    if written:
+        raise UnsupportedError(
+            f"{plan.name} writes its arguments, and torch differentiates only what writes none",
+            found=f"{', '.join(written)} {'are' if len(written) > 1 else 'is'} written",
+            expected="results that the call allocates",
+            hint="compile the kernel with out_idx, for the parameters that it writes",
+        )
+
+
+def save_all(plan: CallPlan) -> Setup:
+    """The ``setup_context`` that keeps the tensors among the arguments, then the results."""
+
+    def setup(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        tensors = [value for value in inputs if hasattr(value, "dtype")]
+        ctx.save_for_backward(*tensors, *(value for value in outputs if value is not None))
+
+    return setup
+
+
+class KernelGradient:
+    """The gradient by another kernel, whose parameters say by their names what they are.
+
+    Of an operation with arguments ``A, B`` and the result ``C``: ``A``, ``B`` and ``C`` are the tensors and numbers of
+    the call, ``dC`` (or ``grad_C``, ``C_grad``) the gradient of the result. Its own results (out_idx) are ``dA``,
+    ``dB``.
+    op: the operation of the backward kernel.
+    """
+
+    def __init__(self, forward: CallPlan, backward: CallPlan, op: Any) -> None:
+        self.op = op
+        self.forward = forward
+        self.name = backward.name
+        self.arguments = [self._source(backward.params[param].name) for param in backward.inputs]
+        self.results = [self._argument(backward.params[param].name) for param in backward.outputs]
+        written = writes_arguments(backward)
+        if written or not self.results:
+            raise ArgumentError(
+                f"backward={backward.name}: its results must be tensors that the call allocates",
+                found=f"{', '.join(written) or 'no parameter'} {'are' if len(written) > 1 else 'is'} written",
+                expected=f"out_idx for the gradients of {forward.name}'s arguments",
+            )
+
+    def _names(self, params: Sequence[int]) -> dict[str, int]:
+        return {self.forward.params[param].name: place for place, param in enumerate(params)}
+
+    def _source(self, name: str) -> tuple[str, int]:
+        """Where an argument of the backward kernel comes from: ("argument" | "result" | "gradient", its place)."""
+        arguments, results = self._names(self.forward.inputs), self._names(self.forward.outputs)
+        if name in arguments:
+            return "argument", arguments[name]
+        if name in results:
+            return "result", results[name]
+        if (of := _differentiated(name, results)) is not None:
+            return "gradient", results[of]
+        gradients = [f"d{result}" for result in results]
+        raise ArgumentError(
+            f"backward={self.name}: its parameter {name!r} is none of the call's",
+            expected=", ".join([*arguments, *results, *gradients]),
+            hint="parameters of the backward kernel are found by their names: dC is the gradient of the result C",
+        )
+
+    def _argument(self, name: str) -> int:
+        """The argument whose gradient a result of the backward kernel is."""
+        tensors = {n: p for n, p in self._names(self.forward.inputs).items() if self._is_tensor(p)}
+        of = _differentiated(name, tensors)
+        if of is None:
+            raise ArgumentError(
+                f"backward={self.name}: its result {name!r} is the gradient of no argument",
+                expected=", ".join(f"d{tensor}" for tensor in tensors),
+            )
+        return tensors[of]
+
+    def _is_tensor(self, place: int) -> bool:
+        return isinstance(self.forward.params[self.forward.inputs[place]], TensorParam)
+
+    def setup(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        sources = {"argument": inputs, "result": outputs}
+        kept = [sources[kind][place] for kind, place in self.arguments if kind in sources]
+        ctx.numbers = [None if hasattr(value, "dtype") else value for value in kept]
+        ctx.save_for_backward(*(value for value in kept if hasattr(value, "dtype")))
+
+    def backward(self, ctx: Any, *gradients: Any) -> Any:
+        tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
+        arguments = []
+        for kind, place in self.arguments:
+            if kind == "gradient":
+                arguments.append(gradients[place].contiguous())
+                continue
+            number = next(numbers)
+            arguments.append(next(tensors) if number is None else number)
+        computed = self.op(*arguments)
+        by_argument = dict(zip(self.results, computed if len(self.results) > 1 else (computed,), strict=True))
+        self._require(ctx.needs_input_grad, by_argument)
+        given = [by_argument.get(place) for place in range(len(self.forward.inputs))]
+        return given[0] if len(given) == 1 else tuple(given)
+
+    def _require(self, needed: Sequence[bool], computed: dict[int, Any]) -> None:
+        missing = [place for place, is_needed in enumerate(needed) if is_needed and place not in computed]
+        if missing:
+            names = [self.forward.params[self.forward.inputs[place]].name for place in missing]
+            raise UnsupportedError(
+                f"the gradient of {', '.join(names)} is needed, and backward={self.name} computes none",
+                expected=", ".join(f"a result d{name}" for name in names),
+                hint=f"or pass {names[0]}.detach()",
+            )
+
+
+def _differentiated(name: str, tensors: Any) -> str | None:
+    """The tensor whose gradient a parameter of this name is."""
+    for tensor in tensors:
+        if name in (*(prefix + tensor for prefix in _PREFIXES), *(tensor + suffix for suffix in _SUFFIXES)):
+            return str(tensor)
+    return None
