@@ -3,8 +3,8 @@
     python benchmarks/torch_ops.py [--rounds 400] [--calls 200] [--out torch_ops.json]
 
 Peers: the same kernel in a ``torch.library.custom_op``, and ``torch.add``. All alternate in one process, so that a busy
-machine slows all of them. The numbers are microseconds of one call, medians over the rounds, and the medians of each round's
-difference to the bare kernel.
+machine slows all of them. The numbers are microseconds of one call, medians over the rounds, and the medians of each
+round's difference to the bare kernel.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang+
 CALLS = r"""
 import ctypes, faulthandler, sys
 faulthandler.dump_traceback_later(200, exit=True)
+sys.modules["torch"] = None  # tvm_ffi would import it, and ask it for the driver, which here is the fake one
 import tvm_ffi
 
 class Device(ctypes.Structure):
