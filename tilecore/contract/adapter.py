@@ -64,13 +64,18 @@ class HostCode:
     with the slots and grids of :class:`LoadedKernel`, and returns 0 or an error code. objects: object files to link.
     allocates: whether the text also defines ``static void *tilecore_allocate(int64_t bytes, int device)``, which
     returns NULL where there is no memory, and ``static void tilecore_free(void *memory, int device)``; kernels with
-    workspaces need them. errors: what some of the error codes mean.
+    workspaces need them. errors: what some of the error codes mean. has_streams: whether the text asks
+    ``tilecore_stream(device)``, which stands in front of it, for the stream to launch on. finds_device: whether it
+    defines ``static int tilecore_current_device(int *device)``, which finds the device that a program in C has made
+    current, and returns 0 or an error code.
     """
 
     source: str
     objects: tuple[bytes, ...] = ()
     allocates: bool = False
     errors: Mapping[int, str] = field(default_factory=dict)
+    has_streams: bool = False
+    finds_device: bool = False
 
 
 class KernelAdapter(ABC):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.dims import Dim
 from tilecore.artifact.records import ScalarParam, TensorParam
 from tilecore.codegen.literals import quoted
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
+from tilecore.jit.host_sizes import SIZE_FUNCTIONS, allocations, dim_text, require_allocation
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -47,10 +47,6 @@ static const tc_tensor *tc_tensor_of(const tc_any *argument) {
   if (argument->type_index == 70) return (void *)((char *)argument->value.pointer + 24);  // a tensor behind its head
   return NULL;
 }
-static int64_t tc_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
-static int64_t tc_floor_mod(int64_t a, int64_t b) { return a - tc_floor_div(a, b) * b; }
-static int64_t tc_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t tc_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t tc_stride_of(const tc_tensor *tensor, int axis) {
   if (tensor->strides != NULL) return tensor->strides[axis];
   int64_t stride = 1;
@@ -58,8 +54,10 @@ static int64_t tc_stride_of(const tc_tensor *tensor, int axis) {
   return stride;
 }
 """
-_FUNCTIONS = {"//": "tc_floor_div", "%": "tc_floor_mod", "min": "tc_min", "max": "tc_max"}
-_OPERATORS = {"and": "&&", "or": "||"}
+_STREAM = """
+void *TVMFFIEnvGetStream(int32_t device_type, int32_t device);
+static inline void *tilecore_stream(int device) { return TVMFFIEnvGetStream(DEVICE_TYPE, device); }
+"""
 _TYPE_CODES = {"int": 0, "uint": 1, "float": 2}  # of DLPack; floats of 8 bits and bool have several
 _FLOATS = {"float64": "double", "float32": "float"}
 
@@ -70,15 +68,11 @@ def host_source(artifact: Artifact, code: HostCode, device_type: int) -> str:
     Raises UnsupportedError for workspaces that the execution backend does not allocate, and for scalars of types that C
     does not have.
     """
-    if artifact.workspaces and not code.allocates:
-        raise UnsupportedError(
-            f"{artifact.name} needs workspaces, which a library does not allocate",
-            found=", ".join(workspace.name for workspace in artifact.workspaces),
-            hint='kernel.export("kernel.tck") exports it, and tilecore.load_kernel loads it',
-        )
+    require_allocation(artifact, code)
     return "\n".join(
         [
-            f"// tilecore: the host's part of {artifact.name}{_HEAD}",
+            f"// tilecore: the host's part of {artifact.name}{_HEAD}{SIZE_FUNCTIONS}",
+            _STREAM.replace("DEVICE_TYPE", str(device_type)) if code.has_streams else "",
             code.source,
             *_function(artifact, device_type, code.errors),
         ]
@@ -106,7 +100,7 @@ def _function(artifact: Artifact, device_type: int, errors: Mapping[int, str]) -
     for number in tensors:
         lines += _check_sizes(artifact, number, names)
     for assumption in artifact.assumptions:
-        lines += _check(artifact, _dim(assumption.condition, names), f"Assume: {assumption.text}", "RuntimeError")
+        lines += _check(artifact, dim_text(assumption.condition, names), f"Assume: {assumption.text}", "RuntimeError")
     for place, number in enumerate(tensors):
         lines.append(f"  slots[{place}] = (int64_t)((char *)tensor_{number}->data + tensor_{number}->byte_offset);")
         align = params[number].align  # type: ignore[union-attr]
@@ -114,11 +108,11 @@ def _function(artifact: Artifact, device_type: int, errors: Mapping[int, str]) -
         lines += _check(artifact, f"slots[{place}] % {align} == 0", message)
     for number, entry in enumerate(artifact.entries):
         for axis, dim in enumerate((*entry.grid, entry.shared_bytes)):
-            lines.append(f"  grids[{4 * number + axis}] = {_dim(dim, names)};")
+            lines.append(f"  grids[{4 * number + axis}] = {dim_text(dim, names)};")
     device = f"tensor_{tensors[0]}->device.index" if tensors else "0"
     return [
         *lines,
-        *_allocate(artifact, len(tensors), device, names),
+        *allocations(artifact, len(tensors), device, names, lambda text: f'return tc_fail("MemoryError", {text});'),
         f"  const int code = tilecore_launch(slots, grids, {device});",
         *(f"  tilecore_free((void *)slots[{place}], {device});" for place in range(len(tensors), behind)),
         *(f"  {_failed(artifact, code, message)}" for code, message in errors.items()),
@@ -201,27 +195,11 @@ def _failed(artifact: Artifact, code: int, message: str) -> str:
     return f'if (code == {code}) return tc_fail("RuntimeError", {text});'
 
 
-def _allocate(artifact: Artifact, first: int, device: str, names: dict[str, str]) -> list[str]:
-    """Memory for the workspaces, whose slots begin at ``first``."""
-    lines: list[str] = []
-    for number, workspace in enumerate(artifact.workspaces):
-        bits = " * ".join(
-            [f"INT64_C({FACTS[workspace.dtype].bits})", *(f"({_dim(d, names)})" for d in workspace.shape)]
-        )
-        held = "".join(f" tilecore_free((void *)slots[{first + other}], {device});" for other in range(number))
-        message = quoted(f"{artifact.name}(): no memory for the workspace {workspace.name}")
-        lines += [
-            f"  slots[{first + number}] = (int64_t)tilecore_allocate(({bits} + 7) / 8, {device});",
-            f'  if (!slots[{first + number}]) {{{held} return tc_fail("MemoryError", {message}); }}',
-        ]
-    return lines
-
-
 def _check_sizes(artifact: Artifact, number: int, names: dict[str, str]) -> list[str]:
     param = artifact.params[number]
     assert isinstance(param, TensorParam)
     lines, tensor = [], f"tensor_{number}"
-    extents = [_dim(dim, names) for dim in param.shape]
+    extents = [dim_text(dim, names) for dim in param.shape]
     if param.packed > 1 and extents:
         extents[-1] = f"tc_floor_div({extents[-1]} + {param.packed - 1}, {param.packed})"
     for axis, extent in enumerate(extents):
@@ -235,24 +213,5 @@ def _check_sizes(artifact: Artifact, number: int, names: dict[str, str]) -> list
 
 def _strides(param: TensorParam, extents: Sequence[str], names: dict[str, str]) -> list[str]:
     if param.strides is not None:
-        return [_dim(dim, names) for dim in param.strides]
+        return [dim_text(dim, names) for dim in param.strides]
     return [" * ".join(["1", *(f"({extent})" for extent in extents[axis + 1 :])]) for axis in range(len(extents))]
-
-
-def _dim(dim: Dim, names: dict[str, str]) -> str:
-    """A size as an expression of int64_t."""
-    return _tree(dim if isinstance(dim, int) else dim.tree, names)
-
-
-def _tree(tree: Any, names: dict[str, str]) -> str:
-    if isinstance(tree, int):
-        return f"INT64_C({tree})"
-    if isinstance(tree, str):
-        return names[tree]
-    operator, *operands = tree
-    texts = [_tree(operand, names) for operand in operands]
-    if operator == "select":
-        return f"({texts[0]} ? {texts[1]} : {texts[2]})"
-    if operator in _FUNCTIONS:
-        return f"{_FUNCTIONS[operator]}({texts[0]}, {texts[1]})"
-    return f"({texts[0]} {_OPERATORS.get(operator, operator)} {texts[1]})"

@@ -231,17 +231,19 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
             refuse_export(self.artifact, self.backend)
         return write_kernel(self.artifact, path)
 
-    def export_library(self, kernel_file: str | Path) -> None:
-        """Write a shared library with the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too.
+    def export_library(self, kernel_file: str | Path, *, header: str | Path | None = None) -> None:
+        """Write a shared library with the kernel, for programs without tilecore. It needs a C compiler.
 
-        ``tvm_ffi.load_module(path)["<kernel>"]`` calls it, without tilecore. It needs a C compiler. Raises
+        Without ``header`` it has the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too:
+        ``tvm_ffi.load_module(path)["<kernel>"]`` calls it. With ``header`` it has a function for C and C++, which the
+        header declares: it takes addresses, numbers, sizes and, on devices that have streams, a stream. Raises
         UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces where it
         does not allocate them (on GPUs); ``export`` takes those.
         """
         from tilecore.jit.library import export_library
 
         self._require_code()
-        export_library(self.artifact, self._execution, self._device_type(), kernel_file)
+        export_library(self.artifact, self._execution, self._device_type(), kernel_file, header)
 
     def torch_op(
         self,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.errors import ToolchainError, UnsupportedError
+from tilecore.jit.c_entry import c_source, header_text
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
 
@@ -24,9 +26,16 @@ def source_of(artifact: Artifact, adapter: KernelAdapter, device_type: int) -> s
     return "" if code is None else host_source(artifact, code, device_type)
 
 
-def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int, path: str | os.PathLike[str]) -> Path:
-    """Writes the library. Raises UnsupportedError where the execution backend gives no host code, ToolchainError where
-    there is no C compiler or no package apache-tvm-ffi."""
+def export_library(
+    artifact: Artifact,
+    adapter: KernelAdapter,
+    device_type: int,
+    path: str | os.PathLike[str],
+    header: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Writes the library; with ``header`` one for programs in C, and its header. Raises UnsupportedError where the
+    execution backend gives no host code, ToolchainError where there is no C compiler, or no package apache-tvm-ffi,
+    which a library without a header needs."""
     code = adapter.host_code(artifact)
     if code is None:
         raise UnsupportedError(
@@ -34,8 +43,14 @@ def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int,
             expected='kernel.export("kernel.tck"), and tilecore.load_kernel("kernel.tck") where it is used',
             hint="the loaded kernel needs no compiler and no TVM, and takes the same arguments",
         )
-    text = host_source(artifact, code, device_type)
-    place, compiler, runtime = Path(path).absolute(), find_compiler(), _tvm_ffi()
+    place, compiler = Path(path).absolute(), find_compiler()
+    if header is None:
+        text, runtime = host_source(artifact, code, device_type), [os.fspath(_tvm_ffi())]
+    else:
+        text, runtime = c_source(artifact, code, device_type), []
+        declared = Path(header).absolute()
+        declared.parent.mkdir(parents=True, exist_ok=True)
+        declared.write_text(header_text(artifact, code, device_type), encoding="utf-8")
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tilecore-library-") as folder:
         Path(folder, "host.c").write_text(text)
@@ -47,9 +62,11 @@ def export_library(artifact: Artifact, adapter: KernelAdapter, device_type: int,
     return place
 
 
-def _compile(compiler: HostCompiler, inputs: list[str], runtime: Path, folder: str) -> None:
+def _compile(compiler: HostCompiler, inputs: list[str], runtime: list[str], folder: str) -> None:
     """Compiles with OpenMP, which runs blocks on several threads, and without it where the compiler has none."""
-    flags = ["-shared", "-fPIC", "-O2", "-o", "library.so", *inputs, os.fspath(runtime), "-ldl"]
+    flags = ["-shared", "-fPIC", "-O2", "-o", "library.so", *inputs, *runtime, "-ldl"]
+    if sys.platform == "linux":
+        flags.append("-Wl,-Bsymbolic")  # a library calls its own kernels, even if another one has some of the same name
     try:
         compiler.run(["-fopenmp", *flags], "the host's part", cwd=folder)
     except ToolchainError:

@@ -45,6 +45,9 @@ RULES: dict[type, dict[str, Rule]] = {
             "a tuple of bytes",
             lambda value: isinstance(value, tuple) and all(isinstance(data, bytes) for data in value),
         ),
+        "allocates": FLAG,
+        "has_streams": FLAG,
+        "finds_device": FLAG,
     },
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},
 }

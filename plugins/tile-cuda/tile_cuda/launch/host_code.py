@@ -1,6 +1,6 @@
 """The launch of cubins in C, for shared libraries: the driver's library is opened at the first launch.
 
-The cubin is a constant of the library. Kernels run on the stream that TVM FFI's environment sets for the device.
+The cubin is a constant of the library. Kernels run on the stream of the call, in the primary context of the device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ _MOST_DEVICES = 64
 _IN_A_LINE = 24  # bytes of the cubin in a line of source
 _DRIVER = r"""
 #include <dlfcn.h>
-void *TVMFFIEnvGetStream(int32_t device_type, int32_t device);
 typedef struct { int threads[3]; int shared; const char *symbol; } tilecore_kernel;
 static int (*tilecore_cu_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                                  void **, void **);
@@ -49,8 +48,21 @@ static int tilecore_load(int device) {
   return code;
 }
 
+static int tilecore_current_device(int *device) {
+  void *driver = dlopen("LIBRARY", RTLD_NOW | RTLD_LOCAL), *context = NULL;
+  if (driver == NULL) return 100;  // CUDA_ERROR_NO_DEVICE
+  int (*initialize)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+  int (*current)(void **) = (int (*)(void **))dlsym(driver, "cuCtxGetCurrent");
+  int (*get)(int *) = (int (*)(int *))dlsym(driver, "cuCtxGetDevice");
+  const int code = initialize(0);
+  if (code != 0) return code;
+  *device = 0;  // where no context is current
+  if (current(&context) != 0 || context == NULL) return 0;
+  return get(device);
+}
+
 static int tilecore_launch(const int64_t *slots, const int64_t *grids, int device) {
-  void *parameters[SLOTS + 1], *popped, *stream = TVMFFIEnvGetStream(2, device);
+  void *parameters[SLOTS + 1], *popped, *stream = tilecore_stream(device);
   int code = 0;
   if (device < 0 || device >= DEVICES) return 101;  // CUDA_ERROR_INVALID_DEVICE
   if (tilecore_context[device] == NULL && (code = tilecore_load(device)) != 0) return code;
@@ -84,7 +96,8 @@ def host_code(artifact: Artifact) -> HostCode | None:
     text = text.replace("SLOTS", str(len(artifact.params) + len(artifact.symbols))).replace("LIBRARY", DRIVER)
     head, types, rest = text.partition("} tilecore_kernel;\n")
     table = f"static const tilecore_kernel tilecore_kernels[] = {{\n{kernels}}};\n"
-    return HostCode(f"{head}{types}{table}{_constant(artifact.binary)}{rest}")
+    source = f"{head}{types}{table}{_constant(artifact.binary)}{rest}"
+    return HostCode(source, has_streams=True, finds_device=True)
 
 
 def _kernel(entry: Entry) -> str:
