@@ -67,7 +67,8 @@ class HostCode:
     workspaces need them. errors: what some of the error codes mean. has_streams: whether the text asks
     ``tilecore_stream(device)``, which stands in front of it, for the stream to launch on. finds_device: whether it
     defines ``static int tilecore_current_device(int *device)``, which finds the device that a program in C has made
-    current, and returns 0 or an error code.
+    current, and returns 0 or an error code. sizes: those whose values stand behind the slots, as in
+    :class:`LoadedKernel`.
     """
 
     source: str
@@ -76,6 +77,7 @@ class HostCode:
     errors: Mapping[int, str] = field(default_factory=dict)
     has_streams: bool = False
     finds_device: bool = False
+    sizes: tuple[Dim, ...] = ()
 
 
 class KernelAdapter(ABC):

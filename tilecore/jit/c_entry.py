@@ -172,10 +172,10 @@ def _argument(plan: CallPlan, number: int) -> _Argument:
 def _body(artifact: Artifact, plan: CallPlan, code: HostCode) -> list[str]:
     tensors, scalars = plan.tensors, plan.scalars
     behind = len(tensors) + len(artifact.workspaces)  # slots of tensors, workspaces, scalars, sizes
-    slots = behind + len(scalars) + len(artifact.symbols) + 1
+    slots = behind + len(scalars) + len(artifact.symbols)
     names = {symbol.name: f"tc_size_{number}" for number, symbol in enumerate(plan.symbols)}
     device = "tc_device" if code.finds_device else "0"
-    lines = [f"  int64_t slots[{slots}] = {{0}}, grids[{4 * len(artifact.entries) + 1}];"]
+    lines = [f"  int64_t slots[{slots + len(code.sizes) + 1}] = {{0}}, grids[{4 * len(artifact.entries) + 1}];"]
     for place, number in enumerate(scalars):
         name = c_name(artifact.params[number].name)
         is_float = FACTS[artifact.params[number].dtype].kind == "float"
@@ -194,6 +194,7 @@ def _body(artifact: Artifact, plan: CallPlan, code: HostCode) -> list[str]:
         for axis, dim in enumerate((*entry.grid, entry.shared_bytes)):
             lines.append(f"  grids[{4 * number + axis}] = {dim_text(dim, names)};")
         lines += _check(plan, f"grids[{4 * number}] >= 0", "a tensor is too large for the kernel's indices")
+    lines += [f"  slots[{slots + at}] = {dim_text(size, names)};" for at, size in enumerate(code.sizes)]
     if code.finds_device:
         lines += [
             "  int tc_device = 0;",

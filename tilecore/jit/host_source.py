@@ -7,7 +7,7 @@ named ``__tvm_ffi_<kernel>``: ``tvm_ffi.load_module(path)["<kernel>"]`` calls it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.records import ScalarParam, TensorParam
@@ -74,21 +74,21 @@ def host_source(artifact: Artifact, code: HostCode, device_type: int) -> str:
             f"// tilecore: the host's part of {artifact.name}{_HEAD}{SIZE_FUNCTIONS}",
             _STREAM.replace("DEVICE_TYPE", str(device_type)) if code.has_streams else "",
             code.source,
-            *_function(artifact, device_type, code.errors),
+            *_function(artifact, device_type, code),
         ]
     )
 
 
-def _function(artifact: Artifact, device_type: int, errors: Mapping[int, str]) -> list[str]:
+def _function(artifact: Artifact, device_type: int, code: HostCode) -> list[str]:
     params = artifact.params
     tensors = [number for number, param in enumerate(params) if isinstance(param, TensorParam)]
     scalars = [number for number, param in enumerate(params) if isinstance(param, ScalarParam)]
     names = {symbol.name: f"size_{number}" for number, symbol in enumerate(artifact.symbols)}
     behind = len(tensors) + len(artifact.workspaces)  # slots of tensors, workspaces, scalars, sizes
-    slots = behind + len(scalars) + len(artifact.symbols) + 1
+    slots = behind + len(scalars) + len(artifact.symbols)
     lines = [
         f"int __tvm_ffi_{artifact.name}(void *self, const tc_any *arguments, int32_t count, tc_any *result) {{",
-        f"  int64_t slots[{slots}] = {{0}}, grids[{4 * len(artifact.entries)}];",
+        f"  int64_t slots[{slots + len(code.sizes) + 1}] = {{0}}, grids[{4 * len(artifact.entries)}];",
         *_check(artifact, f"count == {len(params)}", f"takes {len(params)} arguments, outputs included"),
     ]
     for number in tensors:
@@ -109,13 +109,14 @@ def _function(artifact: Artifact, device_type: int, errors: Mapping[int, str]) -
     for number, entry in enumerate(artifact.entries):
         for axis, dim in enumerate((*entry.grid, entry.shared_bytes)):
             lines.append(f"  grids[{4 * number + axis}] = {dim_text(dim, names)};")
+    lines += [f"  slots[{slots + at}] = {dim_text(size, names)};" for at, size in enumerate(code.sizes)]
     device = f"tensor_{tensors[0]}->device.index" if tensors else "0"
     return [
         *lines,
         *allocations(artifact, len(tensors), device, names, lambda text: f'return tc_fail("MemoryError", {text});'),
         f"  const int code = tilecore_launch(slots, grids, {device});",
         *(f"  tilecore_free((void *)slots[{place}], {device});" for place in range(len(tensors), behind)),
-        *(f"  {_failed(artifact, code, message)}" for code, message in errors.items()),
+        *(f"  {_failed(artifact, number, message)}" for number, message in code.errors.items()),
         "  if (code != 0) {",
         "    char message[128];",
         f'    snprintf(message, sizeof(message), "{artifact.name}(): the launch returned %d", code);',

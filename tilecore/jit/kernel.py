@@ -238,7 +238,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         ``tvm_ffi.load_module(path)["<kernel>"]`` calls it. With ``header`` it has a function for C and C++, which the
         header declares: it takes addresses, numbers, sizes and, on devices that have streams, a stream. Raises
         UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces where it
-        does not allocate them (on GPUs); ``export`` takes those.
+        does not allocate them; ``export`` takes those.
         """
         from tilecore.jit.library import export_library
 

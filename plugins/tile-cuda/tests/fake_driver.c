@@ -148,6 +148,12 @@ API int cuMemAlloc_v2(uint64_t *address, size_t size) {
   *address = (uint64_t)(uintptr_t)fake_memory;
   return size > sizeof fake_memory;
 }
+API int cuMemAllocAsync(uint64_t *address, size_t size, void *stream) {
+  note("allocated %ld bytes on %lx\n", (long)size, (long)(uintptr_t)stream, 0, 0);
+  *address = (uint64_t)(uintptr_t)fake_memory;
+  return 0;
+}
+API int cuMemFreeAsync(uint64_t address, void *stream) { note("freed on %lx\n", (long)(uintptr_t)stream, 0, 0, 0); return 0; }
 API int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t size) {
   memset((void *)(uintptr_t)address, value, size);
   return 0;

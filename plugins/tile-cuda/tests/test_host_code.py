@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from dataclasses import replace
 import pytest
 from cuda_artifacts import artifact
 from tile_cuda.adapter import DriverAdapter
+from tile_cuda.launch import host_code
 
+from tilecore.artifact.records import Workspace
 from tilecore.jit.library import export_library
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C compiler")
@@ -66,6 +69,25 @@ def test_an_exported_library_launches_by_the_driver(fake, tmp_path):
     assert "attribute 8 = 65536" in lines
 
 
-def test_launch_attributes_are_not_exported():
-    assert DriverAdapter().host_code(artifact(entry={"attributes": {"cluster": [2, 1, 1]}})) is None
-    assert DriverAdapter().host_code(artifact()) is not None
+def test_workspaces_are_allocated_on_the_stream(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr(host_code, "DRIVER", fake.path)
+    kernel = replace(artifact(), workspaces=(Workspace("w", "float32", (64,)),))
+    export_library(kernel, DriverAdapter(driver=lambda: None), 2, tmp_path / "k.so", tmp_path / "k.h")
+    fake.library.fake_slots_of(4)
+    library = ctypes.CDLL(str(tmp_path / "k.so"))
+    a, b = (ctypes.c_float * 64)(), (ctypes.c_float * 64)()
+    assert library.scale(a, b, ctypes.c_float(2.0), ctypes.c_void_p(0x77)) == 0
+    lines = [line for line in fake.journal() if line.startswith(("allocated", "launch", "freed")) and "77" in line]
+    assert [line.split()[0] for line in lines] == ["allocated", "launch", "freed"]
+    assert lines[0] == "allocated 256 bytes on 77"
+    assert (tmp_path / "k.h").read_text().count("void *stream") == 1
+
+
+def test_a_driver_that_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_code, "DRIVER", "libno_such_driver.so.9")
+    export_library(artifact(), DriverAdapter(driver=lambda: None), 2, tmp_path / "k.so", tmp_path / "k.h")
+    library = ctypes.CDLL(str(tmp_path / "k.so"))
+    library.scale_error.restype = ctypes.c_char_p
+    a, b = (ctypes.c_float * 64)(), (ctypes.c_float * 64)()
+    assert library.scale(a, b, ctypes.c_float(2.0), None) == 3
+    assert library.scale_error() == b"scale(): there is no driver of the GPU here"
