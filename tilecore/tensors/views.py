@@ -107,7 +107,7 @@ class TensorView:
 
 
 def is_tensor(value: Any) -> bool:
-    return _is_torch(value) or is_array(value) or hasattr(type(value), "__dlpack__")
+    return _is_torch(value) or is_array(value) or hasattr(type(value), "__dlpack__") or _has_interface(value)
 
 
 def view(value: Any, stream: Callable[[int], int] | None = None) -> TensorView:
@@ -122,6 +122,8 @@ def view(value: Any, stream: Callable[[int], int] | None = None) -> TensorView:
         return _numpy_view(value)
     if hasattr(type(value), "__dlpack__"):
         return _dlpack_view(value, stream)
+    if _has_interface(value):
+        return _interface_view(value)
     raise TypeError(f"{type(value).__name__} is not a tensor")
 
 
@@ -230,6 +232,27 @@ def _numpy_view(array: Any) -> TensorView:
     strides = tuple(step // size if size else 0 for step in array.strides)
     code = (*facts.dlpack, 1) if facts is not None and is_supported else UNKNOWN
     return TensorView(address, array.shape, strides, code, (dlpack.HOST, 0), "numpy", array, array, read_only)
+
+
+def _has_interface(value: Any) -> bool:
+    """Whether the object describes memory of the host as numpy's arrays do (numpy's array interface protocol, version
+    3). Scalars of numpy do, too, but are numbers."""
+    if not hasattr(value, "__array_interface__"):
+        return False
+    numpy = sys.modules.get("numpy")
+    return numpy is None or not isinstance(value, numpy.generic)
+
+
+def _interface_view(value: Any) -> TensorView:
+    """The view of the array that numpy makes of the object's memory, without a copy. What numpy would copy is read-only
+    there, so that no result is lost."""
+    import numpy
+
+    try:
+        array = numpy.asarray(value)
+    except Exception as error:
+        raise UnreadableTensor(f"its __array_interface__ cannot be read ({_first_line(error)})") from error
+    return _numpy_view(array)
 
 
 def _dlpack_view(value: Any, stream: Callable[[int], int] | None) -> TensorView:
