@@ -53,9 +53,11 @@ def hide_tokens(scores, remaining):
         scores[i, j] = T.if_then_else(j < remaining, scores[i, j], -T.infinity("float32"))
 
 
-def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dtype="float16"):
+def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dtype="float16", blocks=1):
     """Q [batch, heads, latent], QR [batch, heads, rotary]; KV [batch, length, latent], KR [batch, length, rotary];
-    Out [batch, heads, latent]. latent: a multiple of 128, at most 512."""
+    Out [batch, heads, latent]. latent: a multiple of 128, at most 512.
+
+    blocks: of a cluster, 1 or 2. Those of a pair visit the same tokens, and each copy brings a tile to both."""
     if length < 1:
         raise ValueError("there is no token to attend to: length must be at least 1")
     if latent % 128 or not 0 < latent <= 512:
@@ -66,6 +68,10 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
     splits = T.ceildiv(pairs, each)  # every split has tokens
     half = latent // 2
     halves = slice(0, half), slice(half, latent)
+    groups = T.ceildiv(heads, ROWS)
+    if groups % blocks:
+        raise ValueError(f"{groups} blocks for {heads} heads cannot form clusters of {blocks}")
+    mask = (1 << blocks) - 1 if blocks > 1 else None
     is_ragged = length % (2 * TOKENS) != 0
 
     @T.macro
@@ -77,6 +83,16 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
         T.wgmma_gemm(Q_shared[:, halves[1]], KV_tile[:, halves[1]], scores, transpose_B=True)
         T.wgmma_gemm(QR_local, KR_tile, scores, transpose_B=True)
         T.wait_wgmma(0)
+
+    @T.macro
+    def release(empty, piece):
+        """A warp has finished with a piece of a tile, which the blocks of the cluster copy anew."""
+        if T.shuffle_elect(32):
+            if blocks == 1:
+                T.mbarrier_arrive(empty[piece])
+            else:
+                for block in T.unroll(blocks):
+                    T.mbarrier_arrive(empty[piece], block)
 
     @T.prim_func
     def mla_decode_hopper_kernel(
@@ -90,7 +106,7 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
             Part = T.alloc_global((batch, heads, splits, latent), "float32")
             Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
 
-        with T.Kernel(T.ceildiv(heads, ROWS), splits, batch, threads=384) as (bx, split, b):
+        with T.Kernel(groups, splits, batch, threads=384, cluster_dims=(blocks, 1, 1)) as (bx, split, b):
             Q_shared = T.alloc_shared((ROWS, latent), dtype)
             KV0 = T.alloc_shared((TOKENS, latent), dtype)
             KV1 = T.alloc_shared((TOKENS, latent), dtype)
@@ -103,7 +119,7 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
             totals = T.alloc_shared((2, ROWS), "float32")
             q_full = T.alloc_barrier(1)
             full0, full1 = T.alloc_barrier([1, 1]), T.alloc_barrier([1, 1])
-            empty0, empty1 = T.alloc_barrier([128, 128]), T.alloc_barrier([128, 128])
+            empty0, empty1 = T.alloc_barrier([4 * blocks] * 2), T.alloc_barrier([4 * blocks] * 2)  # of each warp
             head = bx * ROWS
             first = split * each * 2 * TOKENS
             steps = T.min(each, pairs - split * each)
@@ -135,8 +151,7 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
                     T.copy(largest, most[0, :])
                     exponentials(scores, largest, to_log2)
                     T.copy(scores, weights)
-                    T.copy(weights, weights0)
-                    T.fence_proxy_async()
+                    T.copy(scores, weights0)
                     T.named_barrier_arrive(P0_READY, 256)
                     for i in T.Parallel(ROWS):
                         factor[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
@@ -146,7 +161,7 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
                     for i in T.Parallel(ROWS):
                         total[i] += tile_total[i]
                     T.wait_wgmma(0)
-                    T.mbarrier_arrive(empty0[0])
+                    release(empty0, 0)
 
                     T.sync_threads(P1_READY, 256)
                     T.copy(largest, largest_before)
@@ -156,11 +171,13 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
                     multiply_by(out, total, factor, half)
                     T.wgmma_gemm(weights1, KV1[:, halves[0]], out)
                     T.wait_wgmma(0)
-                    T.mbarrier_arrive(empty1[0])
+                    release(empty1, 0)
                 T.copy(total, totals[0, :])
                 T.sync_threads(TOTALS_READY, 256)
+                for i in T.Parallel(ROWS):
+                    factor[i] = 1 / (totals[0, i] + totals[1, i])
                 for i, j in T.Parallel(ROWS, half):
-                    out[i, j] = out[i, j] / (totals[0, i] + totals[1, i])
+                    out[i, j] *= factor[i]
                 if splits == 1:
                     T.copy(out, Out[b, head : head + ROWS, halves[0]])
                 else:
@@ -206,24 +223,25 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
                     T.copy(largest, most[1, :])
                     exponentials(scores, largest, to_log2)
                     T.copy(scores, weights)
-                    T.copy(weights, weights1)
-                    T.fence_proxy_async()
+                    T.copy(scores, weights1)
                     T.named_barrier_arrive(P1_READY, 256)
                     for i in T.Parallel(ROWS):
                         factor[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
                     T.wait_wgmma(0)
-                    T.mbarrier_arrive(empty0[1])
+                    release(empty0, 1)
                     multiply_by(out, total, factor, half)
                     T.wgmma_gemm(weights, KV1[:, halves[1]], out)
                     T.reduce_sum(scores, tile_total, dim=1)
                     for i in T.Parallel(ROWS):
                         total[i] += tile_total[i]
                     T.wait_wgmma(0)
-                    T.mbarrier_arrive(empty1[1])
+                    release(empty1, 1)
                 T.copy(total, totals[1, :])
                 T.sync_threads(TOTALS_READY, 256)
+                for i in T.Parallel(ROWS):
+                    factor[i] = 1 / (totals[0, i] + totals[1, i])
                 for i, j in T.Parallel(ROWS, half):
-                    out[i, j] = out[i, j] / (totals[0, i] + totals[1, i])
+                    out[i, j] *= factor[i]
                 if splits == 1:
                     T.copy(out, Out[b, head : head + ROWS, halves[1]])
                 else:
@@ -231,22 +249,31 @@ def mla_decode_hopper(batch, heads, length, latent=512, rotary=64, splits=1, dty
 
             with T.ws(2):
                 T.set_max_nreg(24, 0)
-                T.tma_copy(Q[b, head : head + ROWS, :], Q_shared, barrier=q_full)
-                T.tma_copy(QR[b, head : head + ROWS, :], QR_shared, barrier=q_full, annotations={"emit_arrive": 1})
-                for k in range(steps):
-                    for KV_tile, KR_tile, full, empty, tile in [
-                        (KV0, KR0, full0, empty0, 0), (KV1, KR1, full1, empty1, 1),
-                    ]:  # fmt: skip
-                        token = first + (k * 2 + tile) * TOKENS
-                        rows = slice(token, token + TOKENS)
-                        T.mbarrier_wait_parity(empty[0], k % 2 ^ 1)
-                        T.tma_copy(
-                            KV[b, rows, halves[0]], KV_tile[:, halves[0]], barrier=full[0],
-                            annotations={"emit_arrive": 1},
-                        )  # fmt: skip
-                        T.mbarrier_wait_parity(empty[1], k % 2 ^ 1)
-                        T.tma_copy(KV[b, rows, halves[1]], KV_tile[:, halves[1]], barrier=full[1])
-                        T.tma_copy(KR[b, rows, :], KR_tile, barrier=full[1], annotations={"emit_arrive": 1})
+                if T.shuffle_elect(128):
+                    T.tma_copy(Q[b, head : head + ROWS, :], Q_shared, barrier=q_full)
+                    T.tma_copy(QR[b, head : head + ROWS, :], QR_shared, barrier=q_full, annotations={"emit_arrive": 1})
+                    for k in range(steps):
+                        for KV_tile, KR_tile, full, empty, tile in [
+                            (KV0, KR0, full0, empty0, 0), (KV1, KR1, full1, empty1, 1),
+                        ]:  # fmt: skip
+                            token = first + (k * 2 + tile) * TOKENS
+                            rows = slice(token, token + TOKENS)
+                            T.mbarrier_wait_parity(empty[0], k % 2 ^ 1)
+                            T.tma_copy(
+                                KV[b, rows, halves[0]], KV_tile[:, halves[0]], barrier=full[0], cluster_mask=mask,
+                                annotations={"emit_arrive": 1},
+                            )  # fmt: skip
+                            T.mbarrier_wait_parity(empty[1], k % 2 ^ 1)
+                            T.tma_copy(
+                                KV[b, rows, halves[1]], KV_tile[:, halves[1]], barrier=full[1], cluster_mask=mask
+                            )  # fmt: skip
+                            T.tma_copy(
+                                KR[b, rows, :], KR_tile, barrier=full[1], cluster_mask=mask,
+                                annotations={"emit_arrive": 1},
+                            )  # fmt: skip
+
+            if blocks > 1:
+                T.cluster_sync()  # until then copies may reach the memory of the other block
 
         if splits > 1:
             with T.Kernel(heads, batch, threads=128) as (h, b):

@@ -1,8 +1,8 @@
 """Inserts proxy fences: wgmma and explicit TMA stores then see what threads write to shared memory.
 
 Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
-the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write; an
-explicit arrival at an mbarrier counts as a barrier. A thread that arrives when its asynchronous copies land
+the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write, unless
+the kernel's own T.fence_proxy_async stands between; an explicit arrival counts as a barrier. A thread that arrives when its asynchronous copies land
 (T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
 """
 
@@ -74,7 +74,7 @@ def _fenced_group(node: AttrStmt, copied: set[Var]) -> Stmt:
 
 def _is_barrier(call: Any) -> bool:
     """Whether other threads may pass it, and then use what was written before it."""
-    return op_name(call) == SYNC_THREADS or instructions.is_explicit_arrival(call)
+    return op_name(call) in (SYNC_THREADS, instructions.NAMED_ARRIVE) or instructions.is_explicit_arrival(call)
 
 
 class _Fences:
@@ -96,6 +96,8 @@ class _Fences:
             return seq(parts), dirty
         if isinstance(node, Evaluate) and _is_barrier(node.value):
             return (seq([instructions.proxy_fence(), node]) if dirty else node), False
+        if isinstance(node, Evaluate) and op_name(node.value) == instructions.PROXY_FENCE:
+            return node, False
         if isinstance(node, (Break, Continue)):
             self.jumps[-1][type(node)] |= dirty
             return node, False  # the code after a jump is not reached
