@@ -113,9 +113,7 @@ def paged_attention(
                 else:  # a split without keys has weight 2 ** -infinity = 0 below
                     for i, j in T.Parallel(block_H, dim):
                         if i < group:
-                            Part[b, head + i, split, j] = T.if_then_else(
-                                total[n][i] > 0, out[n][i, j] / total[n][i], 0
-                            )
+                            Part[b, head + i, split, j] = T.if_then_else(total[n][i] > 0, out[n][i, j] / total[n][i], 0)
                     for i in T.Parallel(block_H):
                         if i < group:
                             Log[b, head + i, split] = T.log2(total[n][i]) + largest[n][i] * to_log2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tilecore.language as T
 from tilecore.testing.kernel_text import text
 
@@ -75,3 +77,47 @@ def test_an_explicit_store_of_what_threads_wrote():
     assert changes(before, after) == f"+ {FENCE}"
     code = statements(after)
     assert code[code.index(FENCE) + 1] == BARRIER
+
+
+def passed_on(own_fence: bool, waits: bool):
+    """A warpgroup writes an operand and tells another one by a named barrier, at which it waits, too, or goes on."""
+
+    @T.prim_func
+    def passed_on(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            done = T.alloc_barrier(128)
+            with T.ws(0):
+                T.copy(A, a)
+                if own_fence:
+                    T.fence_proxy_async()
+                if waits:
+                    T.sync_threads(3, 256)
+                else:
+                    T.named_barrier_arrive(3, 256)
+                T.named_barrier_arrive(4, 256)
+                T.mbarrier_arrive(done)
+            with T.ws(1):
+                T.sync_threads(3, 256)
+                T.sync_threads(4, 256)
+                T.wgmma_gemm(a, a, c, clear_accum=True)
+                T.wait_wgmma(0)
+                T.copy(c, C)
+
+    return passed_on
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_named_barrier_has_a_fence_in_front(waits):
+    before, after, _ = around_pass(passed_on(False, waits), PASS)
+    assert changes(before, after) == f"+ {FENCE}"
+    code = statements(after)
+    following = code[code.index(FENCE) + 1]
+    assert ("simt.named_barrier(3, 256)" if waits else '"cuda.named_barrier_arrive", [3, 256]') in following
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_fence_of_the_kernel_itself_is_enough(waits):
+    before, after, _ = around_pass(passed_on(True, waits), PASS)
+    assert text(before) == text(after)

@@ -2,8 +2,8 @@
 
 Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
 the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write, unless
-the kernel's own T.fence_proxy_async stands between; an explicit arrival counts as a barrier. A thread that arrives when its asynchronous copies land
-(T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
+the kernel's own T.fence_proxy_async stands between; an explicit arrival counts as a barrier. A thread that arrives when
+its asynchronous copies land (T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ from tilecore.ir.nodes import (
     While,
     structural_map,
 )
+from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import collect, jumps_out, stores, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
+
+_BARRIERS = (SYNC_THREADS, NAMED_BARRIER, instructions.NAMED_ARRIVE)
 
 
 def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -74,7 +77,7 @@ def _fenced_group(node: AttrStmt, copied: set[Var]) -> Stmt:
 
 def _is_barrier(call: Any) -> bool:
     """Whether other threads may pass it, and then use what was written before it."""
-    return op_name(call) in (SYNC_THREADS, instructions.NAMED_ARRIVE) or instructions.is_explicit_arrival(call)
+    return op_name(call) in _BARRIERS or instructions.is_explicit_arrival(call)
 
 
 class _Fences:

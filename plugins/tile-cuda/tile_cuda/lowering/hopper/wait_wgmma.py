@@ -38,6 +38,7 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
+from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.tile_ops import is_barrier
@@ -163,7 +164,7 @@ class _Waits:
             map(instructions.is_explicit_arrival, collect(node, Call))
         ):  # other threads may write the tiles after it
             return next(iter(_unwaited_ages(state)), len(state))
-        if is_barrier(node):
+        if is_barrier(node) or (isinstance(node, Evaluate) and op_name(node.value) == NAMED_BARRIER):
             shared = (age for age in _unwaited_ages(state) if any(tile in self.written for tile, _ in state[age].tiles))
             return next(shared, len(state))
         return _first_conflict(node, state)
