@@ -19,12 +19,13 @@ import tilecore.language as T
 
 def paged_attention(
     batch, heads, kv_heads, dim, pages_each, page_size=64, splits=4, block_N=64, stages=2, threads=128,
-    dtype="float16", heads_each=1,
+    dtype="float16", heads_each=1, eviction_policy="evict_first",
 ):  # fmt: skip
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
     int32. Entries of Table behind the last token of a sequence may be anything; slots of its last page behind it hold
     finite numbers, which get the weight 0. A length of 0 gives zeros. heads_each: how many heads of the cache a block
-    visits at once; those of one token are neighbours in memory."""
+    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache, which by default
+    keeps other data rather than keys and values, as no other block reads them."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if block_N % page_size:
@@ -81,10 +82,10 @@ def paged_attention(
                     at = key // page_size + p
                     rows = slice(p * page_size, (p + 1) * page_size)
                     page = T.if_then_else(at * page_size < length, Table[b, at], 0)
-                    for n in numbers:  # keys and values are read once: the L2 cache keeps other data rather than them
+                    for n in numbers:
                         h_kv = of_heads * heads_each + n
-                        T.copy(K[page, :, h_kv, :], K_shared[n][rows, :], eviction_policy="evict_first")
-                        T.copy(V[page, :, h_kv, :], V_shared[n][rows, :], eviction_policy="evict_first")
+                        T.copy(K[page, :, h_kv, :], K_shared[n][rows, :], eviction_policy=eviction_policy)
+                        T.copy(V[page, :, h_kv, :], V_shared[n][rows, :], eviction_policy=eviction_policy)
                 for n in numbers:
                     T.gemm(Q_shared[n], K_shared[n], scores, transpose_B=True, clear_accum=True)
                     for i, j in T.Parallel(block_H, block_N):
@@ -162,6 +163,7 @@ def main(words=None):
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--page-size", type=int, default=64, help="tokens of a page; tiles of whole pages load best")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--heads-each", type=int, default=1, help="heads of the cache that a block visits")
     options = parser.parse_args(words)
     heads, kv_heads, dim, lengths, size = (
         options.heads, options.kv_heads, options.dim, options.lengths, options.page_size
@@ -169,8 +171,9 @@ def main(words=None):
     pages_each = -(-max(lengths) // size)
 
     kernel = tilecore.jit(paged_attention, target=options.target, out_idx=-1)(
-        len(lengths), heads, kv_heads, dim, pages_each, page_size=size, splits=options.splits
-    )
+        len(lengths), heads, kv_heads, dim, pages_each, page_size=size, splits=options.splits,
+        heads_each=options.heads_each,
+    )  # fmt: skip
     device = kernel.adapter.torch_device()
     q = torch.randn(len(lengths), heads, dim, device=device).half()
     pages = len(lengths) * pages_each + 3
