@@ -5,7 +5,8 @@
 All variants are compiled at once in parallel; each is checked against torch, then measured as benchmarks/h200.py does.
 It prints a line for each and writes FOLDER/decode_variants.json. What the names mean: "roles" is
 examples/hopper/mla_decode.py (pieces: of a tile's latents, each_half * 2; pairs: clusters of two blocks), "plain" is
-examples/mla_decode.py; "fast" is TL_ENABLE_FAST_MATH; "heads" are heads of the cache that a block visits, "kept" is
+examples/mla_decode.py; "fast" is TL_ENABLE_FAST_MATH, "products apart"
+TL_DISABLE_PRODUCT_OVERLAP; "heads" are heads of the cache that a block visits, "kept" is
 without the policy that lets L2 drop keys and values first.
 """
 
@@ -30,6 +31,7 @@ from h200_measure import Case, example
 import tilecore
 
 MULTIPROCESSORS = 132
+APART = {"pass_configs": {**FAST["pass_configs"], tilecore.PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP: True}}
 Variants = dict[str, tuple[Callable[[], Any], dict[str, Any]]]  # by name: the factory, and the options of compilation
 
 
@@ -47,9 +49,9 @@ def latent_variants(batch: int, heads: int, length: int, latent: int, rotary: in
                 variants[f"{name}, fast"] = (lambda o=options: roles.mla_decode(*sizes, **o), FAST)
     options = {"splits": one_wave, "each_half": 2}
     variants[f"roles, 4 pieces, {one_wave} parts"] = (lambda: roles.mla_decode(*sizes, **options), {})
-    for splits in (1, 2) if heads > 16 else (8, 16):
-        for fast in (FAST, {}):
-            variants[f"plain, {splits} parts" + ", fast" * bool(fast)] = (
+    for splits in (1,) if heads > 16 else (8, 16):
+        for fast, name in ((FAST, ", fast"), (APART, ", fast, products apart"), ({}, "")):
+            variants[f"plain, {splits} parts{name}"] = (
                 lambda s=splits: plain.mla_decode(*sizes, s, block_H=rows, block_N=64, stages=2),
                 fast,
             )
@@ -117,7 +119,7 @@ def cases(without: set[str]) -> Iterator[tuple[Case, Variants]]:
 
 def compile_all(variants: Variants) -> None:
     """Compiles in parallel what Case.measure then takes from the cache."""
-    for options in (FAST, {}):
+    for options in (FAST, APART, {}):
         made = [factory() for factory, own in variants.values() if own == options]
         if made:
             tilecore.par_compile(made, target="cuda", ignore_error=True, **options)

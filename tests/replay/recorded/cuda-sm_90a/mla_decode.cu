@@ -252,27 +252,24 @@ extern "C" __global__ void __launch_bounds__(288) mla_decode_kernel_0(const tc_h
       tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_2, 3588), tc_operand_at(b_tile_2, 1796), true);
       tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_2, 3590), tc_operand_at(b_tile_2, 1798), true);
       tc_warpgroup_commit();
-      tc_warpgroup_wait<0>();
-      tc_warpgroup_settle<8>(scores);
+      tc_transaction_wait(KR_shared_full + k, k % 6 / 3);
+      const unsigned long long a_tile_3 = tc_operand(QR_shared + (0 ^ 0) * 8, 16, 1024, 1);  // mla_decode.py:71
+      const unsigned long long b_tile_3 = tc_operand(KR_shared + k * 2048 + group * 1024 + (0 ^ 0) * 8, 16, 1024, 1);
+      tc_warpgroup_begin();
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, a_tile_3, b_tile_3, true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_3, 2), tc_operand_at(b_tile_3, 2), true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_3, 4), tc_operand_at(b_tile_3, 4), true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_3, 6), tc_operand_at(b_tile_3, 6), true);
+      tc_warpgroup_commit();
       tc_fence_async();
       tc_named_barrier(1, 256);
-      const unsigned long long a_tile_3 = tc_operand(weights + (0 ^ 0) * 8, 16, 512, 2);  // mla_decode.py:89
-      const unsigned long long b_tile_3 = tc_operand(KV_shared + k * 16384 + group * 8192 + (0 ^ 0) * 8 - 16384, 4096, 1024, 1);
+      const unsigned long long a_tile_4 = tc_operand(weights + (0 ^ 0) * 8, 16, 512, 2);  // mla_decode.py:89
+      const unsigned long long b_tile_4 = tc_operand(KV_shared + k * 16384 + group * 8192 + (0 ^ 0) * 8 - 16384, 4096, 1024, 1);
       tc_warpgroup_begin();
-      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, a_tile_3, b_tile_3, true);
-      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, tc_operand_at(a_tile_3, 2), tc_operand_at(b_tile_3, 128), true);
+      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, a_tile_4, b_tile_4, true);
+      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, tc_operand_at(a_tile_4, 2), tc_operand_at(b_tile_4, 128), true);
       tc_warpgroup_commit();
-      tc_transaction_wait(KR_shared_full + k, k % 6 / 3);
-      const unsigned long long a_tile_4 = tc_operand(QR_shared + (0 ^ 0) * 8, 16, 1024, 1);  // mla_decode.py:71
-      const unsigned long long b_tile_4 = tc_operand(KR_shared + k * 2048 + group * 1024 + (0 ^ 0) * 8, 16, 1024, 1);
-      tc_warpgroup_begin();
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, a_tile_4, b_tile_4, true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_4, 2), tc_operand_at(b_tile_4, 2), true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_4, 4), tc_operand_at(b_tile_4, 4), true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_4, 6), tc_operand_at(b_tile_4, 6), true);
-      tc_warpgroup_commit();
-      tc_warpgroup_wait<0>();
-      tc_warpgroup_settle<128>(out);
+      tc_warpgroup_wait<1>();
       tc_warpgroup_settle<8>(scores);
       if (tx % 32 == 0) {
         tc_transaction_arrive(KR_shared_empty + k);
@@ -353,6 +350,8 @@ extern "C" __global__ void __launch_bounds__(288) mla_decode_kernel_0(const tc_h
       for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:84
         total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // mla_decode.py:85
       }
+      tc_warpgroup_wait<0>();
+      tc_warpgroup_settle<128>(out);
       if (tx % 32 == 0) {
         tc_transaction_arrive(KV_shared_empty + k - 1);
       }
@@ -418,27 +417,24 @@ extern "C" __global__ void __launch_bounds__(288) mla_decode_kernel_0(const tc_h
       tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_5, 3588), tc_operand_at(b_tile_5, 1796), true);
       tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_5, 3590), tc_operand_at(b_tile_5, 1798), true);
       tc_warpgroup_commit();
-      tc_warpgroup_wait<0>();
-      tc_warpgroup_settle<8>(scores);
+      tc_transaction_wait(KR_shared_full + k % 3, k % 6 / 3);
+      const unsigned long long a_tile_6 = tc_operand(QR_shared + (0 ^ 0) * 8, 16, 1024, 1);  // mla_decode.py:71
+      const unsigned long long b_tile_6 = tc_operand(KR_shared + k % 3 * 2048 + group * 1024 + (0 ^ 0) * 8, 16, 1024, 1);
+      tc_warpgroup_begin();
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, a_tile_6, b_tile_6, true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_6, 2), tc_operand_at(b_tile_6, 2), true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_6, 4), tc_operand_at(b_tile_6, 4), true);
+      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_6, 6), tc_operand_at(b_tile_6, 6), true);
+      tc_warpgroup_commit();
       tc_fence_async();
       tc_named_barrier(1, 256);
-      const unsigned long long a_tile_6 = tc_operand(weights + (0 ^ 0) * 8, 16, 512, 2);  // mla_decode.py:89
-      const unsigned long long b_tile_6 = tc_operand(KV_shared + (k + 2) % 3 * 16384 + group * 8192 + (0 ^ 0) * 8, 4096, 1024, 1);
+      const unsigned long long a_tile_7 = tc_operand(weights + (0 ^ 0) * 8, 16, 512, 2);  // mla_decode.py:89
+      const unsigned long long b_tile_7 = tc_operand(KV_shared + (k + 2) % 3 * 16384 + group * 8192 + (0 ^ 0) * 8, 4096, 1024, 1);
       tc_warpgroup_begin();
-      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, a_tile_6, b_tile_6, true);
-      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, tc_operand_at(a_tile_6, 2), tc_operand_at(b_tile_6, 128), true);
+      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, a_tile_7, b_tile_7, true);
+      tc_wgmma_n256k16_f16_f16_f32<false, true>(out, tc_operand_at(a_tile_7, 2), tc_operand_at(b_tile_7, 128), true);
       tc_warpgroup_commit();
-      tc_transaction_wait(KR_shared_full + k % 3, k % 6 / 3);
-      const unsigned long long a_tile_7 = tc_operand(QR_shared + (0 ^ 0) * 8, 16, 1024, 1);  // mla_decode.py:71
-      const unsigned long long b_tile_7 = tc_operand(KR_shared + k % 3 * 2048 + group * 1024 + (0 ^ 0) * 8, 16, 1024, 1);
-      tc_warpgroup_begin();
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, a_tile_7, b_tile_7, true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_7, 2), tc_operand_at(b_tile_7, 2), true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_7, 4), tc_operand_at(b_tile_7, 4), true);
-      tc_wgmma_n16k16_f16_f16_f32<false, false>(scores, tc_operand_at(a_tile_7, 6), tc_operand_at(b_tile_7, 6), true);
-      tc_warpgroup_commit();
-      tc_warpgroup_wait<0>();
-      tc_warpgroup_settle<128>(out);
+      tc_warpgroup_wait<1>();
       tc_warpgroup_settle<8>(scores);
       if (tx % 32 == 0) {
         tc_transaction_arrive(KR_shared_empty + k % 3);
@@ -519,6 +515,8 @@ extern "C" __global__ void __launch_bounds__(288) mla_decode_kernel_0(const tc_h
       for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:84
         total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // mla_decode.py:85
       }
+      tc_warpgroup_wait<0>();
+      tc_warpgroup_settle<128>(out);
       if (tx % 32 == 0) {
         tc_transaction_arrive(KV_shared_empty + (k + 2) % 3);
       }
