@@ -53,6 +53,8 @@ def mla_decode(batch, heads, length, latent=512, rotary=64, splits=1, dtype="flo
     brings a tile to both."""
     if length < 1:
         raise ValueError("there is no token to attend to: length must be at least 1")
+    if splits < 1:
+        raise ValueError(f"splits ({splits}) must be at least 1")
     if latent % 128 or not 0 < latent <= 512:
         raise ValueError(f"latent ({latent}) must be 128, 256, 384 or 512: two warpgroups hold half of the sums each")
     to_log2 = 1 / math.log(2) / (latent + rotary) ** 0.5  # exp(x / sqrt(width)) = exp2(x * to_log2)

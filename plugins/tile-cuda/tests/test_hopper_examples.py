@@ -77,6 +77,7 @@ def test_other_orders_of_threads(seed, monkeypatch):
     ("options", "match"),
     [
         ({"length": 0}, "length must be at least 1"),
+        ({"splits": 0}, r"splits \(0\) must be at least 1"),
         ({"latent": 192}, r"latent \(192\) must be 128, 256, 384 or 512"),
         ({"latent": 1024}, r"latent \(1024\) must be 128, 256, 384 or 512"),
         ({"heads": 64, "blocks": 2}, "1 blocks for 64 heads cannot form clusters of 2"),

@@ -121,3 +121,31 @@ def test_a_named_barrier_has_a_fence_in_front(waits):
 def test_the_fence_of_the_kernel_itself_is_enough(waits):
     before, after, _ = around_pass(passed_on(True, waits), PASS)
     assert text(before) == text(after)
+
+
+@pytest.mark.parametrize("own_fence", [False, True])
+def test_fences_of_one_role_are_not_for_what_another_wrote(own_fence):
+    """Warpgroup 0 writes an operand, 1 meets at a barrier of its own; then all threads multiply."""
+
+    @T.prim_func
+    def written_by_a_role(A: T.Tensor((64, 64), "float16"), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a, b = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((128, 64), "float32")
+            with T.ws(0):
+                T.copy(A, a[0:64, :])
+                T.copy(A, a[64:128, :])
+                T.copy(A, b)
+            with T.ws(1):
+                if own_fence:
+                    T.fence_proxy_async()
+                T.sync_threads(3, 128)
+            T.sync_threads()
+            T.wgmma_gemm(a, b, c, clear_accum=True)
+            T.wait_wgmma(0)
+            T.copy(c, C)
+
+    _, after, _ = around_pass(written_by_a_role, PASS)
+    code = statements(after)
+    blocks = [number for number, line in enumerate(code) if line == BARRIER]
+    assert any(code[number - 1] == FENCE for number in blocks), "the barrier of the block has a fence in front"

@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
     structural_map,
 )
 from tilecore.ir.thread_calls import NAMED_BARRIER
+from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import collect, jumps_out, stores, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
@@ -121,8 +122,10 @@ class _Fences:
             if node.else_case is not None:
                 other, after_other = self.statement(node.else_case, dirty)
             return IfThenElse(node.condition, then, other, span=node.span), after or after_other
-        body, dirty = self.statement(node.body, dirty)
-        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
+        body, after = self.statement(node.body, dirty)
+        if range_of(node) is not None:  # fences of some threads are not for what others wrote before
+            after = after or dirty
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
 
     def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
         """(an iteration with its fences, is it dirty where the next iteration begins, is it dirty at a break)."""
