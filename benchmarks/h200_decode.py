@@ -9,7 +9,10 @@ import torch
 import torch.nn.functional as F
 from h200_measure import Case, example
 
+import tilecore
+
 PAGE = 64
+FAST = {"pass_configs": {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}}
 
 
 def paged(batch: int, heads: int, kv_heads: int, length: int, dim: int) -> Case:
@@ -64,10 +67,20 @@ def latents(batch: int, heads: int, length: int, latent: int, rotary: int) -> Ca
         for splits in (1, 2, 4, 8, 16)
         if 128 <= splits * batch * -(-heads // rows) <= 512
     }
+    roles, groups = example("hopper/mla_decode"), -(-heads // 64)
+    with_roles = {
+        f"roles, {splits} parts" + ", pairs" * (blocks - 1): lambda c=(splits, blocks): roles.mla_decode(
+            batch, heads, length, latent, rotary, c[0], blocks=c[1]
+        )
+        for splits in (1, 2, 4, 8, 16)
+        for blocks in (1, 2)
+        if groups % blocks == 0 and 100 <= splits * batch * groups <= 256
+    }
     amount = 2.0 * batch * heads * length * (2 * latent + rotary)
     name = f"MLA decode B{batch} H{heads} S{length}"
     expected = of_torch().float()
-    return Case(name, "TFLOP/s", amount, (q, qr, kv, kr, out), ours, {"torch": of_torch}, expected, 1e-2)
+    args, peers, fast = (q, qr, kv, kr, out), {"torch": of_torch}, dict.fromkeys(with_roles, FAST)
+    return Case(name, "TFLOP/s", amount, args, ours | with_roles, peers, expected, 1e-2, options_of=fast)
 
 
 CASES = {

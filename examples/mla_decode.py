@@ -39,8 +39,9 @@ def mla_decode(
         KR: T.Tensor((batch, length, rotary), dtype),
         Out: T.Tensor((batch, heads, latent), dtype),
     ):
-        Part = T.alloc_global((batch, heads, splits, latent), "float32")
-        Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
+        if splits > 1:
+            Part = T.alloc_global((batch, heads, splits, latent), "float32")
+            Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
 
         with T.Kernel(T.ceildiv(heads, block_H), splits, batch, threads=threads) as (bx, split, b):
             Q_shared = T.alloc_shared((block_H, latent), dtype)
@@ -86,26 +87,31 @@ def mla_decode(
                     out[i, j] *= rescale[i]
                 T.copy(scores, weights)  # through shared memory: warps share the 512 columns of the next product
                 T.gemm(weights, KV_shared, out)
-            for i, j in T.Parallel(block_H, latent):
-                Part[b, head + i, split, j] = out[i, j] / total[i]
-            for i in T.Parallel(block_H):
-                Log[b, head + i, split] = T.log2(total[i]) + largest[i] * to_log2
+            if splits == 1:
+                for i, j in T.Parallel(block_H, latent):
+                    Out[b, head + i, j] = out[i, j] / total[i]
+            else:
+                for i, j in T.Parallel(block_H, latent):
+                    Part[b, head + i, split, j] = out[i, j] / total[i]
+                for i in T.Parallel(block_H):
+                    Log[b, head + i, split] = T.log2(total[i]) + largest[i] * to_log2
 
-        with T.Kernel(heads, batch, threads=128) as (h, b):
-            parts = T.alloc_fragment((splits, latent), "float32")
-            shares = T.alloc_fragment((splits,), "float32")
-            most = T.alloc_fragment((1,), "float32")
-            whole = T.alloc_fragment((1,), "float32")
-            out = T.alloc_fragment((latent,), "float32")
-            T.copy(Log[b, h, :], shares)
-            T.reduce_max(shares, most, dim=0)
-            for s in T.Parallel(splits):
-                shares[s] = T.exp2(shares[s] - most[0])
-            T.reduce_sum(shares, whole, dim=0)
-            for s, j in T.Parallel(splits, latent):
-                parts[s, j] = Part[b, h, s, j] * (shares[s] / whole[0])
-            T.reduce_sum(parts, out, dim=0)
-            T.copy(out, Out[b, h, :])
+        if splits > 1:
+            with T.Kernel(heads, batch, threads=128) as (h, b):
+                parts = T.alloc_fragment((splits, latent), "float32")
+                shares = T.alloc_fragment((splits,), "float32")
+                most = T.alloc_fragment((1,), "float32")
+                whole = T.alloc_fragment((1,), "float32")
+                out = T.alloc_fragment((latent,), "float32")
+                T.copy(Log[b, h, :], shares)
+                T.reduce_max(shares, most, dim=0)
+                for s in T.Parallel(splits):
+                    shares[s] = T.exp2(shares[s] - most[0])
+                T.reduce_sum(shares, whole, dim=0)
+                for s, j in T.Parallel(splits, latent):
+                    parts[s, j] = Part[b, h, s, j] * (shares[s] / whole[0])
+                T.reduce_sum(parts, out, dim=0)
+                T.copy(out, Out[b, h, :])
 
     return mla_decode_kernel
 

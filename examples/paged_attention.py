@@ -18,15 +18,21 @@ import tilecore.language as T
 
 
 def paged_attention(
-    batch, heads, kv_heads, dim, pages_each, page_size=64, splits=4, block_N=64, stages=2, threads=128, dtype="float16"
-):
+    batch, heads, kv_heads, dim, pages_each, page_size=64, splits=4, block_N=64, stages=2, threads=128,
+    dtype="float16", heads_each=1, eviction_policy="evict_first",
+):  # fmt: skip
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
     int32. Entries of Table behind the last token of a sequence may be anything; slots of its last page behind it hold
-    finite numbers, which get the weight 0. A length of 0 gives zeros."""
+    finite numbers, which get the weight 0. A length of 0 gives zeros. heads_each: how many heads of the cache a block
+    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache, which by default
+    keeps other data rather than keys and values, as no other block reads them."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if block_N % page_size:
         raise ValueError(f"a tile of {block_N} keys must be a whole number of pages of {page_size}")
+    if kv_heads % heads_each:
+        raise ValueError(f"heads_each ({heads_each}) must divide kv_heads ({kv_heads})")
+    numbers = [*range(heads_each)]  # a list: loops over it are unrolled while the kernel is built
     group = heads // kv_heads
     block_H = T.align_up(group, 16)  # rows of a product: the smallest that matrix instructions have
     tile_pages = block_N // page_size
@@ -42,78 +48,93 @@ def paged_attention(
         Length: T.Tensor((batch,), "int32"),
         Out: T.Tensor((batch, heads, dim), dtype),
     ):
-        Part = T.alloc_global((batch, heads, splits, dim), "float32")
-        Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
+        if splits > 1:
+            Part = T.alloc_global((batch, heads, splits, dim), "float32")
+            Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
 
-        with T.Kernel(splits, kv_heads, batch, threads=threads) as (split, h_kv, b):
-            Q_shared = T.alloc_shared((block_H, dim), dtype)
-            K_shared = T.alloc_shared((block_N, dim), dtype)
-            V_shared = T.alloc_shared((block_N, dim), dtype)
+        with T.Kernel(splits, kv_heads // heads_each, batch, threads=threads) as (split, of_heads, b):
+            # a tile or fragment for each of the block's heads of the cache
+            Q_shared = [T.alloc_shared((block_H, dim), dtype) for _ in numbers]
+            K_shared = [T.alloc_shared((block_N, dim), dtype) for _ in numbers]
+            V_shared = [T.alloc_shared((block_N, dim), dtype) for _ in numbers]
+            out = [T.alloc_fragment((block_H, dim), "float32") for _ in numbers]
+            largest = [T.alloc_fragment((block_H,), "float32") for _ in numbers]
+            total = [T.alloc_fragment((block_H,), "float32") for _ in numbers]
             scores = T.alloc_fragment((block_H, block_N), "float32")
             weights = T.alloc_fragment((block_H, block_N), dtype)
-            out = T.alloc_fragment((block_H, dim), "float32")
-            largest = T.alloc_fragment((block_H,), "float32")
             largest_before = T.alloc_fragment((block_H,), "float32")
             rescale = T.alloc_fragment((block_H,), "float32")
             tile_total = T.alloc_fragment((block_H,), "float32")
-            total = T.alloc_fragment((block_H,), "float32")
 
             length = Length[b]
             tiles = T.ceildiv(length, block_N)
             each = T.ceildiv(tiles, splits)
             first = split * each
-            T.copy(Q[b, h_kv * group : h_kv * group + block_H, :], Q_shared)  # rows from group on are not used
-            T.clear(out)
-            T.clear(total)
-            T.fill(largest, -T.infinity("float32"))
+            for n in numbers:
+                head = (of_heads * heads_each + n) * group
+                T.copy(Q[b, head : head + block_H, :], Q_shared[n])  # rows from group on are not used
+                T.clear(out[n])
+                T.clear(total[n])
+                T.fill(largest[n], -T.infinity("float32"))
             for k in T.Pipelined(T.max(T.min(each, tiles - first), 0), num_stages=stages):
                 key = (first + k) * block_N
-                for p in [*range(tile_pages)]:  # a list: the loop is unrolled while the kernel is built
+                for p in [*range(tile_pages)]:
                     at = key // page_size + p
                     rows = slice(p * page_size, (p + 1) * page_size)
-                    T.copy(K[T.if_then_else(at * page_size < length, Table[b, at], 0), :, h_kv, :], K_shared[rows, :])
-                    T.copy(V[T.if_then_else(at * page_size < length, Table[b, at], 0), :, h_kv, :], V_shared[rows, :])
-                T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True)
-                for i, j in T.Parallel(block_H, block_N):
-                    scores[i, j] = T.if_then_else(key + j < length, scores[i, j], -T.infinity("float32"))
+                    page = T.if_then_else(at * page_size < length, Table[b, at], 0)
+                    for n in numbers:
+                        h_kv = of_heads * heads_each + n
+                        T.copy(K[page, :, h_kv, :], K_shared[n][rows, :], eviction_policy=eviction_policy)
+                        T.copy(V[page, :, h_kv, :], V_shared[n][rows, :], eviction_policy=eviction_policy)
+                for n in numbers:
+                    T.gemm(Q_shared[n], K_shared[n], scores, transpose_B=True, clear_accum=True)
+                    for i, j in T.Parallel(block_H, block_N):
+                        scores[i, j] = T.if_then_else(key + j < length, scores[i, j], -T.infinity("float32"))
 
-                T.copy(largest, largest_before)
-                T.reduce_max(scores, largest, dim=1, clear=False)
-                for i in T.Parallel(block_H):
-                    rescale[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
-                for i, j in T.Parallel(block_H, block_N):
-                    offset = largest[i] * to_log2  # rounded by itself: what follows is one fused multiply-add
-                    scores[i, j] = T.exp2(scores[i, j] * to_log2 - offset)
-                T.reduce_sum(scores, tile_total, dim=1)
-                for i in T.Parallel(block_H):
-                    total[i] = total[i] * rescale[i] + tile_total[i]
-                for i, j in T.Parallel(block_H, dim):
-                    out[i, j] *= rescale[i]
-                T.copy(scores, weights)
-                T.gemm(weights, V_shared, out)
-            # a split without keys has weight 2 ** -infinity = 0 below
-            for i, j in T.Parallel(block_H, dim):
-                if i < group:
-                    Part[b, h_kv * group + i, split, j] = T.if_then_else(total[i] > 0, out[i, j] / total[i], 0)
-            for i in T.Parallel(block_H):
-                if i < group:
-                    Log[b, h_kv * group + i, split] = T.log2(total[i]) + largest[i] * to_log2
+                    T.copy(largest[n], largest_before)
+                    T.reduce_max(scores, largest[n], dim=1, clear=False)
+                    for i in T.Parallel(block_H):
+                        rescale[i] = T.exp2(largest_before[i] * to_log2 - largest[n][i] * to_log2)
+                    for i, j in T.Parallel(block_H, block_N):
+                        offset = largest[n][i] * to_log2  # rounded by itself: what follows is one fused multiply-add
+                        scores[i, j] = T.exp2(scores[i, j] * to_log2 - offset)
+                    T.reduce_sum(scores, tile_total, dim=1)
+                    for i in T.Parallel(block_H):
+                        total[n][i] = total[n][i] * rescale[i] + tile_total[i]
+                    for i, j in T.Parallel(block_H, dim):
+                        out[n][i, j] *= rescale[i]
+                    T.copy(scores, weights)
+                    T.gemm(weights, V_shared[n], out[n])
+            for n in numbers:
+                head = (of_heads * heads_each + n) * group
+                if splits == 1:
+                    for i, j in T.Parallel(block_H, dim):
+                        if i < group:
+                            Out[b, head + i, j] = T.if_then_else(total[n][i] > 0, out[n][i, j] / total[n][i], 0)
+                else:  # a split without keys has weight 2 ** -infinity = 0 below
+                    for i, j in T.Parallel(block_H, dim):
+                        if i < group:
+                            Part[b, head + i, split, j] = T.if_then_else(total[n][i] > 0, out[n][i, j] / total[n][i], 0)
+                    for i in T.Parallel(block_H):
+                        if i < group:
+                            Log[b, head + i, split] = T.log2(total[n][i]) + largest[n][i] * to_log2
 
-        with T.Kernel(heads, batch, threads=threads) as (h, b):
-            parts = T.alloc_fragment((splits, dim), "float32")
-            shares = T.alloc_fragment((splits,), "float32")
-            most = T.alloc_fragment((1,), "float32")
-            whole = T.alloc_fragment((1,), "float32")
-            out = T.alloc_fragment((dim,), "float32")
-            T.copy(Log[b, h, :], shares)
-            T.reduce_max(shares, most, dim=0)
-            for s in T.Parallel(splits):
-                shares[s] = T.if_then_else(Length[b] > 0, T.exp2(shares[s] - most[0]), 1)
-            T.reduce_sum(shares, whole, dim=0)
-            for s, j in T.Parallel(splits, dim):
-                parts[s, j] = Part[b, h, s, j] * (shares[s] / whole[0])
-            T.reduce_sum(parts, out, dim=0)
-            T.copy(out, Out[b, h, :])
+        if splits > 1:
+            with T.Kernel(heads, batch, threads=threads) as (h, b):
+                parts = T.alloc_fragment((splits, dim), "float32")
+                shares = T.alloc_fragment((splits,), "float32")
+                most = T.alloc_fragment((1,), "float32")
+                whole = T.alloc_fragment((1,), "float32")
+                out = T.alloc_fragment((dim,), "float32")
+                T.copy(Log[b, h, :], shares)
+                T.reduce_max(shares, most, dim=0)
+                for s in T.Parallel(splits):
+                    shares[s] = T.if_then_else(Length[b] > 0, T.exp2(shares[s] - most[0]), 1)
+                T.reduce_sum(shares, whole, dim=0)
+                for s, j in T.Parallel(splits, dim):
+                    parts[s, j] = Part[b, h, s, j] * (shares[s] / whole[0])
+                T.reduce_sum(parts, out, dim=0)
+                T.copy(out, Out[b, h, :])
 
     return paged_attention_kernel
 
@@ -142,6 +163,7 @@ def main(words=None):
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--page-size", type=int, default=64, help="tokens of a page; tiles of whole pages load best")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--heads-each", type=int, default=1, help="heads of the cache that a block visits")
     options = parser.parse_args(words)
     heads, kv_heads, dim, lengths, size = (
         options.heads, options.kv_heads, options.dim, options.lengths, options.page_size
@@ -149,8 +171,9 @@ def main(words=None):
     pages_each = -(-max(lengths) // size)
 
     kernel = tilecore.jit(paged_attention, target=options.target, out_idx=-1)(
-        len(lengths), heads, kv_heads, dim, pages_each, page_size=size, splits=options.splits
-    )
+        len(lengths), heads, kv_heads, dim, pages_each, page_size=size, splits=options.splits,
+        heads_each=options.heads_each,
+    )  # fmt: skip
     device = kernel.adapter.torch_device()
     q = torch.randn(len(lengths), heads, dim, device=device).half()
     pages = len(lengths) * pages_each + 3

@@ -85,10 +85,12 @@ SIZES = {
     "mla_decode": [
         "--heads 5 --length 70 --latent 64 --rotary 16 --splits 2 --block-heads 16",
         "--batch 2 --heads 20 --length 40 --splits 8",
+        "--heads 20 --length 100 --splits 1 --latent 128 --rotary 32",
     ],
     "paged_attention": [
         "--lengths 130 33 1 --heads 4 --kv-heads 2 --splits 2 --dim 32",
         "--lengths 200 0 --heads 3 --kv-heads 1 --page-size 64 --splits 5 --dim 32",
+        "--lengths 130 0 1 --heads 8 --kv-heads 4 --splits 1 --dim 32 --heads-each 2",
     ],
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": [

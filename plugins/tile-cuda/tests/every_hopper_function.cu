@@ -13,7 +13,17 @@ extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map m
   tc_tensor_load(arena, &map, barrier, 1), tc_tensor_load(arena, &map, barrier, 1, 2);
   tc_tensor_load(arena, &map, barrier, 1, 2, 3), tc_tensor_load(arena, &map, barrier, 1, 2, 3, 4);
   tc_tensor_load(arena, &map, barrier, 1, 2, 3, 4, 5);
+  const unsigned long long first = tc_evict_first(), last = tc_evict_last();
+  tc_tensor_load_hinted(arena, &map, barrier, first, 1), tc_tensor_load_hinted(arena, &map, barrier, last, 1, 2);
+  tc_tensor_load_hinted(arena, &map, barrier, first, 1, 2, 3);
+  tc_tensor_load_hinted(arena, &map, barrier, first, 1, 2, 3, 4);
+  tc_tensor_load_hinted(arena, &map, barrier, first, 1, 2, 3, 4, 5);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(TC_SIMULATE)  // ptxas warns of others
+  tc_tensor_load_multicast_hinted(arena, &map, barrier, 3, first, 1);
+  tc_tensor_load_multicast_hinted(arena, &map, barrier, 3, first, 1, 2);
+  tc_tensor_load_multicast_hinted(arena, &map, barrier, 3, first, 1, 2, 3);
+  tc_tensor_load_multicast_hinted(arena, &map, barrier, 3, first, 1, 2, 3, 4);
+  tc_tensor_load_multicast_hinted(arena, &map, barrier, 3, first, 1, 2, 3, 4, 5);
   tc_tensor_load_multicast(arena, &map, barrier, 3, 1), tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2);
   tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2, 3);
   tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2, 3, 4);

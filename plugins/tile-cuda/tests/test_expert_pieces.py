@@ -162,7 +162,8 @@ def test_rows_of_one_axis():
             T.tma_store_wait(read=False)
 
     x = numbers((1000,), "int32")
-    check(kernel, x, expected=x + np.arange(1000, dtype=np.int32) // 256)
+    source = check(kernel, x, expected=x + np.arange(1000, dtype=np.int32) // 256)
+    assert "tc_tensor_load_hinted(x, &X_map, ready, tc_evict_first(), " in source
 
 
 def test_bytes_by_hand_and_leaders():

@@ -117,11 +117,11 @@ def _scheduling_fence(emit: Statements, node: Any) -> None:
 
 def _tma_load(emit: Statements, node: Any) -> None:
     name, to, barrier, mask, *coordinates = node.value.args
-    blocks = constant(mask)
-    mask_and_coordinates = [*([str(blocks)] if blocks else []), *(str(emit.value(c)) for c in coordinates)]
-    function = "tc_tensor_load_multicast" if blocks else "tc_tensor_load"
-    arguments = [_operand(emit, to), f"&{name.value}", _operand(emit, barrier), *mask_and_coordinates]
-    emit.line(f"{function}({', '.join(arguments)});")
+    blocks, policy = constant(mask), instructions.eviction_policy(node.value)
+    function = "tc_tensor_load" + ("_multicast" if blocks else "") + ("_hinted" if policy else "")
+    options = [*([str(blocks)] if blocks else []), *([f"tc_{policy}()"] if policy else [])]
+    arguments = [_operand(emit, to), f"&{name.value}", _operand(emit, barrier), *options]
+    emit.line(f"{function}({', '.join([*arguments, *(str(emit.value(c)) for c in coordinates)])});")
 
 
 def _tma_store(emit: Statements, node: Any) -> None:

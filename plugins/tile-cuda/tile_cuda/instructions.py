@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_cuda.attributes import CudaCallAttr
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import const, constant, op_name
 from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
@@ -43,6 +44,7 @@ RELEASE = register_call("cuda.release")
 BULK_COPY = register_call("cuda.bulk_copy")  # (to, from, bytes, barrier)
 # (map, to, barrier, mask of blocks of the cluster, coordinates, the innermost axis first); mask 0: this block
 TMA_LOAD = register_call("cuda.tma_load")
+EVICTION_POLICIES = ("evict_first", "evict_last")  # of T.copy that tc_<policy> of the header makes
 TMA_STORE = register_call("cuda.tma_store")  # (map, from, coordinates)
 TMA_STORE_GROUP = register_call("cuda.tma_store_group")  # (name, groups, elements): tc_<name> of the header
 # (): writes of this thread to shared memory become visible to TMA copies and wgmma
@@ -227,13 +229,27 @@ def scheduling_fence(element: Any, span: Any = None) -> Stmt:
 
 
 def tma_load(
-    tensor_map: str, to: Any, barrier: Any, coordinates: Sequence[Any], span: Any = None, mask: int = 0
+    tensor_map: str,
+    to: Any,
+    barrier: Any,
+    coordinates: Sequence[Any],
+    span: Any = None,
+    mask: int = 0,
+    eviction: Any = None,
 ) -> Stmt:
     """Starts a TMA load of a box from global to shared memory; ``barrier`` counts its bytes.
 
     mask: a bit for each block of the cluster that receives the box (multicast), at the same offset of its own memory.
+    eviction: the eviction_policy of T.copy; only those of EVICTION_POLICIES make a difference.
     """
-    return _statement(TMA_LOAD, [StringImm(tensor_map), to, barrier, const(mask, "int32"), *coordinates], span)
+    attrs = {CallAttr.EVICTION_POLICY: str(eviction)} if eviction in EVICTION_POLICIES else None
+    args = [StringImm(tensor_map), to, barrier, const(mask, "int32"), *coordinates]
+    return Evaluate(Call(TMA_LOAD, args, attrs=attrs, ret_ty="void"), span)
+
+
+def eviction_policy(call: Call) -> str:
+    """The policy of a TMA load for the lines that it brings to L2; "" for none."""
+    return str(call.attrs.get(CallAttr.EVICTION_POLICY, "")) if call.attrs is not None else ""
 
 
 def tma_store(

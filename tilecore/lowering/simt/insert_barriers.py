@@ -39,6 +39,7 @@ from tilecore.ir.nodes import (
     structural_equal,
 )
 from tilecore.ir.scopes import is_global, is_shared
+from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.tile_ops import is_barrier, tile_statement
 from tilecore.ir.views import memory_roots
@@ -152,7 +153,7 @@ class _Inserter:
         if isinstance(node, AttrStmt) and node.attr_key != StatementAttr.NEST:
             body, after = self.statement(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
-        if is_barrier(node):
+        if is_barrier(node) or self._waits_by_name(node):
             return node, frozenset()
         if isinstance(node, Continue):
             rewritten, state = self._before_condition(node, state)
@@ -169,6 +170,12 @@ class _Inserter:
         if isinstance(node, IfThenElse) and not self._is_divergent(node):
             return self._branch(node, state)
         return self._simple(node, state, self._accesses(node))
+
+    def _waits_by_name(self, node: Stmt) -> bool:
+        """Is the statement a named barrier at which all threads of the range wait, perhaps with others?"""
+        if not isinstance(node, Evaluate) or op_name(node.value) != NAMED_BARRIER:
+            return False
+        return (constant(node.value.args[1]) or 0) >= self.threads.count
 
     def _simple(self, node: Stmt, state: State, node_accesses: Sequence[PendingAccess]) -> tuple[Stmt, State]:
         if self._needs_barrier(state, node_accesses):

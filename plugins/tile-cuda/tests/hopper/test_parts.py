@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -167,4 +168,4 @@ def test_decoding_over_small_pages(page, tile):
     spec.loader.exec_module(module)
     func = module.paged_attention(2, 4, 2, 64, -(-300 // page), page, splits=2, block_N=tile)
     kernel = tilecore.compile(func, target="cuda -arch=sm_90a", execution_backend="sim")
-    assert "tc_tensor_load(K_shared" in body(kernel)
+    assert re.search(r"tc_tensor_load_hinted\(.*&K_map", body(kernel))

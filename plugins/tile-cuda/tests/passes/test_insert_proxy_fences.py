@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tilecore.language as T
 from tilecore.testing.kernel_text import text
 
@@ -75,3 +77,76 @@ def test_an_explicit_store_of_what_threads_wrote():
     assert changes(before, after) == f"+ {FENCE}"
     code = statements(after)
     assert code[code.index(FENCE) + 1] == BARRIER
+
+
+def passed_on(own_fence: bool, waits: bool):
+    """A warpgroup writes an operand and tells another one by a named barrier, at which it waits, too, or goes on."""
+
+    @T.prim_func
+    def passed_on(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            done = T.alloc_barrier(128)
+            with T.ws(0):
+                T.copy(A, a)
+                if own_fence:
+                    T.fence_proxy_async()
+                if waits:
+                    T.sync_threads(3, 256)
+                else:
+                    T.named_barrier_arrive(3, 256)
+                T.named_barrier_arrive(4, 256)
+                T.mbarrier_arrive(done)
+            with T.ws(1):
+                T.sync_threads(3, 256)
+                T.sync_threads(4, 256)
+                T.wgmma_gemm(a, a, c, clear_accum=True)
+                T.wait_wgmma(0)
+                T.copy(c, C)
+
+    return passed_on
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_named_barrier_has_a_fence_in_front(waits):
+    before, after, _ = around_pass(passed_on(False, waits), PASS)
+    assert changes(before, after) == f"+ {FENCE}"
+    code = statements(after)
+    following = code[code.index(FENCE) + 1]
+    assert ("simt.named_barrier(3, 256)" if waits else '"cuda.named_barrier_arrive", [3, 256]') in following
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_fence_of_the_kernel_itself_is_enough(waits):
+    before, after, _ = around_pass(passed_on(True, waits), PASS)
+    assert text(before) == text(after)
+
+
+@pytest.mark.parametrize("own_fence", [False, True])
+def test_fences_of_one_role_are_not_for_what_another_wrote(own_fence):
+    """Warpgroup 0 writes an operand, 1 meets at a barrier of its own; then all threads multiply."""
+
+    @T.prim_func
+    def written_by_a_role(A: T.Tensor((64, 64), "float16"), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            a, b = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((128, 64), "float32")
+            with T.ws(0):
+                T.copy(A, a[0:64, :])
+                T.copy(A, a[64:128, :])
+                T.copy(A, b)
+            with T.ws(1):
+                if own_fence:
+                    T.fence_proxy_async()
+                T.sync_threads(3, 128)
+            T.sync_threads()
+            T.wgmma_gemm(a, b, c, clear_accum=True)
+            T.wait_wgmma(0)
+            T.copy(c, C)
+
+    _, after, _ = around_pass(written_by_a_role, PASS)
+    code = statements(after)
+    product = next(number for number, line in enumerate(code) if "wgmma_group" in line)
+    of_block = max(number for number, line in enumerate(code[:product]) if "tile.sync_threads" in line)
+    assert code[of_block - 1] == FENCE

@@ -107,3 +107,26 @@ def test_numbers_that_the_chip_does_not_have_are_refused(number, count):
         around_pass(waiting(number, count), PASS)
     assert f"barrier_id={number}, arrive_count={count}" in str(caught.value.found)
     assert caught.value.location is not None
+
+
+@pytest.mark.parametrize(("count", "inserted"), [(64, 0), (32, 1)])
+def test_a_named_barrier_of_all_threads_of_a_role_orders_their_accesses(count, inserted):
+    """No barrier is inserted beside one that the kernel names; one of fewer threads does not stand for it."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            turned = T.alloc_shared((64,), "int32")
+            if tx < 64:
+                turned[tx] = X[tx]
+                T.sync_threads(5, count)
+                Y[tx] = turned[63 - tx]
+                T.named_barrier_arrive(6, 128)
+            else:
+                T.sync_threads(6, 128)
+
+    x = np.arange(64, dtype=np.int32)
+    source = check(kernel, x, expected=x[::-1].copy(), target="cuda -arch=sm_80")
+    assert f"tc_named_barrier(5, {count});" in source
+    assert source.count("tc_named_barrier(") == 2 + inserted

@@ -11,6 +11,7 @@ from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.language.barriers import barrier_element
 from tile_cuda.operations import KIND, TMA_COPY
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import IntImm, StringImm
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.language.copies import emit
@@ -40,7 +41,8 @@ def tma_copy(
 
     cluster_mask: one bit for each block of the cluster, by its rank. The lowest of them copies for all of them, to the
     same place and the same barrier of each; each block expects its own bytes. leader_scope_threads: one thread of this
-    many neighbours starts the copy; by default one of all threads that reach it. eviction_policy: a hint. Raises
+    many neighbours starts the copy; by default one of all threads that reach it. eviction_policy: the lines that a load
+    brings to the L2 cache are the first ("evict_first") or the last ("evict_last") to make place for others. Raises
     LanguageError for other memory spaces, and for options that do not fit the direction.
     """
     function_name = "T.tma_copy"
@@ -78,7 +80,7 @@ def tma_copy(
     emit(
         TMA_COPY.name,
         [left, right, mbarrier, *options],
-        dialect_hints(KIND, function_name, {CudaCallAttr.CLUSTER: blocks}),
+        dialect_hints(KIND, function_name, {CudaCallAttr.CLUSTER: blocks, CallAttr.EVICTION_POLICY: eviction_policy}),
     )
 
 

@@ -4,19 +4,19 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   const int bx = blockIdx.x, split = blockIdx.y, b = blockIdx.z;
   const int tx = threadIdx.x;
   TC_SHARED(shared);  // 153600 bytes
-  tc_half* Q_shared = (tc_half*)(shared + 0);  // mla_decode.py:46
-  tc_half* QR_shared = (tc_half*)(shared + 131072);  // mla_decode.py:47
-  tc_half* KV_shared = (tc_half*)(shared + 65536);  // mla_decode.py:48
-  tc_half* KR_shared = (tc_half*)(shared + 139264);  // mla_decode.py:49
-  tc_half* weights = (tc_half*)(shared + 147456);  // mla_decode.py:50
-  float scores[8];  // mla_decode.py:51
-  float out[128];  // mla_decode.py:52
-  float largest[2];  // mla_decode.py:53
-  float* largest_before = (float*)(shared + 152576);  // mla_decode.py:54
-  float rescale[8];  // mla_decode.py:55
-  float tile_total[2];  // mla_decode.py:56
-  float total[8];  // mla_decode.py:57
-  for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:60
+  tc_half* Q_shared = (tc_half*)(shared + 0);  // mla_decode.py:47
+  tc_half* QR_shared = (tc_half*)(shared + 131072);  // mla_decode.py:48
+  tc_half* KV_shared = (tc_half*)(shared + 65536);  // mla_decode.py:49
+  tc_half* KR_shared = (tc_half*)(shared + 139264);  // mla_decode.py:50
+  tc_half* weights = (tc_half*)(shared + 147456);  // mla_decode.py:51
+  float scores[8];  // mla_decode.py:52
+  float out[128];  // mla_decode.py:53
+  float largest[2];  // mla_decode.py:54
+  float* largest_before = (float*)(shared + 152576);  // mla_decode.py:55
+  float rescale[8];  // mla_decode.py:56
+  float tile_total[2];  // mla_decode.py:57
+  float total[8];  // mla_decode.py:58
+  for (int s0 = 0; s0 < 16; ++s0) {  // mla_decode.py:61
     if (bx * 64 + (tx / 64 + s0 * 4) < 16) {
       tc_move<16>(Q_shared + s0 * 2048 + tx / 64 * 512 + ((tx % 64) ^ ((s0 * 4 + tx / 64) % 8)) * 8, Q + bx * 32768 + b * 8192 + s0 * 2048 + tx * 8);
     } else {
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:61
+  for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:62
     if (bx * 64 + (tx / 8 + s0 * 32) < 16) {
       tc_move<16>(QR_shared + s0 * 2048 + tx / 8 * 64 + ((tx % 8) ^ (tx % 64 / 8)) * 8, QR + bx * 4096 + s0 * 2048 + b * 1024 + tx * 8);
     } else {
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:62
+  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:63
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
       #pragma unroll
@@ -59,30 +59,30 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:63
+  for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:64
     total[s0] = 0.0f;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:64
+  for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:65
     largest[s0] = -TC_INFINITY;
   }
   if (split < 4) {
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:67
+    for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:68
       tc_copy_async<16>(KV_shared + s0 * 2048 + tx / 64 * 512 + ((tx % 64) ^ ((s0 * 4 + tx / 64) % 8)) * 8, KV + b * 153600 + split * 49152 + s0 * 2048 + tx * 8, (split * 3 + 0) * 32 + (tx / 64 + s0 * 4) < 300);
     }
-    tc_copy_async<16>(KR_shared + tx / 8 * 64 + ((tx % 8) ^ (tx % 64 / 8)) * 8, KR + b * 19200 + split * 6144 + tx * 8, (split * 3 + 0) * 32 + tx / 8 < 300);  // mla_decode.py:68
+    tc_copy_async<16>(KR_shared + tx / 8 * 64 + ((tx % 8) ^ (tx % 64 / 8)) * 8, KR + b * 19200 + split * 6144 + tx * 8, (split * 3 + 0) * 32 + tx / 8 < 300);  // mla_decode.py:69
   }
   tc_commit_async();
-  for (int k = 0; k < tc_min(3, 10 - split * 3); ++k) {  // mla_decode.py:65
+  for (int k = 0; k < tc_min(3, 10 - split * 3); ++k) {  // mla_decode.py:66
     tc_wait_async<0>();
     tc_barrier();
     if (k < 2 && split * 3 + k < 9) {
       #pragma unroll
-      for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:67
+      for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:68
         tc_copy_async<16>(KV_shared + (k + 1) % 2 * 16384 + s0 * 2048 + tx / 64 * 512 + ((tx % 64) ^ ((s0 * 4 + tx / 64) % 8)) * 8, KV + b * 153600 + split * 49152 + k * 16384 + s0 * 2048 + tx * 8 + 16384, (split * 3 + (k + 1)) * 32 + (tx / 64 + s0 * 4) < 300);
       }
-      tc_copy_async<16>(KR_shared + (k + 1) % 2 * 2048 + tx / 8 * 64 + ((tx % 8) ^ (tx % 64 / 8)) * 8, KR + b * 19200 + split * 6144 + k * 2048 + tx * 8 + 2048, (split * 3 + (k + 1)) * 32 + tx / 8 < 300);  // mla_decode.py:68
+      tc_copy_async<16>(KR_shared + (k + 1) % 2 * 2048 + tx / 8 * 64 + ((tx % 8) ^ (tx % 64 / 8)) * 8, KR + b * 19200 + split * 6144 + k * 2048 + tx * 8 + 2048, (split * 3 + (k + 1)) * 32 + tx / 8 < 300);  // mla_decode.py:69
     }
     tc_commit_async();
     alignas(4) tc_half a[16];
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     for (int i = 0; i < 8; ++i) {
       scores[i] = 0.0f;
     }
-    tc_ldmatrix_x4(a, Q_shared + tx % 128 / 32 * 8192 + tx % 16 * 512 + ((tx % 32 / 16) ^ (tx % 8)) * 8);  // mla_decode.py:69
+    tc_ldmatrix_x4(a, Q_shared + tx % 128 / 32 * 8192 + tx % 16 * 512 + ((tx % 32 / 16) ^ (tx % 8)) * 8);  // mla_decode.py:70
     tc_ldmatrix_x4(b_1, KV_shared + k % 2 * 16384 + tx / 128 * 8192 + tx % 32 / 16 * 4096 + tx % 8 * 512 + ((tx % 16 / 8) ^ (tx % 8)) * 8);
     #pragma unroll
     for (int step = 0; step < 31; ++step) {
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
     alignas(4) tc_half a_1[16];
     alignas(4) tc_half b_2[16];
-    tc_ldmatrix_x4(a_1, QR_shared + tx % 128 / 32 * 1024 + tx % 16 * 64 + ((tx % 32 / 16) ^ (tx % 8)) * 8);  // mla_decode.py:70
+    tc_ldmatrix_x4(a_1, QR_shared + tx % 128 / 32 * 1024 + tx % 16 * 64 + ((tx % 32 / 16) ^ (tx % 8)) * 8);  // mla_decode.py:71
     tc_ldmatrix_x4(b_2, KR_shared + k % 2 * 2048 + tx / 128 * 1024 + tx % 32 / 16 * 512 + tx % 8 * 64 + ((tx % 16 / 8) ^ (tx % 8)) * 8);
     #pragma unroll
     for (int step = 0; step < 3; ++step) {
@@ -124,23 +124,23 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
       tc_mma_m16n8k16_f16_f32(scores + j * 4, a_1 + 8, b_2 + j * 4 + 8);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:72
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:73
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          scores[s0 * 4 + s1 * 2 + s2] = (split * 3 + k) * 32 + (s2 + tx % 4 * 2 + s0 * 8 + tx / 128 * 16) < 300 ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // mla_decode.py:73
+          scores[s0 * 4 + s1 * 2 + s2] = (split * 3 + k) * 32 + (s2 + tx % 4 * 2 + s0 * 8 + tx / 128 * 16) < 300 ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // mla_decode.py:74
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:75
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:76
       if (tx % 4 == 0 && tx / 128 == 0) {
         largest_before[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = largest[s0];
       }
     }
     #pragma unroll
-    for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:76
+    for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:77
       float total_1;
       total_1 = -TC_INFINITY;
       #pragma unroll
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
     float* largest_1 = (float*)(shared + 152832);
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:77
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:78
       if (tx % 4 == 0 && tx / 128 == 0) {
         largest_1[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = largest[s0];
       }
@@ -179,21 +179,21 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     tc_barrier();
     #pragma unroll
     for (int s0 = 0; s0 < 8; ++s0) {
-      rescale[s0] = tc_exp2(largest_before[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f - largest_1[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f);  // mla_decode.py:78
+      rescale[s0] = tc_exp2(largest_before[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f - largest_1[s0 * 8 + tx % 32 / 4] * 0x1.ec709ep-5f);  // mla_decode.py:79
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:79
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:80
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const float offset = largest[s1] * 0x1.ec709ep-5f;  // mla_decode.py:80
-          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.ec709ep-5f, -offset));  // mla_decode.py:81
+          const float offset = largest[s1] * 0x1.ec709ep-5f;  // mla_decode.py:81
+          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.ec709ep-5f, -offset));  // mla_decode.py:82
         }
       }
     }
     #pragma unroll
-    for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:82
+    for (int r1 = 0; r1 < 2; ++r1) {  // mla_decode.py:83
       float total_2;
       total_2 = 0.0f;
       #pragma unroll
@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     }
     float* tile_total_1 = (float*)(shared + 153088);
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:83
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:84
       if (tx % 4 == 0 && tx / 128 == 0) {
         tile_total_1[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4] = tile_total[s0];
       }
@@ -232,23 +232,23 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     tc_barrier();
     #pragma unroll
     for (int s0 = 0; s0 < 8; ++s0) {
-      total[s0] = tc_fma(total[s0], rescale[s0], tile_total_1[s0 * 8 + tx % 32 / 4]);  // mla_decode.py:84
+      total[s0] = tc_fma(total[s0], rescale[s0], tile_total_1[s0 * 8 + tx % 32 / 4]);  // mla_decode.py:85
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:85
+    for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:86
       #pragma unroll
       for (int s1 = 0; s1 < 8; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
           #pragma unroll
           for (int s3 = 0; s3 < 2; ++s3) {
-            out[s0 * 32 + s1 * 4 + s2 * 2 + s3] *= rescale[s0 * 2 + s2];  // mla_decode.py:86
+            out[s0 * 32 + s1 * 4 + s2 * 2 + s3] *= rescale[s0 * 2 + s2];  // mla_decode.py:87
           }
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:87
+    for (int s0 = 0; s0 < 2; ++s0) {  // mla_decode.py:88
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         alignas(4) tc_half out_v[2];
@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
     tc_barrier();
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      tc_ldmatrix_x4(a_2 + i * 8, weights + i * 512 + tx % 16 * 32 + ((tx % 32 / 16) ^ (tx % 8 / 2)) * 8);  // mla_decode.py:88
+      tc_ldmatrix_x4(a_2 + i * 8, weights + i * 512 + tx % 16 * 32 + ((tx % 32 / 16) ^ (tx % 8 / 2)) * 8);  // mla_decode.py:89
     }
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -295,22 +295,22 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   }
   tc_wait_async<0>();
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:89
+  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:94
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
       #pragma unroll
       for (int s2 = 0; s2 < 2; ++s2) {
-        if (bx * 64 + (tx % 32 / 4 + s2 * 8 + s0 * 16) < 16) {  // mla_decode.py:90
+        if (bx * 64 + (tx % 32 / 4 + s2 * 8 + s0 * 16) < 16) {  // mla_decode.py:95
           alignas(8) float out_v_1[2];
           float quotients[2];
           #pragma unroll
-          for (int s3 = 0; s3 < 2; ++s3) {  // mla_decode.py:89
-            quotients[s3] = out[s0 * 32 + s1 * 4 + s2 * 2 + s3];  // mla_decode.py:90
+          for (int s3 = 0; s3 < 2; ++s3) {  // mla_decode.py:94
+            quotients[s3] = out[s0 * 32 + s1 * 4 + s2 * 2 + s3];  // mla_decode.py:95
           }
           tc_quotients<2>(quotients, total[s0 * 2 + s2]);
           #pragma unroll
-          for (int s3 = 0; s3 < 2; ++s3) {  // mla_decode.py:89
-            out_v_1[s3] = quotients[s3];  // mla_decode.py:90
+          for (int s3 = 0; s3 < 2; ++s3) {  // mla_decode.py:94
+            out_v_1[s3] = quotients[s3];  // mla_decode.py:95
           }
           tc_move<8>(Part + bx * 131072 + b * 32768 + s0 * 32768 + s2 * 16384 + tx % 32 / 4 * 2048 + split * 512 + tx / 32 * 64 + s1 * 8 + tx % 4 * 2, out_v_1);
         }
@@ -319,7 +319,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   }
   float* total_3 = (float*)(shared + 153344);
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:91
+  for (int s0 = 0; s0 < 8; ++s0) {  // mla_decode.py:96
     if (tx % 4 == 0 && tx / 32 == 0) {
       total_3[s0 * 8 + tx % 32 / 4] = total[s0];
     }
@@ -328,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
   #pragma unroll
   for (int s0 = 0; s0 < 2; ++s0) {
     if (tx % 4 == 0 && tx / 128 == 0) {
-      if (bx * 64 + (tx % 32 / 4 + s0 * 8 + tx % 128 / 32 * 16) < 16) {  // mla_decode.py:92
+      if (bx * 64 + (tx % 32 / 4 + s0 * 8 + tx % 128 / 32 * 16) < 16) {  // mla_decode.py:97
         Log[bx * 256 + tx % 128 / 32 * 64 + b * 64 + s0 * 32 + tx % 32 / 4 * 4 + split] = tc_fma(largest[s0], 0x1.ec709ep-5f, tc_log2(total_3[tx % 128 / 32 * 16 + s0 * 8 + tx % 32 / 4]));
       }
     }
@@ -338,41 +338,41 @@ extern "C" __global__ void __launch_bounds__(256) mla_decode_kernel_0(const tc_h
 extern "C" __global__ void __launch_bounds__(128) mla_decode_kernel_1(const tc_half* __restrict__ Q, const tc_half* __restrict__ QR, const tc_half* __restrict__ KV, const tc_half* __restrict__ KR, tc_half* __restrict__ Out, const float* __restrict__ Part, const float* __restrict__ Log) {
   const int h = blockIdx.x, b_1 = blockIdx.y;
   const int tx_1 = threadIdx.x;
-  float parts[16];  // mla_decode.py:95
-  alignas(16) float shares[4];  // mla_decode.py:96
-  float most;  // mla_decode.py:97
-  float whole;  // mla_decode.py:98
-  float out_1[4];  // mla_decode.py:99
-  tc_move<16>(shares, Log + b_1 * 64 + h * 4);  // mla_decode.py:100
+  float parts[16];  // mla_decode.py:101
+  alignas(16) float shares[4];  // mla_decode.py:102
+  float most;  // mla_decode.py:103
+  float whole;  // mla_decode.py:104
+  float out_1[4];  // mla_decode.py:105
+  tc_move<16>(shares, Log + b_1 * 64 + h * 4);  // mla_decode.py:106
   float total;
-  total = -TC_INFINITY;  // mla_decode.py:101
+  total = -TC_INFINITY;  // mla_decode.py:107
   #pragma unroll
   for (int r0 = 0; r0 < 4; ++r0) {
     total = tc_max(total, shares[r0]);
   }
   most = total;
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:102
-    shares[s0] = tc_exp2(shares[s0] - most);  // mla_decode.py:103
+  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:108
+    shares[s0] = tc_exp2(shares[s0] - most);  // mla_decode.py:109
   }
   float total_1;
-  total_1 = 0.0f;  // mla_decode.py:104
+  total_1 = 0.0f;  // mla_decode.py:110
   #pragma unroll
   for (int r0 = 0; r0 < 4; ++r0) {
     total_1 += shares[r0];
   }
   whole = total_1;
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:105
+  for (int s0 = 0; s0 < 4; ++s0) {  // mla_decode.py:111
     alignas(16) float Part_v[4];
     tc_move<16>(Part_v, Part + b_1 * 32768 + h * 2048 + s0 * 512 + tx_1 * 4);
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      parts[s0 * 4 + s1] = Part_v[s1] * tc_quotient(shares[s0], whole);  // mla_decode.py:106
+      parts[s0 * 4 + s1] = Part_v[s1] * tc_quotient(shares[s0], whole);  // mla_decode.py:112
     }
   }
   #pragma unroll
-  for (int r1 = 0; r1 < 4; ++r1) {  // mla_decode.py:107
+  for (int r1 = 0; r1 < 4; ++r1) {  // mla_decode.py:113
     float total_2;
     total_2 = 0.0f;
     #pragma unroll
@@ -381,7 +381,7 @@ extern "C" __global__ void __launch_bounds__(128) mla_decode_kernel_1(const tc_h
     }
     out_1[r1] = total_2;
   }
-  alignas(8) tc_half out_v[4];  // mla_decode.py:108
+  alignas(8) tc_half out_v[4];  // mla_decode.py:114
   #pragma unroll
   for (int s0 = 0; s0 < 4; ++s0) {
     out_v[s0] = (tc_half)out_1[s0];

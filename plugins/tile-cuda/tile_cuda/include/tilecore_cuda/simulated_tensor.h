@@ -194,11 +194,23 @@ inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, 
   work.start([=] { tc_put_box(box, adds); });
 }
 
+// The forms with a policy: what L2 keeps is not simulated.
 #define TC_TENSOR_COPIES(RANK, PLACES, AT)                                                                        \
   TC_FN void tc_tensor_load(void* to, const tc_tensor_map* map, void* barrier, TC_PACK PLACES,                    \
                             tc_called_at at = {TC_LINE}) {                                                        \
     const int places[] = {TC_PACK AT};                                                                            \
     tc_load_box(to, map, barrier, RANK, places, at.line);                                                         \
+  }                                                                                                               \
+  TC_FN void tc_tensor_load_hinted(void* to, const tc_tensor_map* map, void* barrier, unsigned long long,         \
+                                   TC_PACK PLACES, tc_called_at at = {TC_LINE}) {                                 \
+    const int places[] = {TC_PACK AT};                                                                            \
+    tc_load_box(to, map, barrier, RANK, places, at.line);                                                         \
+  }                                                                                                               \
+  TC_FN void tc_tensor_load_multicast_hinted(void* to, const tc_tensor_map* map, void* barrier,                   \
+                                             unsigned short mask, unsigned long long, TC_PACK PLACES,             \
+                                             tc_called_at at = {TC_LINE}) {                                       \
+    const int places[] = {TC_PACK AT};                                                                            \
+    tc_load_box_multicast(to, map, barrier, mask, RANK, places, at.line);                                         \
   }                                                                                                               \
   TC_FN void tc_tensor_load_multicast(void* to, const tc_tensor_map* map, void* barrier, unsigned short mask,     \
                                       TC_PACK PLACES, tc_called_at at = {TC_LINE}) {                              \

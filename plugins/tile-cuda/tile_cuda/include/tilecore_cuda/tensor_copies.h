@@ -34,6 +34,7 @@ TC_FN void tc_tensor_prefetch(const tc_tensor_map* map) {
 // innermost first; what lies outside of the tensor is filled.
 // tc_tensor_load_multicast: to the same place in every block of the cluster that has a bit in mask, completing on the
 // barrier at the same place there.
+// ..._hinted: the same, with a policy for the lines that it brings to L2.
 // tc_tensor_store: a box from shared to global memory, in this thread's current group of stores; what lies outside is
 // left out. tc_tensor_add: the same, added to what is there.
 #define TC_TENSOR_COPIES(RANK)                                                                                        \
@@ -44,12 +45,28 @@ TC_FN void tc_tensor_prefetch(const tc_tensor_map* map) {
                  "l"(map), "r"(tc_shared_address(barrier)), TC_BOUND_##RANK                                          \
                  : "memory");                                                                                        \
   }                                                                                                                  \
+  TC_FN void tc_tensor_load_hinted(void* to, const tc_tensor_map* map, void* barrier, unsigned long long policy,      \
+                                   TC_PLACE_##RANK) {                                                                \
+    asm volatile("cp.async.bulk.tensor." #RANK                                                                      \
+                 "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "             \
+                 "{" TC_NAMES_##RANK(4, 5, 6, 7, 8) "}], [%2], %3;" ::"r"(tc_shared_address(to)),                    \
+                 "l"(map), "r"(tc_shared_address(barrier)), "l"(policy), TC_BOUND_##RANK                             \
+                 : "memory");                                                                                        \
+  }                                                                                                                  \
   TC_FN void tc_tensor_load_multicast(void* to, const tc_tensor_map* map, void* barrier, unsigned short mask,        \
                                       TC_PLACE_##RANK) {                                                             \
     asm volatile("cp.async.bulk.tensor." #RANK                                                                      \
                  "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "         \
                  "{" TC_NAMES_##RANK(4, 5, 6, 7, 8) "}], [%2], %3;" ::"r"(tc_shared_address(to)),                    \
                  "l"(map), "r"(tc_shared_address(barrier)), "h"(mask), TC_BOUND_##RANK                               \
+                 : "memory");                                                                                        \
+  }                                                                                                                  \
+  TC_FN void tc_tensor_load_multicast_hinted(void* to, const tc_tensor_map* map, void* barrier, unsigned short mask, \
+                                             unsigned long long policy, TC_PLACE_##RANK) {                           \
+    asm volatile("cp.async.bulk.tensor." #RANK                                                                      \
+                 "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "     \
+                 "[%0], [%1, {" TC_NAMES_##RANK(5, 6, 7, 8, 9) "}], [%2], %3, %4;" ::"r"(tc_shared_address(to)),     \
+                 "l"(map), "r"(tc_shared_address(barrier)), "h"(mask), "l"(policy), TC_BOUND_##RANK                  \
                  : "memory");                                                                                        \
   }                                                                                                                  \
   TC_FN void tc_tensor_store(const tc_tensor_map* map, const void* from, TC_PLACE_##RANK) {                          \

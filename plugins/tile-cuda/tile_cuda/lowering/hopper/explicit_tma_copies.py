@@ -142,6 +142,7 @@ def _stores(call: TileCall, box: Box, name: str) -> Stmt:
 
 def _loads(call: TileCall, box: Box, name: str) -> Stmt:
     box_indices = range(len(box.tiling.boxes))
+    eviction = call.hints.get(CallAttr.EVICTION_POLICY)
     size = const(box.tiling.bytes * len(box.tiling.boxes), "int32")
     expect = instructions.mbarrier("arrive_expect" if call.arrive else "expect", call.barrier, size, span=call.span)
 
@@ -149,7 +150,7 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
         return seq(
             [
                 instructions.tma_load(
-                    name, box.element(n), call.barrier, box.tiling.coordinates(n), call.span, mask=mask
+                    name, box.element(n), call.barrier, box.tiling.coordinates(n), call.span, mask, eviction
                 )
                 for n in box_indices
             ]

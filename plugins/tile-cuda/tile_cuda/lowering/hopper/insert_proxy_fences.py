@@ -1,9 +1,9 @@
 """Inserts proxy fences: wgmma and explicit TMA stores then see what threads write to shared memory.
 
 Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
-the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write; an
-explicit arrival at an mbarrier counts as a barrier. A thread that arrives when its asynchronous copies land
-(T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
+the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write, unless
+the kernel's own T.fence_proxy_async stands between; an explicit arrival counts as a barrier. A thread that arrives when
+its asynchronous copies land (T.cp_async_barrier_noinc) cannot fence them: there the threads that start wgmma do.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ from tilecore.ir.nodes import (
     While,
     structural_map,
 )
+from tilecore.ir.thread_calls import NAMED_BARRIER
+from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
 from tilecore.ir.visit import collect, jumps_out, stores, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
+
+_BARRIERS = (SYNC_THREADS, NAMED_BARRIER, instructions.NAMED_ARRIVE)
 
 
 def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -74,7 +78,7 @@ def _fenced_group(node: AttrStmt, copied: set[Var]) -> Stmt:
 
 def _is_barrier(call: Any) -> bool:
     """Whether other threads may pass it, and then use what was written before it."""
-    return op_name(call) == SYNC_THREADS or instructions.is_explicit_arrival(call)
+    return op_name(call) in _BARRIERS or instructions.is_explicit_arrival(call)
 
 
 class _Fences:
@@ -96,6 +100,8 @@ class _Fences:
             return seq(parts), dirty
         if isinstance(node, Evaluate) and _is_barrier(node.value):
             return (seq([instructions.proxy_fence(), node]) if dirty else node), False
+        if isinstance(node, Evaluate) and op_name(node.value) == instructions.PROXY_FENCE:
+            return node, False
         if isinstance(node, (Break, Continue)):
             self.jumps[-1][type(node)] |= dirty
             return node, False  # the code after a jump is not reached
@@ -116,8 +122,10 @@ class _Fences:
             if node.else_case is not None:
                 other, after_other = self.statement(node.else_case, dirty)
             return IfThenElse(node.condition, then, other, span=node.span), after or after_other
-        body, dirty = self.statement(node.body, dirty)
-        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
+        body, after = self.statement(node.body, dirty)
+        if range_of(node) is not None:  # fences of some threads are not for what others wrote before
+            after = after or dirty
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
 
     def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
         """(an iteration with its fences, is it dirty where the next iteration begins, is it dirty at a break)."""

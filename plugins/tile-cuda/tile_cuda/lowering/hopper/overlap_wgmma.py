@@ -1,6 +1,7 @@
 """Software pipelining of wgmma: the last matrix product of an iteration runs while the next iteration begins.
 
-    for each iteration: HEAD, up to its first product; MIDDLE; TAIL, its last product and the releases of slots
+    for each iteration: HEAD, up to its first product, and the next ones of the same sum; MIDDLE; TAIL, its last product
+    and the releases of slots
 
 becomes
 
@@ -89,6 +90,7 @@ class _Iteration:
             start = last
             while _is_wait(statements[start - 1]):
                 start -= 1
+            first = _last_of_leading(statements[:start], first, env)
             middle = statements[first + 1 : start]
             late = statements[start : last + 1]
             freed = statements[last + 1 :]
@@ -139,6 +141,24 @@ def _as_wgmma(statement: Stmt, env: PassEnv) -> TileCall | None:
     if call is None or call.op.name != "gemm":
         return None
     return None if isinstance(wgmma_config_of(call, env, threads_of_call(call, env)), str) else call
+
+
+def _last_of_leading(statements: list[Stmt], first: int, env: PassEnv) -> int:
+    """The index of the last of the products that follow the first one at once, and add to the same accumulator.
+
+    Whoever needs them waits for all of them. A product of the iteration before that stood between them would have to
+    end, too.
+    """
+    product = _as_wgmma(statements[first], env)
+    assert product is not None
+    last = first
+    for index, statement in enumerate(statements[first + 1 :], first + 1):
+        following = _as_wgmma(statement, env)
+        if following is not None and following.c.source.same_as(product.c.source):
+            last = index
+        elif not _is_wait(statement):
+            break
+    return last
 
 
 def _is_copy_in(statement: Stmt) -> bool:

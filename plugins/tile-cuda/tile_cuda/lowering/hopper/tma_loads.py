@@ -13,6 +13,7 @@ from tile_cuda.lowering.hopper.tensor_maps import Tiling
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Stmt
@@ -45,12 +46,14 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         mask = (1 << CLUSTER_BLOCKS) - 1
     barrier = load(env.state(WarpSpecialization).circular_buffers[buffer].full, [slot])
     name = env.state(TensorMaps).name_of(tiling)
+    eviction = call.hints.get(CallAttr.EVICTION_POLICY)
     outer = [const(0, "int32")] * (len(buffer.shape) - 3)
     loads = []
     for box_index, (block, _) in enumerate(tiling.boxes):
         block_column = const(block * (blocks.columns if blocks is not None else 0), "int32")
         first = load(buffer, [slot, *outer, *([row] if len(buffer.shape) > 2 else []), column + block_column])
-        loads.append(instructions.tma_load(name, first, barrier, tiling.coordinates(box_index), call.span, mask))
+        coordinates = tiling.coordinates(box_index)
+        loads.append(instructions.tma_load(name, first, barrier, coordinates, call.span, mask, eviction))
     return seq(loads)
 
 

@@ -3,8 +3,8 @@
 A group runs asynchronously from where it is issued. Until it has ended, no statement may access its accumulators, write
 the registers or the tiles that it reads, or release a slot that it reads. Further groups may be issued, also into the
 same accumulators. The wait stands in front of the first statement that does one of these, and leaves as many later
-groups running as possible. Threads may write a tile again after a barrier, so groups that read such a tile have ended
-before the barrier.
+groups running as possible. Groups that read a tile which threads write after a barrier have ended before the last
+barrier in front of the write.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.attributes import CudaStatementAttr
+from tile_cuda.lowering.hopper.barrier_writes import BarrierWrites, waits_for_threads
 from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WAIT, issues_wgmma
-from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import StatementAttr
@@ -40,7 +40,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_op_table import SYNC_THREADS
-from tilecore.ir.tile_ops import is_barrier
 from tilecore.ir.visit import collect, defined_variables, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import overlapping, slots_differ
@@ -96,8 +95,7 @@ class _Waits:
     """Inserts waits. Each method returns the statement with its waits and the groups that run after it."""
 
     def __init__(self, body: Stmt, places: Mapping[Var, tuple[int, int]]) -> None:
-        written = written_by_threads(body)
-        self.written = written | overlapping(places, written)
+        self.barrier_writes, self.places = BarrierWrites(body), places
         self.threads: ThreadRange | None = None  # the threads that run the current code
         self.jumps: list[dict[type, State]] = []  # for each enclosing loop: the groups that run at breaks and continues
         self.in_scope: frozenset[Var] = frozenset()  # the registers whose allocations are in scope
@@ -163,8 +161,10 @@ class _Waits:
             map(instructions.is_explicit_arrival, collect(node, Call))
         ):  # other threads may write the tiles after it
             return next(iter(_unwaited_ages(state)), len(state))
-        if is_barrier(node):
-            shared = (age for age in _unwaited_ages(state) if any(tile in self.written for tile, _ in state[age].tiles))
+        if waits_for_threads(node):
+            written = self.barrier_writes.at(node)
+            written |= overlapping(self.places, written)
+            shared = (age for age in _unwaited_ages(state) if any(tile in written for tile, _ in state[age].tiles))
             return next(shared, len(state))
         return _first_conflict(node, state)
 
