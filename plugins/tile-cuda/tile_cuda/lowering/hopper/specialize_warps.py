@@ -33,6 +33,7 @@ from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
+from tile_cuda.lowering.mma_config import allows_tf32
 from tile_cuda.lowering.state import WarpSpecialization
 from tile_cuda.options import (
     DISABLE_MORE_STAGES,
@@ -181,8 +182,11 @@ class _Kernel:
             raise Declined("it asks for clusters")
 
     def _gains_from_producer(self, call: TileCall) -> bool:
-        """Whether the matrix product is faster beside a producer warp (docs/notes/hopper.md, "A slot to spare")."""
-        if dtype_of(call.a.source) != "float32":
+        """Whether the matrix product is faster beside a producer warp (docs/notes/hopper.md, "A slot to spare").
+
+        Multiply-adds in float32 are: they issue one instruction a cycle, of which copies by threads would take some.
+        """
+        if dtype_of(call.a.source) != "float32" or not allows_tf32(call, self.env):
             return True
         return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
