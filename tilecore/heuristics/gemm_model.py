@@ -21,10 +21,10 @@ class Constants:
     that operands are read from shared memory with. tile: latencies of a tile's beginning and end; epilogue: bytes a
     cycle that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
     bandwidth that sums go through. part: latencies that adding the parts of a cluster costs; part_rate: bytes a cycle
-    that they are read with. short: slowdown of loads of rows of half a line. sharp: exponent of the smooth maximum of
-    limits. issue: share of the cycles in which eight warps of a core start an instruction, where products are single
-    multiply-adds; idle: the same of four warps, relative to that; others: instructions of a thread in a step of the
-    loop beside these and their loads (all three from the compiled code, not measured)."""
+    that a block reads them with, each a slice. short: slowdown of loads of rows of half a line. sharp: exponent of the
+    smooth maximum of limits. issue: share of the cycles in which eight warps of a core start an instruction, where
+    products are single multiply-adds; idle: the same of four warps, relative to that; others: instructions of a thread
+    in a step of the loop beside these and their loads (all three from the compiled code, not measured)."""
 
     peak: float = 0.99
     memory: float = 0.757
@@ -78,7 +78,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     steps, running = ceil(steps / parts), blocks * parts
     slots = chip.cores * resident
     full, rest = divmod(running, slots)
-    overhead = c.step / chip.clock
+    overhead = c.step / chip.clock * (2 if _waits_alone(work, t, chip) else 1)
     load = _load(work, t, c)
 
     def wave(active: int) -> tuple[float, float, float]:
@@ -95,7 +95,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     ends = c.tile * chip.latency
     ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
     if parts > 1:
-        ends += c.part * chip.latency + (parts - 1) * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
+        ends += c.part * chip.latency + (parts - 1) / parts * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
     core += ends * waves
     traffic = _traffic(work) / (c.memory * chip.bandwidth)
     seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
@@ -103,6 +103,15 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
         seconds += c.second * chip.launch
         seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)
     return Estimate(seconds, blocks, parts, running / slots, products, loads, traffic)
+
+
+def _waits_alone(work: Work, t: Tiling, chip: Chip) -> bool:
+    """Whether a block of several rows of instructions has one group of threads: nothing runs while it waits.
+
+    With 128 x 128 tiles and one wave of blocks it takes 3 % more time than two groups, up to 13 %
+    (docs/notes/heuristics.md); with instructions of all rows of a tile there is no difference.
+    """
+    return chip.has_matrix_instructions(work.dtype) and t.threads == chip.group_threads and t.block_M > chip.group_rows
 
 
 def _products(work: Work, t: Tiling, chip: Chip, c: Constants, beside: int) -> float:

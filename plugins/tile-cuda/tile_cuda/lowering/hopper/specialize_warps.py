@@ -13,7 +13,7 @@ from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.cluster_parts import number_of_parts
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
-from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads, reads_limit
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.hold_operands import hold_operands, lack_of_registers
 from tile_cuda.lowering.hopper.masks import simplify_masks, skip_masks, split_masked_loops
@@ -239,7 +239,7 @@ class _Kernel:
             split = splittable_loop(code)
             parts = number_of_parts(total, multiprocessors, split.iterations) if asked is None else int(asked)
             check_parts(parts, split, pipelines, self.threads.count)
-            levels, split_code = with_split_loop(self.levels, split, parts)
+            levels, split_code = with_split_loop(self.levels, split, parts, self.threads.count, self.env)
             split_pipelines, _ = self._find_pipelines(split_code)
             check_loads(split_pipelines)
         except Declined as reason:
@@ -254,7 +254,9 @@ class _Kernel:
         return levels, split_code
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
-        axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
+        multiprocessors, count = multiprocessors_of(self.env.target), self.threads.count
+        is_limited = self.is_one_wave and reads_limit(self.levels, code, pipelines, count, multiprocessors, self.env)
+        axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env, is_limited)
         if not isinstance(axis, str) and blocks < CLUSTER_BLOCKS:
             axis = f"the kernel is compiled for {blocks} multiprocessor"
         if isinstance(axis, str):
@@ -281,7 +283,8 @@ class _Kernel:
             self.env.note("overlaps", {"loop": str(node.loop_var.name), "declined": f"{viewed[0]} is or has a view"})
         elif not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             lack = lack_of_registers(self.code, self.threads.count)
-            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
+            is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
+            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
         folded = fold_clears(split, self.env, self.analyzer, self.viewed)
         return skip_masks(folded, self.analyzer, self.env, self.viewed)
