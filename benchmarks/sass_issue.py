@@ -66,7 +66,7 @@ class Warp:
 
 
 def instructions_of(path: Path) -> list[Instruction]:
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     pending: tuple[int, str] | None = None
     for line in path.read_text().splitlines():
         match = _LINE.match(line)
@@ -76,9 +76,9 @@ def instructions_of(path: Path) -> list[Instruction]:
         match = _REST.match(line)
         if match and pending is not None:
             bits = int(match[1], 16) >> CONTROL
-            found.append(Instruction(*pending, bits & 15, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63))
+            instructions.append(Instruction(*pending, bits & 15, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63))
             pending = None
-    return found
+    return instructions
 
 
 def main_loop(instructions: list[Instruction]) -> list[Instruction]:

@@ -213,7 +213,7 @@ def test_shared_memory_is_bounded_from_above():
 @needs_cuda
 @pytest.mark.parametrize("size", [512, 1024, 2048, 4096])
 def test_products_of_threads(size):
-    """float32 by multiply-adds: tiles that threads share evenly, one depth, few slots; large tiles for large products."""
+    """float32 by multiply-adds: tiles that threads share evenly, few slots, large tiles for large products."""
     proposals = heuristics.gemm(size, size, size, "float32", target=HOPPER)
     for c in (proposal.config for proposal in proposals):
         assert c["block_N"] & (c["block_N"] - 1) == 0

@@ -64,9 +64,9 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
         write = IfThenElse(NE(call.part, const(0, "int32")), write, None)
         slices = [[range(count)]]
     else:
-        found = registers_of_slices(env.binding.layout(call.buffer.source), call.axis, call.parts)
-        assert found is not None  # split_k has looked at the same layout
-        slices = found
+        register_slices = registers_of_slices(env.binding.layout(call.buffer.source), call.axis, call.parts)
+        assert register_slices is not None  # split_k has looked at the same layout
+        slices = register_slices
     adds = [_add_slice(registers, parts, env.binding.thread, part, ranges, call) for part, ranges in enumerate(slices)]
     is_first = EQ(call.part, const(0, "int32"))
     add = IfThenElse(is_first, adds[0], None) if call.axis < 0 else one_of(call.part, adds)
