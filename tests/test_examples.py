@@ -44,6 +44,11 @@ SIZES = {
         "--lengths 70 5 64 --cached 3 100 0 --heads 2 --dim 32",
     ],
     "autotune_matmul": ["--m 70 --n 45 --k 33"],
+    "block_scaled_gemm": [
+        "--m 130 --n 200 --k 300",
+        "--m 7 --n 136 --k 128 --out-dtype float32",
+        "--m 1 --n 1 --k 1 --dtype float8_e5m2",
+    ],
     "conv2d": [
         "--batch 2 --height 9 --width 7 --channels 5 --filters 10 --padding 1",
         "--height 12 --width 13 --channels 16 --filters 64 --stride 2 --dilation 2 --padding 2",

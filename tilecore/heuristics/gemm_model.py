@@ -7,10 +7,10 @@ code that tilecore emits; docs/notes/heuristics.md says what they were fitted on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log2
 
 from tilecore.heuristics.chip import Chip
-from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along
+from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along, is_by_threads
 from tilecore.heuristics.limits import smooth_maximum
 
 
@@ -21,8 +21,10 @@ class Constants:
     that operands are read from shared memory with. tile: latencies of a tile's beginning and end; epilogue: bytes a
     cycle that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
     bandwidth that sums go through. part: latencies that adding the parts of a cluster costs; part_rate: bytes a cycle
-    that they are read with. short: slowdown of loads of rows of half a line. sharp: exponent of the smooth maximum of
-    limits."""
+    that a block reads them with, each a slice. short: slowdown of loads of rows of half a line. sharp: exponent of the
+    smooth maximum of limits. issue: share of the cycles in which eight warps of a core start an instruction, where
+    products are single multiply-adds; idle: the same of four warps, relative to that; others: instructions of a thread
+    in a step of the loop beside these and their loads (all three from the compiled code, not measured)."""
 
     peak: float = 0.99
     memory: float = 0.757
@@ -37,6 +39,9 @@ class Constants:
     part_rate: float = 10.1
     short: float = 0.634
     sharp: float = 4.32
+    issue: float = 0.98
+    idle: float = 0.87
+    others: float = 64.0
 
 
 CONSTANTS = Constants()
@@ -73,12 +78,13 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     steps, running = ceil(steps / parts), blocks * parts
     slots = chip.cores * resident
     full, rest = divmod(running, slots)
-    product, overhead = _products(work, t, chip, c), c.step / chip.clock
+    overhead = c.step / chip.clock * (2 if _waits_alone(work, t, chip) else 1)
     load = _load(work, t, c)
 
     def wave(active: int) -> tuple[float, float, float]:
         """Seconds of one step of the blocks that run at a time; of their products and of their loads."""
         beside = ceil(active / chip.cores)
+        product = _products(work, t, chip, c, beside)
         products, loads = max(beside * product, product + overhead), active * load / (c.cache * chip.l2_bandwidth)
         filled = (chip.latency + loads) / t.stages
         return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
@@ -89,7 +95,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     ends = c.tile * chip.latency
     ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
     if parts > 1:
-        ends += c.part * chip.latency + (parts - 1) * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
+        ends += c.part * chip.latency + (parts - 1) / parts * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
     core += ends * waves
     traffic = _traffic(work) / (c.memory * chip.bandwidth)
     seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
@@ -99,14 +105,40 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     return Estimate(seconds, blocks, parts, running / slots, products, loads, traffic)
 
 
-def _products(work: Work, t: Tiling, chip: Chip, c: Constants) -> float:
-    """Seconds of a block's products of one step along K: the instructions, or reading their operands."""
+def _waits_alone(work: Work, t: Tiling, chip: Chip) -> bool:
+    """Whether a block of several rows of instructions has one group of threads: nothing runs while it waits.
+
+    With 128 x 128 tiles and one wave of blocks it takes 3 % more time than two groups, up to 13 %
+    (docs/notes/heuristics.md); with instructions of all rows of a tile there is no difference.
+    """
+    return chip.has_matrix_instructions(work.dtype) and t.threads == chip.group_threads and t.block_M > chip.group_rows
+
+
+def _products(work: Work, t: Tiling, chip: Chip, c: Constants, beside: int) -> float:
+    """Seconds of a block's products of one step along K: the instructions, or reading their operands.
+
+    beside: the blocks that run on the core at a time.
+    """
     operations = 2 * t.block_M * t.block_N * t.block_K
+    if is_by_threads(work, chip):
+        return operations / (chip.rate(work.dtype) * _issued_products(t, chip, c, beside))
     along_M, along_N = groups_along(t.block_M, t.threads, chip, work.dtype)
     instructions = max(1, t.block_M // (chip.group_rows * along_M))  # of a group along M: each reads B again
     rows = along_M * along_N * instructions * (chip.group_rows + t.block_N // along_N)
     read = rows * t.block_K * work.element
     return max(operations / (chip.rate(work.dtype) * c.peak), read / (c.shared_rate * chip.clock))
+
+
+def _issued_products(t: Tiling, chip: Chip, c: Constants, beside: int) -> float:
+    """The share of a core's issue slots that multiply-adds of single threads take.
+
+    A thread with R x C sums loads R + C operands for R * C multiply-adds, four of them by one instruction, and has
+    other instructions in every step. Warps that wait for loads leave slots empty unless others can issue.
+    """
+    sums = max(1.0, t.block_M * t.block_N / t.threads)
+    loads = 2 * sums**0.5 / 4
+    warps = t.threads * beside / chip.warp
+    return c.issue * sums / (sums + loads + c.others / t.block_K) * c.idle ** max(0.0, log2(8 / warps))
 
 
 def _load(work: Work, t: Tiling, c: Constants) -> float:

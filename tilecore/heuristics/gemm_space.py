@@ -11,6 +11,8 @@ from tilecore.heuristics.chip import Chip
 
 MOST_SUMS = 128  # 4-byte sums of a thread: more leave too few of 255 registers for the rest
 LEAST_SUMS = 2
+OPERANDS_OF_THREADS = 100  # registers beside its sums of a thread that multiplies by itself
+MOST_STAGES_OF_THREADS = 4  # a power of two: a slot's number costs one instruction, not seven
 MOST_STAGES = 6
 LINE = 128  # bytes of a row of a tile in shared memory
 LEAST_WIDTH = 65  # columns below which all widths are proposed
@@ -87,6 +89,8 @@ def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
     heights = [m for m in HEIGHTS if m % rows == 0]
     heights = [m for m in heights if m < 2 * work.M or m == rows]
     widths = [n for n in WIDTHS if n < max(2 * work.N, LEAST_WIDTH)]
+    if is_by_threads(work, chip):
+        widths = [n for n in widths if n & (n - 1) == 0]  # threads share others less evenly
     for block_M in heights:
         for block_N in widths:
             for threads in _thread_counts(chip):
@@ -110,6 +114,11 @@ def _fits(block_M: int, block_N: int, threads: int, work: Work, chip: Chip) -> b
     return block_N % along_N == 0 and columns % 16 == 0
 
 
+def is_by_threads(work: Work, chip: Chip) -> bool:
+    """Whether every thread multiplies by itself what it has loaded into its registers."""
+    return bool(chip.registers) and not chip.has_matrix_instructions(work.dtype)
+
+
 def groups_along(block_M: int, threads: int, chip: Chip, dtype: str) -> tuple[int, int]:
     """How the groups of threads that execute a matrix instruction together share a tile: along M first."""
     groups = max(1, threads // chip.group_threads) if chip.has_matrix_instructions(dtype) else 1
@@ -121,6 +130,8 @@ def groups_along(block_M: int, threads: int, chip: Chip, dtype: str) -> tuple[in
 def _depths(work: Work, chip: Chip) -> tuple[int, ...]:
     """block_K: rows of 128 bytes, and of twice as many where K is long enough."""
     one = int(LINE / work.element)
+    if is_by_threads(work, chip):
+        return (one,)  # the code of more steps is too long to be unrolled
     return tuple(k for k in (one, 2 * one) if k == one or 4 * k <= work.K)
 
 
@@ -136,8 +147,8 @@ def _pipelines(
     depths: set[int] = set()
     for resident in (1, 2, 3, 4):
         room = min(chip.block_shared, chip.core_shared // resident - chip.reserved)
-        stages = min(MOST_STAGES, (room - beside) // step)
-        if stages < 2 or not _registers_allow(chip, block_M * block_N // threads, threads, resident):
+        stages = min(MOST_STAGES_OF_THREADS if is_by_threads(work, chip) else MOST_STAGES, (room - beside) // step)
+        if stages < 2 or not _registers_allow(work, chip, block_M * block_N // threads, threads, resident):
             break
         if stages not in depths:
             depths.add(stages)
@@ -146,7 +157,8 @@ def _pipelines(
         yield 1, 1
 
 
-def _registers_allow(chip: Chip, sums: int, threads: int, resident: int) -> bool:
+def _registers_allow(work: Work, chip: Chip, sums: int, threads: int, resident: int) -> bool:
     if not chip.registers or resident == 1:
         return True
-    return (threads + THREADS_BESIDE) * min(168, sums + 40) * resident <= chip.registers
+    each = sums + OPERANDS_OF_THREADS if is_by_threads(work, chip) else min(168, sums + 40)
+    return (threads + THREADS_BESIDE) * each * resident <= chip.registers

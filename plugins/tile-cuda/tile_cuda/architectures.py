@@ -29,6 +29,7 @@ _SHARED_BYTES = {
 _MULTIPROCESSORS = {70: 80, 80: 108, 90: 132, 100: 148, 103: 148}
 # feature -> the first compute capability that has it
 _FEATURES = {
+    "shared_pairs": 70,  # tilecore/lowering/simt/tile_ops/gemm.py; measured by others on sm_70 and sm_75
     "mma": 75,
     "ldmatrix": 75,
     "copy_async": 80,

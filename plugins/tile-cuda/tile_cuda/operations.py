@@ -22,11 +22,12 @@ WGMMA_GEMM = register_tile_op(
 )
 # Orders accesses to a fragment: wgmma operations that have ended have written it, and later ones read its new values.
 FENCE_OPERAND = register_tile_op(TileOp("cuda.fence_operand", ("buffer:region",), ("buffer",), ("buffer",)))
-# Adds the parts of an accumulator that the blocks of a cluster have, in the order of their ranks, in the first block.
-# parts: the blocks of the cluster. part: the block's rank. After it every block has arrived at the cluster's barrier
-# and must still wait there, before it ends.
+# Adds the parts of an accumulator that the blocks of a cluster have. parts: the blocks of the cluster. part: the rank
+# of the block. axis: -1: the first block gets the whole sum; else block n gets the n-th of ``parts`` equal slices along
+# this axis, and the rest is undefined. After it every block has arrived at the cluster's barrier and must still wait
+# there, before it ends.
 ADD_PARTS = register_tile_op(
-    TileOp("cuda.add_parts", ("buffer:region", "parts:int", "part:expr"), ("buffer",), ("buffer",))
+    TileOp("cuda.add_parts", ("buffer:region", "parts:int", "part:expr", "axis:int"), ("buffer",), ("buffer",))
 )
 # Writes zeros to rows of the slots of a circular buffer: rows that its loads leave out (rows_inside.py).
 CLEAR_ROWS = register_tile_op(TileOp("cuda.clear_rows", ("dst:region",), (), ("dst",)))

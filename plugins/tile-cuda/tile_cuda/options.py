@@ -23,7 +23,11 @@ DISABLE_MORE_STAGES = PassOption(
     "tl.disable_more_stages", "give tiles the slots of num_stages only, also where shared memory has room for more"
 )
 DISABLE_PERSISTENT_BLOCKS = PassOption("tl.disable_persistent_blocks", "launch one block for each tile of the output")
-DISABLE_PRODUCT_OVERLAP = PassOption("tl.disable_product_overlap", "do not overlap wgmma with the work that follows")
+DISABLE_PRODUCT_OVERLAP = PassOption(
+    "tl.disable_product_overlap",
+    "do not overlap wgmma with the work that follows; False: overlap it also where all blocks run at once",
+    None,
+)
 DISABLE_TENSOR_STORE = PassOption("tl.disable_tensor_store", "write tiles without the tensor memory accelerator")
 DISABLE_TMA_LOWER = PassOption("tl.disable_tma_lower", "copy tiles without the tensor memory accelerator")
 DISABLE_WARP_SPECIALIZED = PassOption(

@@ -208,3 +208,23 @@ def test_shared_memory_is_bounded_from_above():
     decoding = attention_space.Work(1, 8, 1, 1, 500, 64, 64, False, "float16")
     assert decoding.is_decoding
     assert decoding.group == 8
+
+
+@needs_cuda
+@pytest.mark.parametrize("size", [512, 1024, 2048, 4096])
+def test_products_of_threads(size):
+    """float32 by multiply-adds: tiles that threads share evenly, few slots, large tiles for large products."""
+    proposals = heuristics.gemm(size, size, size, "float32", target=HOPPER)
+    for c in (proposal.config for proposal in proposals):
+        assert c["block_N"] & (c["block_N"] - 1) == 0
+        assert (c["block_K"], c["stages"] <= gemm_space.MOST_STAGES_OF_THREADS) == (32, True)
+    sums = proposals[0].config["block_M"] * proposals[0].config["block_N"] // proposals[0].config["threads"]
+    assert (sums == 128) == (size >= 2048), "of a thread: the most where all multiprocessors have work"
+
+
+@needs_cuda
+def test_two_groups_of_threads_for_two_rows_of_instructions():
+    """While one group waits for its products the other multiplies (docs/notes/heuristics.md)."""
+    proposals = heuristics.gemm(512, 3584, 3584, "bfloat16", layout="NT", target=HOPPER)
+    square = [p.config["threads"] for p in proposals if (p.config["block_M"], p.config["block_N"]) == (128, 128)]
+    assert square[0] == 256

@@ -47,6 +47,28 @@ def checked(sizes, *, pairs=None, target=FOUR, **options):
     return kernel
 
 
+@pytest.mark.parametrize(
+    ("sizes", "tile", "why"),
+    [
+        ((256, 256, 256), (128, 128, 64), None),
+        ((256, 128, 256), (128, 128, 64), "aligned"),  # half of the multiprocessors are idle
+        ((512, 512, 256), (128, 128, 64), "aligned"),  # more blocks than run at once
+        ((256, 256, 256), (128, 64, 64), "aligned"),  # small tiles
+        ((256, 512, 256), (128, 256, 64), "aligned"),  # large tiles read less for a product
+    ],
+)
+def test_one_wave_of_tiles_that_the_cache_limits(sizes, tile, why):
+    kernel = checked(sizes, tile=tile, out=HALF, threads=256, stages=3)
+    assert (axis(kernel) is not None) == (why is None)
+    assert all("where multicast gains nothing" in reason for reason in reasons(kernel))
+    assert axis(checked(sizes, tile=tile, out=HALF, threads=256, stages=3, pairs=False)) is None
+
+
+def test_multiply_adds_are_not_limited_by_the_cache():
+    single = ("float32", "float32", "float32")
+    assert axis(checked((256, 256, 128), tile=(128, 128, 32), kinds=single, threads=256, stages=3)) is None
+
+
 # -- where they are made ---------------------------------------------------------------------------------------------
 
 

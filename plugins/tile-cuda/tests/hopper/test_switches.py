@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
 
-from .kernels import matmul, multiplied
+from .kernels import matmul, multiplied, operands, product
 from .kit import CONFIGS, built, chosen, count, declined, has_roles, refusals, rows, small, wide
 
 HALF = "float16"
@@ -235,6 +235,18 @@ def test_tf32_that_wgmma_cannot_multiply(tb):
     assert refusals(kernel) == (
         set() if tb else {"its tf32 matrix products use mma.sync, which does not gain from a producer warp"}
     )
+
+
+@pytest.mark.parametrize(("value", "overlaps"), [(None, False), (False, True), (True, False)])
+def test_overlap_of_products_where_all_blocks_run_at_once(value, overlaps):
+    """Not set: slots are released early. False: the next product begins before the last has ended. True: never."""
+    configs = {} if value is None else {CONFIGS.TL_DISABLE_PRODUCT_OVERLAP: value}
+    kernel = built(matmul(128, 128, 512, tile=(128, 64, 64), stages=3), configs=configs)
+    assert any("products" in row for row in rows(kernel, "overlaps")) == overlaps
+    a, b = operands((128, 128, 512), (HALF, HALF, "float32"))
+    c = np.zeros((128, 128), np.float32)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, product(a, b))
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

@@ -42,25 +42,28 @@ extern "C" __global__ void __launch_bounds__(128) matmul_kernel(const float* A, 
     tc_commit_async();
     alignas(16) float a[64];
     alignas(16) float b[32];
-    for (int k_1 = 0; k_1 < 8; ++k_1) {
+    for (int k_group = 0; k_group < 2; ++k_group) {
       #pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        tc_move<16>(a + i * 4, A_shared + k % 2 * 4608 + i * 288 + tx / 64 * 144 + tx % 32 / 8 * 36 + k_1 * 4);  // matmul.py:30
-      }
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int k_1 = 0; k_1 < 4; ++k_1) {
         #pragma unroll
-        for (int i_1 = 0; i_1 < 2; ++i_1) {
-          tc_move<16>(b + i * 8 + i_1 * 4, B_shared + k % 2 * 4096 + k_1 * 512 + i * 128 + i_1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
+        for (int i = 0; i < 16; ++i) {
+          tc_move<16>(a + i * 4, A_shared + k % 2 * 4608 + i * 288 + tx % 64 / 16 * 72 + tx % 2 * 36 + k_group * 16 + k_1 * 4);  // matmul.py:30
         }
-      }
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i_1 = 0; i_1 < 16; ++i_1) {
+        for (int i = 0; i < 4; ++i) {
           #pragma unroll
-          for (int i_2 = 0; i_2 < 8; ++i_2) {
-            C_local[i_1 * 8 + i_2] = tc_fma(a[i_1 * 4 + i], b[i * 8 + i_2], C_local[i_1 * 8 + i_2]);
+          for (int i_1 = 0; i_1 < 2; ++i_1) {
+            tc_move<16>(b + i * 8 + i_1 * 4, B_shared + k % 2 * 4096 + k_group * 2048 + k_1 * 512 + i * 128 + i_1 * 64 + tx / 64 * 32 + tx % 16 / 2 * 4);
+          }
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          #pragma unroll
+          for (int i_1 = 0; i_1 < 16; ++i_1) {
+            #pragma unroll
+            for (int i_2 = 0; i_2 < 8; ++i_2) {
+              C_local[i_1 * 8 + i_2] = tc_fma(a[i_1 * 4 + i], b[i * 8 + i_2], C_local[i_1 * 8 + i_2]);
+            }
           }
         }
       }
@@ -72,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(128) matmul_kernel(const float* A, 
   for (int s0 = 0; s0 < 16; ++s0) {  // matmul.py:31
     #pragma unroll
     for (int s1 = 0; s1 < 2; ++s1) {
-      tc_move<16>(C + by * 32768 + s0 * 2048 + tx / 64 * 1024 + tx % 32 / 8 * 256 + bx * 128 + s1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4, C_local + s0 * 8 + s1 * 4);
+      tc_move<16>(C + by * 32768 + s0 * 2048 + tx % 64 / 16 * 512 + tx % 2 * 256 + bx * 128 + s1 * 64 + tx / 64 * 32 + tx % 16 / 2 * 4, C_local + s0 * 8 + s1 * 4);
     }
   }
 }

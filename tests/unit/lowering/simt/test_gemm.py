@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tilecore.language as T
-from tilecore.ir.nodes import AllocBuffer, BufferStore, For, IfThenElse, TensorLoad
+from tilecore.ir.nodes import AllocBuffer, BufferStore, For, ForKind, IfThenElse, TensorLoad
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.tile_ops.gemm import Grid, layout_of
+from tilecore.lowering.simt.tile_ops.gemm import PAIRS, Grid, layout_of
 
+from . import kit
 from .kit import lowered, same_results
 
 
@@ -94,3 +99,45 @@ def test_the_layout_of_a_tile():
     assert [layout.thread([0, 4 * j]) for j in range(8)] == list(range(8))
     assert [layout.thread([i, 0]) for i in range(4)] == [0, 8, 16, 24]
     assert [layout.register([0, j]) for j in range(4)] == [0, 1, 2, 3]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.sampled_from([4, 8, 16, 32]),
+    columns=st.sampled_from([8, 16, 32]),
+    down=st.sampled_from([1, 2, 4]),
+    across=st.sampled_from([1, 2, 4]),
+    more=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+)
+def test_pairs_of_lanes_share_their_rows_or_columns(rows, columns, down, across, more):
+    """Lanes n and n ^ 2 have the same rows, lanes n and n ^ 1 the same columns; each element has one place."""
+    m, n, threads = rows * down * more[0], columns * across * more[1], rows * columns
+    layout = layout_of(Grid(rows, columns, down, across, *more), m, n, threads, interleaved=True)
+    assert (layout.is_exact, layout.is_replicated, layout.registers) == (True, False, m * n // threads)
+    places = {(layout.thread([i, j]), layout.register([i, j])) for i in range(m) for j in range(n)}
+    assert len(places) == m * n
+    first = [layout.indices(thread, 0) for thread in range(threads)]
+    assert all(first[t][0] == first[t ^ 2][0] and first[t][1] == first[t ^ 1][1] for t in range(threads))
+
+
+def test_grids_without_whole_warps_are_not_interleaved():
+    grid = Grid(2, 12, 1, 1, 4, 2)
+    assert layout_of(grid, 8, 24, 24, interleaved=True) == layout_of(grid, 8, 24, 24)
+
+
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("size", [(64, 64, 16), (61, 35, 13), (4, 8, 3), (132, 68, 20)])
+def test_interleaved_lanes_compute_the_same(ta, tb, size, monkeypatch):
+    features = kit.CAPABILITIES.features | {PAIRS}
+    monkeypatch.setattr(kit, "CAPABILITIES", replace(kit.CAPABILITIES, features=features))
+    same_results(product(*size, ta, tb, threads=128), *arrays(*size, ta, tb, TYPES[0]))
+
+
+def test_as_many_steps_are_unrolled_as_the_code_has_room_for():
+    """128 x 256 by 256 threads: 8 x 16 sums of a thread, 512 products in a step of four along K, 2048 in a body."""
+    after, _ = lowered(product(128, 256, 32, threads=256), "bind_threads")
+    groups = [node for node in collect(after.body, For) if str(node.loop_var.name) == "k_group"]
+    steps = [node for node in collect(after.body, For) if str(node.loop_var.name) == "k"]
+    assert [(int(node.extent), node.kind) for node in (*groups, *steps)] == [
+        (2, ForKind.SERIAL), (4, ForKind.UNROLLED)
+    ]  # fmt: skip

@@ -4,6 +4,10 @@ A block's threads form a grid over C; each 32 threads form 4 rows of 8. A step l
 its rows of A and a few rows of its columns of B, as many elements along memory as one vector load takes, and multiplies
 them: R x C elements of C cost a thread R + C loads. Rows that run along K are padded to an odd number of vector loads,
 so that threads that read neighbouring rows access different banks.
+
+On targets with the feature "shared_pairs" shared memory serves a vector load in half the time if lanes n and n ^ 1 read
+the same address for every n, or lanes n and n ^ 2 do. There bit 0 of a lane's index selects its row and bit 1 its
+column, so that the loads of A (the same for n ^ 2) and of B (the same for n ^ 1) are both fast.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from tilecore.lowering.tile_ops.gemm import gemm_sizes, needs_constant_sizes
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8
+PAIRS = "shared_pairs"  # the feature of targets whose shared memory serves lanes that differ in bit 0, or 1, together
 MAX_UNROLLED_PRODUCTS = 2048  # of a thread's code
 
 
@@ -82,22 +87,37 @@ def _vector_length(region: TensorRegion) -> int:
     return max(1, min(STEP, MOVE * 8 // DType(dtype_of(region.source)).bits))
 
 
-def layout_of(grid: Grid, m: int, n: int, threads: int) -> FragmentLayout:
-    """The fragment layout of C, an m x n tile."""
+def layout_of(grid: Grid, m: int, n: int, threads: int, interleaved: bool = False) -> FragmentLayout:
+    """The fragment layout of C, an m x n tile.
+
+    interleaved: whether neighbouring lanes hold different rows, where the grid is made of 4 rows of 8 threads.
+    """
     low_columns = WARP_COLUMNS if grid.columns % WARP_COLUMNS == 0 and grid.rows % WARP_ROWS == 0 else grid.columns
     low_rows = WARP_ROWS if low_columns == WARP_COLUMNS and grid.rows % WARP_ROWS == 0 else grid.rows
     more_columns, more_rows = grid.columns // low_columns, grid.rows // low_rows
     warp = low_columns * low_rows
     width = grid.width
+    if interleaved and warp == WARP_ROWS * WARP_COLUMNS:
+        below = 2 * low_columns  # lanes of two rows of the grid; more rows follow, then more columns
+        lanes = (
+            Digit(1, grid.across, low_columns, THREAD, 2),
+            Digit(1, grid.across * low_columns, more_columns, THREAD, below * grid.rows // 2),
+            Digit(0, grid.down, 2, THREAD, 1),
+            Digit(0, grid.down * 2, grid.rows // 2, THREAD, below),
+        )
+    else:
+        lanes = (
+            Digit(1, grid.across, low_columns, THREAD, 1),
+            Digit(1, grid.across * low_columns, more_columns, THREAD, warp),
+            Digit(0, grid.down, low_rows, THREAD, low_columns),
+            Digit(0, grid.down * low_rows, more_rows, THREAD, warp * more_columns),
+        )
     digits = (
         Digit(1, 1, grid.across, REGISTER, 1),
-        Digit(1, grid.across, low_columns, THREAD, 1),
-        Digit(1, grid.across * low_columns, more_columns, THREAD, warp),
         Digit(1, grid.across * grid.columns, grid.more_across, REGISTER, grid.across),
         Digit(0, 1, grid.down, REGISTER, width),
-        Digit(0, grid.down, low_rows, THREAD, low_columns),
-        Digit(0, grid.down * low_rows, more_rows, THREAD, warp * more_columns),
         Digit(0, grid.down * grid.rows, grid.more_down, REGISTER, width * grid.down),
+        *lanes,
     )
     return FragmentLayout((m, n), threads, digits)
 
@@ -134,8 +154,12 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     required: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_whole_fragment(call.c) and not any(r.source.same_as(call.c.source) for r in (call.a, call.b)):
         m, n, _ = gemm_sizes(call)
-        required[call.c.source] = layout_of(grid_of(call, threads), m, n, threads)
+        required[call.c.source] = layout_of(grid_of(call, threads), m, n, threads, _interleaves(env))
     return required
+
+
+def _interleaves(env: PassEnv | ThreadEnv) -> bool:
+    return PAIRS in env.capabilities.features
 
 
 def lower(call: TileCall, env: ThreadEnv) -> Stmt:
@@ -182,7 +206,7 @@ class _Gemm:
         self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
         self.grid = g = grid_of(call, binding.threads)
-        layout = layout_of(g, self.m, self.n, binding.threads)
+        layout = layout_of(g, self.m, self.n, binding.threads, _interleaves(env))
         c_registers = binding.registers[call.c.source] if is_fragment(call.c.source) else None
         self.accumulator = Accumulator(call, layout, binding.thread, c_registers, self.total)
         row, column = layout.indices(binding.thread, [const(0, "int32")] * len(layout.register_digits))
@@ -200,16 +224,24 @@ class _Gemm:
 
     def run(self) -> Stmt:
         steps, tail = divmod(self.k, self.step)
-        products = self.grid.height * self.grid.width * self.k
-        kind = ForKind.UNROLLED if products <= MAX_UNROLLED_PRODUCTS else ForKind.SERIAL
         statements = [*self.accumulator.before(), AllocBuffer(self.a.registers), AllocBuffer(self.b.registers)]
         if steps:
-            statements.append(
-                loop(const(steps, "int32"), lambda k: self._step(k * self.step, self.step), name="k", kind=kind)
-            )
+            statements.append(self._steps(steps))
         if tail:
             statements.append(self._step(const(steps * self.step, "int32"), tail))
         return seq([*statements, *self.accumulator.after()])
+
+    def _steps(self, steps: int) -> Stmt:
+        """All whole steps, of which as many are unrolled as the thread's code has room for."""
+        products = self.grid.height * self.grid.width * self.step
+        room = max(1, MAX_UNROLLED_PRODUCTS // products)
+        together = max(count for count in range(1, steps + 1) if steps % count == 0 and count <= room)
+
+        def group(index: Any) -> Stmt:
+            first = index * together
+            return _counted(together, ForKind.UNROLLED, lambda k: self._step((first + k) * self.step, self.step), "k")
+
+        return _counted(steps // together, ForKind.SERIAL, group, "k_group")
 
     def _step(self, k: Any, count: int) -> Stmt:
         return seq([self._load(self.a, k, count), self._load(self.b, k, count), self._products(count)])
@@ -263,6 +295,11 @@ class _Gemm:
 
 def _unrolled(count: int, body: Any) -> Stmt:
     return loop(const(count, "int32"), body, kind=ForKind.UNROLLED)
+
+
+def _counted(count: int, kind: ForKind, body: Any, name: str) -> Stmt:
+    """The loop; its body alone where that runs once."""
+    return loop(const(count, "int32"), body, name=name, kind=kind) if count > 1 else body(const(0, "int32"))
 
 
 def _vector(count: int, body: Any) -> Stmt:

@@ -13,7 +13,7 @@ from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.cluster_parts import number_of_parts
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
-from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads, reads_limit
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.hold_operands import hold_operands, lack_of_registers
 from tile_cuda.lowering.hopper.masks import simplify_masks, skip_masks, split_masked_loops
@@ -33,6 +33,7 @@ from tile_cuda.lowering.hopper.tensor_maps import mappable_tensors
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
+from tile_cuda.lowering.mma_config import allows_tf32
 from tile_cuda.lowering.state import WarpSpecialization
 from tile_cuda.options import (
     DISABLE_MORE_STAGES,
@@ -181,8 +182,11 @@ class _Kernel:
             raise Declined("it asks for clusters")
 
     def _gains_from_producer(self, call: TileCall) -> bool:
-        """Whether the matrix product is faster beside a producer warp (docs/notes/hopper.md, "A slot to spare")."""
-        if dtype_of(call.a.source) != "float32":
+        """Whether the matrix product is faster beside a producer warp (docs/notes/hopper.md, "A slot to spare").
+
+        Multiply-adds in float32 are: they issue one instruction a cycle, of which copies by threads would take some.
+        """
+        if dtype_of(call.a.source) != "float32" or not allows_tf32(call, self.env):
             return True
         return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
@@ -235,7 +239,7 @@ class _Kernel:
             split = splittable_loop(code)
             parts = number_of_parts(total, multiprocessors, split.iterations) if asked is None else int(asked)
             check_parts(parts, split, pipelines, self.threads.count)
-            levels, split_code = with_split_loop(self.levels, split, parts)
+            levels, split_code = with_split_loop(self.levels, split, parts, self.threads.count, self.env)
             split_pipelines, _ = self._find_pipelines(split_code)
             check_loads(split_pipelines)
         except Declined as reason:
@@ -250,7 +254,9 @@ class _Kernel:
         return levels, split_code
 
     def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
-        axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
+        multiprocessors, count = multiprocessors_of(self.env.target), self.threads.count
+        is_limited = self.is_one_wave and reads_limit(self.levels, code, pipelines, count, multiprocessors, self.env)
+        axis = cluster_axis(self.levels, code, pipelines, self.divisors, self.env, is_limited)
         if not isinstance(axis, str) and blocks < CLUSTER_BLOCKS:
             axis = f"the kernel is compiled for {blocks} multiprocessor"
         if isinstance(axis, str):
@@ -277,7 +283,8 @@ class _Kernel:
             self.env.note("overlaps", {"loop": str(node.loop_var.name), "declined": f"{viewed[0]} is or has a view"})
         elif not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             lack = lack_of_registers(self.code, self.threads.count)
-            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if self.is_one_wave else None)
+            is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
+            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
         folded = fold_clears(split, self.env, self.analyzer, self.viewed)
         return skip_masks(folded, self.analyzer, self.env, self.viewed)

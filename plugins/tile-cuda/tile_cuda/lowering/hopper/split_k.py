@@ -1,9 +1,10 @@
 """Divides the iterations of a loop of matrix products among the blocks of a cluster ("split K").
 
 A grid with few blocks leaves multiprocessors idle. Where the blocks only wait for memory, several blocks share the loop
-of each: every block computes a part of the sum over K, the first adds the parts of the others through distributed
-shared memory, always in the same order, and does the rest of the kernel alone. The order of the sum of T.gemm is not
-defined (docs/language.md, "Floats"), and integers have the same sum in any order.
+of each: every block computes a part of the sum over K, and they add the parts through distributed shared memory, always
+in the same order. Where the rest of the kernel only stores the sum, each block adds and stores a slice of it
+(split_result.py); else the first block adds all and does the rest alone. The order of the sum of T.gemm is not defined
+(docs/language.md, "Floats"), and integers have the same sum in any order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from tile_cuda import instructions
 from tile_cuda.cluster_parts import LEAST_ITERATIONS, MOST_PARTS
 from tile_cuda.lowering.hopper.circular_buffers import Declined
 from tile_cuda.lowering.hopper.pipelines import Pipeline
+from tile_cuda.lowering.hopper.split_result import axis_of_slices, stores_of_slices
 from tile_cuda.operations import ADD_PARTS
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, LoopAttr, StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, statements_of
@@ -182,38 +185,55 @@ def exchanged_bytes(split: SplitLoop, threads: int) -> int:
     return max(WORD * max(prod(shape), threads) for shape in shapes)
 
 
-def with_split_loop(levels: list[AttrStmt], split: SplitLoop, parts: int) -> tuple[list[AttrStmt], Stmt]:
+def with_split_loop(
+    levels: list[AttrStmt], split: SplitLoop, parts: int, threads: int, env: PassEnv
+) -> tuple[list[AttrStmt], Stmt]:
     """The kernel's axes and code, with ``parts`` blocks along x for each block of the grid."""
-    axis = next(level for level in levels if str(level.node.thread_tag) == "blockIdx.x")
-    dtype, var = dtype_of(axis.node.var), axis.node.var
+    along_x = next(level for level in levels if str(level.node.thread_tag) == "blockIdx.x")
+    dtype, var = dtype_of(along_x.node.var), along_x.node.var
     block, part = Var("block", dtype), Var("part", dtype)
-    blocks = Analyzer().simplify(axis.value * const(parts, dtype))
+    blocks = Analyzer().simplify(along_x.value * const(parts, dtype))
     domain = Range.from_min_extent(const(0, dtype), blocks)
     grid_axis = IterVar(domain, block, IterVar.ThreadIndex, "blockIdx.x")
     all_blocks = AttrStmt(grid_axis, StatementAttr.AXIS, blocks, nothing())
-    new_levels = [all_blocks if level.same_as(axis) else level for level in levels]
+    new_levels = [all_blocks if level.same_as(along_x) else level for level in levels]
     count = const(parts, dtype)
-    is_first = EQ(part, const(0, dtype))
+    after = [s for s in split.after if not _is_block_order(s)]
+    rest = [s for s in after if not isinstance(s, AllocBuffer)]
+    axis = _axis_of_slices(split, rest, parts, threads, env)
+    rank = part.astype("int32")
     sums: list[Stmt] = []
     for accumulator in split.accumulators:
         sums += [instructions.cluster("wait")] if sums else []
-        sums.append(tile_statement(ADD_PARTS.name, [whole_region(accumulator), parts, part.astype("int32")]))
-    after = [s for s in split.after if not _is_block_order(s)]
+        sums.append(tile_statement(ADD_PARTS.name, [whole_region(accumulator), parts, rank, axis]))
+    if axis < 0:
+        last: Stmt = IfThenElse(EQ(part, const(0, dtype)), seq(rest), None)
+    else:
+        last = stores_of_slices(rest[0], axis, parts, rank)
     code = [
         tile_statement("annotate", [KernelHint.CLUSTER_DIMS, parts, 1, 1]),
         within(block, blocks),
         Bind(part, tirx.floormod(block, count)),
         within(part, count),
         Bind(var, tirx.floordiv(block, count)),
-        within(var, axis.value),
+        within(var, along_x.value),
         *(s for s in split.before if not _is_block_order(s)),
         _loop_of_part(split.loop, parts, part.astype(dtype_of(split.loop.loop_var))),
         *(s for s in after if isinstance(s, AllocBuffer)),
         *sums,
-        IfThenElse(is_first, seq([s for s in after if not isinstance(s, AllocBuffer)]), None),
+        last,
         instructions.cluster("wait"),
     ]
     return new_levels, seq(code)
+
+
+def _axis_of_slices(split: SplitLoop, rest: list[Stmt], parts: int, threads: int, env: PassEnv) -> int:
+    """The axis along which the blocks divide the result; -1: the first block does the rest of the kernel."""
+    if len(split.accumulators) > 1 or len(rest) != 1:
+        return -1
+    calls = [call for s in statements_of(split.loop.body) if (call := as_tile_call(s)) is not None]
+    product = next(call for call in calls if call.op.name == "gemm")
+    return axis_of_slices(split.accumulators[0], product, rest[0], parts, threads, env)
 
 
 def _is_block_order(statement: Stmt) -> bool:

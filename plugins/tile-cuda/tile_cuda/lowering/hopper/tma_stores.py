@@ -18,10 +18,10 @@ from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
 from tile_cuda.lowering.hopper.store_order import unordered_write
+from tile_cuda.lowering.hopper.sums_of_accumulators import accumulator_of, products_into
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
-from tile_cuda.operations import WGMMA_GEMM
 from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -274,12 +274,10 @@ def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
 
 
 def _config_of_accumulator(accumulator: Var, body: Stmt, env: PassEnv) -> WgmmaConfig | str:
-    """The configuration of the wgmma operations that have this accumulator; or why there is none."""
-    configs = []
-    for node in collect(body, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(accumulator):
-            configs.append(wgmma_config_of(call, env, threads_of_call(call, env)))
+    """The configuration of the wgmma operations that have this accumulator, or one that is added to it; or why there is
+    none."""
+    products = products_into(accumulator_of(accumulator, body), body)
+    configs = [wgmma_config_of(call, env, threads_of_call(call, env)) for call in products]
     if not configs or isinstance(configs[0], str):
         return "its source is not an accumulator of wgmma"
     first = configs[0]
