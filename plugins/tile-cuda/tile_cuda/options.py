@@ -33,6 +33,13 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+PRODUCT_AHEAD = PassOption(
+    "tl.product_ahead",
+    "issue the first wgmma of the next iteration before the work of this one, into a second accumulator; the eighths "
+    "of the exponentials that run beside both products, 1 to 8; None: not at all",
+    None,
+    int,
+)
 REGISTER_USAGE_LEVEL = PassOption(
     "tl.ptxas_register_usage_level",
     "how much ptxas optimizes at the cost of registers, 0 to 10; None: its default",
@@ -58,6 +65,7 @@ OPTIONS = (
     DISABLE_WARP_SPECIALIZED,
     DISABLE_WGMMA,
     FAST_MATH,
+    PRODUCT_AHEAD,
     REGISTER_USAGE_LEVEL,
     SPLIT_K,
 )
