@@ -108,6 +108,7 @@ class PassConfigKey(str, Enum, metaclass=_NamesOfKeys):
     TL_DISABLE_MORE_STAGES = "tl.disable_more_stages"
     TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
+    TL_LATE_RELEASES = "tl.late_releases"
     TL_PRODUCT_AHEAD = "tl.product_ahead"
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
     TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"

@@ -33,6 +33,9 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+LATE_RELEASES = PassOption(
+    "tl.late_releases", "release slots that wgmma reads only where a later statement waits for the product anyway"
+)
 PRODUCT_AHEAD = PassOption(
     "tl.product_ahead",
     "issue the first wgmma of the next iteration before the work of this one, into a second accumulator; the eighths "
@@ -65,6 +68,7 @@ OPTIONS = (
     DISABLE_WARP_SPECIALIZED,
     DISABLE_WGMMA,
     FAST_MATH,
+    LATE_RELEASES,
     PRODUCT_AHEAD,
     REGISTER_USAGE_LEVEL,
     SPLIT_K,
