@@ -151,7 +151,7 @@ class _Waits:
         return seq(parts), state
 
     def _end_groups(self, part: Stmt, releases: list[Stmt], state: State) -> tuple[list[Stmt], State, list[Stmt]]:
-        """In front of a statement: the waits that it needs, and the releases that then wait for nothing more or must not
+        """In front of a statement: the waits that it needs, and the releases that then wait for nothing or must not
         move behind it; the groups that run after these; the releases that remain."""
         ended: list[Stmt] = []
         if _may_precede_releases(part):
