@@ -6,15 +6,17 @@ softmax is an online one (Dao et al., 2022): the largest score so far, the sum o
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
 dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
 the backward pass needs. Tiles are what tilecore.heuristics proposes, unless --block gives them; --tries N times the
-best N proposals. --cores N: blocks take the tiles of queries in rounds of N, and the tiles that fill no whole round are
-divided by their keys, so that the last round is short.
+best N proposals. --cores N: for N blocks that run at a time and take tiles of queries by turns. Plain attention then
+divides the tiles that fill no whole round by their keys; causal attention orders the tiles for even work.
 
     python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
 """
 
 import argparse
 import math
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
 import tilecore
@@ -202,6 +204,20 @@ def attention(
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
 
+    @T.prim_func
+    def ordered_attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
+        with T.Kernel(tiles, threads=threads) as tile:
+            bx, head = place_of(tile)
+            block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
+
+    @T.prim_func
+    def ordered_attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
+        with T.Kernel(tiles, threads=threads) as tile:
+            bx, head = place_of(tile)
+            block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
+
+    if cores and is_causal:
+        return ordered_attention_with_lse_kernel if with_lse else ordered_attention_kernel
     if not divided:
         return attention_with_lse_kernel if with_lse else attention_kernel
 
@@ -214,6 +230,38 @@ def attention(
         even_rounds(Q, K, V, Out, Lse)
 
     return even_attention_with_lse_kernel if with_lse else even_attention_kernel
+
+
+class Order(NamedTuple):
+    """heads: in a panel, whose tiles are taken by length. alternates: every other panel begins with the short ones.
+    rotation: so many places further is where a block begins each round."""
+
+    heads: int
+    alternates: bool
+    rotation: int
+
+
+def even_order(visits, heads, cores, most_heads):
+    """The order of tiles in which ``cores`` blocks that take them by turns have the most even work.
+
+    visits: tiles of keys that each tile of queries of a head visits, the longest first. most_heads: in a panel."""
+    work = np.asarray(visits, float) + 0.6  # the beginning and the end of a tile of queries
+    count = len(work) * heads
+    rounds, turn = np.divmod(np.arange(count), cores)
+    best, best_load = Order(1, False, 0), math.inf
+    for size in (s for s in range(1, 49) if s <= min(heads, most_heads) and (s % 4 == 0 or s % 11 == 0 or s < 4)):
+        sizes = [min(size, heads - first) for first in range(0, heads, size)]
+        for alternates in (False, True):
+            panels = [np.repeat(work[:: -1 if alternates and n % 2 else 1], wide) for n, wide in enumerate(sizes)]
+            tiles = np.concatenate(panels)
+            for rotation in range(0, cores, 6):
+                taken = np.where(
+                    rounds < count // cores, rounds * cores + (turn + rounds * rotation) % cores, range(count)
+                )
+                load = np.bincount(turn, tiles[taken]).max()
+                if load < best_load * 0.999:  # the simplest of equals
+                    best, best_load = Order(size, alternates, rotation), load
+    return best
 
 
 def reference(q, k, v, is_causal):
