@@ -19,7 +19,7 @@ def mean(steps, others, blocks):
 
 
 @pytest.mark.parametrize(
-    ("steps", "others", "most"), [(32, 128, 1.01), (64, 64, 1.01), (128, 32, 1.01), (16, 256, 1.01), (8, 64, 1.04)]
+    ("steps", "others", "most"), [(32, 128, 1.01), (64, 64, 1.03), (128, 32, 1.01), (16, 256, 1.02), (8, 64, 1.04)]
 )
 def test_the_busiest_of_132_blocks(steps, others, most):
     """Causal attention, 128 queries a tile: the usual order gives one block 3 to 9 % more than the mean."""

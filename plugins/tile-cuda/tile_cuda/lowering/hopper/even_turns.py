@@ -1,9 +1,9 @@
 """The order in which persistent blocks take tiles of different work by turns, so that all have about the same.
 
-Tiles come in panels: all tiles of some indices of the other axes, by their work. Block b of B takes tiles b, b + B, b + 2 B
-and so on of the order. Which blocks get the long ones depends on the sizes: with 32 tiles a head, 128 heads and 132
-blocks, panels of 16 heads give one block 6 % more than the mean, panels of 12 heads 0.3 % more; with 8 tiles a head and 64
-heads panels of 16 give it 8 % more, of 12 heads 23 %. So the order is chosen by counting.
+Tiles come in panels: all tiles of some indices of the other axes, by their work. Block b of B takes tiles b, b + B,
+b + 2 B and so on of the order. Which blocks get the long ones depends on the sizes: with 32 tiles a head, 128 heads and
+132 blocks, panels of 16 heads give one block 6 % more than the mean, panels of 12 heads 0.3 % more; with 8 tiles a head
+and 64 heads panels of 16 give it 8 % more, of 12 heads 23 %. So the order is chosen by counting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PANELS = (1, 2, 4, 8, 11, 12, 16)  # few enough indices for their data to stay i
 ROTATION_STEP = 6
 ENDS = 0.6  # work of a tile besides its iterations, in iterations
 MOST_TILES = 1 << 15  # of a grid for which it matters
-LEAST_GAIN = 0.02  # of the busiest block's work
+LEAST_GAIN = 0.01  # of the busiest block's work
 
 
 class Turns(NamedTuple):
