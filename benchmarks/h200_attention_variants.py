@@ -117,7 +117,9 @@ def variants(s: Shape) -> list[Variant]:
         narrow = {"block_N": 64}
         both = {**narrow, **even}
         return [*found, Variant("128x64 ahead 5", narrow, ahead(5)), Variant("128x64 ahead 5, even", both, ahead(5))]
-    keys = {"block_N": 64} if s.length <= 512 else {}  # ptxas serializes the products of four unrolled iterations
+    keys = (
+        {"block_N": 64} if s.length <= 512 and not s.causal else {}
+    )  # ptxas serializes the products of four unrolled iterations
     found += [Variant(f"ahead {n}", keys, ahead(n)) for n in (3, 5, 7)]
     found += [Variant("ahead 5, even", {**keys, **even}, ahead(5)), Variant("192x128", {**three, "block_N": 128})]
     if not s.causal:
