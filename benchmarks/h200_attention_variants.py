@@ -302,7 +302,11 @@ def main() -> int:
             build_all(shapes, folder, options.backend)
         print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
         for s in shapes:
-            rows.append(measured(s, folder, options.rounds))
+            try:
+                rows.append(measured(s, folder, options.rounds))
+            except Exception as error:  # such as a shape that cuDNN refuses
+                print(f"{s}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+                rows.append({"shape": str(s), "bar": s.bar, "failed": str(error)[:300], "wrong": {}})
             torch.cuda.empty_cache()
             facts = {
                 "date": str(date.today()), "device": torch.cuda.get_device_name(), "torch": torch.__version__,
@@ -311,7 +315,7 @@ def main() -> int:
             }  # fmt: skip
             if options.out:
                 options.out.write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
-    return 1 if any(row["wrong"] for row in rows) else 0
+    return 1 if any(row["wrong"] or "failed" in row for row in rows) else 0
 
 
 if __name__ == "__main__":
