@@ -6,14 +6,17 @@ softmax is an online one (Dao et al., 2022): the largest score so far, the sum o
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
 dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
 the backward pass needs. Tiles are what tilecore.heuristics proposes, unless --block gives them; --tries N times the
-best N proposals.
+best N proposals. --cores N: for N blocks that run at a time and take tiles of queries by turns. Plain attention then
+divides the tiles that fill no whole round by their keys; causal attention orders the tiles for even work.
 
     python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
 """
 
 import argparse
 import math
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
 import tilecore
@@ -22,13 +25,15 @@ import tilecore.language as T
 
 def attention(
     batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=None,
-    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None,
+    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None, cores=None,
 ):  # fmt: skip
     """Q [batch, length, heads, dim]; K [batch, length, kv_heads, dim]; V [batch, length, kv_heads, dim_v]; Out
     [batch, length, heads, dim_v]; Lse [batch, heads, length], float32.
 
     dim_v: dim unless given. width: columns of tiles of Q, K and V, where rows of dim elements are no good size for
-    tiles: columns from dim on are zeros."""
+    tiles: columns from dim on are zeros. cores: how many blocks run at a time; given, the tiles of queries beyond whole
+    rounds of so many are divided by their keys among the blocks of a last one (plain attention, where at most half of
+    the blocks had one of these tiles; else nothing changes)."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     dim_v = dim_v or dim
@@ -51,30 +56,26 @@ def attention(
     lse_type = T.Tensor((batch, heads, length), "float32")
 
     @T.macro
-    def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
+    def visit_keys(Q, K, V, row, h, b, last, count, out, largest, total):
+        """The weighted sums of the values of ``count`` tiles of keys, from tile ``last`` down, and what scales them."""
         Q_shared = T.alloc_shared((block_M, width_k), dtype)
-        Q_local = T.alloc_fragment((block_M, width_k), dtype)
+        if q_in_registers:
+            Q_local = T.alloc_fragment((block_M, width_k), dtype)
         K_shared = T.alloc_shared((block_N, width_k), dtype)
         V_shared = T.alloc_shared((block_N, width_v), dtype)
         scores = T.alloc_fragment((block_M, block_N), "float32")
         weights = T.alloc_fragment((block_M, block_N), dtype)
-        out = T.alloc_fragment((block_M, width_v), "float32")
-        largest = T.alloc_fragment((block_M,), "float32")
         largest_before = T.alloc_fragment((block_M,), "float32")
         rescale = T.alloc_fragment((block_M,), "float32")
         tile_total = T.alloc_fragment((block_M,), "float32")
-        total = T.alloc_fragment((block_M,), "float32")
 
-        # causal: the last queries have the most keys, and start first, so that short blocks fill the end
-        row = (blocks - 1 - bx if is_causal else bx) * block_M
-        last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
         T.copy(Q[b, row : row + block_M, h, 0:width_k], Q_shared)
         if q_in_registers:  # where there is room: every product reads it
             T.copy(Q_shared, Q_local)
         T.clear(out)
         T.clear(total)
         T.fill(largest, T.min_value("float32"))  # finite: a query may see none of the first tile's keys
-        for k in T.Pipelined(last + 1, num_stages=stages):
+        for k in T.Pipelined(count, num_stages=stages):
             key = (last - k) * block_N
             T.copy(K[b, key : key + block_N, h // group, 0:width_k], K_shared)
             queries = Q_local if q_in_registers else Q_shared
@@ -100,15 +101,96 @@ def attention(
             T.copy(scores, weights)
             T.copy(V[b, key : key + block_N, h // group, 0:width_v], V_shared)
             T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
+
+    @T.macro
+    def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
+        out = T.alloc_fragment((block_M, width_v), "float32")
+        largest = T.alloc_fragment((block_M,), "float32")
+        total = T.alloc_fragment((block_M,), "float32")
+        share = T.alloc_fragment((block_M,), "float32")
+        # causal: the last queries have the most keys, and start first, so that short blocks fill the end
+        row = (blocks - 1 - bx if is_causal else bx) * block_M
+        last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
+        visit_keys(Q, K, V, row, h, b, last, last + 1, out, largest, total)
         for i in T.Parallel(block_M):
-            rescale[i] = 1 / total[i]
+            share[i] = 1 / total[i]
         for i, j in T.Parallel(block_M, width_v):
-            out[i, j] *= rescale[i]
+            out[i, j] *= share[i]
         T.copy(out, Out[b, row : row + block_M, h, 0:width_v])
         if Lse is not None:
             for i in T.Parallel(block_M):
                 total[i] = (T.log2(total[i]) + largest[i] * to_log2) * math.log(2)
             T.copy(total, Lse[b, h, row : row + block_M])
+
+    @T.macro
+    def even_rounds(Q, K, V, Out, Lse):
+        """Whole rounds of tiles; the tiles that remain, by parts of their keys; the sums of these parts."""
+        Sums = T.alloc_global((divided * parts, block_M, width_v), "float32")
+        Scales = T.alloc_global(
+            (divided * parts, 2, block_M), "float32"
+        )  # the largest score in units of log2, the total
+
+        with T.Kernel(tiles - divided, threads=threads) as tile:
+            bx, head = place_of(tile)
+            block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
+
+        with T.Kernel(divided * parts, threads=threads) as number:
+            out = T.alloc_fragment((block_M, width_v), "float32")
+            largest = T.alloc_fragment((block_M,), "float32")
+            total = T.alloc_fragment((block_M,), "float32")
+            bx, head = place_of(tiles - divided + number // parts)
+            begin = number % parts * tiles_of_part
+            end = T.min(begin + tiles_of_part, key_tiles)
+            visit_keys(Q, K, V, bx * block_M, head % heads, head // heads, end - 1, end - begin, out, largest, total)
+            for i in T.Parallel(block_M):
+                largest[i] *= to_log2
+            T.copy(out, Sums[number, :, :])
+            T.copy(largest, Scales[number, 0, :])
+            T.copy(total, Scales[number, 1, :])
+
+        with T.Kernel(block_M // 16, divided, threads=128) as (slice_of_rows, n):
+            out = T.alloc_fragment((16, width_v), "float32")
+            largest = T.alloc_fragment((16,), "float32")
+            total = T.alloc_fragment((16,), "float32")
+            bx, head = place_of(tiles - divided + n)
+            first = slice_of_rows * 16
+            row, h, b = bx * block_M + first, head % heads, head // heads
+            T.clear(out)
+            T.clear(total)
+            T.fill(largest, T.min_value("float32"))
+            for part in T.serial(parts):
+                for i in T.Parallel(16):
+                    largest[i] = T.max(largest[i], Scales[n * parts + part, 0, first + i])
+            for part in T.serial(parts):
+                for i in T.Parallel(16):
+                    scale = T.exp2(Scales[n * parts + part, 0, first + i] - largest[i])
+                    total[i] += scale * Scales[n * parts + part, 1, first + i]
+                for i, j in T.Parallel(16, width_v):
+                    scale = T.exp2(Scales[n * parts + part, 0, first + i] - largest[i])
+                    out[i, j] += scale * Sums[n * parts + part, first + i, j]
+            for i, j in T.Parallel(16, width_v):
+                out[i, j] /= total[i]
+            T.copy(out, Out[b, row : row + 16, h, 0:width_v])
+            if Lse is not None:
+                for i in T.Parallel(16):
+                    total[i] = (T.log2(total[i]) + largest[i]) * math.log(2)
+                T.copy(total, Lse[b, h, row : row + 16])
+
+    tiles = blocks * heads * batch
+    key_tiles = (length + block_N - 1) // block_N
+    divided = tiles % cores if cores and not is_causal else 0
+    tiles_of_part = max(1, -(-key_tiles // max(1, cores // divided))) if divided else key_tiles
+    parts = -(-key_tiles // tiles_of_part)
+    if parts < 2 or divided == tiles:
+        divided = 0
+    heads_in_panel = math.gcd(panel, heads * batch)
+
+    def place_of(tile):
+        """(the block of queries, the head) of a tile: in panels of heads, that share keys and values in the cache."""
+        in_panel = tile % (heads_in_panel * blocks)
+        return in_panel // heads_in_panel, tile // (
+            heads_in_panel * blocks
+        ) * heads_in_panel + in_panel % heads_in_panel
 
     @T.prim_func
     def attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
@@ -122,7 +204,64 @@ def attention(
             T.use_swizzle(panel, order="column")
             block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
 
-    return attention_with_lse_kernel if with_lse else attention_kernel
+    @T.prim_func
+    def ordered_attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
+        with T.Kernel(tiles, threads=threads) as tile:
+            bx, head = place_of(tile)
+            block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
+
+    @T.prim_func
+    def ordered_attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
+        with T.Kernel(tiles, threads=threads) as tile:
+            bx, head = place_of(tile)
+            block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
+
+    if cores and is_causal:
+        return ordered_attention_with_lse_kernel if with_lse else ordered_attention_kernel
+    if not divided:
+        return attention_with_lse_kernel if with_lse else attention_kernel
+
+    @T.prim_func
+    def even_attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
+        even_rounds(Q, K, V, Out, None)
+
+    @T.prim_func
+    def even_attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
+        even_rounds(Q, K, V, Out, Lse)
+
+    return even_attention_with_lse_kernel if with_lse else even_attention_kernel
+
+
+class Order(NamedTuple):
+    """heads: in a panel, whose tiles are taken by length. alternates: every other panel begins with the short ones.
+    rotation: so many places further is where a block begins each round."""
+
+    heads: int
+    alternates: bool
+    rotation: int
+
+
+def even_order(visits, heads, cores, most_heads):
+    """The order of tiles in which ``cores`` blocks that take them by turns have the most even work.
+
+    visits: tiles of keys that each tile of queries of a head visits, the longest first. most_heads: in a panel."""
+    work = np.asarray(visits, float) + 0.6  # the beginning and the end of a tile of queries
+    count = len(work) * heads
+    rounds, turn = np.divmod(np.arange(count), cores)
+    best, best_load = Order(1, False, 0), math.inf
+    for size in (s for s in range(1, 49) if s <= min(heads, most_heads) and (s % 4 == 0 or s % 11 == 0 or s < 4)):
+        sizes = [min(size, heads - first) for first in range(0, heads, size)]
+        for alternates in (False, True):
+            panels = [np.repeat(work[:: -1 if alternates and n % 2 else 1], wide) for n, wide in enumerate(sizes)]
+            tiles = np.concatenate(panels)
+            for rotation in range(0, cores, 6):
+                taken = np.where(
+                    rounds < count // cores, rounds * cores + (turn + rounds * rotation) % cores, range(count)
+                )
+                load = np.bincount(turn, tiles[taken]).max()
+                if load < best_load * 0.999:  # the simplest of equals
+                    best, best_load = Order(size, alternates, rotation), load
+    return best
 
 
 def reference(q, k, v, is_causal):
@@ -156,6 +295,7 @@ def main(words=None):
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
+    parser.add_argument("--cores", type=int, help="blocks that run at a time, for even rounds of them")
     parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
@@ -169,7 +309,7 @@ def main(words=None):
     tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
     kernel = tuned(
         batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, dim_v=options.dim_v,
-        **config,
+        cores=options.cores, **config,
     )  # fmt: skip
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)

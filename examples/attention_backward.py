@@ -8,6 +8,10 @@ The weights are not stored by the forward pass: P = exp(scores - lse) is compute
 Three kernels in one function: the first computes D; in the second a block owns a tile of keys, visits the queries that
 see it and accumulates dK and dV, while its part of dQ is added to memory in float32; the third rounds dQ.
 
+The order within a step is that of FlashAttention-3 (Shah et al., 2024): the product dO V^T runs beside the
+exponentials, dV beside the computation of dS, and dK beside the additions to dQ. On sm_90a that needs
+TL_LATE_RELEASES, as a slot would be released right behind each product otherwise, which waits for it.
+
     python examples/attention_backward.py --target cpu --heads 4 --kv-heads 2 --length 250 --dim 64 --causal
 """
 
@@ -21,17 +25,25 @@ import tilecore.language as T
 
 
 def attention_backward(
-    batch, heads, kv_heads, length, dim, is_causal=False, block_M=64, block_N=128, stages=2, threads=256,
-    dtype="float16",
+    batch, heads, kv_heads, length, dim, is_causal=False, block_M=None, block_N=128, stages=2, threads=256,
+    dtype="float16", rounded_weights=None, spread=False,
 ):  # fmt: skip
     """Q, Out, dO, dQ [batch, length, heads, dim]; K, V, dK, dV [batch, length, kv_heads, dim]; Lse [batch, heads,
-    length], float32: log(sum(exp(scores))) of each query, as attention.py gives it."""
+    length], float32: log(sum(exp(scores))) of each query, as attention.py gives it.
+
+    rounded_weights: dS from the weights in dtype, not float32, which spares registers (default: where block_M is 128).
+    spread: blocks begin at different queries, so that they do not add to the same rows of dQ at the same time."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    block_M = block_M or (128 if dim <= 64 else 64)  # queries; a warpgroup's part of dQ has 64 rows or 64 columns
+    rounded_weights = block_M == 128 if rounded_weights is None else rounded_weights
     group = heads // kv_heads
+    scale = dim**-0.5
     log2_e = 1 / math.log(2)
-    to_log2 = log2_e / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
+    to_log2 = log2_e * scale  # exp(x * scale) = exp2(x * to_log2)
+    tiles = T.ceildiv(length, block_M)
     q_shape, kv_shape = (batch, length, heads, dim), (batch, length, kv_heads, dim)
+    rows = 64  # of a block of the first and of the last kernel
 
     @T.prim_func
     def attention_backward_kernel(
@@ -45,27 +57,32 @@ def attention_backward(
         dK: T.Tensor(kv_shape, dtype),
         dV: T.Tensor(kv_shape, dtype),
     ):
-        D = T.alloc_global((batch, heads, length), "float32")
+        # of each query: the logarithm of its sum to base 2, and D; in rows of whole tiles, for the copy engine
+        Stats = T.alloc_global((batch, heads, 2, tiles * block_M), "float32")
         dQ_sum = T.alloc_global(q_shape, "float32")
 
-        with T.Kernel(T.ceildiv(length, block_M), heads, batch, threads=threads) as (bx, h, b):
-            products = T.alloc_fragment((block_M, dim), "float32")
-            row_sum = T.alloc_fragment((block_M,), "float32")
-            row = bx * block_M
-            for i, j in T.Parallel(block_M, dim):
+        with T.Kernel(T.ceildiv(tiles * block_M, rows), heads, batch, threads=threads) as (bx, h, b):
+            products = T.alloc_fragment((rows, dim), "float32")
+            row_sum = T.alloc_fragment((rows,), "float32")
+            log_sum = T.alloc_fragment((rows,), "float32")
+            row = bx * rows
+            for i, j in T.Parallel(rows, dim):
                 products[i, j] = T.cast(Out[b, row + i, h, j], "float32") * T.cast(dO[b, row + i, h, j], "float32")
             T.reduce_sum(products, row_sum, dim=1)
-            T.copy(row_sum, D[b, h, row : row + block_M])
+            T.copy(Lse[b, h, row : row + rows], log_sum)
+            for i in T.Parallel(rows):
+                log_sum[i] *= log2_e
+            T.copy(log_sum, Stats[b, h, 0, row : row + rows])
+            T.copy(row_sum, Stats[b, h, 1, row : row + rows])
             T.clear(products)
-            T.copy(products, dQ_sum[b, row : row + block_M, h, :])
+            T.copy(products, dQ_sum[b, row : row + rows, h, :])
 
         with T.Kernel(T.ceildiv(length, block_N), kv_heads, batch, threads=threads) as (bx, h_kv, b):
             K_shared = T.alloc_shared((block_N, dim), dtype)
             V_shared = T.alloc_shared((block_N, dim), dtype)
             Q_shared = T.alloc_shared((block_M, dim), dtype)
             dO_shared = T.alloc_shared((block_M, dim), dtype)
-            lse = T.alloc_shared((block_M,), "float32")
-            delta = T.alloc_shared((block_M,), "float32")
+            stats = T.alloc_shared((2, block_M), "float32")
             dS_shared = T.alloc_shared((block_N, block_M), dtype)
             # scores are kept transposed, keys by queries: so P^T and dS^T are left operands, straight from registers
             P = T.alloc_fragment((block_N, block_M), "float32")
@@ -82,18 +99,19 @@ def attention_backward(
             T.clear(dK_sum)
             T.clear(dV_sum)
             # causal: queries before the keys see none of them
-            first = key // block_M if is_causal else 0
-            tiles = T.ceildiv(length, block_M) - first
+            visited = tiles - key // block_M if is_causal else tiles
             for head in T.serial(group):  # the query heads that share these keys
                 h = h_kv * group + head
-                for step in T.Pipelined(tiles, num_stages=stages):
-                    row = (first + step) * block_M
+                for step in T.Pipelined(visited, num_stages=stages):
+                    turn = (step + bx * block_N // block_M) % tiles if spread and not is_causal else step
+                    row = (tiles - 1 - turn) * block_M  # from the last queries on
                     T.copy(Q[b, row : row + block_M, h, :], Q_shared)
-                    T.copy(Lse[b, h, row : row + block_M], lse)
                     T.gemm(K_shared, Q_shared, P, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+                    T.copy(dO[b, row : row + block_M, h, :], dO_shared)
+                    T.copy(Stats[b, h, :, row : row + block_M], stats)
+                    T.gemm(V_shared, dO_shared, dS, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
                     for i, j in T.Parallel(block_N, block_M):
-                        offset = lse[j] * log2_e  # rounded by itself: what follows is one fused multiply-add
-                        P[i, j] = T.exp2(P[i, j] * to_log2 - offset)
+                        P[i, j] = T.exp2(P[i, j] * to_log2 - stats[0, j])
                     if is_causal:
                         if row < key + block_N:  # the diagonal
                             for i, j in T.Parallel(block_N, block_M):
@@ -101,25 +119,25 @@ def attention_backward(
                     elif length % block_N and key + block_N > length:  # keys past the end
                         for i, j in T.Parallel(block_N, block_M):
                             P[i, j] = T.if_then_else(key + i < length, P[i, j], 0)
-                    # queries past the end need no mask: their Q, dO and D are read as zeros
-                    T.copy(dO[b, row : row + block_M, h, :], dO_shared)
-                    T.copy(D[b, h, row : row + block_M], delta)
-                    T.gemm(V_shared, dO_shared, dS, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+                    # queries past the end need no mask: their Q, dO, D and logarithms are read as zeros
                     T.copy(P, P_narrow)
                     T.gemm(P_narrow, dO_shared, dV_sum, policy=T.GemmWarpPolicy.FullRow)
                     for i, j in T.Parallel(block_N, block_M):
-                        dS[i, j] = P[i, j] * (dS[i, j] - delta[j]) * dim**-0.5
+                        weight = T.cast(P_narrow[i, j], "float32") if rounded_weights else P[i, j]
+                        dS[i, j] = weight * (dS[i, j] - stats[1, j])
                     T.copy(dS, dS_narrow)
-                    T.gemm(dS_narrow, Q_shared, dK_sum, policy=T.GemmWarpPolicy.FullRow)
                     T.copy(dS_narrow, dS_shared)
                     T.gemm(dS_shared, K_shared, dQ_part, transpose_A=True, clear_accum=True)
+                    T.gemm(dS_narrow, Q_shared, dK_sum, policy=T.GemmWarpPolicy.FullRow)
                     T.atomic_add(dQ_sum[b, row : row + block_M, h, :], dQ_part)
+            for i, j in T.Parallel(block_N, dim):
+                dK_sum[i, j] *= scale
             T.copy(dK_sum, dK[b, key : key + block_N, h_kv, :])
             T.copy(dV_sum, dV[b, key : key + block_N, h_kv, :])
 
-        with T.Kernel(T.ceildiv(length, block_M), heads, batch, threads=threads) as (bx, h, b):
-            for i, j in T.Parallel(block_M, dim):
-                dQ[b, bx * block_M + i, h, j] = dQ_sum[b, bx * block_M + i, h, j]
+        with T.Kernel(T.ceildiv(length, rows), heads, batch, threads=threads) as (bx, h, b):
+            for i, j in T.Parallel(rows, dim):
+                dQ[b, bx * rows + i, h, j] = dQ_sum[b, bx * rows + i, h, j] * scale
 
     return attention_backward_kernel
 
@@ -134,6 +152,8 @@ def reference(q, k, v, is_causal):
     return (scores.softmax(dim=-1) @ v).transpose(1, 2), scores.logsumexp(dim=-1)
 
 
+FAST = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
+FAST_ON_HOPPER = {**FAST, tilecore.PassConfigKey.TL_LATE_RELEASES: True}
 EXPLAIN = [
     "attention_backward(1, 4, 4, 1024, 64)"
     " or attention_backward(1, 4, 4, 1024, 64, block_M=32, block_N=32, stages=1, threads=128)"
@@ -153,7 +173,9 @@ def main(words=None):
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
     kv_heads = options.kv_heads or heads
 
-    compiled = tilecore.jit(attention_backward, target=options.target, out_idx=[6, 7, 8])
+    on_cuda = options.target.startswith("cuda") or (options.target == "auto" and torch.cuda.is_available())
+    configs = FAST_ON_HOPPER if on_cuda else FAST
+    compiled = tilecore.jit(attention_backward, target=options.target, out_idx=[6, 7, 8], pass_configs=configs)
     sizes = batch, heads, kv_heads, length, dim, options.causal
     try:
         kernel = compiled(*sizes)

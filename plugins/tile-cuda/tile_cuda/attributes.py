@@ -13,6 +13,12 @@ class CudaStatementAttr:
     ROLE = "cuda.role"  # the code of one role; the value: "init", "producer" or "consumer"
 
 
+class CudaLoopAttr:
+    """Annotations of loops."""
+
+    PRODUCT_AHEAD = "cuda.product_ahead"  # product_ahead.py has changed it; the value: eighths of exponentials
+
+
 class CudaCallAttr:
     """Attributes of calls."""
 

@@ -37,6 +37,16 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+LATE_RELEASES = PassOption(
+    "tl.late_releases", "release slots that wgmma reads only where a later statement waits for the product anyway"
+)
+PRODUCT_AHEAD = PassOption(
+    "tl.product_ahead",
+    "issue the first wgmma of the next iteration before the work of this one, into a second accumulator; the eighths "
+    "of the exponentials that run beside both products, 1 to 8; None: not at all",
+    None,
+    int,
+)
 REGISTER_USAGE_LEVEL = PassOption(
     "tl.ptxas_register_usage_level",
     "how much ptxas optimizes at the cost of registers, 0 to 10; None: its default",
@@ -62,6 +72,8 @@ OPTIONS = (
     DISABLE_WARP_SPECIALIZED,
     DISABLE_WGMMA,
     FAST_MATH,
+    LATE_RELEASES,
+    PRODUCT_AHEAD,
     REGISTER_USAGE_LEVEL,
     SPLIT_K,
 )

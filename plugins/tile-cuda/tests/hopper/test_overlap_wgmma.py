@@ -13,9 +13,10 @@ HALF = "float16"
 NEVER = -1e30
 
 
-def attention(length, dim=64, queries=64, keys=64, threads=128, stages=2, mask="ragged", tiles=None):
+def attention(length, dim=64, queries=64, keys=64, threads=128, stages=2, mask="ragged", tiles=None, unused=0):
     """Q, K, V, O [length, dim]. mask: "ragged" at k == 0, the last keys first; "causal" at k < 2, so that two tiles are
-    masked; "odd" where k % 2 == 1 (key 0 is hidden), besides the end. tiles: visited, when fewer than all."""
+    masked; "odd" where k % 2 == 1 (key 0 is hidden), besides the end. tiles: visited, when fewer than all. unused:
+    columns of a fragment that nothing uses."""
     blocks = -(-length // keys)
 
     @T.prim_func
@@ -33,6 +34,8 @@ def attention(length, dim=64, queries=64, keys=64, threads=128, stages=2, mask="
             o, top = T.alloc_fragment((queries, dim), "float32"), T.alloc_fragment((queries,), "float32")
             before, total = T.alloc_fragment((queries,), "float32"), T.alloc_fragment((queries,), "float32")
             row_total = T.alloc_fragment((queries,), "float32")
+            if unused:
+                T.alloc_fragment((queries, unused), HALF)
             T.copy(Q[bx * queries, 0], q)
             T.clear(o)
             T.clear(total)
@@ -129,6 +132,12 @@ def test_the_first_step_alone_pays_for_its_mask():
     first, loop = text.split("for (int i = 1;", 1)
     assert "< 200" in first.split("tc_wgmma", 1)[1]
     assert "< 200" not in loop.split("\n      }\n", 1)[0]
+
+
+def test_a_fragment_that_nothing_uses_takes_no_registers():
+    """It is easily left over, as where queries are in registers on request."""
+    kernel = built(attention(256, 128, 128, 128, 256, unused=256))
+    assert [row.get("products") for row in rows(kernel, "overlaps")] == [2]
 
 
 LOOPS = {

@@ -41,18 +41,19 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
   if (tx < 256) {
     tc_registers_acquire<240>();
     tc_half* stored = (tc_half*)(shared + 114688);
-    alignas(4) tc_half Q_local[32];  // attention.py:56
-    float scores[64];  // attention.py:59
-    alignas(4) tc_half weights[64];  // attention.py:60
-    float out[32];  // attention.py:61
-    float largest[2];  // attention.py:62
-    float largest_before[2];  // attention.py:63
-    float rescale[2];  // attention.py:64
-    float tile_total[2];  // attention.py:65
-    float total[2];  // attention.py:66
+    float out[32];  // attention.py:107
+    float largest[2];  // attention.py:108
+    float total[2];  // attention.py:109
+    float share[2];  // attention.py:110
+    alignas(4) tc_half Q_local[32];  // attention.py:63
+    float scores[64];  // attention.py:66
+    alignas(4) tc_half weights[64];  // attention.py:67
+    float largest_before[2];  // attention.py:68
+    float rescale[2];  // attention.py:69
+    float tile_total[2];  // attention.py:70
     tc_transaction_wait(Q_shared_full, 0);
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:73
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:74
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         tc_move<4>(Q_local + s0 * 4 + s1 * 2, Q_shared + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + (s0 ^ (tx % 32 / 4)) * 8 + tx % 4 * 2);
@@ -64,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(Q_shared_empty);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:74
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:75
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
@@ -74,15 +75,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:75
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:76
       total[s0] = 0.0f;
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:76
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:77
       largest[s0] = -0x1.fffffep+127f;
     }
     tc_transaction_wait(K_shared_full, 0 % 6 / 3);
-    const unsigned long long b_tile = tc_operand(K_shared + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:81
+    const unsigned long long b_tile = tc_operand(K_shared + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:82
     tc_warpgroup_begin();
     tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local, b_tile, false);
     tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 8, tc_operand_at(b_tile, 2), true);
@@ -95,18 +96,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(K_shared_empty);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:83
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:84
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const bool seen = (1 - bx - 0) * 128 + (s2 + tx % 4 * 2 + s0 * 8) <= (1 - bx) * 128 + (tx % 32 / 4 + s1 * 8 + tx / 32 * 16);  // attention.py:84
-          scores[s0 * 4 + s1 * 2 + s2] = seen ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // attention.py:85
+          const bool seen = (1 - bx - 0) * 128 + (s2 + tx % 4 * 2 + s0 * 8) <= (1 - bx) * 128 + (tx % 32 / 4 + s1 * 8 + tx / 32 * 16);  // attention.py:85
+          scores[s0 * 4 + s1 * 2 + s2] = seen ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // attention.py:86
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:87
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:88
       largest_before[s0] = largest[s0];
     }
     float total_1[4];
@@ -115,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total_1[i] = -TC_INFINITY;
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:88
+    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:89
       #pragma unroll
       for (int r2 = 0; r2 < 2; ++r2) {
         #pragma unroll
@@ -137,17 +138,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       largest[r1] = tc_max(total_1[r1 * 2], largest[r1]);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:89
-      rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:90
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:90
+      rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:91
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:91
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:92
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const float offset = largest[s1] * 0x1.715476p-3f;  // attention.py:92
-          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset));  // attention.py:93
+          const float offset = largest[s1] * 0x1.715476p-3f;  // attention.py:93
+          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset));  // attention.py:94
         }
       }
     }
@@ -157,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total_2[i] = 0.0f;
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:94
+    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:95
       #pragma unroll
       for (int r2 = 0; r2 < 2; ++r2) {
         #pragma unroll
@@ -172,21 +173,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tile_total[r1] = total_2[r1 * 2];
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:95
-      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:96
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:96
+      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:97
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:97
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:98
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:98
+          out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:99
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:100
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:101
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
@@ -197,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
     }
     for (int k = 1; k < 1 + (1 - bx); ++k) {
       tc_transaction_wait(K_shared_full + k % 3, k % 6 / 3);
-      const unsigned long long b_tile_1 = tc_operand(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:81
+      const unsigned long long b_tile_1 = tc_operand(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:82
       tc_warpgroup_begin();
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local, b_tile_1, false);
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 8, tc_operand_at(b_tile_1, 2), true);
@@ -205,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 24, tc_operand_at(b_tile_1, 6), true);
       tc_warpgroup_commit();
       tc_transaction_wait(V_shared_full + (k + 2) % 3, (k - 1) % 6 / 3);
-      const unsigned long long b_tile_2 = tc_operand(V_shared + (k + 2) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:102
+      const unsigned long long b_tile_2 = tc_operand(V_shared + (k + 2) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:103
       tc_warpgroup_begin();
       tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights, b_tile_2, true);
       tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights + 8, tc_operand_at(b_tile_2, 128), true);
@@ -222,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tc_transaction_arrive(K_shared_empty + k % 3);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:87
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:88
         largest_before[s0] = largest[s0];
       }
       float total_3[4];
@@ -231,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         total_3[i] = -TC_INFINITY;
       }
       #pragma unroll
-      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:88
+      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:89
         #pragma unroll
         for (int r2 = 0; r2 < 2; ++r2) {
           #pragma unroll
@@ -253,17 +254,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         largest[r1] = tc_max(total_3[r1 * 2], largest[r1]);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:89
-        rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:90
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:90
+        rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:91
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:91
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:92
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const float offset_1 = largest[s1] * 0x1.715476p-3f;  // attention.py:92
-            scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset_1));  // attention.py:93
+            const float offset_1 = largest[s1] * 0x1.715476p-3f;  // attention.py:93
+            scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset_1));  // attention.py:94
           }
         }
       }
@@ -274,13 +275,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tc_transaction_arrive(V_shared_empty + (k + 2) % 3);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 14; ++s0) {  // attention.py:91
+      for (int s0 = 0; s0 < 14; ++s0) {  // attention.py:92
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const float offset_2 = largest[s1] * 0x1.715476p-3f;  // attention.py:92
-            scores[s0 * 4 + s1 * 2 + s2 + 8] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2 + 8], 0x1.715476p-3f, -offset_2));  // attention.py:93
+            const float offset_2 = largest[s1] * 0x1.715476p-3f;  // attention.py:93
+            scores[s0 * 4 + s1 * 2 + s2 + 8] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2 + 8], 0x1.715476p-3f, -offset_2));  // attention.py:94
           }
         }
       }
@@ -290,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         total_4[i] = 0.0f;
       }
       #pragma unroll
-      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:94
+      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:95
         #pragma unroll
         for (int r2 = 0; r2 < 2; ++r2) {
           #pragma unroll
@@ -305,21 +306,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tile_total[r1] = total_4[r1 * 2];
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:95
-        total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:96
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:96
+        total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:97
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:97
+      for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:98
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:98
+            out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:99
           }
         }
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:100
+      for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:101
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
@@ -331,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
     }
     tc_keep_registers<32>(Q_local);
     tc_transaction_wait(V_shared_full + (1 - bx) % 3, (1 - bx) % 6 / 3);
-    const unsigned long long b_tile_3 = tc_operand(V_shared + (1 - bx) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:102
+    const unsigned long long b_tile_3 = tc_operand(V_shared + (1 - bx) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:103
     tc_warpgroup_begin();
     tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights, b_tile_3, true);
     tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights + 8, tc_operand_at(b_tile_3, 128), true);
@@ -348,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(V_shared_empty + (1 - bx) % 3);
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 2; ++r0) {  // attention.py:77
+    for (int r0 = 0; r0 < 2; ++r0) {  // attention.py:78
       float joined_2;
       joined_2 = total[r0];
       const float other_4 = tc_shuffle_xor(joined_2, 2, 32);
@@ -358,20 +359,20 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total[r0] = joined_2;
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:103
-      rescale[s0] = 1.0f / total[s0];  // attention.py:104
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:115
+      share[s0] = 1.0f / total[s0];  // attention.py:116
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:105
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:117
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:106
+          out[s0 * 4 + s1 * 2 + s2] *= share[s1];  // attention.py:118
         }
       }
     }
-    if (tx % 32 == 0) {  // attention.py:107
+    if (tx % 32 == 0) {  // attention.py:119
       tc_wait_stores_read<0>();
     }
     tc_warp_barrier();
@@ -396,14 +397,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
   } else {
     tc_registers_release<24>();
     if (tx == 256) {
-      tc_transaction_wait(Q_shared_empty, 1);  // attention.py:71
+      tc_transaction_wait(Q_shared_empty, 1);  // attention.py:72
       tc_transaction_arrive_expect(Q_shared_full, 16384);
       tc_tensor_load(Q_shared + (0 ^ 0) * 8, &Q_map, Q_shared_full, 0, 128 - bx * 128, head % 4, head / 4);
-      for (int k = 0; k < ((1 - bx) * 128 + 128 - 1) / 128 + 1; ++k) {  // attention.py:77
-        tc_transaction_wait(K_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:79
+      for (int k = 0; k < ((1 - bx) * 128 + 128 - 1) / 128 + 1; ++k) {  // attention.py:78
+        tc_transaction_wait(K_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:80
         tc_transaction_arrive_expect(K_shared_full + k % 3, 16384);
         tc_tensor_load(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, &K_map, K_shared_full + k % 3, 0, 128 - bx * 128 - k * 128, head % 4 / 2, head / 4);
-        tc_transaction_wait(V_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:101
+        tc_transaction_wait(V_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:102
         tc_transaction_arrive_expect(V_shared_full + k % 3, 16384);
         tc_tensor_load(V_shared + k % 3 * 8192 + (0 ^ 0) * 8, &V_map, V_shared_full + k % 3, 0, 128 - bx * 128 - k * 128, head % 4 / 2, head / 4);
       }

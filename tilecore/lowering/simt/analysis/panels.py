@@ -28,10 +28,13 @@ def panels_of(kernel: Stmt) -> Panels | None:
     return Panels(int(size), str(getattr(order, "value", order)) == "row")
 
 
-def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtype: str) -> list[Stmt]:
+def in_panels(
+    block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtype: str, alternates: bool = True
+) -> list[Stmt]:
     """Statements that define the block indices along two axes of the user's grid, for the linear block index ``block``.
 
-    across, down: the axes x and y, with their extents. dtype: of the computation, int32 or int64.
+    across, down: the axes x and y, with their extents. dtype: of the computation, int32 or int64. alternates: whether
+    every other panel is visited backwards.
     """
     extent_x, extent_y = cast(across.value, dtype), cast(down.value, dtype)
     long_axis, short_axis = (across, down) if panels.by_rows else (down, across)  # of a panel
@@ -52,7 +55,7 @@ def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtyp
     step = definitions.name("step", tirx.Div(inside, height))
     backwards = length - 1 - step
     is_even = tirx.EQ(tirx.Mod(panel, const(2, dtype)), 0)
-    long_index = step if constant_depth == size else tirx.Select(is_even, step, backwards)
+    long_index = step if constant_depth == size or not alternates else tirx.Select(is_even, step, backwards)
     definitions.define(long_axis, long_index)
     definitions.define(short_axis, panel * size + (inside - step * height))
     return definitions.statements

@@ -15,6 +15,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
+    BufferStore,
     Evaluate,
     For,
     ForKind,
@@ -140,8 +141,10 @@ def lack_of_registers(code: Stmt, threads: int, more: int = 0) -> str | None:
 
 
 def _words(code: Stmt) -> int:
-    """The registers of all threads that the kernel's fragments take."""
+    """The registers of all threads that the kernel's fragments take; those that no statement uses take none."""
+    used = set[Var]().union(*(variables(node) for node in collect(code, Evaluate, BufferStore)))
     fragments = [alloc.buffer for alloc in collect(code, AllocBuffer) if is_fragment(alloc.buffer)]
+    fragments = [buffer for buffer in fragments if buffer in used]
     return sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in fragments)
 
 

@@ -50,11 +50,11 @@ def overlap_wgmma(node: For, env: PassEnv, lack: str | None = None, release_earl
     lack: why two products may not run at the same time. release_early: why slots should be released in their own
     iteration, where nothing else runs beside its product. None where there is no such reason.
     """
-    iteration = _Iteration.of(node, env)
-    if isinstance(iteration, _Iteration):
+    iteration = Iteration.of(node, env)
+    if isinstance(iteration, Iteration):
         if iteration.late:
             iteration = lack or iteration
-        elif all(map(_is_wait, iteration.head[:-1])):
+        elif all(map(is_wait, iteration.head[:-1])):
             iteration = release_early or iteration
     if isinstance(iteration, str):
         env.note("overlaps", {"loop": str(node.loop_var.name), "declined": iteration})
@@ -63,7 +63,7 @@ def overlap_wgmma(node: For, env: PassEnv, lack: str | None = None, release_earl
     return iteration.run()
 
 
-class _Iteration:
+class Iteration:
     """The parts of an iteration.
 
     head, middle: the statements up to its first matrix product, and those after it. late: the waits and the last matrix
@@ -74,7 +74,7 @@ class _Iteration:
         self.node, self.head, self.middle, self.late, self.freed = node, head, middle, late, freed
 
     @staticmethod
-    def of(node: For, env: PassEnv) -> _Iteration | str:
+    def of(node: For, env: PassEnv) -> Iteration | str:
         statements = statements_of(node.body)
         products = [n for n, s in enumerate(statements) if _as_wgmma(s, env) is not None]
         if not products:
@@ -88,40 +88,42 @@ class _Iteration:
             late, freed, middle = [], statements[first + 1 :], []
         else:
             start = last
-            while _is_wait(statements[start - 1]):
+            while is_wait(statements[start - 1]):
                 start -= 1
             first = _last_of_leading(statements[:start], first, env)
             middle = statements[first + 1 : start]
             late = statements[start : last + 1]
             freed = statements[last + 1 :]
-        if (not freed and not late) or not all(_is_release(s) for s in freed):
+        if (not freed and not late) or not all(is_release(s) for s in freed):
             return "other statements follow its last matrix product"
         head = statements[: first + 1]
-        is_single = not late and all(map(_is_wait, head[:-1]))
+        is_single = not late and all(map(is_wait, head[:-1]))
         conflict = _conflict(late, head) or _lack_of_slots(statements, freed, spare=int(is_single))
-        return conflict or _Iteration(node, head, middle, late, freed)
+        return conflict or Iteration(node, head, middle, late, freed)
 
     def run(self) -> Stmt:
         node, var = self.node, self.node.loop_var
         step = const(1, dtype_of(var))
-        begin = self._first_use_of_late()
-        middle = [*self.middle[:begin], *_at(self.freed, var, var - step), *self.middle[begin:]]
-        body = seq([*self.head, *_at(self.late, var, var - step), *middle])
-        peeled = [renewed(_simplified_conditions(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))]
+        begin = self.first_use_of_late()
+        middle = [*self.middle[:begin], *at_iteration(self.freed, var, var - step), *self.middle[begin:]]
+        body = seq([*self.head, *at_iteration(self.late, var, var - step), *middle])
+        peeled = [
+            renewed(with_known_conditions(seq(at_iteration([*self.head, *self.middle], var, node.min)), Analyzer()))
+        ]
         count = 1
-        while count < MOST_PEELED and _decides_iteration(body, var, node.min, count):
-            iteration = seq(_at([body], var, _simplified(node.min + count)))
-            iteration = renewed(_simplified_conditions(iteration, Analyzer()))
-            peeled.append(where(_has_more_than(node, count), iteration))
+        while count < MOST_PEELED and decides_iteration(body, var, node.min, count):
+            iteration = seq(at_iteration([body], var, _simplified(node.min + count)))
+            iteration = renewed(with_known_conditions(iteration, Analyzer()))
+            peeled.append(where(has_more_than(node, count), iteration))
             count += 1
         begin = const(count, dtype_of(var))
         first, extent = _simplified(node.min + begin), _simplified(node.extent - begin)
         remaining = For(var, first, extent, node.kind, body, None, node.annotations)
-        remaining = renewed(_simplified_conditions(remaining, Analyzer()))
-        end = _at([*self.late, *self.freed], var, _simplified(node.min + node.extent - step))
-        return where(_has_more_than(node, 0), seq([*peeled, remaining, *end]))
+        remaining = renewed(with_known_conditions(remaining, Analyzer()))
+        end = at_iteration([*self.late, *self.freed], var, _simplified(node.min + node.extent - step))
+        return where(has_more_than(node, 0), seq([*peeled, remaining, *end]))
 
-    def _first_use_of_late(self) -> int:
+    def first_use_of_late(self) -> int:
         """The index in MIDDLE of the first statement that needs the late product to have ended."""
         calls = [call for call in map(as_tile_call, self.late) if call is not None]
         registers = {register for call in calls for register in _registers_of(call)}
@@ -156,7 +158,7 @@ def _last_of_leading(statements: list[Stmt], first: int, env: PassEnv) -> int:
         following = _as_wgmma(statement, env)
         if following is not None and following.c.source.same_as(product.c.source):
             last = index
-        elif not _is_wait(statement):
+        elif not is_wait(statement):
             break
     return last
 
@@ -167,11 +169,11 @@ def _is_copy_in(statement: Stmt) -> bool:
     return any(is_global(c.src.source) and is_shared(c.dst.source) for c in copies)
 
 
-def _is_release(statement: Stmt) -> bool:
+def is_release(statement: Stmt) -> bool:
     return isinstance(statement, Evaluate) and op_name(statement.value) == instructions.RELEASE
 
 
-def _is_wait(statement: Stmt) -> bool:
+def is_wait(statement: Stmt) -> bool:
     if not isinstance(statement, Evaluate) or op_name(statement.value) != instructions.MBARRIER:
         return False
     return str(statement.value.args[0].value) == "wait"
@@ -198,7 +200,7 @@ def _lack_of_slots(steps: Sequence[Stmt], freed: Sequence[Stmt], spare: int) -> 
     product of an iteration there must be one, or every load waits until the one before has landed
     (docs/notes/hopper.md has the cost).
     """
-    releases = [node for step in steps for node in collect(step, Evaluate) if _is_release(node)]
+    releases = [node for step in steps for node in collect(step, Evaluate) if is_release(node)]
     for node in freed:
         empty = node.value.args[0].source
         iterations, late = (sum(n.value.args[0].source.same_as(empty) for n in nodes) for nodes in (releases, freed))
@@ -209,17 +211,17 @@ def _lack_of_slots(steps: Sequence[Stmt], freed: Sequence[Stmt], spare: int) -> 
     return None
 
 
-def _at(statements: Sequence[Stmt], var: Var, value: Any) -> list[Stmt]:
+def at_iteration(statements: Sequence[Stmt], var: Var, value: Any) -> list[Stmt]:
     return [substitute(s, {var: value}) for s in statements]
 
 
-def _has_more_than(node: For, count: int) -> list[Any]:
+def has_more_than(node: For, count: int) -> list[Any]:
     """The condition that the loop has more than ``count`` iterations, as a list; empty where that is known."""
     condition = _simplified(node.extent > const(count, dtype_of(node.extent)))
     return [] if constant(condition) else [condition]
 
 
-def _decides_iteration(body: Stmt, var: Var, first: Any, count: int) -> bool:
+def decides_iteration(body: Stmt, var: Var, first: Any, count: int) -> bool:
     """Whether a condition has one value in iteration ``count`` and may have another in all later ones."""
     analyzer = Analyzer()
     begin = _simplified(first + const(count, dtype_of(var)))
@@ -228,7 +230,7 @@ def _decides_iteration(body: Stmt, var: Var, first: Any, count: int) -> bool:
     return any(constant(analyzer.simplify(condition)) is None for condition in conditions)
 
 
-def _simplified_conditions(statement: Stmt, analyzer: Analyzer) -> Stmt:
+def with_known_conditions(statement: Stmt, analyzer: Analyzer) -> Stmt:
     """The statement without the conditions whose value is known."""
 
     def loop(node: For, mutator: Any) -> Any:

@@ -3,7 +3,8 @@
 The tiles of the next block are loaded while the results of the one before are stored. The user's blocks are taken in
 panels of rows, so that blocks that run at the same time share tiles in the L2 cache; T.use_swizzle sets the height of
 a panel. Where the work of blocks differs along one axis (uneven_blocks.py), a panel has all blocks of some indices of
-the other axes, those with the most work first: blocks that run at the same time have about the same work.
+the other axes, those with the most work first: blocks that run at the same time have about the same work, and in the
+end each persistent block (even_turns.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
+from tile_cuda.lowering.hopper.even_turns import USUAL, choose_turns
 from tile_cuda.lowering.hopper.uneven_blocks import UnevenAxis, uneven_axis
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import KernelHint, LoopAttr, StatementAttr
@@ -33,7 +35,6 @@ from tilecore.ir.tile_ops import as_tile_call, tile_statement
 from tilecore.lowering.simt.analysis.panels import Panels, in_panels, panels_of
 
 PANEL_ROWS = 8  # rows of blocks in a panel without T.use_swizzle
-UNEVEN_PANEL = 16  # indices of the other axes in a panel of blocks with different work
 
 
 class Tiles:
@@ -49,6 +50,7 @@ class Tiles:
         self.cluster_axis = cluster_axis
         is_free = panels_of(kernel) is None and cluster_axis is None and len(self.axes) > 1
         self.uneven = uneven_axis(self.axes, code) if is_free else None
+        self.blocks = 0  # persistent blocks; known when the tiles are given to them
         if cluster_axis is not None:
             self._group_in_clusters(cluster_axis)
 
@@ -94,8 +96,12 @@ class Tiles:
         count: Any = const(1, "int32")
         for axis in others:
             count = count * cast(axis.value, "int32")
-        step, other = _axis("step", extent), _axis("others", Analyzer().simplify(count))
-        definitions = in_panels(tile, step, other, Panels(UNEVEN_PANEL, True), "int32")
+        count = Analyzer().simplify(count)
+        step, other = _axis("step", extent), _axis("others", count)
+        steps, heads = constant(extent), constant(count)
+        turns = USUAL if steps is None or heads is None else choose_turns(steps, heads, self.blocks)
+        place = _turned(tile, self.blocks, steps * heads, turns.rotation) if steps and heads else tile
+        definitions = in_panels(place, step, other, Panels(turns.panel, True), "int32", turns.alternates)
         var, index = uneven.axis.node.var, step.node.var
         index = extent - const(1, "int32") - index if uneven.grows else index
         definitions += [Bind(var, Analyzer().simplify(cast(index, dtype_of(var)))), within(var, uneven.axis.value)]
@@ -114,6 +120,16 @@ def _row_major(tile: Any, axes: list[AttrStmt]) -> list[Stmt]:
     return definitions
 
 
+def _turned(tile: Any, blocks: int, total: int, rotation: int) -> Any:
+    """The place in the order of the tile that a persistent block takes, where in each whole round of ``blocks`` tiles
+    it moves ``rotation`` places further."""
+    if not rotation:
+        return tile
+    rounds, width = tirx.floordiv(tile, const(blocks, "int32")), const(blocks, "int32")
+    moved = rounds * width + tirx.floormod(tile + rounds * const(rotation, "int32"), width)
+    return tirx.Select(rounds < const(total // blocks, "int32"), moved, tile)
+
+
 def _axis(name: str, extent: Any) -> AttrStmt:
     """An axis that the grid does not have, as a form in which other functions take one."""
     domain = Range.from_min_extent(const(0, "int32"), extent)
@@ -128,7 +144,7 @@ def with_persistent_blocks(
 
     In clusters two of the user's blocks are processed side by side, by blocks 2 n and 2 n + 1; ``blocks`` is even then.
     """
-    cluster_axis = tiles.cluster_axis
+    cluster_axis, tiles.blocks = tiles.cluster_axis, blocks
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
     cluster_blocks = 1 if cluster_axis is None else CLUSTER_BLOCKS
     clusters = const(blocks // cluster_blocks, "int32")

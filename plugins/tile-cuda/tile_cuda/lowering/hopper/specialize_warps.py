@@ -20,6 +20,7 @@ from tile_cuda.lowering.hopper.masks import simplify_masks, skip_masks, split_ma
 from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
 from tile_cuda.lowering.hopper.persistent_blocks import Tiles, with_persistent_blocks
 from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
+from tile_cuda.lowering.hopper.product_ahead import product_ahead
 from tile_cuda.lowering.hopper.ring_depth import add_slots, blocks_by_memory, shared_bytes
 from tile_cuda.lowering.hopper.rows_inside import clear_other_rows, load_rows_inside
 from tile_cuda.lowering.hopper.split_k import (
@@ -41,6 +42,7 @@ from tile_cuda.options import (
     DISABLE_PRODUCT_OVERLAP,
     DISABLE_TMA_LOWER,
     DISABLE_WARP_SPECIALIZED,
+    PRODUCT_AHEAD,
     SPLIT_K,
     key_name,
 )
@@ -73,7 +75,7 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, renewed, variables
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, rebuild_kernel, threads_of, uses_threads
-from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount, threads_of_call
+from tilecore.lowering.simt.state import PartialSums, RequestedLayouts, ThreadCount, threads_of_call
 
 OTHER_SHARED = 1 << 10  # bytes of shared memory of a block for mbarriers
 REGISTERS = 65536  # of a multiprocessor
@@ -117,6 +119,7 @@ class _Kernel:
         self.analyzer = analyzer
         self.viewed = {buffer for buffer in memory_roots(code) if is_fragment(buffer)}
         self.code = fold_clears(simplify_masks(code, analyzer), env, analyzer, self.viewed)
+        self.consumer_code = self.code
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
@@ -128,7 +131,9 @@ class _Kernel:
             self.env.note("warp_roles", {"tile": name, "declined": f"threads load it: {reason}"})
         if not any(pipeline.is_of_loop for pipeline in pipelines):
             raise Declined("no T.Pipelined loop loads tiles that a tensor map can load")
-        levels, code, axis = self._make_persistent(hold_operands(code, self.env))
+        if PRODUCT_AHEAD.value_in(self.env.config) is None:  # else the registers are for a second accumulator
+            code = hold_operands(code, self.env)
+        levels, code, axis = self._make_persistent(code)
         pipelines, _ = self._find_pipelines(code)
         if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
             add_slots(pipelines, code, self.state.tensors, self.resident, self.env)
@@ -138,6 +143,7 @@ class _Kernel:
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
+        self.consumer_code = code
         consumer = Consumer(circular_buffers, code, self.env, self._change_loop).run()
         consumer = seq([*clear_other_rows(circular_buffers), consumer])
         for circular_buffer in circular_buffers:
@@ -282,12 +288,23 @@ class _Kernel:
         if viewed:
             self.env.note("overlaps", {"loop": str(node.loop_var.name), "declined": f"{viewed[0]} is or has a view"})
         elif not DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
-            lack = lack_of_registers(self.code, self.threads.count)
-            is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
-            overlapped = overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
+            overlapped = self._overlap(node)
         split = split_masked_loops(simplify_masks(overlapped, self.analyzer), self.analyzer, self.env)
         folded = fold_clears(split, self.env, self.analyzer, self.viewed)
         return skip_masks(folded, self.analyzer, self.env, self.viewed)
+
+    def _overlap(self, node: For) -> Stmt:
+        """The loop with products that run beside work on the results of others."""
+        if PRODUCT_AHEAD.value_in(self.env.config) is not None:
+            ahead = product_ahead(node, self.env, self.consumer_code, self.threads.count)
+            name = str(node.loop_var.name)
+            if not isinstance(ahead, str):
+                self.env.note("overlaps", {"loop": name, "products": 2, "ahead": "yes"})
+                return ahead
+            self.env.note("notes", {"text": f"loop {name}: no product of the next iteration ahead: {ahead}"})
+        lack = lack_of_registers(self.code, self.threads.count)
+        is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
+        return overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
@@ -308,5 +325,8 @@ def _role(name: str, body: Stmt) -> Stmt:
 
 
 SPECIALIZE_WARPS = Pass(
-    "specialize_warps", specialize_warps, needs=(ThreadCount, RequestedLayouts), leaves=(WarpSpecialization,)
+    "specialize_warps",
+    specialize_warps,
+    needs=(ThreadCount, RequestedLayouts, PartialSums),
+    leaves=(WarpSpecialization,),
 )

@@ -5,6 +5,10 @@ the registers or the tiles that it reads, or release a slot that it reads. Furth
 same accumulators. The wait stands in front of the first statement that does one of these, and leaves as many later
 groups running as possible. Groups that read a tile which threads write after a barrier have ended before the last
 barrier in front of the write.
+
+With TL_LATE_RELEASES a release of a slot makes no wait where later statements of its block of code do not need the
+product that reads the slot: it moves behind them, up to the first wait that ends the product, or to an mbarrier's wait.
+So other products and the work on their results run beside the product, and the slot is free later.
 """
 
 from __future__ import annotations
@@ -16,7 +20,9 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.barrier_writes import BarrierWrites, waits_for_threads
+from tile_cuda.lowering.hopper.overlap_wgmma import is_release
 from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WAIT, issues_wgmma
+from tile_cuda.options import LATE_RELEASES
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.attributes import StatementAttr
@@ -84,7 +90,7 @@ def wait_wgmma(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not issues_wgmma(body):
             return body
-        waits = _Waits(body, env.state(SharedPlan).places)
+        waits = _Waits(body, env.state(SharedPlan).places, bool(LATE_RELEASES.value_in(env.config)))
         lowered, state = waits.statement(body, ())
         return seq([lowered, *waits.wait(state, next(iter(_unwaited_ages(state)), len(state)))])
 
@@ -94,7 +100,8 @@ def wait_wgmma(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Waits:
     """Inserts waits. Each method returns the statement with its waits and the groups that run after it."""
 
-    def __init__(self, body: Stmt, places: Mapping[Var, tuple[int, int]]) -> None:
+    def __init__(self, body: Stmt, places: Mapping[Var, tuple[int, int]], has_late_releases: bool = False) -> None:
+        self.has_late_releases = has_late_releases
         self.barrier_writes, self.places = BarrierWrites(body), places
         self.threads: ThreadRange | None = None  # the threads that run the current code
         self.jumps: list[dict[type, State]] = []  # for each enclosing loop: the groups that run at breaks and continues
@@ -123,14 +130,39 @@ class _Waits:
         return self._branch(node, state) if isinstance(node, IfThenElse) else self._loop(node, state)
 
     def _sequence(self, node: SeqStmt, state: State) -> tuple[Stmt, State]:
-        parts, outer = [], self.in_scope
+        parts, outer, releases = [], self.in_scope, list[Stmt]()
         for part in node.seq:
+            if self.has_late_releases and is_release(part) and self._first_conflict(part, state) < len(state):
+                releases.append(part)
+                continue
+            if releases:
+                ended, state, releases = self._end_groups(part, releases, state)
+                parts += ended
             lowered, state = self.statement(part, state)
             parts.append(lowered)
             if isinstance(part, AllocBuffer):
                 self.in_scope |= {part.buffer}
+        for release in releases:
+            lowered, state = self.statement(release, state)
+            parts.append(lowered)
         self.in_scope = outer
         return seq(parts), state
+
+    def _end_groups(self, part: Stmt, releases: list[Stmt], state: State) -> tuple[list[Stmt], State, list[Stmt]]:
+        """In front of a statement: the waits that it needs, and the releases that then wait for nothing or must not
+        move behind it; the groups that run after these; the releases that remain."""
+        ended: list[Stmt] = []
+        if _may_precede_releases(part):
+            age = self._first_conflict(part, state) if _is_leaf(part) else len(state)
+            ended, state = self.wait(state, age), state[:age]
+            later = [release for release in releases if self._first_conflict(release, state) < len(state)]
+        else:
+            later = []
+        for release in releases:
+            if release not in later:
+                lowered, state = self.statement(release, state)
+                ended.append(lowered)
+        return ended, state, later
 
     def _ranged(self, node: Any, state: State) -> tuple[Stmt, State]:
         """Inserts waits into the code of some threads, which does not wait for groups of other threads."""
@@ -222,6 +254,14 @@ class _Waits:
         return fences
 
 
+def _may_precede_releases(part: Stmt) -> bool:
+    """Whether a release in front of the statement may move behind it: a group, or code without mbarriers."""
+    if isinstance(part, AttrStmt) and part.attr_key == CudaStatementAttr.WGMMA_GROUP:
+        return True
+    calls = {op_name(call) for call in collect(part, Call)}
+    return is_release(part) or (_is_leaf(part) and not calls & {instructions.MBARRIER, instructions.RELEASE})
+
+
 def _share_registers(group: Group, earlier: Group) -> bool:
     """Whether one of the groups reads registers that the other one writes."""
     return bool(group.read & earlier.accumulators or group.accumulators & earlier.read)
@@ -272,7 +312,7 @@ def _first_conflict(node: Any, state: State) -> int:
     """The age of the youngest group that must have ended before ``node``; the number of groups for none."""
     if not state:
         return 0
-    if isinstance(node, Evaluate) and op_name(node.value) == instructions.RELEASE:
+    if is_release(node):
         freed = [(e.source, e.indices[0]) for e in node.value.args[2:]]
         return next((age for age in _unwaited_ages(state) if _reads_slot(state[age], freed)), len(state))
     accessed = variables(node)

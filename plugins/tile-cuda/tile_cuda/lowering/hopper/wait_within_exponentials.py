@@ -8,7 +8,8 @@ wait behind the first eighth of the exponentials, with a fence for the scheduler
 has ended by then, and the code that uses it fills the gaps between the other exponentials, of which a multiprocessor
 issues few in a cycle. docs/notes/hopper.md has the measurements.
 
-The products of three warpgroups alternate and end later than that; there the wait stays where ptxas puts it.
+The products of three warpgroups alternate and end later than that; there the wait stays where ptxas puts it. In a loop
+of ``product_ahead`` two products run beside the exponentials; the loop says behind which part of them they have ended.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from itertools import pairwise
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.attributes import CudaLoopAttr
 from tile_cuda.lowering.hopper.wgmma import issues_wgmma
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.attributes import StatementAttr
-from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     AttrStmt,
     Bind,
@@ -39,7 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
-PARTS = 8  # one of so many parts of the exponentials stands in front of the wait
+PARTS = 8  # the exponentials are divided into so many; one of them stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
 MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
 _AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.RELEASE)  # calls after a wait that move with it
@@ -50,10 +52,17 @@ def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
         node = mutator.default_mutate(node)
         return seq(_with_waits_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
 
+    def ahead(node: For, mutator: Any) -> Any:
+        parts = constant(node.annotations.get(CudaLoopAttr.PRODUCT_AHEAD, 0)) or 0
+        if not 0 < parts < PARTS:
+            return mutator.default_mutate(node) if not parts else node
+        return with_body(node, seq(_with_last_waits_moved(statements_of(node.body), parts)))
+
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if threads.count > MOST_THREADS or not issues_wgmma(body):
+        if not issues_wgmma(body):
             return body
-        return structural_mutate(body, [(SeqStmt, in_order)])
+        few = [(SeqStmt, in_order)] if threads.count <= MOST_THREADS else []
+        return structural_mutate(body, [*few, (For, ahead)])
 
     return func.with_body(each_kernel(func.body, change))
 
@@ -62,20 +71,44 @@ def _with_waits_moved(statements: list[Stmt]) -> list[Stmt]:
     """The statements, with a wait and the calls after it moved into the exponentials before it."""
     waits = [(index, age) for index, age in enumerate(map(instructions.groups_left, statements)) if age is not None]
     for (first, running), (last, left) in pairwise(waits):
-        if left >= running:
-            continue
-        behind = last + 1
-        while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _AFTER_WAIT:
-            behind += 1
-        between = [_count_steps(node) for node in statements[first:last]]
-        steps = max(between)
-        target = first + between.index(steps)  # the nest with the most exponentials
-        crossed, moved = statements[target:last], statements[last:behind]
-        if steps >= PARTS and _may_cross(moved, crossed):
-            before, element, after = _split(crossed[0], steps)
-            fence = instructions.scheduling_fence(element)
-            return [*statements[:target], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
+        moved = None if left >= running else _with_wait_moved(statements, first, last, 1)
+        if moved is not None:
+            return moved
     return statements
+
+
+def _with_last_waits_moved(statements: list[Stmt], parts: int) -> list[Stmt]:
+    """The statements, with each wait for all groups moved behind so many eighths of the exponentials before it."""
+    done = 0  # so many statements, from the end on, stay as they are
+    while done < len(statements):
+        last = len(statements) - 1 - done
+        if instructions.groups_left(statements[last]) == 0:
+            before = [index for index in range(last) if instructions.groups_left(statements[index]) is not None]
+            moved = _with_wait_moved(statements, max(before, default=-1) + 1, last, parts)
+            if moved is not None:
+                done += len(moved) - len(statements)
+                statements = moved
+        done += 1
+    return statements
+
+
+def _with_wait_moved(statements: list[Stmt], first: int, last: int, parts: int) -> list[Stmt] | None:
+    """The statements, with the wait at ``last`` behind so many eighths of the exponentials behind ``first``; None where
+    there are too few of them, or the wait may not cross what stands in between."""
+    behind = last + 1
+    while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _AFTER_WAIT:
+        behind += 1
+    between = [_count_steps(node) for node in statements[first:last]]
+    steps = max(between, default=0)
+    if steps < PARTS:
+        return None
+    target = first + between.index(steps)  # the nest with the most exponentials
+    crossed, moved = statements[target:last], statements[last:behind]
+    if not _may_cross(moved, crossed):
+        return None
+    before, element, after = _split(crossed[0], steps, steps * parts // PARTS)
+    fence = instructions.scheduling_fence(element)
+    return [*statements[:target], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
 
 
 def _may_cross(moved: list[Stmt], crossed: list[Stmt]) -> bool:
@@ -105,9 +138,9 @@ def _count_steps(node: Stmt) -> int:
     return int(constant(node.body.extent) or 0)
 
 
-def _split(node: AttrStmt, steps: int) -> tuple[Stmt, Any, Stmt]:
-    """(the first eighth of a nest of exponentials, the last element that it writes, the rest of the nest)."""
-    first, (store,) = steps // PARTS, collect(node, BufferStore)
+def _split(node: AttrStmt, steps: int, first: int) -> tuple[Stmt, Any, Stmt]:
+    """(the first iterations of a nest of exponentials, the last element that they write, the rest of the nest)."""
+    (store,) = collect(node, BufferStore)
     ends = {loop.loop_var: loop.min + loop.extent - const(1, dtype_of(loop.loop_var)) for loop in collect(node, For)}
     ends[node.body.loop_var] = const(first - 1, dtype_of(node.body.loop_var)) + node.body.min
     element = load(store.buffer, [substitute(index, ends) for index in store.indices])
