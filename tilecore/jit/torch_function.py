@@ -7,12 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import ArgumentError, TilecoreError, UnsupportedError
 from tilecore.jit.compile import ir_of
 from tilecore.jit.declared_kernel import declared_artifact, device_type_of
 from tilecore.jit.eager import declarations
 from tilecore.jit.impl import JITImpl
+from tilecore.jit.request import ir_key
 from tilecore.runtime.call_plan import CallPlan, make_plan
+from tilecore.tensors.torch_state import not_traced
 
 if TYPE_CHECKING:
     from tilecore.torch_ops import OpSource, TorchOpRules
@@ -47,10 +50,14 @@ class TorchFunction(JITImpl):
             return self.op(*args, **kwargs)
         return self._op_of_values(args, kwargs)
 
-    @property
-    def _origin(self) -> tuple[str, str]:
-        """Equal for the function and a later definition of it, in a notebook, say."""
-        return str(self.func.__module__), str(getattr(self.func, "__qualname__", self.func.__name__))
+    def _identity(self) -> Any:
+        """Equal for the function and a later definition of the same text that reads the same values, as when a cell of
+        a notebook runs again."""
+        request = self.request()
+        if self.mode == "kernel":
+            return ir_key(ir_of(self.func), request)
+        text, state = source_key(self.func, (), {}), self.state()
+        return id(self.func) if text is None or state is None else (text, state, request.key_from(text))
 
     # -- operations -------------------------------------------------------------------------------------------
 
@@ -82,15 +89,17 @@ class TorchFunction(JITImpl):
         name = self._op_name._replace(overload=overload)
         return op_of_kernel(self.compile(*args, **kwargs), str(name), self._rules_for(args, kwargs))
 
+    not_traced(_op_of_values, "make the operation of these values outside of the program, and call it inside")
+
     def _source(self) -> OpSource:
         from tilecore.torch_ops import OpSource, fake_of
 
         request = self.request()
         device = request.backend.adapters[request.adapter].torch_device()
-        identity, run = (self._origin, id(self.func)), super().__call__
+        identity, run = self._identity(), super().__call__
         if self.mode == "kernel":
             plan = self._plan_of(ir_of(self.func))
-            return OpSource(plan, lambda *args: run(*args), fake_of(plan, device), device, identity, self._origin)
+            return OpSource(plan, lambda *args: run(*args), fake_of(plan, device), device, identity)
         plan = self._plan_of(self._probed())
         names = plan.argument_names
         self._require_defaults(names)
@@ -100,7 +109,7 @@ class TorchFunction(JITImpl):
             given = dict(zip(names, args, strict=True))
             return run(*[given.pop(name) for name in positional], **given)
 
-        return OpSource(plan, call, self._fake_of_sizes(plan, device), device, identity, self._origin)
+        return OpSource(plan, call, self._fake_of_sizes(plan, device), device, identity)
 
     def _plan_of(self, func: Any) -> CallPlan:
         request = self.request()

@@ -24,6 +24,11 @@ def looped(plan: CallPlan, op: Callable[..., Any]) -> Callable[..., Any]:
                     f"{plan.name} writes {names[place]}, which vmap does not map: all would write to one tensor",
                     expected=f"an axis of {names[place]} in in_dims",
                 )
+        if not info.batch_size:
+            raise UnsupportedError(
+                f'{plan.name}: vmap="loop" runs the kernel for no element, so that its results have no sizes',
+                found="a mapped axis of 0 elements",
+            )
         runs = []
         for number in range(info.batch_size):
             chosen = [

@@ -17,16 +17,29 @@ Backward = Callable[..., Any]
 Setup = Callable[[Any, Any, Any], None]
 
 
-def require_functional(plan: CallPlan) -> None:
-    """torch differentiates operations that write none of their arguments."""
+def require_no_writes(plan: CallPlan, why: str) -> None:
+    """Raises UnsupportedError for a kernel that writes its arguments. why: a verb's phrase, of what the rule does."""
     written = writes_arguments(plan)
     if written:
         raise UnsupportedError(
-            f"{plan.name} writes its arguments, and torch differentiates only what writes none",
+            f"{plan.name} writes its arguments: the rule {why}",
             found=f"{', '.join(written)} {'are' if len(written) > 1 else 'is'} written",
             expected="results that the call allocates",
             hint="compile the kernel with out_idx, for the parameters that it writes",
         )
+
+
+def missing_gradient(name: str) -> Backward:
+    """The backward of an operation that has none: an error, where torch would go on without the gradient."""
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise UnsupportedError(
+            f"the gradient of {name} is needed, and the operation has none",
+            expected=f'a rule for it: kernel.torch_op("{name}", backward=...)',
+            hint="or detach the tensors that need no gradient: x.detach(), torch.no_grad()",
+        )
+
+    return backward
 
 
 def save_all(plan: CallPlan) -> Setup:

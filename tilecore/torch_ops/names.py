@@ -33,6 +33,12 @@ def parse_name(text: object) -> OpName:
             found=repr(text),
             expected='"namespace::name", of letters, digits and _, such as "mylib::scale"',
         )
+    if match["name"] == "name" or match["name"].startswith("__"):
+        raise ArgumentError(
+            f"an operation of torch cannot be named {match['name']!r}, which every namespace has already",
+            found=repr(text),
+            expected="another name",
+        )
     if match["namespace"] in _OF_TORCH:
         raise ArgumentError(
             f"the namespace {match['namespace']!r} is torch's own",

@@ -1,7 +1,8 @@
 """Registers kernels with torch's dispatcher.
 
-Each operation has a torch.library.Library of its own, so that it can be replaced. The kernel itself is the
-implementation: a call goes from the dispatcher to the launcher with no Python function of ours in between.
+The kernel itself is the implementation: a call goes from the dispatcher to the launcher with no Python function of ours
+in between. An operation is there for the rest of the process: torch's programs and caches hold on to it, and crash
+where it is taken away.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime.call_plan import CallPlan, make_plan
 from tilecore.torch_ops.batching import looped
 from tilecore.torch_ops.fake import fake_of
-from tilecore.torch_ops.gradients import KernelGradient, require_functional, save_all
+from tilecore.torch_ops.gradients import KernelGradient, missing_gradient, require_no_writes, save_all
 from tilecore.torch_ops.names import OpName, parse_name
 from tilecore.torch_ops.rules import TorchOpRules, is_kernel
-from tilecore.torch_ops.schema import schema_of
+from tilecore.torch_ops.schema import schema_of, writes_arguments
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -33,15 +34,13 @@ _STRIDES = (
 @dataclass(frozen=True)
 class OpSource:
     """What an operation runs. plan: of its calls. call: takes their arguments. fake: the same, for tensors without
-    memory. device: torch's name of the device. identity: equal for sources that are the same kernel. origin: equal for
-    sources that may replace one another."""
+    memory. device: torch's name of the device. identity: equal for sources that are the same kernel."""
 
     plan: CallPlan
     call: Callable[..., Any]
     fake: Callable[..., Any]
     device: str
     identity: Any
-    origin: Any = None
 
 
 @dataclass
@@ -73,14 +72,9 @@ def register_op(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     _require_torch()
     with _lock:
         known = _registered.get(str(name))
-        if known is not None:
-            if known.source.identity == source.identity and known.rules == rules:
-                return known.op
-            if source.origin is None or known.source.origin != source.origin:
-                raise _taken(name)
-            known.library._destroy()
-            del _registered[str(name)]
-        elif _exists(name):
+        if known is not None and known.source.identity == source.identity and known.rules == rules:
+            return known.op
+        if known is not None or _exists(name):
             raise _taken(name)
         return _register(name, source, rules)
 
@@ -89,27 +83,24 @@ def _register(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     import torch
 
     plan = source.plan
-    gradient = _gradient_of(name, source, rules)
     schema = schema_of(plan, f"{name.name}.{name.overload}" if name.overload else name.name)
+    dtypes = rules.autocast_dtypes(source.device.partition(":")[0])
+    if dtypes:
+        require_no_writes(plan, "casts arguments, and a kernel would write to the copy")
+    backward, setup = _gradient_of(name, source, rules)
     library = torch.library.Library(name.namespace, "FRAGMENT")
-    try:
-        library.define(schema, tags=_tags())
-        packet = getattr(getattr(torch.ops, name.namespace), name.name)
-        op = getattr(packet, name.overload or "default")
-        library.impl(op, _implementation(source), _dispatch_key(source))
-        torch.library.register_fake(op, source.fake, lib=library)
-        if gradient is not None:
-            backward, setup = gradient
-            torch.library.register_autograd(op, backward, setup_context=setup, lib=library)
-        for device, dtype in rules.autocast_dtypes(source.device.partition(":")[0]).items():
-            torch.library.register_autocast(op, device, dtype, lib=library)
-        if rules.vmap is not None:
-            rule = looped(plan, op) if rules.vmap == "loop" else rules.vmap
-            torch.library.register_vmap(op, rule, lib=library)
-    except BaseException:
-        library._destroy()
-        raise
+    library.define(schema, tags=_tags())
+    op = getattr(getattr(getattr(torch.ops, name.namespace), name.name), name.overload or "default")
     _registered[str(name)] = _Registered(source, rules, library, op)
+    library.impl(op, _implementation(source), _dispatch_key(source))
+    torch.library.register_fake(op, source.fake, lib=library)
+    if backward is not None:
+        torch.library.register_autograd(op, backward, setup_context=setup, lib=library)
+    for device, dtype in dtypes.items():
+        torch.library.register_autocast(op, device, dtype, lib=library)
+    if rules.vmap is not None:
+        rule = looped(plan, op) if rules.vmap == "loop" else rules.vmap
+        torch.library.register_vmap(op, rule, lib=library)
     return op
 
 
@@ -128,11 +119,14 @@ def _dispatch_key(source: OpSource) -> str:
     return str(torch._C._dispatch_key_for_device(source.device.partition(":")[0]))
 
 
-def _gradient_of(name: OpName, source: OpSource, rules: TorchOpRules) -> tuple[Any, Any] | None:
-    """(backward, setup_context) for torch. A backward kernel becomes an operation, too: name_backward."""
+def _gradient_of(name: OpName, source: OpSource, rules: TorchOpRules) -> tuple[Any, Any]:
+    """(backward, setup_context) for torch, or Nones where torch can have none. A backward kernel becomes an operation,
+    too: name_backward. Without a rule, a gradient that is needed is an error."""
     if rules.backward is None:
-        return None
-    require_functional(source.plan)
+        if writes_arguments(source.plan) or not source.plan.outputs:
+            return None, None
+        return missing_gradient(str(name)), None
+    require_no_writes(source.plan, "is differentiated by torch only where it writes none of its arguments")
     if not is_kernel(rules.backward):
         return rules.backward, rules.setup_context or save_all(source.plan)
     own = name._replace(name=f"{name.name}_backward")
@@ -163,8 +157,9 @@ def _taken(name: OpName) -> ArgumentError:
     return ArgumentError(
         f"the operation {name} of torch exists already, with another implementation or other rules",
         found=repr(str(name)),
-        expected="a name that is free",
-        hint=f'for kernels of one function for several sizes, overloads: "{name.namespace}::{name.name}.m64_n128"',
+        expected="a name that is free: an operation stays as it is until the process ends",
+        hint="after a change of a definition, as in a notebook, take another name or start Python anew; kernels of one "
+        f'function for several sizes can be overloads: "{name.namespace}::{name.name}.m64_n128"',
     )
 
 

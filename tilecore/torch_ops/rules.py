@@ -48,9 +48,11 @@ class TorchOpRules:
             return {}
         dtypes = self.autocast if isinstance(self.autocast, Mapping) else {device: self.autocast}
         for kind, dtype in dtypes.items():
-            if not isinstance(dtype, torch.dtype) or not isinstance(kind, str):
+            if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point or not isinstance(kind, str):
                 raise _wrong(
-                    "autocast", self.autocast, f"a torch.dtype, or a mapping such as {{{device!r}: torch.float16}}"
+                    "autocast",
+                    self.autocast,
+                    f"a dtype of floating point, or a mapping such as {{{device!r}: torch.float16}}",
                 )
         return dtypes
 
