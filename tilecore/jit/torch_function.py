@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import ArgumentError, TilecoreError, UnsupportedError
 from tilecore.jit.compile import ir_of
 from tilecore.jit.declared_kernel import declared_artifact, device_type_of
@@ -50,14 +49,10 @@ class TorchFunction(JITImpl):
             return self.op(*args, **kwargs)
         return self._op_of_values(args, kwargs)
 
-    def _identity(self) -> Any:
-        """Equal for the function and a later definition of the same text that reads the same values, as when a cell of
-        a notebook runs again."""
-        request = self.request()
-        if self.mode == "kernel":
-            return ir_key(ir_of(self.func), request)
-        text, state = source_key(self.func, (), {}), self.state()
-        return id(self.func) if text is None or state is None else (text, state, request.key_from(text))
+    def _identity(self, func: Any) -> Any:
+        """Equal for the function and a later definition that says the same, as when a cell of a notebook runs again.
+        func: its tile IR."""
+        return ir_key(func, self.request()), self.func_source if self.mode == "eager" else ""
 
     # -- operations -------------------------------------------------------------------------------------------
 
@@ -96,11 +91,11 @@ class TorchFunction(JITImpl):
 
         request = self.request()
         device = request.backend.adapters[request.adapter].torch_device()
-        identity, run = self._identity(), super().__call__
+        run = super().__call__
+        func = ir_of(self.func) if self.mode == "kernel" else self._probed()
+        plan, identity = self._plan_of(func), self._identity(func)
         if self.mode == "kernel":
-            plan = self._plan_of(ir_of(self.func))
             return OpSource(plan, lambda *args: run(*args), fake_of(plan, device), device, identity)
-        plan = self._plan_of(self._probed())
         names = plan.argument_names
         self._require_defaults(names)
         positional = [n for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]

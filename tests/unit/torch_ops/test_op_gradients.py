@@ -189,6 +189,24 @@ def test_a_gradient_that_is_needed_and_not_computed():
         op(a, b.requires_grad_()).sum().backward()
 
 
+def test_a_gradient_that_no_rule_gives_is_an_error():
+    op = compiled(scale, -1).torch_op("tilecore_tests::without_gradient")
+    a = torch.randn(3, requires_grad=True)
+    result = op(a, 2.0)
+    assert result.requires_grad
+    with pytest.raises(UnsupportedError, match="gradient of tilecore_tests::without_gradient is needed") as caught:
+        (result.sum() + a.sum()).backward()
+    assert "backward=" in str(caught.value)
+    assert op(a.detach(), 2.0).requires_grad is False
+
+
+def test_the_gradient_of_a_gradient_by_a_kernel_is_an_error():
+    a = torch.randn(3, requires_grad=True)
+    (gradient,) = torch.autograd.grad(multiplied()(a, a.detach()).square().sum(), a, create_graph=True)
+    with pytest.raises(UnsupportedError, match="multiplied_backward is needed"):
+        gradient.sum().backward()
+
+
 def test_kernels_that_write_their_arguments_have_no_gradient():
     with pytest.raises(UnsupportedError, match="C is written") as caught:
         compiled(add_into).torch_op(fresh_name(), backward=lambda ctx, *gradients: None)
@@ -219,6 +237,11 @@ def test_vmap_of_arguments_that_are_written():
     a, c = torch.randn(2, 8, 3), torch.zeros(2, 8, 3)
     torch.vmap(lambda x, y: (op(x, 2, y), y)[1])(a, c)
     torch.testing.assert_close(c, 2 * a)
+
+
+def test_a_mapped_axis_without_elements():
+    with pytest.raises(UnsupportedError, match="no element"):
+        torch.vmap(multiplied(), in_dims=(0, None))(torch.ones(0, 5), torch.ones(5))
 
 
 def test_a_rule_of_ones_own():

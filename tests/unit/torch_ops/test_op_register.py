@@ -20,7 +20,7 @@ from op_kernels import (
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ArgumentError, LaunchError
+from tilecore.errors import ArgumentError, LaunchError, UnsupportedError
 
 torch = pytest.importorskip("torch")
 
@@ -145,6 +145,11 @@ def test_autocast_casts_arguments():
         op(half, 3.0)
 
 
+def test_autocast_of_arguments_that_are_written_is_refused():
+    with pytest.raises(UnsupportedError, match="would write to the copy"):
+        compiled(add_into).torch_op(fresh_name(), autocast=torch.float32)
+
+
 @pytest.mark.parametrize(
     "rules",
     [
@@ -154,6 +159,7 @@ def test_autocast_casts_arguments():
         {"backward": compiled(scale_gradient, -1), "setup_context": print},
         {"autocast": "float16"},
         {"autocast": {"cpu": "float16"}},
+        {"autocast": torch.int32},
     ],
     ids=lambda rules: " ".join(rules),
 )

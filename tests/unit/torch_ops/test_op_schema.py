@@ -77,6 +77,12 @@ def test_wrong_names(name):
         parse_name(name)
 
 
+@pytest.mark.parametrize("name", ["a::name", "a::__init__"])
+def test_names_that_every_namespace_has(name):
+    with pytest.raises(ArgumentError, match="cannot be named"):
+        parse_name(name)
+
+
 @pytest.mark.parametrize("name", ["aten::add", "prims::mul"])
 def test_namespaces_of_torch(name):
     with pytest.raises(ArgumentError, match="torch's own"):

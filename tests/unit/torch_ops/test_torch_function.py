@@ -83,14 +83,41 @@ def test_an_eager_function():
     torch.library.opcheck(twice.op, (torch.randn(5), torch.empty(5), 3.0))
 
 
-def test_a_later_definition_takes_the_name():
-    name = fresh_name()
-    first, second = make_eager(name), make_eager(name)
-    a, b = torch.ones(3), torch.empty(3)
-    assert second(a, b, 2.0).tolist() == [2, 2, 2, 7]
+def make_constant(name, value):
+    @tilecore.jit(target="cpu", torch_op=name)
+    @T.prim_func
+    def constant(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            for i in T.serial(4):
+                A[i] = value
+
+    return constant
+
+
+def test_the_same_definition_again_is_the_same_operation():
+    name, other = fresh_name(), fresh_name()
+    assert make_eager(name).op is make_eager(name).op
+    assert make_constant(other, 1.0).op is make_constant(other, 1.0).op
+
+
+def test_another_definition_does_not_take_the_name():
+    """torch's programs and caches hold on to an operation: they crashed where it was replaced."""
+    name, other = fresh_name(), fresh_name()
+    first, a = make_constant(name, 1.0), torch.zeros(4)
+    with pytest.raises(ArgumentError, match="exists already") as caught:
+        make_constant(name, 2.0)
+    assert "notebook" in str(caught.value.hint)
+    first(a)
+    assert a.tolist() == [1, 1, 1, 1]
+    make_eager(other)
     with pytest.raises(ArgumentError, match="exists already"):
-        jit(scale, out_idx=-1, torch_op=name)
-    del first
+        jit(scale, out_idx=-1, torch_op=other)
+
+
+def test_an_operation_is_made_outside_of_a_program():
+    multiply = make_lazy(fresh_name())
+    with pytest.raises(Exception, match="outside of the program"):
+        torch.compile(lambda x: multiply(3)(x), fullgraph=True, backend="eager")(torch.ones(3))
 
 
 def test_an_eager_function_whose_parameters_depend_on_sizes():
