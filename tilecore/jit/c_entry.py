@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tilecore.artifact.records import Artifact, ScalarParam, TensorParam
 from tilecore.codegen.literals import quoted
 from tilecore.dtypes import FACTS
-from tilecore.errors import UnsupportedError
+from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.jit.host_sizes import SIZE_FUNCTIONS, allocations, dim_text, require_allocation
 from tilecore.runtime.call_plan import CallPlan, make_plan
 from tilecore.runtime.size_text import shape_text, sizes_text
@@ -36,6 +36,18 @@ _RESERVED = frozenset(
     typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq linux unix NULL errno stdin
     stdout stderr slots grids stream
     """.split()
+)
+# Names of headers that this one or its users include: types, macros, functions of the standard library, and of what the
+# library itself is made of.
+_OF_LIBRARIES = re.compile(
+    r"(tc_|tcu_|tilecore_|omp_|GOMP_|pthread_|dl(open|sym|close|error)).*|.*_t|U?INT\w*|SIZE_MAX|E[A-Z0-9]+"
+    r"|[fs]?n?(printf|scanf)|puts|putchar|getchar|f?(open|close|read|write|flush|seek|tell)|remove|rename"
+    r"|(m|c|re|aligned_)alloc|free|exit|abort|atexit|system|getenv|qsort|bsearch|rand|srand|l?l?abs|l?div"
+    r"|ato[ifl]|strto\w+|mem(cpy|move|set|cmp|chr)|str(len|cpy|cat|cmp|chr|str|tok|dup)\w*|time|clock|typeof|offsetof"
+    r"|(a?(sin|cos|tan)h?|atan2|exp(2|10|m1)?|log(2|10|1p|b)?|pow|sqrt|cbrt|hypot|ceil|floor|trunc|l?l?r(int|ound)|round"
+    r"|nearbyint|fabs|fmod|remainder|fmin|fmax|fdim|fma|erfc?|[lt]gamma|copysign|nan|ldexp|frexp|modf|j[01n]|y[01n]|gamma"
+    r"|isnan|isinf|isfinite|signbit|index)[fl]?",
+    re.ASCII,
 )
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}  # others: integers by their names, else void
 OK, WRONG_ARGUMENT, NO_MEMORY, FAILED = 0, 1, 2, 3  # what the function returns
@@ -76,17 +88,34 @@ class _Argument:
 def c_name(text: str) -> str:
     """A kernel's or a parameter's name as one of C and C++."""
     word = re.sub(r"\W", lambda match: f"u{ord(match[0]):x}", text, flags=re.ASCII)
-    return f"{word}_" if word in _RESERVED or word.startswith(("tc_", "tilecore_")) else word
+    is_reserved = word in _RESERVED or _OF_LIBRARIES.fullmatch(word)
+    return f"{word}_" if is_reserved else word
 
 
-def header_text(artifact: Artifact, code: HostCode, device_type: int) -> str:
-    """The header: the function, how to call it, and the function that says what went wrong."""
+def function_name(artifact: Artifact, name: str | None) -> str:
+    """The name of the function: ``name``, which C must allow, or the kernel's, with an underscore where it is taken.
+
+    Raises ArgumentError for a name that C or its libraries have already."""
+    taken = {entry.symbol for entry in artifact.entries}
+    if name is None:
+        own = c_name(artifact.name)
+        return f"{own}_" if own in taken else own
+    if c_name(name) != name or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in taken:
+        raise ArgumentError(
+            "export_library(): the function in C cannot have this name",
+            found=f"name={name!r}",
+            expected="letters, digits and _, no word of C's, and no name of its libraries",
+        )
+    return name
+
+
+def header_text(artifact: Artifact, code: HostCode, device_type: int, name: str) -> str:
+    """The header: the function ``name``, how to call it, and the function that says what went wrong."""
     plan = make_plan(artifact, device_type)
-    name = c_name(artifact.name)
     arguments = _arguments(plan, code)
     guard = f"TILECORE_{name.upper()}_H"
     meanings = "\n".join(f"   {argument.name}: {argument.meaning}" for argument in arguments)
-    return f"""// The kernel {artifact.name}, made by tilecore for the target: {artifact.target}
+    return f"""/* The kernel {artifact.name}, made by tilecore for the target: {artifact.target} */
 #ifndef {guard}
 #define {guard}
 #include <stdbool.h>
@@ -110,12 +139,13 @@ const char *{name}_error(void);
 """
 
 
-def c_source(artifact: Artifact, code: HostCode, device_type: int) -> str:
-    """The C source of the function and of what the execution backend defines. Raises UnsupportedError for workspaces
-    that the execution backend does not allocate, and for scalars of types that C does not have."""
+def c_source(artifact: Artifact, code: HostCode, device_type: int, name: str) -> str:
+    """The C source of the function ``name`` and of what the execution backend defines.
+
+    Raises UnsupportedError for workspaces that the execution backend does not allocate, and for scalars of types that C
+    does not have."""
     require_allocation(artifact, code)
     plan = make_plan(artifact, device_type)
-    name = c_name(artifact.name)
     arguments = _arguments(plan, code)
     export = '__attribute__((visibility("default")))'
     lines = [
@@ -146,7 +176,10 @@ def _require_different(plan: CallPlan, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise UnsupportedError(f"{plan.name}: two arguments of the function in C would be named {name!r}")
+            raise UnsupportedError(
+                f"{plan.name}: two arguments of the function in C would be named {name!r}",
+                hint="rename a parameter of the kernel, or a size: T.dynamic(name)",
+            )
         seen.add(name)
 
 
@@ -156,7 +189,11 @@ def _argument(plan: CallPlan, number: int) -> _Argument:
     kind = _C_TYPES.get(param.dtype, f"{param.dtype}_t" if FACTS[param.dtype].kind in ("int", "uint") else "void")
     if isinstance(param, ScalarParam):
         if kind == "void":
-            raise UnsupportedError(f"{plan.name}: C has no number of type {param.dtype}", found=param.name)
+            raise UnsupportedError(
+                f"{plan.name}: C has no number of type {param.dtype}",
+                found=param.name,
+                hint=f"declare {param.name} as T.float32, and cast it in the kernel",
+            )
         return _Argument(kind, name, f"a number of type {param.dtype}")
     if param.packed > 1:
         kind = "void"
@@ -193,7 +230,14 @@ def _body(artifact: Artifact, plan: CallPlan, code: HostCode) -> list[str]:
     for number, entry in enumerate(plan.entries):
         for axis, dim in enumerate((*entry.grid, entry.shared_bytes)):
             lines.append(f"  grids[{4 * number + axis}] = {dim_text(dim, names)};")
-        lines += _check(plan, f"grids[{4 * number}] >= 0", "a tensor is too large for the kernel's indices")
+        if plan.index_bits == 32:
+            lines += _check(plan, f"grids[{4 * number}] >= 0", "a tensor is too large for the kernel's indices")
+        lines += [
+            f"  if (tc_wrong_grid(grids + {4 * number})) {{",
+            f'    snprintf(tc_message, sizeof(tc_message), "{plan.name}(): %s", tc_wrong_grid(grids + {4 * number}));',
+            f"    return {WRONG_ARGUMENT};",
+            "  }",
+        ]
     lines += [f"  slots[{slots + at}] = {dim_text(size, names)};" for at, size in enumerate(code.sizes)]
     if code.finds_device:
         lines += [

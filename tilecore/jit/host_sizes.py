@@ -19,6 +19,16 @@ static inline int64_t tc_floor_div(int64_t a, int64_t b) { return a / b - (a % b
 static inline int64_t tc_floor_mod(int64_t a, int64_t b) { return a - tc_floor_div(a, b) * b; }
 static inline int64_t tc_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t tc_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int tc_fits(int64_t least, int64_t value, int64_t most) { return value >= least && value <= most; }
+// blocks along x, y, z and bytes of shared memory: NULL, or what is wrong
+static inline const char *tc_wrong_grid(const int64_t *grid) {
+  int64_t blocks;
+  if (grid[0] < 0 || grid[1] < 0 || grid[2] < 0) return "the launch has a negative number of blocks";
+  if (__builtin_mul_overflow(grid[0], grid[1], &blocks) || __builtin_mul_overflow(blocks, grid[2], &blocks))
+    return "the launch has too many blocks";
+  if (!tc_fits(0, grid[3], INT32_MAX)) return "a size of the shared memory is negative or too large";
+  return NULL;
+}
 """
 _FUNCTIONS = {"//": "tc_floor_div", "%": "tc_floor_mod", "min": "tc_min", "max": "tc_max"}
 _OPERATORS = {"and": "&&", "or": "||"}
@@ -44,9 +54,12 @@ def allocations(
         bits = " * ".join(
             [f"INT64_C({FACTS[workspace.dtype].bits})", *(f"({dim_text(d, names)})" for d in workspace.shape)]
         )
+        negative = quoted(f"{artifact.name}(): the size of the workspace {workspace.name} is negative")
+        extents = " || ".join(f"({dim_text(d, names)}) < 0" for d in workspace.shape) or "0"
         held = "".join(f" tilecore_free((void *)slots[{first + other}], {device});" for other in range(number))
         message = quoted(f"{artifact.name}(): no memory for the workspace {workspace.name}")
         lines += [
+            f"  if ({extents}) {{{held} {fail(negative)} }}",
             f"  slots[{first + number}] = (int64_t)tilecore_allocate(({bits} + 7) / 8, {device});",
             f"  if (!slots[{first + number}]) {{{held} {fail(message)} }}",
         ]

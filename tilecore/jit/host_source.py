@@ -109,6 +109,13 @@ def _function(artifact: Artifact, device_type: int, code: HostCode) -> list[str]
     for number, entry in enumerate(artifact.entries):
         for axis, dim in enumerate((*entry.grid, entry.shared_bytes)):
             lines.append(f"  grids[{4 * number + axis}] = {dim_text(dim, names)};")
+        lines += [
+            f"  if (tc_wrong_grid(grids + {4 * number})) {{",
+            "    char message[256];",
+            f'    snprintf(message, sizeof(message), "{artifact.name}(): %s", tc_wrong_grid(grids + {4 * number}));',
+            '    return tc_fail("ValueError", message);',
+            "  }",
+        ]
     lines += [f"  slots[{slots + at}] = {dim_text(size, names)};" for at, size in enumerate(code.sizes)]
     device = f"tensor_{tensors[0]}->device.index" if tensors else "0"
     return [

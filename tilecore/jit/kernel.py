@@ -231,19 +231,22 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
             refuse_export(self.artifact, self.backend)
         return write_kernel(self.artifact, path)
 
-    def export_library(self, kernel_file: str | Path, *, header: str | Path | None = None) -> None:
+    def export_library(
+        self, kernel_file: str | Path, *, header: str | Path | None = None, name: str | None = None
+    ) -> None:
         """Write a shared library with the kernel, for programs without tilecore. It needs a C compiler.
 
         Without ``header`` it has the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too:
         ``tvm_ffi.load_module(path)["<kernel>"]`` calls it. With ``header`` it has a function for C and C++, which the
-        header declares: it takes addresses, numbers, sizes and, on devices that have streams, a stream. Raises
+        header declares: it takes addresses, numbers, sizes and, on devices that have streams, a stream. name: of this
+        function, the kernel's by default; kernels of one name that a program uses together need different ones. Raises
         UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces where it
         does not allocate them; ``export`` takes those.
         """
         from tilecore.jit.library import export_library
 
         self._require_code()
-        export_library(self.artifact, self._execution, self._device_type(), kernel_file, header)
+        export_library(self.artifact, self._execution, self._device_type(), kernel_file, header, name)
 
     def torch_op(
         self,

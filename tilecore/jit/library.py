@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecore.errors import ToolchainError, UnsupportedError
-from tilecore.jit.c_entry import c_source, header_text
+from tilecore.errors import ArgumentError, ToolchainError, UnsupportedError
+from tilecore.jit.c_entry import c_source, function_name, header_text
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
 
@@ -32,6 +32,7 @@ def export_library(
     device_type: int,
     path: str | os.PathLike[str],
     header: str | os.PathLike[str] | None = None,
+    name: str | None = None,
 ) -> Path:
     """Writes the library; with ``header`` one for programs in C, and its header. Raises UnsupportedError where the
     execution backend gives no host code, ToolchainError where there is no C compiler, or no package apache-tvm-ffi,
@@ -43,30 +44,55 @@ def export_library(
             expected='kernel.export("kernel.tck"), and tilecore.load_kernel("kernel.tck") where it is used',
             hint="the loaded kernel needs no compiler and no TVM, and takes the same arguments",
         )
-    place, compiler = Path(path).absolute(), find_compiler()
+    place, compiler, exported = Path(path).absolute(), _compiler(), list[str]()
     if header is None:
+        if name is not None:
+            raise ArgumentError(
+                "export_library(): name is the function's in C, which needs header=", found=f"name={name!r}"
+            )
         text, runtime = host_source(artifact, code, device_type), [os.fspath(_tvm_ffi())]
     else:
-        text, runtime = c_source(artifact, code, device_type), []
-        declared = Path(header).absolute()
+        function, declared = function_name(artifact, name), Path(header).absolute()
+        if declared == place:
+            raise ArgumentError(
+                "export_library(): the header would replace the library", found=f"header={str(header)!r}"
+            )
+        text, runtime = c_source(artifact, code, device_type, function), []
+        exported = [function, f"{function}_error"]
         declared.parent.mkdir(parents=True, exist_ok=True)
-        declared.write_text(header_text(artifact, code, device_type), encoding="utf-8")
+        declared.write_text(header_text(artifact, code, device_type, function), encoding="utf-8")
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tilecore-library-") as folder:
         Path(folder, "host.c").write_text(text)
         for number, data in enumerate(code.objects):
             Path(folder, f"kernel_{number}.o").write_bytes(data)
         objects = [f"kernel_{number}.o" for number in range(len(code.objects))]
+        if exported:
+            script = f"{{ global: {' '.join(name + ';' for name in exported)} local: *; }};\n"
+            Path(folder, "exported.map").write_text(script)
         _compile(compiler, ["-x", "c", "host.c", "-x", "none", *objects], runtime, folder)
         shutil.copyfile(Path(folder, "library.so"), place)
     return place
 
 
+def _compiler() -> HostCompiler:
+    try:
+        return find_compiler()
+    except ToolchainError as error:
+        raise ToolchainError(
+            "a library needs a C compiler",
+            found=error.found or error.message,
+            expected="gcc or clang on PATH",
+        ) from error
+
+
 def _compile(compiler: HostCompiler, inputs: list[str], runtime: list[str], folder: str) -> None:
     """Compiles with OpenMP, which runs blocks on several threads, and without it where the compiler has none."""
-    flags = ["-shared", "-fPIC", "-O2", "-o", "library.so", *inputs, *runtime, "-ldl"]
+    flags = ["-shared", "-fPIC", "-O2", "-fwrapv", "-o", "library.so", *inputs, *runtime, "-ldl"]
     if sys.platform == "linux":
         flags.append("-Wl,-Bsymbolic")  # a library calls its own kernels, even if another one has some of the same name
+        if Path(folder, "exported.map").exists():
+            flags.append("-Wl,--version-script=exported.map")
     try:
         compiler.run(["-fopenmp", *flags], "the host's part", cwd=folder)
     except ToolchainError:

@@ -13,7 +13,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import UnsupportedError
+from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.jit.c_entry import c_name
 
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
@@ -167,9 +167,99 @@ def test_numbers_that_c_lacks(tmp_path):
         exported(half, tmp_path)
 
 
+def test_sizes_that_a_launch_cannot_have(tmp_path):
+    @T.prim_func
+    def sized(A: T.Tensor((1,), "float32"), k: T.int32, x: T.int64, y: T.int64):
+        with T.Kernel(x, y) as (bx, by):
+            buffer = T.alloc_shared((k,), "float32")
+            if bx == 0 and by == 0:
+                buffer[0] = 2.0
+                A[0] = buffer[0]
+
+    library, _ = exported(sized, tmp_path)
+    library.sized_error.restype = ctypes.c_char_p
+    a = np.zeros(1, "float32")
+
+    def call(k, x, y):
+        code = library.sized(address(a), ctypes.c_int32(k), ctypes.c_int64(x), ctypes.c_int64(y))
+        return code, library.sized_error().decode()
+
+    assert call(3, 1, 1)[0] == 0
+    assert a[0] == 2
+    for k in (-1, -1000000, 2**31 - 1):
+        assert call(k, 1, 1) == (1, "sized(): a size of the shared memory is negative or too large")
+    assert call(3, 2**33, 2**33) == (1, "sized(): the launch has too many blocks")
+    assert call(3, 0, -1) == (1, "sized(): the launch has a negative number of blocks")
+
+
+def test_kernels_whose_name_their_code_has(tmp_path):
+    @T.prim_func
+    def one_kernel(A: T.Tensor((1,), "int32")):
+        with T.Kernel(1):
+            A[0] = 1
+
+    library, header = exported(one_kernel, tmp_path)
+    a = np.zeros(1, "int32")
+    assert declaration(header) == "int one_kernel_(int32_t *A);"
+    assert library.one_kernel_(address(a)) == 0
+    assert a[0] == 1
+
+
+def test_two_kernels_of_one_name_in_a_program(tmp_path):
+    for value, name in ((1, "first"), (2, "second")):
+        kernel = tilecore.compile(constant(value), target="cpu")
+        kernel.export_library(tmp_path / f"lib{name}.so", header=tmp_path / f"{name}.h", name=name)
+    program = """
+    #include "first.h"
+    #include "second.h"
+    int main(void) {
+      int32_t a = 0, b = 0;
+      return first(&a) || second(&b) || a != 1 || b != 2;
+    }
+    """
+    (tmp_path / "p.c").write_text(program)
+    libraries = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-lfirst", "-lsecond"]
+    run(COMPILER, *WARNINGS, tmp_path / "p.c", *libraries, "-o", tmp_path / "p")
+    run(tmp_path / "p")
+    if shutil.which("nm"):
+        shown = {line.split()[-1] for line in run("nm", "-D", "--defined-only", tmp_path / "libfirst.so").splitlines()}
+        assert shown == {"first", "first_error"}
+
+
+@pytest.mark.parametrize("name", ["int", "printf", "a b", "", "1a", "tc_a", "same_kernel"])
+def test_names_that_no_function_can_have(tmp_path, name):
+    kernel = tilecore.compile(constant(1), target="cpu")
+    with pytest.raises(ArgumentError, match="cannot have this name"):
+        kernel.export_library(tmp_path / "k.so", header=tmp_path / "k.h", name=name)
+
+
+def test_wrong_paths(tmp_path):
+    kernel = tilecore.compile(constant(1), target="cpu")
+    with pytest.raises(ArgumentError, match="would replace the library"):
+        kernel.export_library(tmp_path / "k.so", header=tmp_path / "k.so")
+    with pytest.raises(ArgumentError, match="needs header="):
+        kernel.export_library(tmp_path / "k.so", name="a")
+
+
 @pytest.mark.parametrize(
     ("name", "in_c"),
-    [("scale", "scale"), ("int", "int_"), ("class", "class_"), ("größe", "gruf6udfe"), ("tc_a", "tc_a_"), ("_x", "_x")],
+    [
+        ("printf", "printf_"),
+        ("malloc", "malloc_"),
+        ("int64_t", "int64_t_"),
+        ("exp", "exp_"),
+        ("INT32_MAX", "INT32_MAX_"),
+        ("omp_get_max_threads", "omp_get_max_threads_"),
+        ("typeof", "typeof_"),
+        ("softmax", "softmax"),
+        ("rms", "rms"),
+        ("scale", "scale"),
+        ("int", "int_"),
+        ("class", "class_"),
+        ("größe", "gruf6udfe"),
+        ("tc_a", "tc_a_"),
+        ("_x", "_x"),
+    ],
 )
 def test_names(name, in_c):
     assert c_name(name) == in_c
