@@ -31,7 +31,7 @@ class TileOpImpl:
     layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
     last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the
-    operands that it reads from a tensor in global memory as fast as from a copy. needs, leaves: the classes of state
+    operands that it reads from a tensor in global memory as fast as from a copy; the call has the tensor for the operand. needs, leaves: the classes of state
     (tilecore/contract/state.py) that its functions read, and those that they add to.
     """
 

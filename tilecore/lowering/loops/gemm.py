@@ -27,6 +27,7 @@ from tilecore.lowering.loops.register_tiles import (
     is_in_place,
     pieces,
     rows_apart,
+    rows_share_sets,
     tile_shape,
 )
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
@@ -52,10 +53,16 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
 
 
 def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
-    """B of a product with few rows is read from the tensor itself."""
-    operands = Operands(call)
-    few_rows = 0 < operands.m <= SMALL_ROWS and not call.transpose_b
-    return frozenset("b") if few_rows and operands.n >= tile_shape(call, env).lanes else frozenset()
+    """A is read from the tensor itself where the rows of a register tile do not share few sets of the first-level cache,
+    and B where A has few rows."""
+    operands, shape = Operands(call), tile_shape(call, env)
+    names = set()
+    if 0 < operands.m <= SMALL_ROWS and not call.transpose_b and operands.n >= shape.lanes:
+        names.add("b")
+    a = call.a.source
+    if dtype_of(a) == operands.total and not call.transpose_a and not rows_share_sets(a, min(shape.rows, operands.m)):
+        names.add("a")
+    return frozenset(names)
 
 
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:

@@ -23,9 +23,10 @@ from tilecore.ir.nodes import (
     TensorRegion,
     Var,
 )
+from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
-from tilecore.lowering.loops.moved_tiles import without_copies
+from tilecore.lowering.loops.moved_tiles import with_moved_regions, without_copies
 from tilecore.lowering.loops.tile_uses import (
     KernelUses,
     Use,
@@ -67,7 +68,7 @@ def _unneeded_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEn
         if any(collect(r.min, TensorLoad, Call) for r in source.region):
             continue
         readers = [use for use in uses.of(filled) if use is not copy]
-        if not readers or not all(_wants_it_in_place(use, filled, env) for use in readers):
+        if not readers or not all(_wants_it_in_place(use, filled, source, env) for use in readers):
             continue
         unchanged = not any(_may_change_between(copy, use, source.source, uses, memory) for use in readers)
         if unchanged and is_matrix_inside(source, filled, knows_blocks_and_loops(blocks, copy.loops)):
@@ -75,11 +76,14 @@ def _unneeded_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEn
     return copies
 
 
-def _wants_it_in_place(use: Use, buffer: Var, env: PassEnv) -> bool:
+def _wants_it_in_place(use: Use, buffer: Var, tile: TensorRegion, env: PassEnv) -> bool:
+    """Would the gemm read this tile of a tensor as fast as its copy in ``buffer``?"""
     call = use.call
     assert call is not None
     operand = "a" if call.a.source.same_as(buffer) else "b"
-    return operand in choose(call, env.implementations, env).impl.in_place(call, env)
+    on_tensor = as_tile_call(with_moved_regions(call, {buffer: _in_tensor(tile)}))
+    assert on_tensor is not None
+    return operand in choose(call, env.implementations, env).impl.in_place(on_tensor, env)
 
 
 def _may_change_between(copy: Use, use: Use, tensor: Var, uses: KernelUses, memory: Memory) -> bool:

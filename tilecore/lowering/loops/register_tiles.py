@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple
 
 from tilecore.contract.passes import PassEnv
@@ -16,6 +17,8 @@ from tilecore.lowering.tile_ops.gemm import Operands
 
 MOST_VECTORS = 16  # of a row of B that is read in place
 CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets of the first-level cache
+WAY_BYTES = 4096  # of a first-level cache: 64 sets of lines of 64 bytes, in all that are indexed by the offset in a page
+MOST_ROWS_OF_SET = 7  # of such a cache with 8 ways or more
 INT16_PAIRS = "int16 pairs"  # the name of an implementation of gemm that multiplies pairs of them
 SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes
 
@@ -77,6 +80,13 @@ def rows_apart(buffer: Var) -> BufferLayout:
     element = DType(dtype_of(buffer)).bytes
     more = LINE // element if rows > 1 and columns * element % CONFLICTING_BYTES == 0 else 0
     return of_each_tile(padded_rows([rows, columns], columns + more), numbers)
+
+
+def rows_share_sets(buffer: Var, rows: int) -> bool:
+    """Do more than ``MOST_ROWS_OF_SET`` of ``rows`` successive rows of the buffer lie in one set of the first-level
+    cache? Its lines at a distance of ``WAY_BYTES`` do."""
+    pitch = int(buffer.shape[-1]) * DType(dtype_of(buffer)).bits // 8
+    return -(-rows * gcd(pitch, WAY_BYTES) // WAY_BYTES) > MOST_ROWS_OF_SET
 
 
 def balanced(size: int, most: int) -> int:
