@@ -90,29 +90,28 @@ class _RegisterTiles:
         self.operands = Operands(call)
 
     def lower(self) -> Stmt:
-        rows = balanced(self.operands.m, self.shape.rows)
-        return seq(
-            [
-                self._tiles(of_rows, of_columns)
-                for of_columns in pieces(self.operands.n, self.shape.columns)
-                for of_rows in pieces(self.operands.m, rows)
-            ]
-        )
+        return seq([self._columns_of_tiles(columns) for columns in pieces(self.operands.n, self.shape.columns)])
 
-    def _tiles(self, rows: Piece, columns: Piece) -> Stmt:
-        """All register tiles of one size."""
+    def _columns_of_tiles(self, columns: Piece) -> Stmt:
+        """The tiles of all rows for one panel of B after the other, which stays in the caches meanwhile."""
+        by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows))
 
-        def tile(mi: Any, ni: Any) -> Stmt:
+        def column(ni: Any) -> Stmt:
+            return seq([self._tiles(rows, columns, ni) for rows in by_rows])
+
+        return loop(IntImm("int32", columns.count), column, name="ni")
+
+    def _tiles(self, rows: Piece, columns: Piece, ni: Any) -> Stmt:
+        """The tiles of one height in column ``ni`` of tiles."""
+
+        def tile(mi: Any) -> Stmt:
             m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
             work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count))
             if rows.start or columns.start:
                 return work
             return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
 
-        def row_of_tiles(ni: Any) -> Stmt:
-            return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
-
-        return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
+        return loop(IntImm("int32", rows.count), tile, name="mi")
 
     def _tile(self, tile: _Tile) -> Stmt:
         operands, call = self.operands, self.call
