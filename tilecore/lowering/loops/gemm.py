@@ -15,7 +15,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, row_panels
-from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
+from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.prefetch import LINE, TargetPrefetches, portion, prefetch
@@ -23,6 +23,7 @@ from tilecore.lowering.loops.register_tiles import (
     Piece,
     TileShape,
     balanced,
+    is_copied_in_passing,
     is_hoisted,
     is_in_place,
     pieces,
@@ -41,7 +42,7 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     """B in panels as wide as a register tile, so that its elements are read in the order of their addresses. A with
     rows some bytes longer where those of a tile would otherwise map to the same few sets of the cache."""
     layouts: dict[Any, BufferLayout] = {}
-    if not is_in_place(call, "b"):
+    if not is_in_place(call, "b") and not is_copied_in_passing(call, "b"):
         *tiles, rows, columns = (int(size) for size in call.b.source.shape)
         panels = row_panels if call.transpose_b else column_panels
         layouts[call.b.source] = of_each_tile(panels(rows, columns, tile_shape(call, env).columns), tiles)
@@ -65,12 +66,20 @@ def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
     return frozenset(names)
 
 
+def copies_in_passing(call: TileCall, env: PassEnv) -> frozenset[str]:
+    """B: the first tile of each column of tiles reads the tensor, and stores the panel that the others read."""
+    rows_of_tiles = -(-Operands(call).m // tile_shape(call, env).rows)
+    return frozenset("b") if rows_of_tiles > 1 and not call.transpose_b else frozenset()
+
+
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
     return _RegisterTiles(call, tile_shape(call, env), env.state(TargetPrefetches).possible).lower()
 
 
 class _Tile(NamedTuple):
-    """One register tile: its first row and column, its size, and its number among the ``tiles`` of its column."""
+    """One register tile: its first row and column, its size, and its number among the ``tiles`` of its column. makes,
+    reads: the panel [K, columns] that it copies B to, and the one that it reads instead of B; None where there is
+    none."""
 
     m0: Any
     n0: Any
@@ -78,6 +87,8 @@ class _Tile(NamedTuple):
     columns: int
     mi: Any
     tiles: int
+    makes: Var | None = None
+    reads: Var | None = None
 
 
 class _RegisterTiles:
@@ -95,23 +106,31 @@ class _RegisterTiles:
     def _columns_of_tiles(self, columns: Piece) -> Stmt:
         """The tiles of all rows for one panel of B after the other, which stays in the caches meanwhile."""
         by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows))
+        panel, before = None, []
+        if is_copied_in_passing(self.call, "b"):
+            shape = [self.operands.k, columns.width]
+            panel = tirx.decl_buffer(shape, self.operands.total, "panel", scope="shared", layout=None)
+            before = [AllocBuffer(panel)]
 
         def column(ni: Any) -> Stmt:
-            return seq([self._tiles(rows, columns, ni) for rows in by_rows])
+            return seq([self._tiles(rows, columns, ni, panel) for rows in by_rows])
 
-        return loop(IntImm("int32", columns.count), column, name="ni")
+        return seq([*before, loop(IntImm("int32", columns.count), column, name="ni")])
 
-    def _tiles(self, rows: Piece, columns: Piece, ni: Any) -> Stmt:
-        """The tiles of one height in column ``ni`` of tiles."""
+    def _tiles(self, rows: Piece, columns: Piece, ni: Any, panel: Var | None) -> Stmt:
+        """The tiles of one height in column ``ni`` of tiles. The first of all makes the panel, if there is one."""
 
-        def tile(mi: Any) -> Stmt:
+        def tile(mi: Any, makes: Var | None, reads: Var | None) -> Stmt:
             m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count))
+            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count, makes, reads))
             if rows.start or columns.start:
                 return work
             return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
 
-        return loop(IntImm("int32", rows.count), tile, name="mi")
+        if panel is None or rows.start:
+            return loop(IntImm("int32", rows.count), lambda mi: tile(mi, None, panel), name="mi")
+        first, others = IntImm("int32", 0), IntImm("int32", rows.count - 1)
+        return seq([tile(first, panel, None), loop(others, lambda mi: tile(mi + 1, None, panel), name="mi")])
 
     def _tile(self, tile: _Tile) -> Stmt:
         operands, call = self.operands, self.call
@@ -127,10 +146,15 @@ class _RegisterTiles:
 
         def step(k: Any) -> Stmt:
             def multiply(i: Any, j: Any) -> Stmt:
-                total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), operands.b(k, n0 + j))
+                b = operands.b(k, n0 + j) if tile.reads is None else load(tile.reads, [k, j])
+                total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), b)
                 return store(acc, total, [i, j], call.span)
 
-            return self._over_tile(mr, nr, multiply)
+            def copy(i: Any, j: Any) -> Stmt:
+                return store(tile.makes, operands.b(k, n0 + j), [k, j], call.span)
+
+            copied = [] if tile.makes is None else [self._over_tile(1, nr, copy)]
+            return seq([*copied, self._over_tile(mr, nr, multiply)])
 
         def write_back(i: Any, j: Any) -> Stmt:
             return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
@@ -190,12 +214,15 @@ class _RegisterTiles:
         return [self._ahead(self.call.a, tile.m0 + row, k) for row in range(tile.rows)]
 
     def _prefetch_b(self, k: Any, tile: _Tile) -> list[Stmt]:
+        if tile.reads is not None:
+            columns = range(0, tile.columns, max(1, LINE // DType(self.operands.total).bytes))
+            return [prefetch(tile.reads, [k + STEPS_AHEAD, IntImm("int32", j)], 1) for j in columns]
         return self._lines_of_b(k + STEPS_AHEAD, tile.n0, tile, 1)
 
     def _prefetch_panel(self, tile: _Tile, line: Any, group: int) -> list[Stmt]:
         """A part of the next panel of B, to the second-level cache: the tiles of one column fetch all of it together.
-        Hoisted panels come from the last cache, whose bandwidth the first tile of a panel would wait for."""
-        if not is_hoisted(self.call, "b"):
+        It comes from the last cache, whose bandwidth the first tile of a panel would wait for."""
+        if not is_hoisted(self.call, "b") and not is_copied_in_passing(self.call, "b"):
             return []
         number = tile.mi * (self.operands.k // group) + line
         first = tirx.floordiv(number * group, tile.tiles)
@@ -227,6 +254,7 @@ REGISTER_TILES = TileOpImpl(
     needs_constant_sizes,
     layouts=requested_layouts,
     in_place=operands_in_place,
+    copies_in_passing=copies_in_passing,
     leaves=(TargetPrefetches,),  # without plan_prefetches there are none
 )
 IMPLEMENTATIONS = (REGISTER_TILES,)

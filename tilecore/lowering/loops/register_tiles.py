@@ -54,6 +54,12 @@ def is_in_place(call: TileCall, operand: str) -> bool:
     return operand in str(call.hints.get(CallAttr.IN_PLACE, ""))
 
 
+def is_copied_in_passing(call: TileCall, operand: str) -> bool:
+    """Is the operand ``b`` of a gemm a part of a tensor, of which the gemm itself makes the copy that it reads
+    (copy_in_passing.py)?"""
+    return operand in str(call.hints.get(CallAttr.IN_PASSING, ""))
+
+
 def is_hoisted(call: TileCall, operand: str) -> bool:
     """Does the operand ``a`` or ``b`` of a gemm lie among tiles that were copied beforehand (hoist_copies.py)?"""
     return operand in str(call.hints.get(CallAttr.HOISTED, ""))

@@ -5,15 +5,17 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.lowering.loops import hoist_copies
+from tilecore.lowering.loops import hoist_copies, register_tiles
 
 from .cpu_kit import copies, whole_numbers
 
 
 @pytest.fixture(autouse=True)
 def small_tiles_count(monkeypatch):
-    """Copies of tests are small; compiled kernels are not kept, as the limit is no part of their keys."""
+    """Copies of tests are small, and A is not read in place; compiled kernels are not kept, as neither is part of their
+    keys."""
     monkeypatch.setattr(hoist_copies, "LEAST_BYTES", 1)
+    monkeypatch.setattr(register_tiles, "MOST_ROWS_OF_SET", 0)
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
 
 
