@@ -49,7 +49,9 @@ from tilecore.lowering.state import HoistedTiles
 LEAST_BYTES = 1 << 15  # of the tiles of one tensor: below it the launch of another kernel costs more than the copies
 MOST_BYTES = 1 << 28  # of all workspaces of a kernel
 AXES = "xyz"
-BLOCKS = 32  # of a copying kernel, so that many threads share it: tiles are divided by rows into that many where they can
+BLOCKS = (
+    32  # of a copying kernel, so that many threads share it: tiles are divided by rows into that many where they can
+)
 LEAST_ROWS = 16  # of a part of a tile; turned copies are made in blocks of as many
 
 
@@ -190,7 +192,12 @@ def _rows_of_part(hoisted: Hoisted) -> int | None:
     rows, columns = (int(size) for size in hoisted.buffer.shape)
     tiles = prod(axis.count for axis in hoisted.axes)
     source = [constant(r.extent) for r in hoisted.copy.call.src.region]  # type: ignore[union-attr]
-    if tiles >= BLOCKS or len(hoisted.axes) == len(AXES) or source[-2:] != [rows, columns] or any(size != 1 for size in source[:-2]):
+    if (
+        tiles >= BLOCKS
+        or len(hoisted.axes) == len(AXES)
+        or source[-2:] != [rows, columns]
+        or any(size != 1 for size in source[:-2])
+    ):
         return None
     unit = LEAST_ROWS if rows % LEAST_ROWS == 0 else 4  # 4: elements of int8 that lie side by side
     sizes = [size for size in range(LEAST_ROWS, rows // 2 + 1) if rows % size == 0 and size % unit == 0]

@@ -15,9 +15,7 @@ def product(M, N, K, bn, bk, kind="float32", total="float32", case="", turned=Fa
     """A product whose blocks have all rows, so that none repeats the copies of B of another."""
 
     @T.prim_func
-    def kernel(
-        A: T.Tensor((M, K), kind), B: T.Tensor((N, K) if turned else (K, N), kind), C: T.Tensor((M, N), total)
-    ):
+    def kernel(A: T.Tensor((M, K), kind), B: T.Tensor((N, K) if turned else (K, N), kind), C: T.Tensor((M, N), total)):
         with T.Kernel(T.ceildiv(N, bn)) as bx:
             a, b = T.alloc_shared((M, bk), kind), T.alloc_shared((bn, bk) if turned else (bk, bn), kind)
             c = T.alloc_fragment((M, bn), total)
@@ -72,7 +70,9 @@ def test_a_tile_that_several_blocks_need_is_copied_once():
 
 
 @pytest.mark.parametrize("target", ["cpu", "cpu -march=haswell", "cpu -march=generic"])
-@pytest.mark.parametrize("kinds", [("float32", "float32"), ("float64", "float64"), ("int32", "int32")], ids=lambda k: k[0])
+@pytest.mark.parametrize(
+    "kinds", [("float32", "float32"), ("float64", "float64"), ("int32", "int32")], ids=lambda k: k[0]
+)
 @pytest.mark.parametrize(("rows", "columns", "depth", "tile"), [
     (29, 64, 64, (64, 64)), (57, 100, 13, (50, 13)), (100, 96, 130, (48, 65)), (31, 33, 200, (33, 100)),
     (43, 7, 16, (7, 16)), (30, 1, 3, (1, 3)), (200, 32, 1, (32, 1)),
