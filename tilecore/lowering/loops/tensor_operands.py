@@ -37,7 +37,6 @@ from tilecore.lowering.loops.tile_uses import (
     statements_between,
 )
 
-
 Wanted = Callable[[TileOpImpl, TileCall, PassEnv], frozenset[str]]
 """The names of the operands that an implementation wants to read from a tensor, as the call has them."""
 
