@@ -54,8 +54,8 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
 
 
 def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
-    """A is read from the tensor itself where the rows of a register tile do not share few sets of the first-level cache,
-    and B where A has few rows."""
+    """A is read from the tensor itself where the rows of a register tile do not share few sets of the first-level
+    cache, and B where A has few rows."""
     operands, shape = Operands(call), tile_shape(call, env)
     names = set()
     if 0 < operands.m <= SMALL_ROWS and not call.transpose_b and operands.n >= shape.lanes:

@@ -49,9 +49,7 @@ from tilecore.lowering.state import HoistedTiles
 LEAST_BYTES = 1 << 15  # of the tiles of one tensor: below it the launch of another kernel costs more than the copies
 MOST_BYTES = 1 << 28  # of all workspaces of a kernel
 AXES = "xyz"
-BLOCKS = (
-    32  # of a copying kernel, so that many threads share it: tiles are divided by rows into that many where they can
-)
+BLOCKS = 32  # of a copying kernel, so that many threads share it: fewer tiles are divided by rows
 LEAST_ROWS = 16  # of a part of a tile; turned copies are made in blocks of as many
 
 
@@ -176,7 +174,9 @@ def _copying_kernel(hoisted: Hoisted) -> Stmt:
     if rows is not None:
         part = Var("part", "int32")
         extent = const(int(hoisted.buffer.shape[0]) // rows, "int32")
-        axis_var = IterVar(Range.from_min_extent(const(0, "int32"), extent), part, 1, f"blockIdx.{AXES[len(levels)]}")
+        axis_var = IterVar(
+            Range.from_min_extent(const(0, "int32"), extent), part, IterVar.ThreadIndex, f"blockIdx.{AXES[len(levels)]}"
+        )
         levels.append(AttrStmt(axis_var, StatementAttr.AXIS, extent, nothing(), span=hoisted.copy.statement.span))
         source, target = (_some_rows(region, part, rows) for region in (source, target))
     copy = call.rebuilt([source, target, *list(call.call.args)[2:]])

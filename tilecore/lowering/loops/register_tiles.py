@@ -17,9 +17,7 @@ from tilecore.lowering.tile_ops.gemm import Operands
 
 MOST_VECTORS = 16  # of a row of B that is read in place
 CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets of the first-level cache
-WAY_BYTES = (
-    4096  # of a first-level cache: 64 sets of lines of 64 bytes, in all that are indexed by the offset in a page
-)
+WAY_BYTES = 4096  # of a first-level cache: 64 sets of lines of 64 bytes, as the offset in a page chooses the set
 MOST_ROWS_OF_SET = 7  # of such a cache with 8 ways or more
 INT16_PAIRS = "int16 pairs"  # the name of an implementation of gemm that multiplies pairs of them
 SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes

@@ -255,8 +255,7 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
 
 def _start_of_lanes(total: Var) -> Any:
     """What the partial results of a reduction start from. Sums of floats: -0.0, which added to any number gives that
-    number, so that the first addition vanishes; added to +0.0 it does not, as -0.0 + 0.0 is 0.0. The scalar total, which
-    they are added to, is +0.0 where nothing was summed up."""
+    number, so that the first addition vanishes. The scalar total, to which they are added, starts from 0.0."""
     kind, dtype = kind_of(total), str(total.dtype)
     return tirx.const(-0.0, dtype) if kind == "sum" and DType(dtype).is_float else identity(kind, dtype)
 

@@ -70,9 +70,7 @@ def test_a_tile_that_several_blocks_need_is_copied_once():
 
 
 @pytest.mark.parametrize("target", ["cpu", "cpu -march=haswell", "cpu -march=generic"])
-@pytest.mark.parametrize(
-    "kinds", [("float32", "float32"), ("float64", "float64"), ("int32", "int32")], ids=lambda k: k[0]
-)
+@pytest.mark.parametrize("kinds", [(kind, kind) for kind in ("float32", "float64", "int32")], ids=lambda k: k[0])
 @pytest.mark.parametrize(("rows", "columns", "depth", "tile"), [
     (29, 64, 64, (64, 64)), (57, 100, 13, (50, 13)), (100, 96, 130, (48, 65)), (31, 33, 200, (33, 100)),
     (43, 7, 16, (7, 16)), (30, 1, 3, (1, 3)), (200, 32, 1, (32, 1)),
