@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, row_panels
@@ -139,6 +140,8 @@ class _RegisterTiles:
 
         def initial(i: Any, j: Any) -> Stmt:
             zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
+            if CallAttr.ROW_FACTORS in call.hints:
+                old = old * load(call.hints[CallAttr.ROW_FACTORS].source, [m0 + i])
             clear_accum = constant(call.clear_accum)
             if clear_accum is None:
                 return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
