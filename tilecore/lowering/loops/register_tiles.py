@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import dtype_of
+from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.layout import BufferLayout, of_each_tile, padded_rows
 from tilecore.ir.nodes import Var
 from tilecore.ir.tile_ops import TileCall
@@ -89,9 +89,12 @@ def rows_apart(buffer: Var) -> BufferLayout:
 
 
 def rows_share_sets(buffer: Var, rows: int) -> bool:
-    """Do more than ``MOST_ROWS_OF_SET`` of ``rows`` successive rows of the buffer lie in one set of the first-level
+    """May more than ``MOST_ROWS_OF_SET`` of ``rows`` successive rows of the buffer lie in one set of the first-level
     cache? Its lines at a distance of ``WAY_BYTES`` do."""
-    pitch = int(buffer.shape[-1]) * DType(dtype_of(buffer)).bits // 8
+    columns = constant(buffer.shape[-1])
+    if columns is None:
+        return True
+    pitch = columns * DType(dtype_of(buffer)).bits // 8
     return -(-rows * gcd(pitch, WAY_BYTES) // WAY_BYTES) > MOST_ROWS_OF_SET
 
 

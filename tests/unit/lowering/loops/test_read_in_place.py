@@ -54,6 +54,30 @@ def test_rows_of_a_that_share_sets_of_the_cache_are_copied(columns, kind, expect
     assert ("A" in in_place(strip(56, 64, columns, bk=columns, kind=kind, total=total))) is expected
 
 
+def test_a_whose_rows_lie_at_a_distance_that_the_call_gives_is_copied():
+    K = T.dynamic("K")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, K), "float32"), B: T.Tensor((K, 64), "float32"), C: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 16), "float32"), T.alloc_shared((16, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            for k in T.serial(T.ceildiv(K, 16)):
+                T.copy(A[0, k * 16], a)
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    assert in_place(kernel) == []
+    rng = np.random.default_rng(6)
+    for depth in (16, 40):
+        a, b = whole_numbers(rng, (32, depth), "float32"), whole_numbers(rng, (depth, 64), "float32")
+        c = np.zeros((32, 64), np.float32)
+        tilecore.compile(kernel, target="cpu")(a, b, c)
+        np.testing.assert_array_equal(c, a @ b)
+
+
 def test_a_turned_tile_of_a_is_copied():
     @T.prim_func
     def kernel(A: T.Tensor((64, 56), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((56, 64), "float32")):
