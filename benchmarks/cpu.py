@@ -26,7 +26,7 @@ import torch.nn.functional as F
 import tilecore
 import tilecore.language as T
 from tilecore.backends.cpu import pool
-from tilecore.backends.cpu.target import TILE_FEATURES, host_features, host_name
+from tilecore.backends.cpu.target import TILE_FEATURES, host_features, host_model, host_name
 from tilecore.demo import kernels
 
 HAS_TILES = TILE_FEATURES.issubset(host_features())
@@ -123,7 +123,7 @@ def tiles(m: int, n: int, k: int, dtype: str, threads: int) -> Tile:
     """
     if dtype == "float32":
         if m > 28:
-            return min(m, 128), min(n, 256), min(k, 1024)
+            return m if m <= 512 else 128, min(n, 256), min(k, 1024)
         deep = min(k, 32 if HAS_TILES or m < 4 else 1024)
         return m, min(-(-n // threads), 1024), deep
     if not HAS_TILES:
@@ -345,7 +345,12 @@ def main() -> int:
                 measured = measure(case, threads, options.rounds)
                 rows += measured
                 show(measured)
-    facts = {"python": platform.python_version(), "torch": torch.__version__, "machine": host_name()}
+    facts = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": host_name(),
+        "model": host_model(),
+    }
     print(f"{time.perf_counter() - start:.0f} s")
     if options.out:
         with open(options.out, "w", encoding="utf-8") as file:

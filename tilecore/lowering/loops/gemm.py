@@ -242,7 +242,9 @@ class _RegisterTiles:
 
     def _lines_of_b(self, k: Any, n0: Any, tile: _Tile, level: int) -> list[Stmt]:
         elements = max(1, LINE // DType(dtype_of(self.call.b.source)).bytes)
-        columns = range(0, tile.columns, elements)
+        columns = [*range(0, tile.columns, elements)]
+        if is_copied_in_passing(self.call, "b") and int(self.call.b.source.shape[-1]) % elements:
+            columns.append(tile.columns - 1)  # rows that begin within a line reach into one more
         at = [(n0 + j, k) if self.call.transpose_b else (k, n0 + j) for j in columns]
         return [self._ahead(self.call.b, row, column, level) for row, column in at]
 
