@@ -78,9 +78,9 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
 
 
 class _Tile(NamedTuple):
-    """One register tile: its first row and column, its size, and its number among the ``tiles`` of its column. makes,
-    reads: the panel [K, columns] that it copies B to, and the one that it reads instead of B; None where there is
-    none."""
+    """One register tile: its first row and column, its size, its number among the ``tiles`` of its column, and the
+    first row and column of the tile after it. makes, reads: the panel [K, columns] that it copies B to, and the one that
+    it reads instead of B; None where there is none."""
 
     m0: Any
     n0: Any
@@ -88,6 +88,7 @@ class _Tile(NamedTuple):
     columns: int
     mi: Any
     tiles: int
+    after: tuple[Any, Any]
     makes: Var | None = None
     reads: Var | None = None
 
@@ -114,16 +115,22 @@ class _RegisterTiles:
             before = [AllocBuffer(panel)]
 
         def column(ni: Any) -> Stmt:
-            return seq([self._tiles(rows, columns, ni, panel) for rows in by_rows])
+            return seq([self._tiles(rows, columns, ni, panel, rows is by_rows[-1]) for rows in by_rows])
 
         return seq([*before, loop(IntImm("int32", columns.count), column, name="ni")])
 
-    def _tiles(self, rows: Piece, columns: Piece, ni: Any, panel: Var | None) -> Stmt:
-        """The tiles of one height in column ``ni`` of tiles. The first of all makes the panel, if there is one."""
+    def _tiles(self, rows: Piece, columns: Piece, ni: Any, panel: Var | None, ends: bool) -> Stmt:
+        """The tiles of one height in column ``ni`` of tiles. The first of all makes the panel, if there is one. ends:
+        whether the column ends with them."""
 
         def tile(mi: Any, makes: Var | None, reads: Var | None) -> Stmt:
             m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count, makes, reads))
+            is_last = tirx.EQ(mi, rows.count - 1) if ends else tirx.const(0, "bool")
+            after = (
+                tirx.Select(is_last, IntImm("int32", 0), m0 + rows.width),
+                tirx.Select(is_last, n0 + columns.width, n0),
+            )
+            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count, after, makes, reads))
             if rows.start or columns.start:
                 return work
             return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
@@ -233,12 +240,14 @@ class _RegisterTiles:
         return [part for k in range(rows) for part in self._lines_of_b(first + k, tile.n0 + tile.columns, tile, 2)]
 
     def _prefetch_c(self, tile: _Tile) -> list[Stmt]:
-        """Where C is a tensor, its lines, which the products then do not wait for."""
+        """Where C is a tensor, the lines of the tile after this one: the products of few steps take less time than a
+        line from the last cache or the memory."""
         if not is_in_place(self.call, "c"):
             return []
         elements = LINE // DType(dtype_of(self.call.c.source)).bytes
+        m0, n0 = tile.after
         columns = range(0, tile.columns, elements)
-        return [self._ahead(self.call.c, tile.m0 + i, tile.n0 + j, 2) for i in range(tile.rows) for j in columns]
+        return [self._ahead(self.call.c, m0 + i, n0 + j, 2) for i in range(tile.rows) for j in columns]
 
     def _lines_of_b(self, k: Any, n0: Any, tile: _Tile, level: int) -> list[Stmt]:
         elements = max(1, LINE // DType(dtype_of(self.call.b.source)).bytes)
