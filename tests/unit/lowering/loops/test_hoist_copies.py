@@ -100,6 +100,27 @@ def test_tiles_that_several_blocks_copy_are_hoisted():
     assert hoisted(product(32, 32, 64, 32, 32, 32)) == []
 
 
+@pytest.mark.parametrize(("shape", "tile", "parts"), [
+    ((64, 96, 64), (32, 32, 64), (2, 4)),  # of 16 rows
+    ((64, 96, 64), (40, 32, 64), (2, 4)),  # 40 rows: 2 x 20
+    ((66, 99, 62), (33, 33, 31), (1, 1)),  # no part has a multiple of 4 rows
+    ((512, 64, 512), (16, 32, 16), (1, 1)),  # tiles enough
+], ids=str)  # fmt: skip
+def test_few_tiles_are_divided_among_more_blocks(shape, tile, parts):
+    """So that many threads share the copies. parts: of a tile of A, and of B."""
+    m, n, k = shape
+    kernel = tilecore.compile(product(*shape, *tile), target="cpu")
+    of_a, of_b, _ = (int(np.prod(entry.grid)) for entry in kernel.artifact.entries)
+    steps = -(-k // tile[2])
+    assert of_a == parts[0] * steps * -(-m // tile[0])
+    assert of_b == parts[1] * steps * -(-n // tile[1])
+    rng = np.random.default_rng(3)
+    a, b = whole_numbers(rng, (m, k), "float32"), whole_numbers(rng, (k, n), "float32")
+    c = np.zeros((m, n), np.float32)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, a @ b)
+
+
 def test_small_tensors_are_copied_by_each_block(monkeypatch):
     monkeypatch.setattr(hoist_copies, "LEAST_BYTES", 1 << 15)
     assert hoisted(product(64, 96, 64, 32, 32, 32)) == []
