@@ -104,7 +104,7 @@ def test_tiles_that_several_blocks_copy_are_hoisted():
     ((64, 96, 64), (32, 32, 64), (2, 4)),  # of 16 rows
     ((64, 96, 64), (40, 32, 64), (2, 4)),  # 40 rows: 2 x 20
     ((66, 99, 62), (33, 33, 31), (1, 1)),  # no part has a multiple of 4 rows
-    ((512, 64, 512), (16, 32, 16), (1, 1)),  # tiles enough
+    ((256, 64, 256), (32, 32, 32), (1, 2)),  # 64 tiles of A are enough
 ], ids=str)  # fmt: skip
 def test_few_tiles_are_divided_among_more_blocks(shape, tile, parts):
     """So that many threads share the copies. parts: of a tile of A, and of B."""
