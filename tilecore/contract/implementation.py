@@ -31,8 +31,10 @@ class TileOpImpl:
     layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
     last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the
-    operands that it reads from a tensor in global memory as fast as from a copy. needs, leaves: the classes of state
-    (tilecore/contract/state.py) that its functions read, and those that they add to.
+    operands that it reads from a tensor in global memory as fast as from a copy; the call has the tensor for the
+    operand. copies_in_passing: the names of those that it copies itself from a tensor while it reads them for the first
+    time. needs, leaves: the classes of state (tilecore/contract/state.py) that its functions read, and those that they
+    add to.
     """
 
     op: str
@@ -47,6 +49,7 @@ class TileOpImpl:
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, layouts: {})
     last_resort: bool = False
     in_place: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
+    copies_in_passing: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
     needs: tuple[type[PassState], ...] = ()
     leaves: tuple[type[PassState], ...] = ()
 

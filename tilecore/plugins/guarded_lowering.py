@@ -58,6 +58,7 @@ IMPLEMENTATION = {
     "relate": takes(2),
     "last_resort": FLAG,
     "in_place": takes(2),
+    "copies_in_passing": takes(2),
     "needs": STATE_CLASSES,
     "leaves": STATE_CLASSES,
 }
@@ -109,6 +110,7 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
         fragments=_guarded_late(origin, f"{name}: fragments", impl.fragments, _fragment_layouts),
         relate=_guarded_late(origin, f"{name}: relate", impl.relate, _related_layouts),
         in_place=guarded_by(origin, f"{name}: in_place", impl.in_place, OPERANDS),
+        copies_in_passing=guarded_by(origin, f"{name}: copies_in_passing", impl.copies_in_passing, OPERANDS),
         lower=_guarded_late(origin, f"{name}: lower", impl.lower, _statement),
     )
 

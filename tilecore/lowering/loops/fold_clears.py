@@ -51,23 +51,23 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
 def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
     """The statement with the gemm into ``buffer`` starting from zero; None if the statement is no gemm or loop of
     one."""
-    call = _product(statement, buffer)
+    call = added_product(statement, buffer)
     if call is not None:
-        return _with_clear(call, tirx.const(1, "bool"))
+        return with_clear(call, tirx.const(1, "bool"))
     if not isinstance(statement, For) or statement.kind != ForKind.SERIAL or collect(statement.body, Break, Continue):
         return None
     if constant(statement.min) is None or (constant(statement.extent) or 0) < 1:
         return None
     parts = list(statement.body.seq) if isinstance(statement.body, SeqStmt) else [statement.body]
     users = [i for i, part in enumerate(parts) if reads_variable(part, buffer)]
-    call = _product(parts[users[0]], buffer) if len(users) == 1 else None
+    call = added_product(parts[users[0]], buffer) if len(users) == 1 else None
     if call is None:
         return None
-    parts[users[0]] = _with_clear(call, tirx.EQ(statement.loop_var, statement.min))
+    parts[users[0]] = with_clear(call, tirx.EQ(statement.loop_var, statement.min))
     return with_body(statement, seq(parts))
 
 
-def _product(statement: Stmt, buffer: Var) -> TileCall | None:
+def added_product(statement: Stmt, buffer: Var) -> TileCall | None:
     """A gemm that adds to the whole of ``buffer`` and reads it nowhere else."""
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "gemm" or constant(call.clear_accum) != 0:
@@ -77,7 +77,8 @@ def _product(statement: Stmt, buffer: Var) -> TileCall | None:
     return None if reads_variable(call.a, buffer) or reads_variable(call.b, buffer) else call
 
 
-def _with_clear(call: TileCall, condition: Any) -> Stmt:
+def with_clear(call: TileCall, condition: Any) -> Stmt:
+    """The gemm that starts from zero where the condition holds."""
     args = list(call.call.args)
     args[call.op.operand_names().index("clear_accum")] = condition
     return call.rebuilt(args)

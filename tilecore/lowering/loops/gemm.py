@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.layout import BufferLayout, column_panels, of_each_tile, row_panels
-from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
+from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.prefetch import LINE, TargetPrefetches, portion, prefetch
@@ -23,10 +24,12 @@ from tilecore.lowering.loops.register_tiles import (
     Piece,
     TileShape,
     balanced,
+    is_copied_in_passing,
     is_hoisted,
     is_in_place,
     pieces,
     rows_apart,
+    rows_share_sets,
     tile_shape,
 )
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
@@ -40,7 +43,7 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     """B in panels as wide as a register tile, so that its elements are read in the order of their addresses. A with
     rows some bytes longer where those of a tile would otherwise map to the same few sets of the cache."""
     layouts: dict[Any, BufferLayout] = {}
-    if not is_in_place(call, "b"):
+    if not is_in_place(call, "b") and not is_copied_in_passing(call, "b"):
         *tiles, rows, columns = (int(size) for size in call.b.source.shape)
         panels = row_panels if call.transpose_b else column_panels
         layouts[call.b.source] = of_each_tile(panels(rows, columns, tile_shape(call, env).columns), tiles)
@@ -52,10 +55,22 @@ def requested_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
 
 
 def operands_in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
-    """B of a product with few rows is read from the tensor itself."""
-    operands = Operands(call)
-    few_rows = 0 < operands.m <= SMALL_ROWS and not call.transpose_b
-    return frozenset("b") if few_rows and operands.n >= tile_shape(call, env).lanes else frozenset()
+    """A is read from the tensor itself where the rows of a register tile do not share few sets of the first-level
+    cache, and B where A has few rows."""
+    operands, shape = Operands(call), tile_shape(call, env)
+    names = set()
+    if 0 < operands.m <= SMALL_ROWS and not call.transpose_b and operands.n >= shape.lanes:
+        names.add("b")
+    a = call.a.source
+    if dtype_of(a) == operands.total and not call.transpose_a and not rows_share_sets(a, min(shape.rows, operands.m)):
+        names.add("a")
+    return frozenset(names)
+
+
+def copies_in_passing(call: TileCall, env: PassEnv) -> frozenset[str]:
+    """B: the first tile of each column of tiles reads the tensor, and stores the panel that the others read."""
+    rows_of_tiles = -(-Operands(call).m // tile_shape(call, env).rows)
+    return frozenset("b") if rows_of_tiles > 1 and not call.transpose_b else frozenset()
 
 
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
@@ -63,7 +78,9 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
 
 
 class _Tile(NamedTuple):
-    """One register tile: its first row and column, its size, and its number among the ``tiles`` of its column."""
+    """One register tile: its first row and column, its size, its number among the ``tiles`` of its column, and the
+    first row and column of the tile after it. makes, reads: the panel [K, columns] that it copies B to, and the one
+    that it reads instead of B; None where there is none."""
 
     m0: Any
     n0: Any
@@ -71,6 +88,9 @@ class _Tile(NamedTuple):
     columns: int
     mi: Any
     tiles: int
+    after: tuple[Any, Any]
+    makes: Var | None = None
+    reads: Var | None = None
 
 
 class _RegisterTiles:
@@ -83,29 +103,42 @@ class _RegisterTiles:
         self.operands = Operands(call)
 
     def lower(self) -> Stmt:
-        rows = balanced(self.operands.m, self.shape.rows)
-        return seq(
-            [
-                self._tiles(of_rows, of_columns)
-                for of_columns in pieces(self.operands.n, self.shape.columns)
-                for of_rows in pieces(self.operands.m, rows)
-            ]
-        )
+        return seq([self._columns_of_tiles(columns) for columns in pieces(self.operands.n, self.shape.columns)])
 
-    def _tiles(self, rows: Piece, columns: Piece) -> Stmt:
-        """All register tiles of one size."""
+    def _columns_of_tiles(self, columns: Piece) -> Stmt:
+        """The tiles of all rows for one panel of B after the other, which stays in the caches meanwhile."""
+        by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows))
+        panel, before = None, []
+        if is_copied_in_passing(self.call, "b"):
+            shape = [self.operands.k, columns.width]
+            panel = tirx.decl_buffer(shape, self.operands.total, "panel", scope="shared", layout=None)
+            before = [AllocBuffer(panel)]
 
-        def tile(mi: Any, ni: Any) -> Stmt:
+        def column(ni: Any) -> Stmt:
+            return seq([self._tiles(rows, columns, ni, panel, rows is by_rows[-1]) for rows in by_rows])
+
+        return seq([*before, loop(IntImm("int32", columns.count), column, name="ni")])
+
+    def _tiles(self, rows: Piece, columns: Piece, ni: Any, panel: Var | None, ends: bool) -> Stmt:
+        """The tiles of one height in column ``ni`` of tiles. The first of all makes the panel, if there is one. ends:
+        whether the column ends with them."""
+
+        def tile(mi: Any, makes: Var | None, reads: Var | None) -> Stmt:
             m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count))
+            is_last = tirx.EQ(mi, rows.count - 1) if ends else tirx.const(0, "bool")
+            after = (
+                tirx.Select(is_last, IntImm("int32", 0), m0 + rows.width),
+                tirx.Select(is_last, n0 + columns.width, n0),
+            )
+            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count, after, makes, reads))
             if rows.start or columns.start:
                 return work
             return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
 
-        def row_of_tiles(ni: Any) -> Stmt:
-            return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
-
-        return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
+        if panel is None or rows.start:
+            return loop(IntImm("int32", rows.count), lambda mi: tile(mi, None, panel), name="mi")
+        first, others = IntImm("int32", 0), IntImm("int32", rows.count - 1)
+        return seq([tile(first, panel, None), loop(others, lambda mi: tile(mi + 1, None, panel), name="mi")])
 
     def _tile(self, tile: _Tile) -> Stmt:
         operands, call = self.operands, self.call
@@ -114,6 +147,8 @@ class _RegisterTiles:
 
         def initial(i: Any, j: Any) -> Stmt:
             zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
+            if CallAttr.ROW_FACTORS in call.hints:
+                old = old * load(call.hints[CallAttr.ROW_FACTORS].source, [m0 + i])
             clear_accum = constant(call.clear_accum)
             if clear_accum is None:
                 return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
@@ -121,10 +156,15 @@ class _RegisterTiles:
 
         def step(k: Any) -> Stmt:
             def multiply(i: Any, j: Any) -> Stmt:
-                total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), operands.b(k, n0 + j))
+                b = operands.b(k, n0 + j) if tile.reads is None else load(tile.reads, [k, j])
+                total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), b)
                 return store(acc, total, [i, j], call.span)
 
-            return self._over_tile(mr, nr, multiply)
+            def copy(i: Any, j: Any) -> Stmt:
+                return store(tile.makes, operands.b(k, n0 + j), [k, j], call.span)
+
+            copied = [] if tile.makes is None else [self._over_tile(1, nr, copy)]
+            return seq([*copied, self._over_tile(mr, nr, multiply)])
 
         def write_back(i: Any, j: Any) -> Stmt:
             return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
@@ -184,12 +224,15 @@ class _RegisterTiles:
         return [self._ahead(self.call.a, tile.m0 + row, k) for row in range(tile.rows)]
 
     def _prefetch_b(self, k: Any, tile: _Tile) -> list[Stmt]:
+        if tile.reads is not None:
+            columns = range(0, tile.columns, max(1, LINE // DType(self.operands.total).bytes))
+            return [prefetch(tile.reads, [k + STEPS_AHEAD, IntImm("int32", j)], 1) for j in columns]
         return self._lines_of_b(k + STEPS_AHEAD, tile.n0, tile, 1)
 
     def _prefetch_panel(self, tile: _Tile, line: Any, group: int) -> list[Stmt]:
         """A part of the next panel of B, to the second-level cache: the tiles of one column fetch all of it together.
-        Hoisted panels come from the last cache, whose bandwidth the first tile of a panel would wait for."""
-        if not is_hoisted(self.call, "b"):
+        It comes from the last cache, whose bandwidth the first tile of a panel would wait for."""
+        if not is_hoisted(self.call, "b") and not is_copied_in_passing(self.call, "b"):
             return []
         number = tile.mi * (self.operands.k // group) + line
         first = tirx.floordiv(number * group, tile.tiles)
@@ -197,16 +240,20 @@ class _RegisterTiles:
         return [part for k in range(rows) for part in self._lines_of_b(first + k, tile.n0 + tile.columns, tile, 2)]
 
     def _prefetch_c(self, tile: _Tile) -> list[Stmt]:
-        """Where C is a tensor, its lines, which the products then do not wait for."""
+        """Where C is a tensor, the lines of the tile after this one: the products of few steps take less time than a
+        line from the last cache or the memory."""
         if not is_in_place(self.call, "c"):
             return []
         elements = LINE // DType(dtype_of(self.call.c.source)).bytes
+        m0, n0 = tile.after
         columns = range(0, tile.columns, elements)
-        return [self._ahead(self.call.c, tile.m0 + i, tile.n0 + j, 2) for i in range(tile.rows) for j in columns]
+        return [self._ahead(self.call.c, m0 + i, n0 + j, 2) for i in range(tile.rows) for j in columns]
 
     def _lines_of_b(self, k: Any, n0: Any, tile: _Tile, level: int) -> list[Stmt]:
         elements = max(1, LINE // DType(dtype_of(self.call.b.source)).bytes)
-        columns = range(0, tile.columns, elements)
+        columns = [*range(0, tile.columns, elements)]
+        if is_copied_in_passing(self.call, "b") and int(self.call.b.source.shape[-1]) % elements:
+            columns.append(tile.columns - 1)  # rows that begin within a line reach into one more
         at = [(n0 + j, k) if self.call.transpose_b else (k, n0 + j) for j in columns]
         return [self._ahead(self.call.b, row, column, level) for row, column in at]
 
@@ -221,6 +268,7 @@ REGISTER_TILES = TileOpImpl(
     needs_constant_sizes,
     layouts=requested_layouts,
     in_place=operands_in_place,
+    copies_in_passing=copies_in_passing,
     leaves=(TargetPrefetches,),  # without plan_prefetches there are none
 )
 IMPLEMENTATIONS = (REGISTER_TILES,)

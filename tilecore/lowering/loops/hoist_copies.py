@@ -49,6 +49,8 @@ from tilecore.lowering.state import HoistedTiles
 LEAST_BYTES = 1 << 15  # of the tiles of one tensor: below it the launch of another kernel costs more than the copies
 MOST_BYTES = 1 << 28  # of all workspaces of a kernel
 AXES = "xyz"
+BLOCKS = 32  # of a copying kernel, so that many threads share it: fewer tiles are divided by rows
+LEAST_ROWS = 16  # of a part of a tile; turned copies are made in blocks of as many
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _repeats(axes: Iterable[TileAxis], blocks: dict[Var, Any]) -> bool:
 
 
 def _copying_kernel(hoisted: Hoisted) -> Stmt:
-    """The kernel that makes the copies: each block fills one tile of the workspace."""
+    """The kernel that makes the copies: each block fills one tile of the workspace, or some rows of one."""
     call = hoisted.copy.call
     assert call is not None
     levels: list[AttrStmt] = []
@@ -168,12 +170,46 @@ def _copying_kernel(hoisted: Hoisted) -> Stmt:
         place.insert(0, Range.from_min_extent(number, const(1, dtype)))
     source = substitute(call.src, values)
     target = BufferRegion(hoisted.tiles, [*place, *call.dst.region])
+    rows = _rows_of_part(hoisted)
+    if rows is not None:
+        part = Var("part", "int32")
+        extent = const(int(hoisted.buffer.shape[0]) // rows, "int32")
+        axis_var = IterVar(
+            Range.from_min_extent(const(0, "int32"), extent), part, IterVar.ThreadIndex, f"blockIdx.{AXES[len(levels)]}"
+        )
+        levels.append(AttrStmt(axis_var, StatementAttr.AXIS, extent, nothing(), span=hoisted.copy.statement.span))
+        source, target = (_some_rows(region, part, rows) for region in (source, target))
     copy = call.rebuilt([source, target, *list(call.call.args)[2:]])
     if not levels:  # one tile for all blocks
         one = const(1, "int32")
         axis_var = IterVar(Range.from_min_extent(const(0, "int32"), one), Var("bx", "int32"), 1, "blockIdx.x")
         levels = [AttrStmt(axis_var, StatementAttr.AXIS, one, nothing())]
     return rebuild_kernel(levels, copy)
+
+
+def _rows_of_part(hoisted: Hoisted) -> int | None:
+    """The rows of each part of a tile where the tiles are too few for many threads; None where they are not divided."""
+    rows, columns = (int(size) for size in hoisted.buffer.shape)
+    tiles = prod(axis.count for axis in hoisted.axes)
+    source = [constant(r.extent) for r in hoisted.copy.call.src.region]  # type: ignore[union-attr]
+    if (
+        tiles >= BLOCKS
+        or len(hoisted.axes) == len(AXES)
+        or source[-2:] != [rows, columns]
+        or any(size != 1 for size in source[:-2])
+    ):
+        return None
+    unit = LEAST_ROWS if rows % LEAST_ROWS == 0 else 4  # 4: elements of int8 that lie side by side
+    sizes = [size for size in range(LEAST_ROWS, rows // 2 + 1) if rows % size == 0 and size % unit == 0]
+    return next((size for size in reversed(sizes) if tiles * (rows // size) >= BLOCKS), sizes[0] if sizes else None)
+
+
+def _some_rows(region: TensorRegion, part: Var, rows: int) -> TensorRegion:
+    """The rows of one part of a tile: of the last axis but one."""
+    ranges = list(region.region)
+    start = ranges[-2].min + part * const(rows, "int32")
+    ranges[-2] = Range.from_min_extent(start, const(rows, "int32"))
+    return BufferRegion(region.source, ranges)
 
 
 def _in_tiles(one: Hoisted) -> Callable[[TensorRegion], TensorRegion]:

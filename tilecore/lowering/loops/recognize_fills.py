@@ -12,10 +12,11 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import constant, dtype_of, op_name, statements_of
 from tilecore.ir.nodes import (
     Add,
     AttrStmt,
+    Bind,
     BufferStore,
     Call,
     Cast,
@@ -38,7 +39,7 @@ from tilecore.ir.ranges import binding_loops
 from tilecore.ir.regions import whole_region
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import tile_statement
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis
 
 
@@ -61,23 +62,48 @@ def recognize_fills(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _fill(node: For, analyzer: Analyzer) -> Stmt | None:
     """The nest as a fill; None if it is none."""
-    loops: list[For] = []
-    body: Stmt = node
-    while isinstance(body, For) and body.kind == ForKind.PARALLEL:
-        loops.append(body)
-        body = body.body
-    if not isinstance(body, BufferStore) or is_global(body.buffer) or len(loops) != len(body.indices):
+    whole = whole_nest(node)
+    if whole is None:
         return None
-    for loop, index, size in zip(loops, body.indices, body.buffer.shape, strict=True):
-        whole = constant(loop.min) == 0 and constant(loop.extent) is not None
-        if not (whole and loop.loop_var.same_as(index) and constant(loop.extent) == constant(size)):
-            return None
+    loops, body = whole
     for loop in loops:
         analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
     value = _constant(body.value, analyzer)
     if value is None:
         return None
     return tile_statement("fill", [whole_region(body.buffer), value], span=node.span)
+
+
+def whole_nest(node: For) -> tuple[list[For], BufferStore] | None:
+    """The loops of a parallel nest that stores once to each element of a buffer of the block, and the store, with the
+    variables of the body replaced by their values; None for another nest."""
+    loops: list[For] = []
+    body: Stmt = node
+    while isinstance(body, For) and body.kind == ForKind.PARALLEL:
+        loops.append(body)
+        body = body.body
+    *binds, body = statements_of(body) or [body]
+    if not all(isinstance(bind, Bind) for bind in binds):
+        return None
+    for bind in reversed(binds):
+        body = substitute(body, {bind.var: bind.value})
+    if not isinstance(body, BufferStore) or is_global(body.buffer) or len(loops) != len(body.indices):
+        return None
+    for loop, index, size in zip(loops, body.indices, body.buffer.shape, strict=True):
+        whole = constant(loop.min) == 0 and constant(loop.extent) is not None
+        if not (whole and loop.loop_var.same_as(index) and constant(loop.extent) == constant(size)):
+            return None
+    return loops, body
+
+
+def choice_of(value: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """The condition of a choice and its two values; None for another expression."""
+    if isinstance(value, Select):
+        return value.condition, value.true_value, value.false_value
+    if isinstance(value, Cast):
+        inner = choice_of(value.value)
+        return inner and (inner[0], *(Cast(dtype_of(value), side) for side in inner[1:]))
+    return tuple(value.args) if isinstance(value, Call) and op_name(value) == "if_then_else" else None
 
 
 def _constant(value: Expr, analyzer: Analyzer) -> Expr | None:
@@ -87,20 +113,18 @@ def _constant(value: Expr, analyzer: Analyzer) -> Expr | None:
         return value
     if isinstance(value, Cast) and isinstance(value.value, IntImm):
         return tirx.const(int(value.value), dtype_of(value))
-    if isinstance(value, Select):
-        condition, then, other = value.condition, value.true_value, value.false_value
-    elif isinstance(value, Call) and op_name(value) == "if_then_else":
-        condition, then, other = value.args
-    else:
+    choice = choice_of(value)
+    if choice is None:
         return None
-    if collect(condition, TensorLoad, Call) or not _fits(condition, analyzer):
+    condition, then, other = choice
+    if collect(condition, TensorLoad, Call) or not fits(condition, analyzer):
         return None
     if analyzer.can_prove(condition):
         return _constant(then, analyzer)
     return _constant(other, analyzer) if analyzer.can_prove(tirx.Not(condition)) else None
 
 
-def _fits(condition: Expr, analyzer: Analyzer) -> bool:
+def fits(condition: Expr, analyzer: Analyzer) -> bool:
     """Does no integer in the condition wrap around, which the analyzer would not see?"""
     for node in collect(condition, Add, Sub, Mul):
         facts = FACTS.get(dtype_of(node))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple
 
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import dtype_of
+from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.layout import BufferLayout, of_each_tile, padded_rows
 from tilecore.ir.nodes import Var
 from tilecore.ir.tile_ops import TileCall
@@ -16,6 +17,8 @@ from tilecore.lowering.tile_ops.gemm import Operands
 
 MOST_VECTORS = 16  # of a row of B that is read in place
 CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets of the first-level cache
+WAY_BYTES = 4096  # of a first-level cache: 64 sets of lines of 64 bytes, as the offset in a page chooses the set
+MOST_ROWS_OF_SET = 7  # of such a cache with 8 ways or more
 INT16_PAIRS = "int16 pairs"  # the name of an implementation of gemm that multiplies pairs of them
 SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes
 
@@ -51,6 +54,12 @@ def is_in_place(call: TileCall, operand: str) -> bool:
     return operand in str(call.hints.get(CallAttr.IN_PLACE, ""))
 
 
+def is_copied_in_passing(call: TileCall, operand: str) -> bool:
+    """Is the operand ``b`` of a gemm a part of a tensor, of which the gemm itself makes the copy that it reads
+    (copy_in_passing.py)?"""
+    return operand in str(call.hints.get(CallAttr.IN_PASSING, ""))
+
+
 def is_hoisted(call: TileCall, operand: str) -> bool:
     """Does the operand ``a`` or ``b`` of a gemm lie among tiles that were copied beforehand (hoist_copies.py)?"""
     return operand in str(call.hints.get(CallAttr.HOISTED, ""))
@@ -77,6 +86,16 @@ def rows_apart(buffer: Var) -> BufferLayout:
     element = DType(dtype_of(buffer)).bytes
     more = LINE // element if rows > 1 and columns * element % CONFLICTING_BYTES == 0 else 0
     return of_each_tile(padded_rows([rows, columns], columns + more), numbers)
+
+
+def rows_share_sets(buffer: Var, rows: int) -> bool:
+    """May more than ``MOST_ROWS_OF_SET`` of ``rows`` successive rows of the buffer lie in one set of the first-level
+    cache? Its lines at a distance of ``WAY_BYTES`` do."""
+    columns = constant(buffer.shape[-1])
+    if columns is None:
+        return True
+    pitch = columns * DType(dtype_of(buffer)).bits // 8
+    return -(-rows * gcd(pitch, WAY_BYTES) // WAY_BYTES) > MOST_ROWS_OF_SET
 
 
 def balanced(size: int, most: int) -> int:

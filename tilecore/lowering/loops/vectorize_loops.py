@@ -227,7 +227,7 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     }
     before = [AllocBuffer(p) for p in partial.values()]
     for total, vector in partial.items():
-        start = Broadcast(identity(kind_of(total), str(total.dtype)), count)
+        start = Broadcast(_start_of_lanes(total), count)
         before += [BufferStore(vector, start, [const(s, "int32")]) for s in range(streams)]
 
     def make(base: Any, mask: Any, stream: int) -> Stmt:
@@ -251,6 +251,13 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
         rest = For(axis.loop_var, analyzer.simplify(axis.min + whole * step), remainder, ForKind.SERIAL, body)
         parts.append(_chunks(rest, count, lambda base, mask: make(base, mask, 0)))
     return seq([*before, *parts, *_combined(partial, streams)])
+
+
+def _start_of_lanes(total: Var) -> Any:
+    """What the partial results of a reduction start from. Sums of floats: -0.0, which added to any number gives that
+    number, so that the first addition vanishes. The scalar total, to which they are added, starts from 0.0."""
+    kind, dtype = kind_of(total), str(total.dtype)
+    return tirx.const(-0.0, dtype) if kind == "sum" and DType(dtype).is_float else identity(kind, dtype)
 
 
 def _combined(partial: dict[Var, Var], streams: int) -> list[Stmt]:

@@ -32,13 +32,13 @@ for10:
   br i1 %v16, label %body11, label %end13
 body11:
   store float 0x0000000000000000, ptr %total_19, align 4, !alias.scope !1004, !noalias !2004
-  store <4 x float> splat (float 0x0000000000000000), ptr %total_v_20, align 16, !alias.scope !1005, !noalias !2005
+  store <4 x float> splat (float 0x8000000000000000), ptr %total_v_20, align 16, !alias.scope !1005, !noalias !2005
   %p21 = getelementptr inbounds <4 x float>, ptr %total_v_20, i32 1
-  store <4 x float> splat (float 0x0000000000000000), ptr %p21, align 16, !alias.scope !1005, !noalias !2005
+  store <4 x float> splat (float 0x8000000000000000), ptr %p21, align 16, !alias.scope !1005, !noalias !2005
   %p22 = getelementptr inbounds <4 x float>, ptr %total_v_20, i32 2
-  store <4 x float> splat (float 0x0000000000000000), ptr %p22, align 16, !alias.scope !1005, !noalias !2005
+  store <4 x float> splat (float 0x8000000000000000), ptr %p22, align 16, !alias.scope !1005, !noalias !2005
   %p23 = getelementptr inbounds <4 x float>, ptr %total_v_20, i32 3
-  store <4 x float> splat (float 0x0000000000000000), ptr %p23, align 16, !alias.scope !1005, !noalias !2005
+  store <4 x float> splat (float 0x8000000000000000), ptr %p23, align 16, !alias.scope !1005, !noalias !2005
   br label %for24
 for24:
   %j_v28 = phi i32 [ 0, %body11 ], [ %next29, %next26 ]

@@ -252,13 +252,13 @@ end26:
   %v223 = load float, ptr %total_18, align 4, !alias.scope !1004, !noalias !2004
   store float %v223, ptr %largest_16, align 4, !alias.scope !1002, !noalias !2002
   store float 0x0000000000000000, ptr %total_224, align 4, !alias.scope !1006, !noalias !2006
-  store <4 x float> splat (float 0x0000000000000000), ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
+  store <4 x float> splat (float 0x8000000000000000), ptr %total_v_225, align 16, !alias.scope !1007, !noalias !2007
   %p226 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 1
-  store <4 x float> splat (float 0x0000000000000000), ptr %p226, align 16, !alias.scope !1007, !noalias !2007
+  store <4 x float> splat (float 0x8000000000000000), ptr %p226, align 16, !alias.scope !1007, !noalias !2007
   %p227 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 2
-  store <4 x float> splat (float 0x0000000000000000), ptr %p227, align 16, !alias.scope !1007, !noalias !2007
+  store <4 x float> splat (float 0x8000000000000000), ptr %p227, align 16, !alias.scope !1007, !noalias !2007
   %p228 = getelementptr inbounds <4 x float>, ptr %total_v_225, i32 3
-  store <4 x float> splat (float 0x0000000000000000), ptr %p228, align 16, !alias.scope !1007, !noalias !2007
+  store <4 x float> splat (float 0x8000000000000000), ptr %p228, align 16, !alias.scope !1007, !noalias !2007
   br label %for229
 for229:
   %j_v233 = phi i32 [ 0, %end26 ], [ %next234, %next231 ]

@@ -5,15 +5,17 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.lowering.loops import hoist_copies
+from tilecore.lowering.loops import hoist_copies, register_tiles
 
 from .cpu_kit import copies, whole_numbers
 
 
 @pytest.fixture(autouse=True)
 def small_tiles_count(monkeypatch):
-    """Copies of tests are small; compiled kernels are not kept, as the limit is no part of their keys."""
+    """Copies of tests are small, and A is not read in place; compiled kernels are not kept, as neither is part of their
+    keys."""
     monkeypatch.setattr(hoist_copies, "LEAST_BYTES", 1)
+    monkeypatch.setattr(register_tiles, "MOST_ROWS_OF_SET", 0)
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
 
 
@@ -96,6 +98,27 @@ def test_tiles_that_several_blocks_copy_are_hoisted():
     assert hoisted(product(64, 32, 64, 32, 32, 32)) == ["B"], "one column of blocks: each block has its own rows of A"
     assert hoisted(product(32, 96, 64, 32, 32, 32)) == ["A"]
     assert hoisted(product(32, 32, 64, 32, 32, 32)) == []
+
+
+@pytest.mark.parametrize(("shape", "tile", "parts"), [
+    ((64, 96, 64), (32, 32, 64), (2, 4)),  # of 16 rows
+    ((64, 96, 64), (40, 32, 64), (2, 4)),  # 40 rows: 2 x 20
+    ((66, 99, 62), (33, 33, 31), (1, 1)),  # no part has a multiple of 4 rows
+    ((256, 64, 256), (32, 32, 32), (1, 2)),  # 64 tiles of A are enough
+], ids=str)  # fmt: skip
+def test_few_tiles_are_divided_among_more_blocks(shape, tile, parts):
+    """So that many threads share the copies. parts: of a tile of A, and of B."""
+    m, n, k = shape
+    kernel = tilecore.compile(product(*shape, *tile), target="cpu")
+    of_a, of_b, _ = (int(np.prod(entry.grid)) for entry in kernel.artifact.entries)
+    steps = -(-k // tile[2])
+    assert of_a == parts[0] * steps * -(-m // tile[0])
+    assert of_b == parts[1] * steps * -(-n // tile[1])
+    rng = np.random.default_rng(3)
+    a, b = whole_numbers(rng, (m, k), "float32"), whole_numbers(rng, (k, n), "float32")
+    c = np.zeros((m, n), np.float32)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, a @ b)
 
 
 def test_small_tensors_are_copied_by_each_block(monkeypatch):

@@ -36,12 +36,84 @@ def strip(M=8, N=64, K=64, bn=64, bk=32, case="", kind="float32", total="float32
 
 
 def test_few_rows_read_b_as_it_lies():
-    assert in_place(strip()) == ["B"]
-    assert in_place(strip(M=64)) == [], "of many rows a copy in panels pays"
-    assert in_place(strip(N=100)) == [], "tiles that cross the edge are copied, and filled with zeros"
+    assert in_place(strip()) == ["A", "B"]
+    assert in_place(strip(M=64)) == ["A"], "of many rows a copy of B in panels pays"
+    assert in_place(strip(N=100)) == ["A"], "tiles that cross the edge are copied, and filled with zeros"
     assert in_place(strip(K=40)) == []
-    assert in_place(strip(case="written")) == [], "the gemm multiplies what was copied before"
-    assert in_place(strip(case="written after")) == ["B"]
+    assert in_place(strip(case="written")) == ["A"], "the gemm multiplies what was copied before"
+    assert in_place(strip(case="written after")) == ["A", "B"]
+
+
+@pytest.mark.parametrize(("columns", "kind", "expected"), [
+    (512, "float32", True), (1024, "float32", False), (1000, "float32", True), (3072, "float32", False),
+    (256, "float64", True), (512, "float64", False), (64, "float16", False), (100, "int32", True), (100, "int8", False),
+])  # fmt: skip
+def test_rows_of_a_that_share_sets_of_the_cache_are_copied(columns, kind, expected):
+    """14 rows at a distance of 4 KiB would lie in one set. Elements that the gemm would convert are copied too."""
+    total = kind if kind in ("float32", "float64", "int32") else ("float32" if kind == "float16" else "int32")
+    assert ("A" in in_place(strip(56, 64, columns, bk=columns, kind=kind, total=total))) is expected
+
+
+def test_a_whose_rows_lie_at_a_distance_that_the_call_gives_is_copied():
+    K = T.dynamic("K")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, K), "float32"), B: T.Tensor((K, 64), "float32"), C: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 16), "float32"), T.alloc_shared((16, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            for k in T.serial(T.ceildiv(K, 16)):
+                T.copy(A[0, k * 16], a)
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    assert in_place(kernel) == []
+    rng = np.random.default_rng(6)
+    for depth in (16, 40):
+        a, b = whole_numbers(rng, (32, depth), "float32"), whole_numbers(rng, (depth, 64), "float32")
+        c = np.zeros((32, 64), np.float32)
+        tilecore.compile(kernel, target="cpu")(a, b, c)
+        np.testing.assert_array_equal(c, a @ b)
+
+
+def test_a_turned_tile_of_a_is_copied():
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 56), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((56, 64), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((64, 56), "float32"), T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((56, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_A=True, clear_accum=True)
+            T.copy(c, C)
+
+    assert in_place(kernel) == []
+
+
+def test_a_that_a_call_may_pass_for_the_result():
+    """A is read after elements of C are written: the sums must not accumulate in C itself."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((64, 64), "float32"), T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    rng = np.random.default_rng(5)
+    a, b = whole_numbers(rng, (64, 64), "float32"), whole_numbers(rng, (64, 64), "float32")
+    expected = a @ b
+    compiled = tilecore.compile(kernel, target="cpu")
+    also, right = a.copy(), b.copy()
+    compiled(also, b, also)
+    np.testing.assert_array_equal(also, expected)
+    compiled(a, right, right)
+    np.testing.assert_array_equal(right, expected)
 
 
 @pytest.mark.parametrize("kinds", [("float32", "float32"), ("float64", "float64"), ("float16", "float32")], ids=str)

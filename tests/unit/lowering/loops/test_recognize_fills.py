@@ -22,6 +22,13 @@ def masked(case, length=64):
                 if case == "mask":
                     for i, j in T.Parallel(16, 32):
                         s[i, j] = T.if_then_else(k * 32 + j < length, 0, -T.infinity("float32"))
+                elif case == "mask by a variable":
+                    for i, j in T.Parallel(16, 32):
+                        seen = k * 32 + j < length
+                        s[i, j] = T.if_then_else(seen, 0, -T.infinity("float32"))
+                elif case == "whole numbers":
+                    for i, j in T.Parallel(16, 32):
+                        s[i, j] = T.if_then_else(k * 32 + j < length, 0, -1)
                 elif case == "part":
                     for i, j in T.Parallel(16, 31):
                         s[i, j] = 0
@@ -43,18 +50,21 @@ def fills(func):
 
 def test_which_nests_are_fills():
     assert fills(masked("mask")) == 1, "all keys are seen"
-    assert fills(masked("mask", 63)) == 0
+    for case in ("mask", "mask by a variable", "whole numbers"):
+        assert fills(masked(case, 64)) == 1, case
+        assert fills(masked(case, 63)) == 0, case
     assert fills(masked("part")) == 0
     assert fills(masked("turned")) == 0, "other orders of the loops are left alone"
     assert fills(masked("by row")) == 0
 
 
+@pytest.mark.parametrize("case", ["mask", "mask by a variable", "whole numbers"])
 @pytest.mark.parametrize("length", [1, 32, 63, 64])
-def test_masks_keep_their_meaning(length):
-    c = np.ones((16, 64), np.float32)
-    tilecore.compile(masked("mask", length), target="cpu")(c)
+def test_masks_keep_their_meaning(length, case):
+    c = np.full((16, 64), 7, np.float32)
+    tilecore.compile(masked(case, length), target="cpu")(c)
     assert (c[:, :length] == 0).all()
-    assert (c[:, length:] == -np.inf).all()
+    assert (c[:, length:] == (-1 if case == "whole numbers" else -np.inf)).all()
 
 
 VALUES = {

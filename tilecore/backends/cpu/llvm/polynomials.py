@@ -1,8 +1,7 @@
 """Elementary functions of float32 vectors as polynomials: no library call, so loops stay vectors.
 
-Coefficients are least-maximum fits made for these intervals (benchmarks/fit_polynomials.py prints them and their
-errors); results are within 2 ulp of the rounded value over the whole range, and NaN, infinities and overflow come out
-as IEEE 754 has them.
+Coefficients are least-maximum fits made for these intervals; results are within 2 ulp of the rounded value over the
+whole range, and NaN, infinities and overflow come out as IEEE 754 has them.
 """
 
 from __future__ import annotations
@@ -21,6 +20,15 @@ ROUNDER = 12582912.0  # 1.5 * 2^23: adding it rounds a small float to a whole nu
 EXP = (0.4999999344869876, 0.1666652064534539, 0.04166838788831058, 0.008368715218960793, 0.0013814601844141794)
 EXP2 = (0.24022647913619732, 0.05550332471026766, 0.009618437358297146, 0.0013398874445428761, 0.00015353361815040496)
 EXP2_LINEAR = 0.6931472028551288
+# 2^f = 1 + f (c0 + f (c1 + ...)) for f from 0 to 1, within 2^-28.8
+EXP2_ABOVE_FLOOR = (
+    0.6931470632553101,
+    0.2402293086051941,
+    0.055485282093286514,
+    0.009675451554358006,
+    0.001246784464456141,
+    0.0002161292068194598,
+)
 LOG = (
     0.3333333170780459,
     -0.2500082103550153,
@@ -135,11 +143,27 @@ class Poly:
         features = self.fn.module.features
         return (self.lanes == 16 and "avx512f" in features) or (self.lanes in (4, 8) and "avx512vl" in features)
 
+    @property
+    def reduces_in_one(self) -> bool:
+        """Has the processor an instruction that subtracts the whole part of these vectors?"""
+        return self.scales_in_one and "avx512dq" in self.fn.module.features
+
+    def above_floor(self, x: str) -> str:
+        """``x`` less the greatest whole number that is not above it: VREDUCEPS, which gives 0 for infinities (Intel 64
+        and IA-32 architectures SDM, volume 2)."""
+        bits, mask = 32 * self.lanes, "i8" if self.lanes < 16 else "i16"
+        name = f"llvm.x86.avx512.mask.reduce.ps.{bits}"
+        rounding, more = (", i32 4", ", i32 immarg") if bits == 512 else ("", "")
+        self.fn.module.declare(name, f"{self.f} {{}}({self.f}, i32 immarg, {self.f}, {mask}{more})")
+        # 9: no bits of the fraction stay, rounded down, and no flag for inexact results
+        operands = f"{self.f} {x}, i32 9, {self.f} zeroinitializer, {mask} -1{rounding}"
+        return self.fn.op(f"call {self.f} @{name}({operands})")
+
     def scale(self, a: str, power: str) -> str:
         """``a`` times 2 to the power that :meth:`whole` gave (-300 to 300), rounded once.
 
-        VSCALEFPS where the processor has it, which takes the power as a float; else in two steps, of which only the
-        last can round.
+        VSCALEFPS where the processor has it, which takes the floor of any float for the power; else in two steps, of
+        which only the last can round.
         """
         if self.scales_in_one:
             bits = 32 * self.lanes
@@ -181,6 +205,9 @@ def _exp_of_rest(p: Poly, r: str) -> str:
 
 
 def exp2(p: Poly, x: str) -> str:
+    if p.reduces_in_one:  # VSCALEFPS takes the floor of its power, and what it gives for infinities is right
+        rest = p.above_floor(x)
+        return p.scale(p.fma(rest, p.horner(rest, EXP2_ABOVE_FLOOR), p.num(1.0)), x)
     x = p.limit(x, -151.0, 128.5)
     number, power = p.whole(x)
     r = p.sub(x, number)
