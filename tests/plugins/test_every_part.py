@@ -30,6 +30,7 @@ PASSES = "unit/plugins/test_plugin_passes.py"
 CODEGEN = "unit/plugins/test_plugin_codegen.py::test_a_broken_code_generator"
 LANGUAGE = "unit/language/test_dialects.py"
 IN_PLACE = f"{PASSES}::test_operands_in_place"
+PASSING = f"{PASSES}::test_operands_copied_in_passing"
 FRAGMENTS = f"{PASSES}::test_layouts_of_fragments"
 RAISING_PART = f"{PASSES}::test_an_exception_in_an_implementation_names_package_and_part"
 WRONG_PART = f"{PASSES}::test_answers_of_another_kind_are_the_plugins_fault"
@@ -57,6 +58,7 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     **{f"TileOpImpl.{name}": (f"{RAISING_PART}[{name}]", f"{WRONG_PART}[bulk of T.copy: {name} {WRONG}]")
        for name in ("matches", "layouts", "lower")},
+    "TileOpImpl.copies_in_passing": (f"{PASSING}[raised KeyError: 'bank']", f"{PASSING}[{WRONG}]"),
     "TileOpImpl.in_place": (f"{IN_PLACE}[raised KeyError: 'bank']", f"{IN_PLACE}[{WRONG}]"),
     **{f"TileOpImpl.{name}": (
         f"{FRAGMENTS}[{name} raised KeyError: 'bank']", f"{FRAGMENTS}[{name} {WRONG}]")

@@ -49,9 +49,9 @@ class TileOpImpl:
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, layouts: {})
     last_resort: bool = False
     in_place: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
-    copies_in_passing: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
     needs: tuple[type[PassState], ...] = ()
     leaves: tuple[type[PassState], ...] = ()
+    copies_in_passing: Callable[[TileCall, PassEnv], frozenset[str]] = field(default=lambda call, env: frozenset())
 
 
 @dataclass(frozen=True)

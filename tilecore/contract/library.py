@@ -153,7 +153,7 @@ LIBRARY = (
             ("ir.thread_nodes", "*"),
             ("ir.thread_ops", "thread_call thread_statement"),
             ("ir.thread_walk", "CallArguments ThreadWalk nodes_inside read_call"),
-            ("lowering.simt.state", "RequestedLayouts SharedPlan ThreadCount TileFunction threads_of_call"),
+            ("lowering.simt.state", "PartialSums RequestedLayouts SharedPlan ThreadCount TileFunction threads_of_call"),
             ("lowering.simt.thread_env", "ThreadEnv"),
             ("lowering.simt.tile_ops.accumulators", "Accumulator is_whole_fragment"),
             ("lowering.simt.matrix.instruction", "MatrixInstruction"),

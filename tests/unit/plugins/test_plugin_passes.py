@@ -16,6 +16,7 @@ from tilecore.contract.state import Workspaces
 from tilecore.errors import PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
 from tilecore.lowering.buffers.outline_kernels import outline_kernels
+from tilecore.lowering.loops.copy_in_passing import COPY_IN_PASSING
 from tilecore.lowering.loops.read_in_place import READ_IN_PLACE
 from tilecore.plugins import manager
 
@@ -253,5 +254,14 @@ def test_operands_in_place(fault):
     implementation = TileOpImpl("gemm", "bulk", broken, priority=100, in_place=OPERANDS[fault])
     edit = PassEdit("insert", "separate_overlaps", READ_IN_PLACE)
     with pytest.raises(PluginError, match=f"the implementation bulk of T.gemm: in_place {fault}") as caught:
+        compiled_with(dense, edits=[edit], implementations=[implementation])
+    assert "tile-acme 1.5" in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", OPERANDS)
+def test_operands_copied_in_passing(fault):
+    implementation = TileOpImpl("gemm", "bulk", broken, priority=100, copies_in_passing=OPERANDS[fault])
+    edit = PassEdit("insert", "separate_overlaps", COPY_IN_PASSING)
+    with pytest.raises(PluginError, match=f"the implementation bulk of T.gemm: copies_in_passing {fault}") as caught:
         compiled_with(dense, edits=[edit], implementations=[implementation])
     assert "tile-acme 1.5" in str(caught.value)
