@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Call, Evaluate, Expr, For, PrimFunc, SeqStmt, Stmt, While
 from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import children, collect
@@ -61,7 +60,7 @@ def _node_count(node: Any) -> float:
 def _of_stores(node: Stmt) -> float:
     """Nanoseconds of all stores of a statement."""
     if isinstance(node, BufferStore):
-        is_vector = DType(dtype_of(node.value)).lanes > 1
+        is_vector = int(node.value.ty.dtype.lanes) > 1
         return NANOSECONDS_PER_GLOBAL_VECTOR if is_vector and is_global(node.buffer) else NANOSECONDS_PER_STORE
     if isinstance(node, Evaluate):
         return NANOSECONDS_PER_STORE

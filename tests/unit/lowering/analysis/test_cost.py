@@ -90,3 +90,14 @@ def test_vectors_that_go_to_memory_count_for_what_they_take_there():
 
     (entry,) = tilecore.compile(kernel, target="cpu -march=x86-64-v4").artifact.entries
     assert 4096 * 4 / 128 < entry.work < 4096 * 4 / 8, "nanoseconds: between 8 and 128 bytes each"
+
+
+def test_vectors_of_any_type_have_a_cost():
+    @T.prim_func
+    def kernel(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "bool")):
+        with T.Kernel(1):
+            for i in T.Parallel(256):
+                B[i] = A[i] > 0
+
+    (entry,) = tilecore.compile(kernel, target="cpu").artifact.entries
+    assert entry.work > 0
