@@ -39,6 +39,7 @@ enum {
     TC_POOL_CHUNKS = 32,       /* chunks for each thread, where there are blocks enough */
     TC_POOL_SPIN_NS = 30000,   /* how long an idle worker looks for the next job before it sleeps */
     TC_POOL_SPIN_FEW_NS = 10000,
+    TC_POOL_STAY_NS = 1000000, /* how long one that found no block left stays awake until the launch ends, at most */
     TC_POOL_FEW = 4, /* threads up to which spinning is kept short */
     TC_POOL_STACK = 8 << 20,
     TC_POOL_CPUS = 1024        /* processors that are told apart */
@@ -204,13 +205,16 @@ static void tc_pool_leave(void) {
 }
 
 static void tc_pool_await(unsigned seen) {
-    int64_t until = tc_now() + tc_spin_ns();
+    int64_t start = tc_now(), now = start, until = start + tc_spin_ns();
     do {
         for (int i = 0; i < 32; i++) {
             if (atomic_load(&tc_pool.epoch) != seen) return;
             tc_relax();
         }
-    } while (tc_now() < until);
+        now = tc_now();
+        /* while others work on their last blocks or between the entries of a launch: waking costs more than waiting */
+        if (atomic_load(&tc_pool.owned) && now - start < TC_POOL_STAY_NS) until = now + tc_spin_ns();
+    } while (now < until);
     pthread_mutex_lock(&tc_pool.mutex);
     atomic_fetch_add(&tc_pool.sleepers, 1);
     while (atomic_load(&tc_pool.epoch) == seen) pthread_cond_wait(&tc_pool.wake, &tc_pool.mutex);

@@ -7,9 +7,11 @@ from typing import Any
 
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import BufferStore, Call, Evaluate, Expr, For, PrimFunc, SeqStmt, Stmt, While
+from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import children, collect
 
 NANOSECONDS_PER_STORE = 0.5
+NANOSECONDS_PER_GLOBAL_VECTOR = 2.0  # stored to global memory: 64 bytes at 32 GB/s
 NANOSECONDS_PER_NODE = 1.0
 UNKNOWN_TRIPS = 64
 _FOREIGN = ("call_extern", "call_pure_extern", "call_packed")
@@ -17,7 +19,7 @@ _FOREIGN = ("call_extern", "call_pure_extern", "call_packed")
 
 def block_cost(func: PrimFunc) -> int:
     """The order of magnitude of the time of one block in nanoseconds, from the number of its stores."""
-    return max(1, int(_store_count(func.body) * NANOSECONDS_PER_STORE))
+    return max(1, int(_of_stores(func.body)))
 
 
 def longest_block(func: PrimFunc) -> int:
@@ -55,14 +57,16 @@ def _node_count(node: Any) -> float:
     return math.inf if foreign else 1.0 + len(nodes)
 
 
-def _store_count(node: Stmt) -> float:
+def _of_stores(node: Stmt) -> float:
+    """Nanoseconds of all stores of a statement."""
     if isinstance(node, BufferStore):
-        return 1.0
+        is_vector = int(node.value.ty.dtype.lanes) > 1
+        return NANOSECONDS_PER_GLOBAL_VECTOR if is_vector and is_global(node.buffer) else NANOSECONDS_PER_STORE
     if isinstance(node, Evaluate):
-        return 1.0
+        return NANOSECONDS_PER_STORE
     if isinstance(node, SeqStmt):
-        return sum(_store_count(part) for part in node.seq)
-    inner = sum(_store_count(child) for child in children(node))
+        return sum(_of_stores(part) for part in node.seq)
+    inner = sum(_of_stores(child) for child in children(node))
     if isinstance(node, For):
         return inner * _trip_count(node.extent)
     return inner * UNKNOWN_TRIPS if isinstance(node, While) else inner

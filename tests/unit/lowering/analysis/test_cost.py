@@ -77,3 +77,27 @@ def test_arithmetic_counts_and_not_only_stores():
             A[0] = total
 
     assert longest(kernel) > GIL_KEPT
+
+
+def test_vectors_that_go_to_memory_count_for_what_they_take_there():
+    """Copies that were taken for shorter than they are ran on one thread."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 4096), "float32"), B: T.Tensor((4, 4096), "float32")):
+        with T.Kernel(4) as row:
+            for i in T.Parallel(4096):
+                B[row, i] = A[row, i]
+
+    (entry,) = tilecore.compile(kernel, target="cpu -march=x86-64-v4").artifact.entries
+    assert 4096 * 4 / 128 < entry.work < 4096 * 4 / 8, "nanoseconds: between 8 and 128 bytes each"
+
+
+def test_vectors_of_any_type_have_a_cost():
+    @T.prim_func
+    def kernel(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "bool")):
+        with T.Kernel(1):
+            for i in T.Parallel(256):
+                B[i] = A[i] > 0
+
+    (entry,) = tilecore.compile(kernel, target="cpu").artifact.entries
+    assert entry.work > 0
