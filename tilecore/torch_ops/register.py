@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.records import TensorParam
@@ -72,7 +72,7 @@ def register_op(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     _require_torch()
     with _lock:
         known = _registered.get(str(name))
-        if known is not None and known.source.identity == source.identity and known.rules == rules:
+        if known is not None and known.source.identity == source.identity and _are_same(known.rules, rules):
             return known.op
         if known is not None or _exists(name):
             raise _taken(name)
@@ -147,6 +147,14 @@ def _exists(name: OpName) -> bool:
 
     packet = getattr(getattr(torch.ops, name.namespace), name.name, None)
     return packet is not None and (name.overload or "default") in packet.overloads()
+
+
+def _are_same(rules: TorchOpRules, others: TorchOpRules) -> bool:
+    """Whether two operations of one kernel do the same. A backward kernel may have been compiled once more."""
+    mine, theirs = rules.backward, others.backward
+    if is_kernel(mine) and is_kernel(theirs) and _identity(mine.artifact) == _identity(theirs.artifact):
+        others = replace(others, backward=mine)
+    return rules == others
 
 
 def _identity(artifact: Any) -> Any:

@@ -107,25 +107,22 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void attention_kernel(gl
     }
     alignas(8) tc_half a[32];
     alignas(8) tc_half b[32];
-    for (int k_group = 0; k_group < 2; ++k_group) {
+    for (int k_1 = 0; k_1 < 16; ++k_1) {
       #pragma unroll
-      for (int k_1 = 0; k_1 < 8; ++k_1) {
+      for (int i = 0; i < 8; ++i) {
+        tc_move_8(a + i * 4, Q_local + i * 1088 + tx / 64 * 272 + tx % 32 / 8 * 68 + k_1 * 4);  // attention.py:82
+      }
+      #pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        tc_move_8(b + i * 4, K_shared + k % 3 * 8704 + i * 1088 + tx % 64 / 32 * 544 + tx % 8 * 68 + k_1 * 4);
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          tc_move_8(a + i * 4, Q_local + i * 1088 + tx / 64 * 272 + tx % 32 / 8 * 68 + k_group * 32 + k_1 * 4);  // attention.py:82
-        }
-        #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          tc_move_8(b + i * 4, K_shared + k % 3 * 8704 + i * 1088 + tx % 64 / 32 * 544 + tx % 8 * 68 + k_group * 32 + k_1 * 4);
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 8; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 8; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 8; ++i_2) {
-              scores[i_1 * 8 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b[i_2 * 4 + i]), scores[i_1 * 8 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 8; ++i_2) {
+            scores[i_1 * 8 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b[i_2 * 4 + i]), scores[i_1 * 8 + i_2]);
           }
         }
       }
@@ -219,25 +216,22 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void attention_kernel(gl
     alignas(8) tc_half a_1[32];
     alignas(8) tc_half b_1[16];
     tc_barrier();
-    for (int k_group = 0; k_group < 2; ++k_group) {
+    for (int k_2 = 0; k_2 < 32; ++k_2) {
       #pragma unroll
-      for (int k_2 = 0; k_2 < 16; ++k_2) {
+      for (int i = 0; i < 8; ++i) {
+        tc_move_8(a_1 + i * 4, weights + i * 2112 + tx / 64 * 528 + tx % 32 / 8 * 132 + k_2 * 4);  // attention.py:103
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        tc_move_8(b_1 + i * 4, V_shared + k % 3 * 8192 + k_2 * 256 + i * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          tc_move_8(a_1 + i * 4, weights + i * 2112 + tx / 64 * 528 + tx % 32 / 8 * 132 + k_group * 64 + k_2 * 4);  // attention.py:103
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          tc_move_8(b_1 + i * 4, V_shared + k % 3 * 8192 + k_group * 4096 + k_2 * 256 + i * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 8; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 8; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 4; ++i_2) {
-              out[i_1 * 4 + i_2] = tc_fma(tc_single(a_1[i_1 * 4 + i]), tc_single(b_1[i * 4 + i_2]), out[i_1 * 4 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 4; ++i_2) {
+            out[i_1 * 4 + i_2] = tc_fma(tc_single(a_1[i_1 * 4 + i]), tc_single(b_1[i * 4 + i_2]), out[i_1 * 4 + i_2]);
           }
         }
       }

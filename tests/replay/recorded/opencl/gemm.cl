@@ -93,28 +93,25 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
     }
     alignas(8) tc_half a[64];
     alignas(8) tc_half b[32];
-    for (int k_group = 0; k_group < 4; ++k_group) {
+    for (int k = 0; k < 16; ++k) {
       #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int i = 0; i < 16; ++i) {
+        tc_move_8(a + i * 4, A_shared + step__1 * 8704 + i * 544 + tx / 64 * 272 + tx % 32 / 8 * 68 + k * 4);  // gemm.py:60
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-          tc_move_8(a + i * 4, A_shared + step__1 * 8704 + i * 544 + tx / 64 * 272 + tx % 32 / 8 * 68 + k_group * 16 + k * 4);  // gemm.py:60
+        for (int i_1 = 0; i_1 < 2; ++i_1) {
+          tc_move_8(b + i * 8 + i_1 * 4, B_shared + step__1 * 8192 + k * 512 + i * 128 + i_1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
         }
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 16; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 2; ++i_1) {
-            tc_move_8(b + i * 8 + i_1 * 4, B_shared + step__1 * 8192 + k_group * 2048 + k * 512 + i * 128 + i_1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
-          }
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          #pragma unroll
-          for (int i_1 = 0; i_1 < 16; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 8; ++i_2) {
-              C_local[i_1 * 8 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b[i * 8 + i_2]), C_local[i_1 * 8 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 8; ++i_2) {
+            C_local[i_1 * 8 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b[i * 8 + i_2]), C_local[i_1 * 8 + i_2]);
           }
         }
       }

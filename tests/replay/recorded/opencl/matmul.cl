@@ -39,28 +39,25 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_kernel(globa
     }
     alignas(16) float a[64];
     alignas(16) float b[32];
-    for (int k_group = 0; k_group < 2; ++k_group) {
+    for (int k_1 = 0; k_1 < 8; ++k_1) {
       #pragma unroll
-      for (int k_1 = 0; k_1 < 4; ++k_1) {
+      for (int i = 0; i < 16; ++i) {
+        tc_move_16(a + i * 4, A_shared + k % 2 * 4608 + i * 288 + tx / 64 * 144 + tx % 32 / 8 * 36 + k_1 * 4);  // matmul.py:30
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-          tc_move_16(a + i * 4, A_shared + k % 2 * 4608 + i * 288 + tx / 64 * 144 + tx % 32 / 8 * 36 + k_group * 16 + k_1 * 4);  // matmul.py:30
+        for (int i_1 = 0; i_1 < 2; ++i_1) {
+          tc_move_16(b + i * 8 + i_1 * 4, B_shared + k % 2 * 4096 + k_1 * 512 + i * 128 + i_1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
         }
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 16; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 2; ++i_1) {
-            tc_move_16(b + i * 8 + i_1 * 4, B_shared + k % 2 * 4096 + k_group * 2048 + k_1 * 512 + i * 128 + i_1 * 64 + tx % 64 / 32 * 32 + tx % 8 * 4);
-          }
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          #pragma unroll
-          for (int i_1 = 0; i_1 < 16; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 8; ++i_2) {
-              C_local[i_1 * 8 + i_2] = tc_fma(a[i_1 * 4 + i], b[i * 8 + i_2], C_local[i_1 * 8 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 8; ++i_2) {
+            C_local[i_1 * 8 + i_2] = tc_fma(a[i_1 * 4 + i], b[i * 8 + i_2], C_local[i_1 * 8 + i_2]);
           }
         }
       }

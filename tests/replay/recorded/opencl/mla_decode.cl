@@ -81,25 +81,22 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
     }
     alignas(8) tc_half a[16];
     alignas(8) tc_half b_1[8];
-    for (int k_group = 0; k_group < 2; ++k_group) {
+    for (int k_1 = 0; k_1 < 128; ++k_1) {
       #pragma unroll
-      for (int k_1 = 0; k_1 < 64; ++k_1) {
+      for (int i = 0; i < 4; ++i) {
+        tc_move_8(a + i * 4, Q_shared + i * 8256 + tx / 64 * 2064 + tx % 32 / 8 * 516 + k_1 * 4);  // mla_decode.py:70
+      }
+      #pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        tc_move_8(b_1 + i * 4, KV_shared + k % 2 * 16512 + i * 8256 + tx % 64 / 32 * 4128 + tx % 8 * 516 + k_1 * 4);
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          tc_move_8(a + i * 4, Q_shared + i * 8256 + tx / 64 * 2064 + tx % 32 / 8 * 516 + k_group * 256 + k_1 * 4);  // mla_decode.py:70
-        }
-        #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          tc_move_8(b_1 + i * 4, KV_shared + k % 2 * 16512 + i * 8256 + tx % 64 / 32 * 4128 + tx % 8 * 516 + k_group * 256 + k_1 * 4);
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 4; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 4; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 2; ++i_2) {
-              scores[i_1 * 2 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b_1[i_2 * 4 + i]), scores[i_1 * 2 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 2; ++i_2) {
+            scores[i_1 * 2 + i_2] = tc_fma(tc_single(a[i_1 * 4 + i]), tc_single(b_1[i_2 * 4 + i]), scores[i_1 * 2 + i_2]);
           }
         }
       }
@@ -256,28 +253,25 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void mla_decode_kernel_0
     alignas(8) tc_half a_2[64];
     alignas(8) tc_half b_3[32];
     tc_barrier();
-    for (int k_group = 0; k_group < 2; ++k_group) {
+    for (int k_3 = 0; k_3 < 8; ++k_3) {
       #pragma unroll
-      for (int k_3 = 0; k_3 < 4; ++k_3) {
+      for (int i = 0; i < 16; ++i) {
+        tc_move_8(a_2 + i * 4, weights + i * 144 + tx % 32 / 8 * 36 + k_3 * 4);  // mla_decode.py:89
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-          tc_move_8(a_2 + i * 4, weights + i * 144 + tx % 32 / 8 * 36 + k_group * 16 + k_3 * 4);  // mla_decode.py:89
+        for (int i_1 = 0; i_1 < 2; ++i_1) {
+          tc_move_8(b_3 + i * 8 + i_1 * 4, KV_shared + k % 2 * 16512 + k_3 * 2064 + i * 516 + i_1 * 256 + tx / 32 * 32 + tx % 8 * 4);
         }
+      }
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
         #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i_1 = 0; i_1 < 16; ++i_1) {
           #pragma unroll
-          for (int i_1 = 0; i_1 < 2; ++i_1) {
-            tc_move_8(b_3 + i * 8 + i_1 * 4, KV_shared + k % 2 * 16512 + k_group * 8256 + k_3 * 2064 + i * 516 + i_1 * 256 + tx / 32 * 32 + tx % 8 * 4);
-          }
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          #pragma unroll
-          for (int i_1 = 0; i_1 < 16; ++i_1) {
-            #pragma unroll
-            for (int i_2 = 0; i_2 < 8; ++i_2) {
-              out[i_1 * 8 + i_2] = tc_fma(tc_single(a_2[i_1 * 4 + i]), tc_single(b_3[i * 8 + i_2]), out[i_1 * 8 + i_2]);
-            }
+          for (int i_2 = 0; i_2 < 8; ++i_2) {
+            out[i_1 * 8 + i_2] = tc_fma(tc_single(a_2[i_1 * 4 + i]), tc_single(b_3[i * 8 + i_2]), out[i_1 * 8 + i_2]);
           }
         }
       }

@@ -206,7 +206,8 @@ class _Gemm:
         self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
         self.grid = g = grid_of(call, binding.threads)
-        layout = layout_of(g, self.m, self.n, binding.threads, _interleaves(env))
+        self.interleaves = _interleaves(env)
+        layout = layout_of(g, self.m, self.n, binding.threads, self.interleaves)
         c_registers = binding.registers[call.c.source] if is_fragment(call.c.source) else None
         self.accumulator = Accumulator(call, layout, binding.thread, c_registers, self.total)
         row, column = layout.indices(binding.thread, [const(0, "int32")] * len(layout.register_digits))
@@ -232,8 +233,11 @@ class _Gemm:
         return seq([*statements, *self.accumulator.after()])
 
     def _steps(self, steps: int) -> Stmt:
-        """All whole steps, of which as many are unrolled as the thread's code has room for."""
+        """All whole steps. All are unrolled where the thread's code has room for them. Else as many as it has room for,
+        on targets whose compilers interleave them with the loads; others run out of registers."""
         products = self.grid.height * self.grid.width * self.step
+        if not self.interleaves and products * steps > MAX_UNROLLED_PRODUCTS:
+            return loop(const(steps, "int32"), lambda k: self._step(k * self.step, self.step), name="k")
         room = max(1, MAX_UNROLLED_PRODUCTS // products)
         together = max(count for count in range(1, steps + 1) if steps % count == 0 and count <= room)
 
