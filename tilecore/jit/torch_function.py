@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError, TilecoreError, UnsupportedError
@@ -40,9 +41,10 @@ class TorchFunction(JITImpl):
         self._called = str(getattr(func, "__name__", func))
         self._rules = rules
         self.op: Any = None
-        if self.mode == "lazy":
-            return
-        self.op = self._registered(self._source(), ())
+        if self.mode != "lazy":
+            from tilecore.torch_ops import register_op
+
+            self.op = register_op(self._op_name, self._source(), self._rules_for())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.op is not None:
@@ -56,15 +58,8 @@ class TorchFunction(JITImpl):
 
     # -- operations -------------------------------------------------------------------------------------------
 
-    def _registered(self, source: OpSource, values: tuple[Any, ...]) -> Any:
-        from tilecore.torch_ops import register_op
-
-        return register_op(self._op_name, source, self._rules_for(*values))
-
     def _rules_for(self, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> TorchOpRules:
         """The rules, with the compiled kernel for a backward that is under ``@tilecore.jit`` itself."""
-        from dataclasses import replace
-
         backward = self._rules.backward
         if not isinstance(backward, JITImpl):
             return self._rules
@@ -95,7 +90,7 @@ class TorchFunction(JITImpl):
         func = ir_of(self.func) if self.mode == "kernel" else self._probed()
         plan, identity = self._plan_of(func), self._identity(func)
         if self.mode == "kernel":
-            return OpSource(plan, lambda *args: run(*args), fake_of(plan, device), device, identity)
+            return OpSource(plan, run, fake_of(plan, device), device, identity)
         names = plan.argument_names
         self._require_defaults(names)
         positional = [n for n, p in self.signature.parameters.items() if p.kind is p.POSITIONAL_ONLY]

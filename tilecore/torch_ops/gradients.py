@@ -14,7 +14,6 @@ from tilecore.torch_ops.schema import writes_arguments
 _PREFIXES, _SUFFIXES = ("d", "grad_", "d_", "g"), ("_grad",)
 
 Backward = Callable[..., Any]
-Setup = Callable[[Any, Any, Any], None]
 
 
 def require_no_writes(plan: CallPlan, why: str) -> None:
@@ -42,15 +41,15 @@ def missing_gradient(name: str) -> Backward:
     return backward
 
 
-def save_all(plan: CallPlan) -> Setup:
+def save_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
     """The ``setup_context`` that keeps the tensors among the arguments, then the results."""
+    tensors = [value for value in inputs if hasattr(value, "dtype")]
+    ctx.save_for_backward(*tensors, *(value for value in _results(output) if value is not None))
 
-    def setup(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        outputs = output if isinstance(output, (tuple, list)) else (output,)
-        tensors = [value for value in inputs if hasattr(value, "dtype")]
-        ctx.save_for_backward(*tensors, *(value for value in outputs if value is not None))
 
-    return setup
+def _results(output: Any) -> Sequence[Any]:
+    """What an operation returned, one result or several, as a sequence."""
+    return output if isinstance(output, (tuple, list)) else (output,)
 
 
 class KernelGradient:
@@ -110,8 +109,7 @@ class KernelGradient:
         return isinstance(self.forward.params[self.forward.inputs[place]], TensorParam)
 
     def setup(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        outputs = output if isinstance(output, (tuple, list)) else (output,)
-        sources = {"argument": inputs, "result": outputs}
+        sources = {"argument": inputs, "result": _results(output)}
         kept = [sources[kind][place] for kind, place in self.arguments if kind in sources]
         ctx.numbers = [None if hasattr(value, "dtype") else value for value in kept]
         ctx.save_for_backward(*(value for value in kept if hasattr(value, "dtype")))
@@ -126,7 +124,7 @@ class KernelGradient:
             number = next(numbers)
             arguments.append(next(tensors) if number is None else number)
         computed = self.op(*arguments)
-        by_argument = dict(zip(self.results, computed if len(self.results) > 1 else (computed,), strict=True))
+        by_argument = dict(zip(self.results, _results(computed), strict=True))
         self._require(ctx.needs_input_grad, by_argument)
         given = [by_argument.get(place) for place in range(len(self.forward.inputs))]
         return given[0] if len(given) == 1 else tuple(given)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilecore.artifact.records import TensorParam
 from tilecore.errors import ArgumentError, UnsupportedError
@@ -22,13 +22,8 @@ from tilecore.torch_ops.names import OpName, parse_name
 from tilecore.torch_ops.rules import TorchOpRules, is_kernel
 from tilecore.torch_ops.schema import schema_of, writes_arguments
 
-if TYPE_CHECKING:
-    from tilecore.jit.kernel import JITKernel
-
-_STRIDES = (
-    "needs_exact_strides",
-    "needs_fixed_stride_order",
-)  # tags: a compiler keeps the strides; the first known counts
+# Tags by which a compiler keeps the strides of arguments; the first that this torch knows is used.
+_STRIDES = ("needs_exact_strides", "needs_fixed_stride_order")
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,9 @@ _lock = threading.RLock()
 _registered: dict[str, _Registered] = {}
 
 
-def op_of_kernel(kernel: JITKernel, name: object, rules: TorchOpRules) -> Any:
-    """The operation ``name`` of torch that runs the kernel, a torch._ops.OpOverload. Raises as :func:`register_op`."""
+def op_of_kernel(kernel: Any, name: object, rules: TorchOpRules) -> Any:
+    """The operation ``name`` of torch that runs the kernel, a torch._ops.OpOverload. kernel: a JITKernel. Raises as
+    :func:`register_op`."""
     plan = make_plan(kernel.artifact, kernel.device_type)
     device = kernel.execution.torch_device()
     source = OpSource(plan, kernel, fake_of(plan, device), device, _identity(kernel.artifact))
@@ -128,7 +124,7 @@ def _gradient_of(name: OpName, source: OpSource, rules: TorchOpRules) -> tuple[A
         return missing_gradient(str(name)), None
     require_no_writes(source.plan, "is differentiated by torch only where it writes none of its arguments")
     if not is_kernel(rules.backward):
-        return rules.backward, rules.setup_context or save_all(source.plan)
+        return rules.backward, rules.setup_context or save_all
     own = name._replace(name=f"{name.name}_backward")
     op = op_of_kernel(rules.backward, str(own), TorchOpRules())
     gradient = KernelGradient(source.plan, make_plan(rules.backward.artifact, rules.backward.device_type), op)
