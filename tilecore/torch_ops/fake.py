@@ -14,6 +14,7 @@ from tilecore.artifact.records import TensorParam
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors, size_errors
+from tilecore.runtime.arguments import logical_shape, logical_strides
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
 from tilecore.tensors.views import TensorView
 
@@ -68,7 +69,7 @@ class _FakeCall:
             raise argument_errors.rank(self.plan, declared, _view(tensor))
 
     def _check_sizes(self, declared: TensorParam, tensor: Any) -> None:
-        for axis, (dim, size) in enumerate(zip(declared.shape, _logical(declared, tensor.shape), strict=True)):
+        for axis, (dim, size) in enumerate(zip(declared.shape, logical_shape(declared, _view(tensor)), strict=True)):
             expected = self._size(dim)
             if type(size) is int and type(expected) is int:
                 if size != expected:
@@ -88,8 +89,9 @@ class _FakeCall:
         if symbol.kind == "scalar":
             size = value
         else:
-            declared = self.plan.tensor(symbol.param)
-            size = _logical(declared, value.shape)[symbol.axis] if symbol.kind == "shape" else value.stride(symbol.axis)
+            declared, view = self.plan.tensor(symbol.param), _view(value)
+            sizes = logical_shape(declared, view) if symbol.kind == "shape" else logical_strides(declared, view)
+            size = sizes[symbol.axis]
         if symbol.scale == 1 and symbol.offset == 0:
             return size
         _check(
@@ -110,14 +112,6 @@ def _torch_dtypes(declared: TensorParam) -> list[Any]:
     if declared.packed > 1 and declared.dtype in DLPACK_PAIRS:
         names.append("float4_e2m1fn_x2")
     return [getattr(torch, name) for name in names if hasattr(torch, name)]
-
-
-def _logical(declared: TensorParam, shape: Any) -> list[Any]:
-    """The sizes in elements of the declared type, several of which may share one of the tensor's."""
-    sizes = list(shape)
-    if declared.packed > 1 and sizes:
-        sizes[-1] = sizes[-1] * declared.packed
-    return sizes
 
 
 def _check(condition: Any, message: str) -> None:
