@@ -41,6 +41,7 @@ import tilecore
 TARGET, CORES = "cuda -arch=sm_90a", 132
 KEYS = tilecore.PassConfigKey
 FAST = {KEYS.TL_ENABLE_FAST_MATH: True}
+LATE = {KEYS.TL_LATE_RELEASES: True}
 MOST_WRONG = {"forward": 4e-3, "backward": 1e-2}  # of the largest value
 
 
@@ -111,6 +112,7 @@ def variants(s: Shape) -> list[Variant]:
     found = [Variant("usual"), Variant("even", even)]
     if s.causal:
         found.append(Variant("alone", {}, {KEYS.TL_DISABLE_PERSISTENT_BLOCKS: True}))
+    found += [Variant("late", {}, LATE), Variant("even, late", even, LATE)]
     if s.dim == 128:
         if s.causal:
             return found
@@ -140,7 +142,7 @@ def wide_variants() -> list[Variant]:
 
 
 def backward_variants(s: Shape) -> list[Variant]:
-    late = {KEYS.TL_LATE_RELEASES: True}
+    late = LATE
     found = [Variant("late", {}, late), Variant("usual"), Variant("late, rounded", {"rounded_weights": True}, late)]
     if not s.causal:
         found.append(Variant("late, spread", {"spread": True}, late))

@@ -1,6 +1,6 @@
 """Variants of matrix products on one H200, beside cuBLAS (torch) and Triton in the same run.
 
-    python benchmarks/h200_product_variants.py OUT [--only sgemm,few,large,scaled,grouped] [--rounds 7]
+    python benchmarks/h200_product_variants.py OUT [--only sgemm,few,large,pairs,scaled,grouped] [--rounds 7]
     python benchmarks/h200_product_variants.py OUT --compile      (anywhere, without a GPU)
 
 OUT is a folder: the compiled kernels (a run compiles what is not there, in as many processes as there are processors)
@@ -12,6 +12,7 @@ replayed as CUDA graphs with the L2 full of other data, as h200_defaults.py does
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -36,7 +37,8 @@ TARGET = "cuda -arch=sm_90a"
 
 
 def file_of(case: Case, variant: Variant) -> str:
-    text = f"{case.example} {case.sizes} {sorted(variant.arguments.items())} {sorted(variant.passes.items())}"
+    arguments = sorted((case.fixed | variant.arguments).items())
+    text = f"{case.example} {case.sizes} {arguments} {sorted(variant.passes.items())}"
     return hashlib.sha256(text.encode()).hexdigest()[:16] + ".tck"
 
 
@@ -145,6 +147,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     for case in cases:
         rows += measured(case, options.out, options.rounds)
+        gc.collect()  # the graphs' memory
         torch.cuda.empty_cache()
         facts = {
             "date": str(date.today()), "device": torch.cuda.get_device_name(), "torch": torch.__version__,

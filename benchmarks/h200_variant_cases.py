@@ -164,6 +164,37 @@ def large() -> list[Case]:
     return cases
 
 
+PAIRED = [
+    (4096, 4096, 4096, "float16", "NN"), (4096, 4096, 4096, "float16", "NT"), (8192, 8192, 2048, "bfloat16", "NT"),
+    (2048, 8192, 8192, "float16", "NN"), (4096, 28672, 4096, "bfloat16", "NT"), (4096, 4096, 14336, "bfloat16", "NT"),
+    (16384, 1024, 4096, "float16", "NN"), (8192, 3584, 18944, "bfloat16", "NT"), (3072, 3072, 3072, "float16", "NN"),
+    (2048, 4096, 4096, "bfloat16", "NT"),
+]  # fmt: skip
+
+
+def pairs() -> list[Case]:
+    """Products of several waves by single blocks and by pairs that share loads; M 64 by ways to divide K."""
+    cases = []
+    for m, n, k, dtype, layout in PAIRED:
+        depth = 128 if "float8" in dtype else 64
+        variants = [
+            Variant(f"{bm}x{bn}x{depth}, 4 stages{name}", tile(bm, bn, depth, 4, 256), {"TL_BLOCK_PAIRS": value})
+            for bm, bn in ((128, 256), (256, 128)) for value, name in ((False, ""), (True, ", pairs"))
+        ]  # fmt: skip
+        launches = max(2, min(20, round(2e12 / (2.0 * m * n * k))))
+        cases += [gemm_case((m, n, k), dtype, layout, variants, clock, launches if clock == "row" else 1)
+                  for clock in ("row", "cold")]  # fmt: skip
+    few = [
+        Variant(f"64x{n}x{k}, {stages} stages, K in {split}, clusters of {parts}",
+                tile(64, n, k, stages, 128, split_k=split), {"TL_SPLIT_K": parts})
+        for n, k, stages in ((128, 64, 6), (128, 128, 4), (64, 128, 6))
+        for split, parts in ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (8, 1))
+    ]  # fmt: skip
+    for sizes in ((64, 4096, 14336), (16, 8192, 8192)):
+        cases += [gemm_case(sizes, "float16", "NN", few, "row", 5), gemm_case(sizes, "float16", "NN", few, "cold", 1)]
+    return cases
+
+
 def scaled_tensors(m: int, n: int, k: int) -> Tensors:
     import torch
     from h200_triton_scaled import triton_scaled
@@ -237,5 +268,5 @@ def grouped() -> list[Case]:
 
 
 CASES: dict[str, Callable[[], list[Case]]] = {
-    "sgemm": sgemm, "few": few, "large": large, "scaled": scaled, "grouped": grouped,
+    "sgemm": sgemm, "few": few, "large": large, "pairs": pairs, "scaled": scaled, "grouped": grouped,
 }  # fmt: skip
