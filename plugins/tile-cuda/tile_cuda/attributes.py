@@ -29,6 +29,7 @@ class CudaCallAttr:
     ROWS = "rows"  # a TMA load of so many rows, the first of the tile (rows_inside.py)
     CLUSTER = "cluster"  # T.tma_copy: how many blocks the cluster has
     BLOCKS = "blocks"  # a release: at how many blocks' mbarriers the warp arrives
+    ADDS = "adds"  # a TMA store that adds to what is there
 
 
 class CudaKernelHint:

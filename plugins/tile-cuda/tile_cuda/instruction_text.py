@@ -127,7 +127,8 @@ def _tma_load(emit: Statements, node: Any) -> None:
 def _tma_store(emit: Statements, node: Any) -> None:
     name, source, *coordinates = node.value.args
     arguments = [f"&{name.value}", _operand(emit, source), *(str(emit.value(c)) for c in coordinates)]
-    emit.line(f"tc_tensor_store({', '.join(arguments)});")
+    function = "tc_tensor_add" if instructions.is_add(node.value) else "tc_tensor_store"
+    emit.line(f"{function}({', '.join(arguments)});")
 
 
 def _proxy_fence(emit: Statements, node: Any) -> None:

@@ -253,16 +253,31 @@ def eviction_policy(call: Call) -> str:
 
 
 def tma_store(
-    tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None, explicit: bool = False
+    tensor_map: str,
+    source: Any,
+    coordinates: Sequence[Any],
+    span: Any = None,
+    explicit: bool = False,
+    is_add: bool = False,
 ) -> Stmt:
-    """Starts a TMA store of a box from shared to global memory. explicit: the kernel itself waits for it."""
-    attrs = {CudaCallAttr.EXPLICIT: 1} if explicit else None
-    return Evaluate(Call(TMA_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs, ret_ty="void"), span)
+    """Starts a TMA store of a box from shared to global memory.
+
+    explicit: the kernel itself waits for it. is_add: its elements are added to those of the tensor.
+    """
+    attrs = {CudaCallAttr.EXPLICIT: 1} if explicit else {}
+    attrs |= {CudaCallAttr.ADDS: 1} if is_add else {}
+    call = Call(TMA_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs or None, ret_ty="void")
+    return Evaluate(call, span)
 
 
 def is_explicit(call: Call) -> bool:
     """Whether the kernel itself waits for a call."""
     return call.attrs is not None and CudaCallAttr.EXPLICIT in call.attrs
+
+
+def is_add(call: Call) -> bool:
+    """Whether a TMA store adds to the elements of its tensor."""
+    return call.attrs is not None and CudaCallAttr.ADDS in call.attrs
 
 
 def is_explicit_arrival(call: Call) -> bool:

@@ -34,6 +34,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.stage_tma_copies import STAGE_TMA_COPIES
+    from tile_cuda.lowering.hopper.tensor_adds import TMA_ADD
     from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
     from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
     from tile_cuda.lowering.hopper.wait_tma_stores import WAIT_TMA_STORES
@@ -80,6 +81,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, ADD_PARTS, ROWS)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, TMA_ADD, ADD_PARTS, ROWS)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

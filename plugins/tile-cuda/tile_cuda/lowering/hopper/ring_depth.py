@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from math import prod
 
 from tile_cuda.lowering.hopper.pipelines import Pipeline
-from tile_cuda.lowering.hopper.tma_stores import staging_bytes
+from tile_cuda.lowering.hopper.staging_memory import calls_in, staging_bytes
+from tile_cuda.lowering.hopper.tensor_adds import reason_against_add
+from tile_cuda.lowering.hopper.tma_stores import reason_against_store
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -57,16 +59,21 @@ def blocks_by_memory(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], e
 
 
 def shared_bytes(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: PassEnv) -> int:
-    """The shared memory of a block in which no buffers share memory, without mbarriers.
+    """The shared memory of a block in which no tiles share memory, without mbarriers.
 
-    tensors: buffers that a launch can make tensor maps of.
+    tensors: buffers that a launch can make tensor maps of. Staging memory of additions counts where it fits; else
+    threads add.
     """
     tiles = {tile for pipeline in pipelines for tile in pipeline.tiles}
     own = [alloc.buffer for alloc in collect(code, AllocBuffer) if is_shared(alloc.buffer)]
     total = _bytes(buffer for buffer in own if buffer not in tiles)
-    calls = (as_tile_call(node) for node in collect(code, Evaluate))
-    total += sum(staging_bytes(c, code, tensors, env) for c in calls if c is not None and c.op.name == "copy")
-    return total + sum(pipeline.bytes * pipeline.slots for pipeline in pipelines)
+    total += sum(pipeline.bytes * pipeline.slots for pipeline in pipelines)
+    stores = [c for c in calls_in(code, ("copy",)) if reason_against_store(c, code, tensors, {}, env) is None]
+    adds = [c for c in calls_in(code, ("atomic",)) if reason_against_add(c, code, tensors, {}, env) is None]
+    with_adds = total + staging_bytes([*stores, *adds], code, env)
+    if with_adds + SPARE <= env.capabilities.shared_bytes:
+        return with_adds
+    return total + staging_bytes(stores, code, env)
 
 
 def _hidden_bytes(code: Stmt, products: list[TileCall]) -> int:
