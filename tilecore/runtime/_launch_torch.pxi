@@ -10,6 +10,7 @@ ctypedef uint8_t (*torch_context_function)(const void *) noexcept nogil
 # Not nogil: it may run Python's code, as of a tensor's memory that is released to make room.
 ctypedef int32_t (*torch_empty_function)(
     int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, void **) noexcept
+ctypedef int32_t (*torch_release_function)(void *) noexcept
 
 cdef enum:
     TORCH_UNKNOWN = 0  # not looked at yet
@@ -36,6 +37,7 @@ cdef struct TorchState:
     tc_exchange *exchange  # of torch's own tensors, which the fields are read of instead; NULL where they cannot
     TorchFields fields
     torch_empty_function empty  # NULL: torch's function in Python must make tensors
+    torch_release_function release  # NULL: the Python object of a handle takes the handle
     torch_context_function deterministic
     const void *context
 
@@ -101,6 +103,7 @@ cdef int find_torch() except -1:
         _adopt = found.allocation.adopt
         torch_now.deterministic = <torch_context_function><uintptr_t>found.allocation.deterministic
         torch_now.context = <const void *><uintptr_t>found.allocation.context
+        torch_now.release = <torch_release_function><uintptr_t>found.allocation.release
         torch_now.empty = <torch_empty_function><uintptr_t>found.allocation.empty
     torch_now.how = TORCH_NATIVE
     return TC_OK
@@ -179,7 +182,10 @@ cdef object new_tensor(int64_t rank, const int64_t *sizes, const TorchKind *kind
         step *= sizes[axis] if sizes[axis] > 1 else 1
     if torch_now.empty(rank, sizes, strides, kind.dtype, kind.device, kind.index, &handle) or handle == NULL:
         return None
-    return _adopt(PyCapsule_New(handle, NULL, NULL))
+    tensor = _adopt(PyCapsule_New(handle, NULL, NULL))
+    if torch_now.release != NULL:
+        torch_now.release(handle)
+    return tensor
 
 
 cdef int tensor_is_plain(PyObject *value) except -1:
