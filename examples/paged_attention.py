@@ -19,13 +19,16 @@ import tilecore.language as T
 
 def paged_attention(
     batch, heads, kv_heads, dim, pages_each, page_size=64, splits=4, block_N=64, stages=2, threads=128,
-    dtype="float16", heads_each=1, eviction_policy="evict_first",
+    dtype="float16", heads_each=1, eviction_policy="auto",
 ):  # fmt: skip
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
     int32. Entries of Table behind the last token of a sequence may be anything; slots of its last page behind it hold
     finite numbers, which get the weight 0. A length of 0 gives zeros. heads_each: how many heads of the cache a block
-    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache, which by default
-    keeps other data rather than keys and values, as no other block reads them."""
+    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache for
+    keys and values, which no other block reads; "auto" is evict_first for eight parts and more, and no policy for fewer,
+    where that was up to 5 % faster."""
+    if eviction_policy == "auto":
+        eviction_policy = "evict_first" if splits >= 8 else None
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if block_N % page_size:

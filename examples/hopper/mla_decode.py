@@ -63,7 +63,7 @@ def mla_decode(batch, heads, length, latent=512, rotary=64, splits=1, dtype="flo
     splits = T.ceildiv(pairs, each)  # every split has tokens
     half = latent // 2
     halves = slice(0, half), slice(half, latent)
-    each_half = each_half or (2 if half % 128 == 0 else 1)
+    each_half = each_half or 1  # more pieces were 1 to 2 % slower (docs/notes/decoding.md)
     width = half // each_half  # of a piece
     if half % each_half or width % 64:
         raise ValueError(f"pieces of {half}/{each_half} latents are not a multiple of 64")

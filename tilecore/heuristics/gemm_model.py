@@ -18,27 +18,29 @@ from tilecore.heuristics.limits import smooth_maximum
 class Constants:
     """peak: share of the matrix instructions' rate that a full pipeline reaches; memory, cache: shares of the
     bandwidths of copies. step: cycles that a step along K costs, for barriers and waits. shared_rate: bytes a cycle
-    that operands are read from shared memory with. tile: latencies of a tile's beginning and end; epilogue: bytes a
-    cycle that a core writes results with. second: launches that a second kernel costs; sums: share of the cache's
-    bandwidth that sums go through. part: latencies that adding the parts of a cluster costs; part_rate: bytes a cycle
-    that a block reads them with, each a slice. short: slowdown of loads of rows of half a line. sharp: exponent of the
-    smooth maximum of limits. issue: share of the cycles in which eight warps of a core start an instruction, where
-    products are single multiply-adds; idle: the same of four warps, relative to that; others: instructions of a thread
-    in a step of the loop beside these and their loads (all three from the compiled code, not measured)."""
+    that operands are read from shared memory with; port: those that a core loads. tile: latencies of a tile's
+    beginning and end; epilogue: bytes a cycle that a core writes results with. second: launches that a second
+    kernel costs; sums: share of the cache's bandwidth that sums go through. part: latencies that adding the parts
+    of a cluster costs; part_rate: bytes a cycle that a block reads them with, each a slice. short: slowdown of
+    loads of rows of half a line. sharp: exponent of the smooth maximum of limits. issue: share of the cycles in
+    which eight warps of a core start an instruction, where products are single multiply-adds; idle: the same of
+    four warps, relative to that; others: instructions of a thread in a step of the loop beside these and their
+    loads (all three from the compiled code, not measured)."""
 
-    peak: float = 0.99
-    memory: float = 0.757
-    cache: float = 0.99
-    step: float = 26.4
-    shared_rate: float = 96.3
-    tile: float = 1.61
-    epilogue: float = 507.0
-    second: float = 0.28
-    sums: float = 0.664
-    part: float = 1.74
-    part_rate: float = 10.1
-    short: float = 0.634
-    sharp: float = 4.32
+    peak: float = 0.984
+    memory: float = 0.796
+    cache: float = 0.998
+    step: float = 26.1
+    shared_rate: float = 94.4
+    tile: float = 1.36
+    epilogue: float = 508.0
+    second: float = 0.198
+    sums: float = 0.573
+    part: float = 2.75
+    part_rate: float = 8.86
+    short: float = 0.638
+    port: float = 56.2
+    sharp: float = 4.41
     issue: float = 0.98
     idle: float = 0.87
     others: float = 64.0
@@ -85,7 +87,8 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
         """Seconds of one step of the blocks that run at a time; of their products and of their loads."""
         beside = ceil(active / chip.cores)
         product = _products(work, t, chip, c, beside)
-        products, loads = max(beside * product, product + overhead), active * load / (c.cache * chip.l2_bandwidth)
+        products = max(beside * product, product + overhead)
+        loads = max(active * load / (c.cache * chip.l2_bandwidth), beside * load / (c.port * chip.clock))
         filled = (chip.latency + loads) / t.stages
         return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
 
@@ -96,9 +99,9 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
     if parts > 1:
         ends += c.part * chip.latency + (parts - 1) / parts * t.block_M * t.block_N * 4 / (c.part_rate * chip.clock)
-    core += ends * waves
+    core += ends * (waves - 1)
     traffic = _traffic(work) / (c.memory * chip.bandwidth)
-    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency)
+    seconds = chip.launch + smooth_maximum(c.sharp, core, traffic + chip.latency) + ends  # of the last wave, after it
     if t.split_k > 1:
         seconds += c.second * chip.launch
         seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)

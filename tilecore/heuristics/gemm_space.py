@@ -19,6 +19,7 @@ LEAST_WIDTH = 65  # columns below which all widths are proposed
 LEAST_STEPS = 4  # along K of a part
 HEIGHTS = (16, 32, 64, 128, 256)
 WIDTHS = (16, 32, 64, 96, 128, 160, 192, 224, 256)
+MORE_WIDTHS = (80, 112, 144, 176, 208, 240)  # where rows of B's tile lie along K
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 SPARE = 3072  # bytes of shared memory of a block for barriers and alignment
 STAGED = 32768  # bytes: the most that a result's tile takes beside the loop's tiles
@@ -88,7 +89,8 @@ def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
     rows = chip.group_rows if chip.has_matrix_instructions(work.dtype) else 16
     heights = [m for m in HEIGHTS if m % rows == 0]
     heights = [m for m in heights if m < 2 * work.M or m == rows]
-    widths = [n for n in WIDTHS if n < max(2 * work.N, LEAST_WIDTH)]
+    widths = sorted((*WIDTHS, *MORE_WIDTHS)) if work.layout.endswith("T") else WIDTHS
+    widths = [n for n in widths if n < max(2 * work.N, LEAST_WIDTH)]
     if is_by_threads(work, chip):
         widths = [n for n in widths if n & (n - 1) == 0]  # threads share others less evenly
     for block_M in heights:
