@@ -9,7 +9,7 @@ through the state, steps of the same chunk contribute directly, weighted by the 
 
 A block goes through the chunks of a head one after the other. With few heads that leaves multiprocessors idle: with
 --segments N the steps are divided into N parts. A first kernel computes what each part adds to the state, and the
-blocks of a part begin with the sum of what the parts before have added. That reads K and V twice; configuration() chooses.
+blocks of a part begin with the sum of what the parts before have added. That reads K and V twice: see configuration().
 
     python examples/linear_attention.py --target cpu --heads 4 --length 500 --dim-k 64 --dim-v 64
 """
@@ -75,7 +75,7 @@ def linear_attention(
 
     @T.macro
     def states_of_segments(K, V, Sums, Added, Kept):
-        """Added[b, h, s]: what segment s adds to the state; Kept: what its steps keep of an earlier one, a logarithm."""
+        """Added[b, h, s]: what segment s adds to the state; Kept: what they keep of earlier ones, a logarithm."""
         with T.Kernel(T.ceildiv(dim_v, block_V), heads, batch * (segments - 1), threads=threads) as (bv, h, n):
             k = T.alloc_shared((chunk, dim_k), dtype)
             v = T.alloc_shared((chunk, block_V), dtype)
@@ -126,14 +126,14 @@ def linear_attention(
             sums = T.alloc_shared((chunk,), "float32") if fades else None
             state_shared = T.alloc_shared((dim_k, block_V), dtype)
             state = T.alloc_fragment((dim_k, block_V), "float32")
-            scores = T.alloc_fragment((chunk, chunk), "float32")
-            weights = T.alloc_fragment((chunk, chunk), dtype)
-            out = T.alloc_fragment((chunk, block_V), "float32")
             # the last segments add up the most states, and start first
             b, segment = n % batch, segments - 1 - n // batch
             columns = slice(bv * block_V, (bv + 1) * block_V)
             begin_state(Initial, Added, Kept, b, h, segment, columns, state)
             for step in T.Pipelined(T.min(each, chunks - segment * each), num_stages=stages):
+                scores = T.alloc_fragment((chunk, chunk), "float32")
+                weights = T.alloc_fragment((chunk, chunk), dtype)
+                out = T.alloc_fragment((chunk, block_V), "float32")
                 # steps past the end read as zeros: they add nothing to the state
                 begin = (segment * each + step) * chunk
                 T.copy(Q[b, begin : begin + chunk, h, :], q)
@@ -149,11 +149,10 @@ def linear_attention(
                 T.gemm(q, state_shared, out, clear_accum=True)
                 # the steps of the same chunk up to this one, decayed from one to the other
                 for i, j in T.Parallel(chunk, chunk):
-                    if fades:
-                        weight = scores[i, j] * T.exp2(sums[i] - sums[j] + log2_scale)
-                    else:
-                        weight = scores[i, j] * scale
-                    weights[i, j] = T.if_then_else(i >= j, weight, 0)
+                    scores[i, j] *= T.exp2(sums[i] - sums[j] + log2_scale) if fades else scale
+                for i, j in T.Parallel(chunk, chunk):  # a choice by itself: it takes no branch
+                    scores[i, j] = T.if_then_else(i >= j, scores[i, j], 0)
+                T.copy(scores, weights)
                 # earlier chunks, decayed up to each step
                 for i, j in T.Parallel(chunk, block_V):
                     out[i, j] *= T.exp2(sums[i] + log2_scale) if fades else scale
