@@ -53,7 +53,7 @@ def build(job: tuple[Shape, dict[str, Any], str, str]) -> str:
         module = example("linear_attention")
         func = module.linear_attention(*shape.sizes, dtype=shape.dtype, decay=shape.decay, **arguments)
         kernel = tilecore.compile(
-            func, target=TARGET, execution_backend=backend, out_idx=[-2, -1], pass_configs=module.PASSES
+            func, target=TARGET, execution_backend=backend, out_idx=[-2, -1], pass_configs=module.FAST_ON_HOPPER
         )
         kernel.export(path)
     except Exception as error:

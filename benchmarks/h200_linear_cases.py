@@ -14,15 +14,10 @@ TOLERANCE = 1e-2  # of the largest value: states are rounded to float16 for the 
 def variants_of(shape: Shape) -> dict[str, dict[str, Any]]:
     """Arguments of linear_attention() by name; the first one is what configuration() chooses."""
     chosen = example("linear_attention").configuration(*shape.sizes)
-    tiles: list[dict[str, Any]] = [
-        {"block_V": block_V, "segments": segments}
-        for block_V in (64, 32)
-        for segments in (1, 2, 4)
-        if 64 <= shape.batch * shape.heads * (shape.dim // block_V) * segments <= 1100
-    ]
-    tiles += [{"block_V": 64, "segments": segments, "chunk": 128, "threads": 256} for segments in (1, 2)]
-    if shape.dim > 64:
-        tiles.append({"block_V": 128, "segments": 2, "threads": 256})
+    heads = shape.batch * shape.heads
+    tiles: list[dict[str, Any]] = [{"block_V": block_V, "segments": 1} for block_V in (64, 32)]
+    tiles += [{"block_V": 64, "segments": segments} for segments in ((2, 4) if heads < 64 else (2,))]
+    tiles.append({"block_V": 64, "segments": 1, "chunk": 128, "threads": 256})
     tiles = [chosen, *(tile for tile in tiles if tile != chosen)]
     return {_words(tile, tile is chosen): tile for tile in tiles}
 

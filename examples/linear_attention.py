@@ -82,10 +82,11 @@ def linear_attention(
             v_faded = T.alloc_shared((chunk, block_V), dtype) if fades else None
             sums = T.alloc_shared((chunk,), "float32") if fades else None
             state = T.alloc_fragment((dim_k, block_V), "float32")
-            kept = T.alloc_fragment((1,), "float32")
             b, segment = n // (segments - 1), n % (segments - 1)
             T.clear(state)
-            T.clear(kept)
+            if fades:
+                kept = T.alloc_fragment((1,), "float32")
+                T.clear(kept)
             for step in T.Pipelined(each, num_stages=stages):
                 begin = (segment * each + step) * chunk
                 T.copy(K[b, begin : begin + chunk, h, :], k)
@@ -232,10 +233,9 @@ EXPLAIN = [
     "linear_attention(1, 500, 4, 64, 64, decay='none', segments=2)"
     " or linear_attention(1, 500, 4, 64, 64, chunk=32, block_V=32, stages=1, decay='none', segments=2)",
 ]  # for `tilecore explain --targets`; behind "or" for devices with less shared memory
-PASSES = {
-    tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True,  # exp2 by one instruction
-    tilecore.PassConfigKey.TL_LATE_RELEASES: True,  # the weights are computed beside the product of Q and the state
-}
+FAST = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}  # exp2 by one instruction
+# the weights are computed beside the product of Q and the state
+FAST_ON_HOPPER = {**FAST, tilecore.PassConfigKey.TL_LATE_RELEASES: True}
 
 
 def inputs(options, device):
@@ -268,7 +268,11 @@ def main(words=None):
     options = parser.parse_args(words)
     batch, length, heads, dim_k, dim_v = options.batch, options.length, options.heads, options.dim_k, options.dim_v
 
-    compiled = tilecore.jit(linear_attention, target=options.target, out_idx=[-2, -1], pass_configs=PASSES)
+    on_cuda = options.target.startswith("cuda") or (options.target == "auto" and torch.cuda.is_available())
+    passes = FAST_ON_HOPPER if on_cuda else FAST
+    given = 3 + (options.decay != "none") + options.initial  # tensors in front of the outputs
+    outputs = [given, given + 1]
+    compiled = tilecore.jit(linear_attention, target=options.target, out_idx=outputs, pass_configs=passes)
     sizes = batch, length, heads, dim_k, dim_v
     words = {"dtype": options.dtype, "decay": options.decay, "scale": options.scale, "with_initial": options.initial}
     words |= configuration(*sizes)
@@ -281,9 +285,9 @@ def main(words=None):
         kernel = compiled(*sizes, chunk=32, block_V=32, stages=1, **words)
     q, k, v, g, initial = inputs(options, kernel.adapter.torch_device())
     results = kernel(*(x for x in (q, k, v, g, initial) if x is not None))
-    tolerance = 1e-2 if options.dtype == "float16" else 3e-2
+    tolerance = 2e-3 if options.dtype == "float16" else 1.6e-2  # of the largest value: the state is rounded, too
     for result, right in zip(results, reference(q, k, v, g, options.scale, initial), strict=True):
-        torch.testing.assert_close(result.float(), right, rtol=tolerance, atol=tolerance * right.abs().max().item())
+        torch.testing.assert_close(result.float(), right, rtol=1e-2, atol=tolerance * right.abs().max().item())
     print(f"linear_attention: {batch}x{length}x{heads}, {dim_k} by {dim_v}, right on {kernel.target.kind}")
 
 
