@@ -87,7 +87,8 @@ SIZES = {
     "layer_norm": ["--rows 9 --columns 100", "--rows 9 --columns 100 --rms", "--rows 3 --columns 9000"],
     "linear_attention": [
         "--heads 2 --length 100 --dim-k 32 --dim-v 80",
-        "--batch 2 --heads 1 --length 7 --dim-k 16 --dim-v 16",
+        "--batch 2 --heads 1 --length 7 --dim-k 16 --dim-v 16 --decay none",
+        "--heads 2 --length 200 --dim-k 32 --dim-v 32 --segments 3 --decay head --scale 0.25 --initial",
     ],
     "matmul": ["--m 130 --n 70 --k 45"],
     "mla_decode": [
@@ -213,6 +214,8 @@ def test_example(name, words, target, monkeypatch, capsys):
         ("attention_backward", "--heads 3 --kv-heads 2", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
         ("conv2d", "--height 2 --kernel 5", "a window of 5 does not fit into 2 x 28"),
         ("dequant_matmul", "--k 100 --group 64", r"K \(100\) must be a whole number of groups \(64\)"),
+        ("linear_attention", "--scale 0", r"scale \(0.0\) must be more than 0"),
+        ("linear_attention", "--segments 0", r"length \(500\) and segments \(0\) must be at least 1"),
         ("mla_decode", "--length 0", "length must be at least 1"),
         ("paged_attention", "--page-size 48", "a tile of 64 keys must be a whole number of pages of 48"),
         ("stream_k", "--blocks 0", "no work to divide"),

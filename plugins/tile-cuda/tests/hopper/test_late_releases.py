@@ -64,7 +64,8 @@ def test_releases_stand_behind_the_work_beside_the_product():
     late, usual = built(two_products(), CONFIGS.TL_LATE_RELEASES), built(two_products())
     assert has_roles(late)
     assert events(usual) == ["0", "b", "0", "c", "kept"]
-    assert events(late) == ["0", "b", "kept", "0", "c"]  # the load of c is waited for behind the release of b
+    # the load of c is waited for behind the release of b; the first wait is for ptxas
+    assert events(late) == ["0", "0", "b", "kept", "0", "c"]
     for kernel in (late, usual):
         as_interpreted(two_products(), kernel, *arguments())
 
@@ -75,6 +76,32 @@ def test_the_producer_never_waits_for_a_release_behind_its_load(between, off):
     """The simulated device reports a deadlock; a tile that is loaded twice in a step has slots for one more only."""
     func = two_products(between)
     as_interpreted(func, built(func, CONFIGS.TL_LATE_RELEASES, *off), *arguments())
+
+
+def test_operands_that_the_loop_writes_are_packed_in_front_of_their_product():
+    """Of the two operands in registers only the weights are new in each step."""
+
+    @T.prim_func
+    def weighted(B: T.Tensor((STEPS * 64, 64), HALF), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            b = T.alloc_shared((64, 64), HALF)
+            scores, out = (T.alloc_fragment((64, 64), "float32") for _ in range(2))
+            weights = T.alloc_fragment((64, 64), HALF)
+            T.clear(out)
+            for step in T.Pipelined(STEPS, num_stages=2):
+                T.copy(B[step * 64, 0], b)
+                T.gemm(b, b, scores, transpose_B=True, clear_accum=True)
+                T.copy(scores, weights)
+                T.gemm(weights, b, out)
+            T.copy(out, C)
+
+    late, usual = built(weighted, CONFIGS.TL_LATE_RELEASES), built(weighted)
+    assert "tc_warpgroup_settle<32>(weights);" in body(late)
+    assert "(weights);" not in body(usual)
+    behind = body(late).split("tc_warpgroup_settle<32>(weights);", 1)[1]
+    assert "weights[" not in behind.split("tc_warpgroup_begin();", 1)[0]
+    tiles = small(HALF, (STEPS * 64, 64), 0), np.zeros((64, 64), np.float32)
+    as_interpreted(weighted, late, *tiles)
 
 
 def test_without_the_option_nothing_changes():

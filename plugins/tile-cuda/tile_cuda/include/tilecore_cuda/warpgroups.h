@@ -52,10 +52,11 @@ TC_FN void tc_warpgroup_settle(int* d) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(d[i]));
 }
-template <int Count>
-TC_FN void tc_warpgroup_settle(tc_half* d) {
+template <int Count, class T>
+TC_FN void tc_warpgroup_settle(T* d) {  // elements of less than a word
+  static_assert(Count * sizeof(T) % 4 == 0, "operands of wgmma are whole words");
 #pragma unroll
-  for (int i = 0; i < Count / 2; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned*>(d)[i]));
+  for (int i = 0; i < Count * int(sizeof(T)) / 4; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned*>(d)[i]));
 }
 // Reads registers, so that ptxas keeps them until here: the words 4 i to 4 i + 3 of Count elements, for a comparison whose
 // result only an event of a profiler ("pmevent") depends on. ptxas ends the live range of a wgmma's A too early otherwise.

@@ -9,6 +9,10 @@ barrier in front of the write.
 With TL_LATE_RELEASES a release of a slot makes no wait where later statements of its block of code do not need the
 product that reads the slot: it moves behind them, up to the first wait that ends the product, or to an mbarrier's wait.
 So other products and the work on their results run beside the product, and the slot is free later.
+
+ptxas then needs help, or it serializes all products of the kernel (C7518, C7520; CUDA 13.0). It forgets the wait at the
+end of an iteration, so the next one begins with the wait again, which costs nothing. And it moves the packing of two
+halves of A into a register behind the fence of the group, so a register fence stands in front of it.
 """
 
 from __future__ import annotations
@@ -105,6 +109,7 @@ class _Waits:
         self.barrier_writes, self.places = BarrierWrites(body), places
         self.threads: ThreadRange | None = None  # the threads that run the current code
         self.jumps: list[dict[type, State]] = []  # for each enclosing loop: the groups that run at breaks and continues
+        self.written: frozenset[Var] = frozenset()  # what the innermost loop around the code writes
         self.in_scope: frozenset[Var] = frozenset()  # the registers whose allocations are in scope
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
@@ -185,7 +190,8 @@ class _Waits:
         waits, state = self.wait(state, oldest), (group, *state[:oldest])
         if len(state) > MOST_GROUPS:
             state = (*state[: MOST_GROUPS - 1], state[MOST_GROUPS - 1].merged_with(state[MOST_GROUPS]))
-        return seq([before, *waits, node]), state
+        packed = _fences(group.read & self.written) if self.has_late_releases else []
+        return seq([before, *waits, *packed, node]), state
 
     def _first_conflict(self, node: Any, state: State) -> int:
         """The age of the youngest group that must have ended before ``node``; the number of groups for none."""
@@ -214,7 +220,8 @@ class _Waits:
         heads = [h for h in (getattr(node, name, None) for name in ("min", "extent", "condition")) if h is not None]
         age = min((self._first_conflict(head, state) for head in heads), default=len(state))
         waits, state = self.wait(state, age), state[:age]
-        entered, rounds = state, 0
+        entered, rounds, outer = state, 0, self.written
+        self.written = frozenset(store.buffer for store in collect(node.body, BufferStore))
         while True:
             self.jumps.append({Break: (), Continue: ()})
             body, after = self.statement(node.body, entered)
@@ -225,6 +232,9 @@ class _Waits:
             if [g.key for g in merged] == [g.key for g in entered]:
                 break
             entered, rounds = merged, rounds + 1
+        self.written = outer
+        if self.has_late_releases and not entered and issues_wgmma(node.body):
+            body = seq([instructions.warpgroup("wait", const(0, "int32")), body])
         loop = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         ended = _merged_states(state, tuple(_after_loop(group, node) for group in after))
         after_breaks = tuple(_in_next_iteration(group, node, True) for group in jumps[Break])
@@ -245,13 +255,14 @@ class _Waits:
         """
         running = {accumulator for group in state[:age] for accumulator in group.accumulators}
         ended = {accumulator for group in state[age:] for accumulator in group.accumulators}
-        finished = (ended - running) & self.in_scope
-        fences = []
-        for buffer in sorted(finished, key=lambda v: str(v.name)):
-            fences.append(
-                instructions.register_fence(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0))
-            )
-        return fences
+        return _fences((ended - running) & self.in_scope)
+
+
+def _fences(buffers: Iterable[Var]) -> list[Stmt]:
+    """Keeps accesses to registers from moving across this place."""
+    ordered = sorted(buffers, key=lambda v: str(v.name))
+    zero = const(0, "int32")
+    return [instructions.register_fence(load(b, [zero]), int(constant(b.shape[0]) or 0)) for b in ordered]
 
 
 def _may_precede_releases(part: Stmt) -> bool:
