@@ -12,7 +12,7 @@ from math import prod
 from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.cluster_parts import number_of_parts
-from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
+from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined, is_refilled
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads, reads_limit
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.hold_operands import hold_operands, lack_of_registers
@@ -111,6 +111,7 @@ class _Kernel:
         self.resident = 1  # blocks that a multiprocessor holds
         self.is_tight = False  # whether the result's tile must use memory of the loop's tiles
         self.is_one_wave = False  # whether all of the user's blocks run at the same time
+        self.is_refilled = False  # whether a block runs its loops several times, as for several tiles of a result
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -140,6 +141,7 @@ class _Kernel:
         multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
         if axis is None:
             load_rows_inside(pipelines, self.analyzer, self.divisors)
+        self.is_refilled = any(pipeline.is_of_loop and is_refilled(pipeline, code) for pipeline in pipelines)
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
@@ -304,6 +306,7 @@ class _Kernel:
             self.env.note("notes", {"text": f"loop {name}: no product of the next iteration ahead: {ahead}"})
         lack = lack_of_registers(self.code, self.threads.count)
         is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
+        is_early = is_early and not self.is_refilled
         return overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
