@@ -111,7 +111,7 @@ class _Kernel:
         self.resident = 1  # blocks that a multiprocessor holds
         self.is_tight = False  # whether the result's tile must use memory of the loop's tiles
         self.is_one_wave = False  # whether all of the user's blocks run at the same time
-        self.is_refilled = False  # whether a block runs its loops several times, as for several tiles of a result
+        self.is_refilled = False  # whether one of the user's blocks runs its loops again, for more tiles of a result
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -134,6 +134,7 @@ class _Kernel:
             raise Declined("no T.Pipelined loop loads tiles that a tensor map can load")
         if PRODUCT_AHEAD.value_in(self.env.config) is None:  # else the registers are for a second accumulator
             code = hold_operands(code, self.env)
+        self.is_refilled = any(pipeline.is_of_loop and is_refilled(pipeline, code) for pipeline in pipelines)
         levels, code, axis = self._make_persistent(code)
         pipelines, _ = self._find_pipelines(code)
         if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
@@ -141,7 +142,6 @@ class _Kernel:
         multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
         if axis is None:
             load_rows_inside(pipelines, self.analyzer, self.divisors)
-        self.is_refilled = any(pipeline.is_of_loop and is_refilled(pipeline, code) for pipeline in pipelines)
         circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
         warps = warps_of(self.threads.count)
         producer = renewed(Producer(circular_buffers, code).run())
@@ -305,8 +305,8 @@ class _Kernel:
                 return ahead
             self.env.note("notes", {"text": f"loop {name}: no product of the next iteration ahead: {ahead}"})
         lack = lack_of_registers(self.code, self.threads.count)
-        is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
-        is_early = is_early and not self.is_refilled
+        waits = self.is_one_wave and not self.is_refilled  # for memory: its blocks begin and end at the same time
+        is_early = waits and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
         return overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
