@@ -25,6 +25,7 @@ _SPELLINGS = {
     "stages": ("stages", "num_stages"),
     "threads": ("threads", "num_threads"),
     "split_k": ("split_k", "splits"),
+    "stream_k": ("stream_k",),
     "splits": ("splits", "num_split"),
     "width": ("width",),
     "q_in_registers": ("q_in_registers",),
@@ -71,7 +72,8 @@ def proposals_for(parameters: Sequence[str], arguments: Mapping[str, Any], targe
     if {"M", "N", "K"} <= names:
         m, n, k = (_known(arguments, name) for name in ("M", "N", "K"))
         layout = arguments.get("layout") or "NN"
-        return gemm(m, n, k, dtype, arguments.get("out_dtype"), layout, target=target, count=MANY)
+        streams = "stream_k" in names
+        return gemm(m, n, k, dtype, arguments.get("out_dtype"), layout, target=target, count=MANY, stream_k=streams)
     queries, keys = (next((n for n in spellings if n in names), None) for spellings in (_QUERIES, _KEYS))
     if {"heads", "dim"} <= names and keys is not None:
         heads = _known(arguments, "heads")
