@@ -179,7 +179,8 @@ def main(words=None):
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
 
     parameters = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
-    parameters["stream_k"] = options.stream_k
+    if options.stream_k is not None:
+        parameters |= {"stream_k": options.stream_k, "split_k": options.split_k or 1}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if options.block:
         parameters |= {"block_M": options.block[0], "block_N": options.block[1]}

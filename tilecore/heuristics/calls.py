@@ -48,7 +48,9 @@ def configs_for(
     Raises WrongConfigurationsError where the parameters say too little, ArgumentError as
     :func:`~tilecore.heuristics.gemm.gemm` and :func:`~tilecore.heuristics.attention.attention` do.
     """
-    spelt = [_spelt(proposal.config, parameters) for proposal in proposals_for(parameters, arguments, target)]
+    divides = bool({"split_k", "stream_k"} & set(fixed))  # the call says how K is divided
+    asked = [name for name in parameters if name != "stream_k" or not divides]
+    spelt = [_spelt(proposal.config, parameters) for proposal in proposals_for(asked, arguments, target)]
     configs = [config for config in spelt if config]
     agreeing = [c for c in configs if all(fixed[name] == value for name, value in c.items() if name in fixed)]
     chosen: list[dict[str, Any]] = []

@@ -35,10 +35,12 @@ def gemm(
 
     A configuration has block_M, block_N and block_K (the tile of a block), stages (of T.Pipelined), threads, and
     split_k: over how many times as many blocks K is divided, whose sums a second kernel adds (1: it is not);
-    examples/gemm.py is a kernel that takes them. stream_k: whether the kernel can divide the tiles beyond whole rounds of
-    the blocks that run at a time along K; configurations then have stream_k, too: the number of these blocks where the
-    model says that it saves at least 1 % of the time of the best other configuration, else 0. Only tiles that the target's shared memory and registers have room for
+    examples/gemm.py is a kernel that takes them. Only tiles that the target's shared memory and registers have room for
     are proposed.
+
+    stream_k: whether the kernel can divide the tiles beyond whole rounds of the blocks that run at a time along K, as
+    examples/gemm.py can. Configurations then have stream_k, too: the number of these blocks where the model says that
+    it saves at least 1 % of the time of the best configuration without, else 0.
 
     Raises ArgumentError for sizes below 1, an unknown layout, or an element type that the target does not have,
     LimitError where no tile fits
