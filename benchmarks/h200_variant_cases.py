@@ -136,23 +136,35 @@ def few() -> list[Case]:
 
 
 def large() -> list[Case]:
-    """Large products, limited by power, and those of few rows, limited by memory."""
+    """Large products, limited by power, and those of few rows, limited by memory.
+
+    "stream-K": the tiles beyond whole rounds of 132 blocks are divided along K. Its grid is these blocks, not tiles, so
+    they form no pairs."""
     pairs = {"TL_BLOCK_PAIRS": True}
-    wide, high = tile(128, 256, 64, 4, 256), tile(256, 128, 64, 4, 256)
+    wide, high, streams = tile(128, 256, 64, 4, 256), tile(256, 128, 64, 4, 256), {"stream_k": 132}
+    square, low = tile(192, 192, 64, 4, 384), tile(192, 128, 64, 4, 384)
     variants = [
         Variant("128x256x64, 4 stages", wide),
         Variant("256x128x64, 4 stages", high),
         Variant("128x256x64, 4 stages, pairs", wide, pairs),
         Variant("256x128x64, 4 stages, pairs", high, pairs),
+        Variant("128x256x64, 4 stages, stream-K", wide | streams),
+        Variant("256x128x64, 4 stages, stream-K", high | streams),
+        Variant("192x192x64, 4 stages, 384", square),
+        Variant("192x192x64, 4 stages, 384, stream-K", square | streams),
+        Variant("192x128x64, 4 stages, 384", low),
+        Variant("192x128x64, 4 stages, 384, stream-K", low | streams),
+        Variant("192x128x64, 5 stages, 384, as the grid says", low | {"stages": 5}),
         Variant("128x256x128, 2 stages", tile(128, 256, 128, 2, 256)),
         Variant("128x256x64, 4 stages, panels of 16", wide | {"panel": 16}),
         Variant("128x256x64, 4 stages, panels of 4", wide | {"panel": 4}),
         Variant("192x256x64, 3 stages, 384", tile(192, 256, 64, 3, 384)),
     ]
     in_fp8 = [
-        Variant(v.name.replace("x64", "x128"), v.arguments | {"block_K": 128}, v.passes) for v in variants[:4]
+        Variant(v.name.replace("x64", "x128"), v.arguments | {"block_K": 128}, v.passes) for v in variants[:11]
     ]  # fmt: skip
     cases = [
+        gemm_case((3072, 3072, 3072), "float16", "NN", variants[:11], "row", 20),
         gemm_case((4096, 4096, 4096), "float16", "NN", variants, "row", 10),
         gemm_case((8192, 8192, 8192), "float16", "NN", variants, "row", 3),
         gemm_case((16384, 4096, 4096), "float16", "NN", variants, "row", 4),

@@ -82,6 +82,9 @@ SIZES = {
         "--m 70 --n 48 --k 208 --dtype float8_e5m2 --out-dtype float16",
         "--m 5 --n 130 --k 400 --split-k 3 --block 16 64",
         "--m 17 --n 1000 --k 400 --split-k 9 --block 16 64 --dtype int8",
+        "--m 150 --n 200 --k 500 --stream-k 5 --block 64 64",  # two rounds, and two tiles of a third one
+        "--m 40 --n 130 --k 1000 --stream-k 7 --block 64 64 --layout TT --dtype int8",  # three tiles
+        "--m 150 --n 130 --k 300 --stream-k 3 --block 64 64 --layout NT --dtype bfloat16",  # whole rounds
     ],
     "grouped_gemm": ["--sizes 70 0 5 64 --n 70 --k 48", "--sizes 0 3 0 --n 130 --k 72"],
     "layer_norm": ["--rows 9 --columns 100", "--rows 9 --columns 100 --rms", "--rows 3 --columns 9000"],
@@ -218,6 +221,8 @@ def test_example(name, words, target, monkeypatch, capsys):
         ("linear_attention", "--segments 0", r"length \(500\) and segments \(0\) must be at least 1"),
         ("mla_decode", "--length 0", "length must be at least 1"),
         ("paged_attention", "--page-size 48", "a tile of 64 keys must be a whole number of pages of 48"),
+        ("gemm", "--split-k 2 --stream-k 5", r"stream_k \(5\) must be at least 1, with split_k=1 \(not 2\), or 0"),
+        ("gemm", "--stream-k -1", r"stream_k \(-1\) must be at least 1"),
         ("stream_k", "--blocks 0", "no work to divide"),
         ("topk_gate", "--k 9 --experts 8", r"k \(9\) must be from 1 to the number of experts \(8\)"),
     ],

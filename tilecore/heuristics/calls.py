@@ -25,6 +25,7 @@ _SPELLINGS = {
     "stages": ("stages", "num_stages"),
     "threads": ("threads", "num_threads"),
     "split_k": ("split_k", "splits"),
+    "stream_k": ("stream_k",),
     "splits": ("splits", "num_split"),
     "width": ("width",),
     "q_in_registers": ("q_in_registers",),
@@ -48,7 +49,9 @@ def configs_for(
     Raises WrongConfigurationsError where the parameters say too little, ArgumentError as
     :func:`~tilecore.heuristics.gemm.gemm` and :func:`~tilecore.heuristics.attention.attention` do.
     """
-    spelt = [_spelt(proposal.config, parameters) for proposal in proposals_for(parameters, arguments, target)]
+    divides = bool({"split_k", "stream_k"} & set(fixed))  # the call says how K is divided
+    asked = [name for name in parameters if name != "stream_k" or not divides]
+    spelt = [_spelt(proposal.config, parameters) for proposal in proposals_for(asked, arguments, target)]
     configs = [config for config in spelt if config]
     agreeing = [c for c in configs if all(fixed[name] == value for name, value in c.items() if name in fixed)]
     chosen: list[dict[str, Any]] = []
@@ -72,7 +75,8 @@ def proposals_for(parameters: Sequence[str], arguments: Mapping[str, Any], targe
     if {"M", "N", "K"} <= names:
         m, n, k = (_known(arguments, name) for name in ("M", "N", "K"))
         layout = arguments.get("layout") or "NN"
-        return gemm(m, n, k, dtype, arguments.get("out_dtype"), layout, target=target, count=MANY)
+        streams = "stream_k" in names
+        return gemm(m, n, k, dtype, arguments.get("out_dtype"), layout, target=target, count=MANY, stream_k=streams)
     queries, keys = (next((n for n in spellings if n in names), None) for spellings in (_QUERIES, _KEYS))
     if {"heads", "dim"} <= names and keys is not None:
         heads = _known(arguments, "heads")

@@ -9,10 +9,11 @@ from tilecore.errors import ArgumentError
 from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.gemm_model import Estimate, estimate
-from tilecore.heuristics.gemm_space import Tiling, Work, tilings
+from tilecore.heuristics.gemm_space import Tiling, Work, rounds_of, streamed, tilings
 from tilecore.heuristics.proposal import Proposal, assumptions, ranked
 
 LAYOUTS = ("NN", "NT", "TN", "TT")
+LEAST_GAIN = 0.01  # of the time, by which a divided last round must win: the model does not know smaller differences
 
 
 def gemm(
@@ -25,6 +26,7 @@ def gemm(
     *,
     target: Any = "auto",
     count: int = 8,
+    stream_k: bool = False,
 ) -> list[Proposal]:
     """Configurations of C [M, N] = A @ B over K, the best first: at most ``count`` of them.
 
@@ -35,6 +37,10 @@ def gemm(
     split_k: over how many times as many blocks K is divided, whose sums a second kernel adds (1: it is not);
     examples/gemm.py is a kernel that takes them. Only tiles that the target's shared memory and registers have room for
     are proposed.
+
+    stream_k: whether the kernel can divide the tiles beyond whole rounds of the blocks that run at a time along K, as
+    examples/gemm.py can. Configurations then have stream_k, too: the number of these blocks where the model says that
+    it saves at least 1 % of the time of the best configuration without, else 0.
 
     Raises ArgumentError for sizes below 1, an unknown layout, or an element type that the target does not have,
     LimitError where no tile fits
@@ -49,7 +55,18 @@ def gemm(
     work = Work(M, N, K, kind, element_type(out_dtype, chip) if out_dtype else kind, layout)
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in tilings(work, chip)]
     check_some_fit(estimates, f"{M} x {N} x {K} of {kind}", chip)
-    return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
+    if stream_k:
+        estimates += _streamed(work, estimates, chip)
+    chosen = ranked(estimates, _shape, count)
+    return [_proposal(work, tiling, guess, chip, stream_k) for guess, tiling in chosen]
+
+
+def _streamed(work: Work, estimates: list[tuple[Estimate, Tiling]], chip: Chip) -> list[tuple[Estimate, Tiling]]:
+    """The tilings with the last round's tiles divided that win enough over the best of all without."""
+    most = (1 - LEAST_GAIN) * min(guess.seconds for guess, _ in estimates)
+    tilings = [with_stream for _, tiling in estimates if (with_stream := streamed(work, tiling, chip))]
+    divided = [(estimate(work, tiling, chip), tiling) for tiling in tilings]
+    return [(guess, tiling) for guess, tiling in divided if guess.seconds <= most]
 
 
 def _shape(tiling: Tiling) -> Any:
@@ -57,15 +74,19 @@ def _shape(tiling: Tiling) -> Any:
     return tiling.block_M, tiling.block_N
 
 
-def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip) -> Proposal:
+def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip, with_stream_k: bool) -> Proposal:
     config = {
         "block_M": t.block_M, "block_N": t.block_N, "block_K": t.block_K, "stages": t.stages, "threads": t.threads,
         "split_k": t.split_k,
     }  # fmt: skip
+    if with_stream_k:
+        config["stream_k"] = t.stream_k
     rows, columns = ceil(work.M / t.block_M), ceil(work.N / t.block_N)
     reason = f"{rows} x {columns} tiles of {t.block_M} x {t.block_N}"
     if t.split_k > 1:
         reason += f", K in {t.split_k} parts"
+    if t.stream_k:
+        reason += f", the last {rounds_of(work, t).divided} of them divided along K"
     if guess.parts > 1:
         reason += f", {guess.parts} blocks share the loop of each"
     reason += f", {guess.waves:.2f} waves of {chip.cores * t.resident} blocks; "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from tilecore.heuristics.chip import Chip
-from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along, is_by_threads
+from tilecore.heuristics.gemm_space import LINE, Tiling, Work, groups_along, is_by_threads, rounds_of
 from tilecore.heuristics.limits import smooth_maximum
 
 
@@ -80,20 +80,13 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     steps, running = ceil(steps / parts), blocks * parts
     slots = chip.cores * resident
     full, rest = divmod(running, slots)
-    overhead = c.step / chip.clock * (2 if _waits_alone(work, t, chip) else 1)
-    load = _load(work, t, c)
-
-    def wave(active: int) -> tuple[float, float, float]:
-        """Seconds of one step of the blocks that run at a time; of their products and of their loads."""
-        beside = ceil(active / chip.cores)
-        product = _products(work, t, chip, c, beside)
-        products = max(beside * product, product + overhead)
-        loads = max(active * load / (c.cache * chip.l2_bandwidth), beside * load / (c.port * chip.clock))
-        filled = (chip.latency + loads) / t.stages
-        return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
-
-    whole, last = wave(slots), wave(rest) if rest else (0.0, 0.0, 0.0)
-    core, products, loads = (steps * (full * each + end) for each, end in zip(whole, last, strict=True))
+    last_steps = steps
+    if t.stream_k:
+        rounds = rounds_of(work, t)
+        rest, last_steps = rounds.sharing, rounds.each
+    whole = _wave(work, t, chip, c, slots)
+    last = _wave(work, t, chip, c, rest) if rest else (0.0, 0.0, 0.0)
+    core, products, loads = (steps * full * each + last_steps * end for each, end in zip(whole, last, strict=True))
     waves = full + (rest > 0)
     ends = c.tile * chip.latency
     ends += min(t.block_M, work.M) * t.block_N * work.out_element * min(resident, waves) / (c.epilogue * chip.clock)
@@ -105,7 +98,21 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     if t.split_k > 1:
         seconds += c.second * chip.launch
         seconds += 2 * t.split_k * work.M * work.N * 4 / (c.sums * chip.l2_bandwidth)
+    if t.stream_k:  # blocks with parts of two tiles end twice
+        part = t.block_M * t.block_N * 4
+        seconds += c.second * chip.launch + ends + 2 * rounds.parts * part / (c.sums * chip.l2_bandwidth)
     return Estimate(seconds, blocks, parts, running / slots, products, loads, traffic)
+
+
+def _wave(work: Work, t: Tiling, chip: Chip, c: Constants, active: int) -> tuple[float, float, float]:
+    """Seconds of one step of the ``active`` blocks that run at a time; of their products and of their loads."""
+    overhead = c.step / chip.clock * (2 if _waits_alone(work, t, chip) else 1)
+    beside = ceil(active / chip.cores)
+    product = _products(work, t, chip, c, beside)
+    products, load = max(beside * product, product + overhead), _load(work, t, c)
+    loads = max(active * load / (c.cache * chip.l2_bandwidth), beside * load / (c.port * chip.clock))
+    filled = (chip.latency + loads) / t.stages
+    return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
 
 
 def _waits_alone(work: Work, t: Tiling, chip: Chip) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from tilecore.dtypes import dtype as DType
@@ -50,7 +50,8 @@ class Work:
 @dataclass(frozen=True)
 class Tiling:
     """block_M, block_N, block_K: a block's tile; stages: slots for tiles of A and B; split_k: blocks along K whose
-    sums a second kernel adds; resident: the blocks that a core holds."""
+    sums a second kernel adds; resident: the blocks that a core holds; stream_k: among how many blocks the last round's
+    tiles are divided along K, whose sums a second kernel adds (0: they are not divided)."""
 
     block_M: int
     block_N: int
@@ -59,6 +60,46 @@ class Tiling:
     threads: int
     split_k: int
     resident: int
+    stream_k: int = 0
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Of a streamed tiling: whole rounds of tiles; the tiles that are divided; the steps along K of each block in the
+    last round; the blocks that have such steps; the parts of tiles that blocks write, one for each block and tile that
+    have steps in common."""
+
+    whole: int
+    divided: int
+    each: int
+    sharing: int
+
+    @property
+    def parts(self) -> int:
+        return self.sharing + self.divided - 1
+
+
+def rounds_of(work: Work, t: Tiling) -> Rounds:
+    """How a tiling with stream_k divides its tiles; examples/gemm.py does the same."""
+    steps = ceil(work.K / t.block_K)
+    whole, divided = divmod(ceil(work.M / t.block_M) * ceil(work.N / t.block_N), t.stream_k)
+    each = max(ceil(divided * steps / t.stream_k), LEAST_STEPS)
+    return Rounds(whole, divided, each, ceil(divided * steps / each))
+
+
+def streamed(work: Work, t: Tiling, chip: Chip) -> Tiling | None:
+    """The tiling with the last round's tiles divided along K; None where there is nothing to divide, or one round only:
+    for few tiles there are split_k and blocks that share a loop.
+
+    Only for chips whose matrix instructions several warps execute: there the compiler lets other warps load tiles, and
+    a block that has several tiles loads the next one while it stores a result, as the model assumes.
+    """
+    if chip.group_threads <= chip.warp or not chip.has_matrix_instructions(work.dtype) or t.split_k > 1:
+        return None
+    with_stream = replace(t, stream_k=chip.cores * t.resident)
+    rounds = rounds_of(work, with_stream)
+    divides = rounds.whole and rounds.divided and rounds.each < ceil(work.K / t.block_K)
+    return with_stream if divides else None
 
 
 def tilings(work: Work, chip: Chip) -> Iterator[Tiling]:

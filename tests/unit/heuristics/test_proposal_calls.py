@@ -132,3 +132,13 @@ def test_simulated_targets_get_their_own(arch):
     kernel = tilecore.autotune(configs="auto", tries=1)(factory)(1, 40, 72, dtype="float16")
     a, b = torch.randn(1, 72).half(), torch.randn(72, 40).half()
     torch.testing.assert_close(kernel(a, b), a.float() @ b.float(), rtol=1e-3, atol=1e-2)
+
+
+def test_a_call_that_divides_k_itself_gets_no_divided_round():
+    """Each way to divide K excludes the other."""
+    parameters = ("M", "N", "K", "block_M", "block_N", "threads", "split_k", "stream_k")
+    sizes = {"M": 300, "N": 200, "K": 500}
+    assert all(config["stream_k"] == 0 for config in configs_for(parameters, sizes, {}, "cpu", 5))
+    for fixed in ({"split_k": 3}, {"stream_k": 4, "split_k": 1}):
+        configs = configs_for(parameters, {**sizes, **fixed}, fixed, "cpu", 5)
+        assert all("stream_k" not in config and config["split_k"] == fixed["split_k"] for config in configs)

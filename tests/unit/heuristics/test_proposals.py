@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -228,3 +229,46 @@ def test_two_groups_of_threads_for_two_rows_of_instructions():
     proposals = heuristics.gemm(512, 3584, 3584, "bfloat16", layout="NT", target=HOPPER)
     square = [p.config["threads"] for p in proposals if (p.config["block_M"], p.config["block_N"]) == (128, 128)]
     assert square[0] == 256
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("sizes", "multiprocessors", "divided"),
+    [
+        ((8192, 8192, 8192), 132, 68),  # half of the last of 16 rounds idles
+        ((4096, 4096, 4096), 132, 0),  # 116 tiles of the last of 4 rounds: to add their parts costs more
+        ((8192, 8192, 8192), 128, 0),  # whole rounds
+        ((8192, 8192, 8192), 64, 0),
+        ((8192, 8192, 8192), 114, 0),  # 110 tiles in the last round
+    ],
+)
+def test_the_last_round_is_divided_where_it_wins(sizes, multiprocessors, divided):
+    target = f"{HOPPER} -multiprocessors={multiprocessors}"
+    best, plain = (heuristics.gemm(*sizes, target=target, stream_k=asked)[0] for asked in (True, False))
+    assert "stream_k" not in plain.config
+    assert best.config["stream_k"] == (multiprocessors if divided else 0)
+    if divided:
+        assert best.milliseconds <= 0.99 * plain.milliseconds
+        assert f"the last {divided} of them divided along K" in best.reason
+    else:
+        assert best.milliseconds == plain.milliseconds
+
+
+@pytest.mark.parametrize("target", [target for target in TARGETS if target != HOPPER])
+def test_other_chips_divide_no_round(target):
+    """Whose compilers do not load a block's next tile while it stores its result."""
+    proposals = heuristics.gemm(4096, 4096, 4096, dtype_for(target), target=target, stream_k=True)
+    assert {proposal.config["stream_k"] for proposal in proposals} == {0}
+
+
+@needs_cuda
+def test_parts_of_the_last_round_are_those_of_the_example():
+    """The model counts the parts that examples/gemm.py writes."""
+    chip, module = chip_of(f"{HOPPER} -multiprocessors=5"), example("gemm")
+    for sizes in ((150, 200, 500), (1000, 700, 4000), (333, 100, 257)):
+        work = gemm_space.Work(*sizes, "float16", "float16", "NN")
+        tiling = gemm_space.streamed(work, gemm_space.Tiling(64, 64, 32, 3, 128, 1, 1), chip)
+        func = module.gemm(*sizes, block_M=64, block_N=64, block_K=32, stream_k=tiling.stream_k)
+        workspace = re.search(r"Part\S*.*?\((\d+), 64, 64\)", str(func.ir))
+        assert workspace, func.ir
+        assert int(workspace.group(1)) == gemm_space.rounds_of(work, tiling).parts

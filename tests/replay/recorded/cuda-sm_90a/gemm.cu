@@ -29,11 +29,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(160) gemm
       const int bx = tile % 3;
       const int by_pair = tile / 3;
       const int by = by_pair * 2 + block % 2;
-      float C_local[128];  // gemm.py:65
+      float C_local[128];  // gemm.py:76
       const int A_shared_B_shared_from = A_shared_B_shared_turn;
-      for (int step = 0; step < 3; ++step) {  // gemm.py:50
+      for (int step = 0; step < 3; ++step) {  // gemm.py:61
         tc_transaction_wait(A_shared_B_shared_full + (A_shared_B_shared_from + step) % 3, (A_shared_B_shared_from + step) % 6 / 3);
-        const unsigned long long a_tile = tc_operand(A_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // gemm.py:60
+        const unsigned long long a_tile = tc_operand(A_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // gemm.py:71
         const unsigned long long b_tile = tc_operand(B_shared + (A_shared_B_shared_from + step) % 3 * 8192 + (0 ^ 0) * 8, 8192, 1024, 1);
         tc_warpgroup_begin();
         tc_wgmma_n128k16_f16_f16_f32<false, true>(C_local, a_tile, b_tile, !(step == 0));
@@ -52,7 +52,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(160) gemm
         }
       }
       A_shared_B_shared_turn = A_shared_B_shared_from + 3;
-      if (tx % 32 == 0) {  // gemm.py:68
+      if (tx % 32 == 0) {  // gemm.py:79
         tc_wait_stores_read<1>();
       }
       tc_warp_barrier();
@@ -141,11 +141,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(160) gemm
       const int by_pair_1 = tile_1 / 3;
       const int by_1 = by_pair_1 * 2 + block % 2;
       const int A_shared_B_shared_from_1 = A_shared_B_shared_turn_1;
-      for (int step = 0; step < 3; ++step) {  // gemm.py:50
-        tc_transaction_wait(A_shared_B_shared_empty + (A_shared_B_shared_from_1 + step) % 3, ((A_shared_B_shared_from_1 + step) / 3 + 1) % 2);  // gemm.py:59
+      for (int step = 0; step < 3; ++step) {  // gemm.py:61
+        tc_transaction_wait(A_shared_B_shared_empty + (A_shared_B_shared_from_1 + step) % 3, ((A_shared_B_shared_from_1 + step) / 3 + 1) % 2);  // gemm.py:70
         tc_transaction_arrive_expect(A_shared_B_shared_full + (A_shared_B_shared_from_1 + step) % 3, 32768);
-        tc_tensor_load(A_shared + (A_shared_B_shared_from_1 + step) % 3 * 8192 + (0 ^ 0) * 8, &A_map, A_shared_B_shared_full + (A_shared_B_shared_from_1 + step) % 3, step * 64, by_1 * 128);  // gemm.py:55
-        tc_tensor_load_multicast(B_shared + (A_shared_B_shared_from_1 + step) % 3 * 8192 + (int)tc_cluster_rank() * 4096 + (0 ^ 0) * 8, &B_map, A_shared_B_shared_full + (A_shared_B_shared_from_1 + step) % 3, 3, (int)((unsigned)(bx_1 * 128) + (unsigned)(int)tc_cluster_rank() * 64u), step * 64);  // gemm.py:59
+        tc_tensor_load(A_shared + (A_shared_B_shared_from_1 + step) % 3 * 8192 + (0 ^ 0) * 8, &A_map, A_shared_B_shared_full + (A_shared_B_shared_from_1 + step) % 3, step * 64, by_1 * 128);  // gemm.py:66
+        tc_tensor_load_multicast(B_shared + (A_shared_B_shared_from_1 + step) % 3 * 8192 + (int)tc_cluster_rank() * 4096 + (0 ^ 0) * 8, &B_map, A_shared_B_shared_full + (A_shared_B_shared_from_1 + step) % 3, 3, (int)((unsigned)(bx_1 * 128) + (unsigned)(int)tc_cluster_rank() * 64u), step * 64);  // gemm.py:70
       }
       A_shared_B_shared_turn_1 = A_shared_B_shared_from_1 + 3;
     }

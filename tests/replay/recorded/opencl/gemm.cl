@@ -8,11 +8,11 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
   const int step_ = block / 2;
   const int bx = step_;
   const int by = block - step_ * 2;
-  float C_local[128];  // gemm.py:65
-  local tc_half* A_shared = (local tc_half*)(shared + 0);  // gemm.py:47
-  local tc_half* B_shared = (local tc_half*)(shared + 52224);  // gemm.py:48
+  float C_local[128];  // gemm.py:76
+  local tc_half* A_shared = (local tc_half*)(shared + 0);  // gemm.py:54
+  local tc_half* B_shared = (local tc_half*)(shared + 52224);  // gemm.py:55
   #pragma unroll
-  for (int s0 = 0; s0 < 16; ++s0) {  // gemm.py:49
+  for (int s0 = 0; s0 < 16; ++s0) {  // gemm.py:60
     #pragma unroll
     for (int s1 = 0; s1 < 2; ++s1) {
       #pragma unroll
@@ -22,14 +22,14 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:55
+  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:66
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
       A_shared[s0 * 1088 + tx / 8 * 68 + tx % 8 * 8 + s1] = by * 128 + (tx / 8 + s0 * 16) < 200 ? A[by * 17408 + s0 * 2176 + tx / 8 * 136 + tx % 8 * 8 + s1] : tc_half_bits(0x0000 /* 0 */);
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:59
+  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:70
     if (bx * 128 + (0 + tx % 16 * 8) < 264) {
       tc_move_16(B_shared + s0 * 1024 + tx * 8, B + s0 * 2112 + tx / 16 * 264 + bx * 128 + tx % 16 * 8);
     } else {
@@ -44,14 +44,14 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:55
+  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:66
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
       A_shared[s0 * 1088 + tx / 8 * 68 + tx % 8 * 8 + s1 + 8704] = by * 128 + (tx / 8 + s0 * 16) < 200 ? A[by * 17408 + s0 * 2176 + tx / 8 * 136 + tx % 8 * 8 + s1 + 64] : tc_half_bits(0x0000 /* 0 */);
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:59
+  for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:70
     if (bx * 128 + (0 + tx % 16 * 8) < 264) {
       tc_move_16(B_shared + s0 * 1024 + tx * 8 + 8192, B + s0 * 2112 + tx / 16 * 264 + bx * 128 + tx % 16 * 8 + 16896);
     } else {
@@ -65,18 +65,18 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
       B_shared[s0 * 1024 + tx * 8 + 8192 + 7] = tc_half_bits(0x0000 /* 0 */);
     }
   }
-  for (int step__1 = 0; step__1 < 3; ++step__1) {  // gemm.py:50
+  for (int step__1 = 0; step__1 < 3; ++step__1) {  // gemm.py:61
     tc_barrier();
     if (step__1 < 1) {
       #pragma unroll
-      for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:55
+      for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:66
         #pragma unroll
         for (int s1 = 0; s1 < 8; ++s1) {
           A_shared[(step__1 + 2) % 3 * 8704 + s0 * 1088 + tx / 8 * 68 + tx % 8 * 8 + s1] = by * 128 + (tx / 8 + s0 * 16) < 200 && (step__1 + 2) * 64 + (s1 + tx % 8 * 8) < 136 ? A[by * 17408 + s0 * 2176 + tx / 8 * 136 + step__1 * 64 + tx % 8 * 8 + s1 + 128] : tc_half_bits(0x0000 /* 0 */);
         }
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:59
+      for (int s0 = 0; s0 < 8; ++s0) {  // gemm.py:70
         if ((step__1 + 2) * 64 + (tx / 16 + s0 * 8) < 136 && bx * 128 + (0 + tx % 16 * 8) < 264) {
           tc_move_16(B_shared + (step__1 + 2) % 3 * 8192 + s0 * 1024 + tx * 8, B + step__1 * 16896 + s0 * 2112 + tx / 16 * 264 + bx * 128 + tx % 16 * 8 + 33792);
         } else {
@@ -96,7 +96,7 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
     for (int k = 0; k < 16; ++k) {
       #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        tc_move_8(a + i * 4, A_shared + step__1 * 8704 + i * 544 + tx / 64 * 272 + tx % 32 / 8 * 68 + k * 4);  // gemm.py:60
+        tc_move_8(a + i * 4, A_shared + step__1 * 8704 + i * 544 + tx / 64 * 272 + tx % 32 / 8 * 68 + k * 4);  // gemm.py:71
       }
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -118,7 +118,7 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gemm_kernel(global 
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 16; ++s0) {  // gemm.py:68
+  for (int s0 = 0; s0 < 16; ++s0) {  // gemm.py:79
     #pragma unroll
     for (int s1 = 0; s1 < 2; ++s1) {
       if (by * 128 + (tx % 32 / 8 + tx / 64 * 4 + s0 * 8) < 200 && bx * 128 + (0 + tx % 8 * 4 + tx % 64 / 32 * 32 + s1 * 64) < 264) {

@@ -84,7 +84,7 @@ class Iterations:
                 [1], "int32", f"{circular_buffer.pipeline.name}_turn", scope="local.var", layout=None
             )
             for circular_buffer in circular_buffers
-            if _needs_counter(circular_buffer, body)
+            if is_refilled(circular_buffer.pipeline, body)
         }
         self.bases: dict[tuple[CircularBuffer, Any], Any] = {}
 
@@ -136,9 +136,9 @@ class Iterations:
         return base, [*bound, increment]
 
 
-def _needs_counter(circular_buffer: CircularBuffer, body: Stmt) -> bool:
+def is_refilled(pipeline: Pipeline, body: Stmt) -> bool:
     """Whether the pipeline is filled at several places, or at one that runs several times."""
-    loads = circular_buffer.pipeline.loads
+    loads = pipeline.loads
     owners = {tma_load.owner for loads_at_place in loads for tma_load in loads_at_place}
     if len(owners) > 1:
         return True

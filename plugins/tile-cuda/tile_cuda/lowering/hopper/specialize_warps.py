@@ -12,7 +12,7 @@ from math import prod
 from tile_cuda.architectures import WARP
 from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.cluster_parts import number_of_parts
-from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
+from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined, is_refilled
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads, reads_limit
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.hold_operands import hold_operands, lack_of_registers
@@ -111,6 +111,7 @@ class _Kernel:
         self.resident = 1  # blocks that a multiprocessor holds
         self.is_tight = False  # whether the result's tile must use memory of the loop's tiles
         self.is_one_wave = False  # whether all of the user's blocks run at the same time
+        self.is_refilled = False  # whether one of the user's blocks runs its loops again, for more tiles of a result
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -133,6 +134,7 @@ class _Kernel:
             raise Declined("no T.Pipelined loop loads tiles that a tensor map can load")
         if PRODUCT_AHEAD.value_in(self.env.config) is None:  # else the registers are for a second accumulator
             code = hold_operands(code, self.env)
+        self.is_refilled = any(pipeline.is_of_loop and is_refilled(pipeline, code) for pipeline in pipelines)
         levels, code, axis = self._make_persistent(code)
         pipelines, _ = self._find_pipelines(code)
         if not self.is_tight and not DISABLE_MORE_STAGES.value_in(self.env.config):
@@ -303,7 +305,8 @@ class _Kernel:
                 return ahead
             self.env.note("notes", {"text": f"loop {name}: no product of the next iteration ahead: {ahead}"})
         lack = lack_of_registers(self.code, self.threads.count)
-        is_early = self.is_one_wave and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
+        waits = self.is_one_wave and not self.is_refilled  # for memory: its blocks begin and end at the same time
+        is_early = waits and DISABLE_PRODUCT_OVERLAP.value_in(self.env.config) is None
         return overlap_wgmma(node, self.env, lack, _ONE_WAVE if is_early else None)
 
     def _note(self, circular_buffer: CircularBuffer) -> None:
