@@ -24,9 +24,9 @@ def paged_attention(
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
     int32. Entries of Table behind the last token of a sequence may be anything; slots of its last page behind it hold
     finite numbers, which get the weight 0. A length of 0 gives zeros. heads_each: how many heads of the cache a block
-    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache for
-    keys and values, which no other block reads; "auto" is evict_first for eight parts and more, and no policy for fewer,
-    where that was up to 5 % faster."""
+    visits at once; those of one token are neighbours in memory. eviction_policy: of the L2 cache for keys and values,
+    which no other block reads; "auto" is evict_first for eight parts and more, and no policy for fewer, where that was
+    up to 5 % faster."""
     if eviction_policy == "auto":
         eviction_policy = "evict_first" if splits >= 8 else None
     if heads % kv_heads:
