@@ -29,6 +29,12 @@ PROCESSORS: dict[str, tuple[str, ...]] = {
 SLOW_BFLOAT16_DOTS = frozenset({"cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids"})
 SLOW_BFLOAT16_VENDORS = frozenset({"GenuineIntel"})  # by CPUID
 
+# register tiles of gemm: 6 rows by 4 vectors have 10 loads for 24 multiply-adds, 14 by 2 have 16 for 28, but read B half
+# as often. The first are better where a core does two multiply-adds of 512 bits a cycle, and reads more than 32 bytes a
+# cycle of the second-level cache (docs/notes/cpu.md)
+WIDE_TILES = frozenset({"sapphirerapids", "emeraldrapids", "graniterapids"})
+WIDE_TILES_VENDORS = frozenset({"GenuineIntel"})
+
 
 def features_of(name: str) -> tuple[str, ...]:
     """The extensions of a processor. Raises TargetError for one that is not known."""

@@ -1,8 +1,8 @@
 """Lowers gemm to register tiles: each step along K broadcasts elements of A, loads vectors of B, and updates C.
 
-The tile of C takes nearly all vector registers: 14 rows by two vectors where there are 32, 6 by two where there are 16.
-LLVM then emits only fused multiply-adds, broadcasts and two loads a step. Both operands are prefetched: B some steps
-ahead, of A the next line of each row (docs/notes/cpu.md).
+The tile of C takes nearly all vector registers: where there are 32, 14 rows by two vectors or 6 by four, as the target
+says, 6 by two where there are 16. LLVM then emits only fused multiply-adds, broadcasts and a row's loads a step. Both
+operands are prefetched: B some steps ahead, of A the next line of each row (docs/notes/cpu.md).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _RegisterTiles:
 
     def _columns_of_tiles(self, columns: Piece) -> Stmt:
         """The tiles of all rows for one panel of B after the other, which stays in the caches meanwhile."""
-        by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows))
+        by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows_of(columns.width)))
         panel, before = None, []
         if is_copied_in_passing(self.call, "b"):
             shape = [self.operands.k, columns.width]
