@@ -123,6 +123,17 @@ def balanced(size: int, most: int) -> int:
     return max(1, -(-size // max(1, -(-size // most))))
 
 
+def balanced_pieces(size: int, most: int) -> list[Piece]:
+    """``size`` divided into as few pieces of at most ``most`` as possible: of one width and a remainder, or of two
+    widths that differ by one where the remainder would be less than half as wide, as narrow tiles are slow."""
+    width = balanced(size, most)
+    rest, count = size % width, -(-size // width)
+    if not rest or 2 * rest >= width:
+        return pieces(size, width)
+    wide = size - count * (width - 1)
+    return [Piece(0, wide, width), Piece(wide * width, count - wide, width - 1)]
+
+
 def pieces(size: int, step: int) -> list[Piece]:
     """``size`` divided into whole steps, then the remainder as one narrower piece."""
     whole = size // step
