@@ -80,8 +80,8 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
 
 class _Tile(NamedTuple):
     """One register tile: its first row and column, its size, its number among the ``tiles`` of its column that fetch
-    the next panel of B, 0 where others do, and the first row and column of the tile after it. makes, reads: the panel [K, columns] that it copies B to, and the one
-    that it reads instead of B; None where there is none."""
+    the next panel of B, 0 where others do, and the first row and column of the tile after it. makes, reads: the panel
+    [K, columns] that it copies B to, and the one that it reads instead of B; None where there is none."""
 
     m0: Any
     n0: Any
