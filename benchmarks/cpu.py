@@ -133,8 +133,9 @@ Tile = tuple[int, ...]
 def tiles(m: int, n: int, k: int, dtype: str, threads: int) -> Tile:
     """Rows, columns and depth of a block.
 
-    Few rows: B is read as it lies, on Intel's processors by whole pages in order. Tile registers: all of K, and so many
-    columns that their part of B takes half of the second-level cache (of 2 MiB). Else blocks whose operands share that cache. Each thread gets a block.
+    Few rows: B is read as it lies, on Intel's processors by whole pages in order. Tile registers: all of K, and so
+    many columns that their part of B takes half of the second-level cache (of 2 MiB). Else blocks whose operands share
+    that cache. Each thread gets a block.
     """
     if dtype == "float32":
         if m > 28:
@@ -242,8 +243,9 @@ def attention(threads: int, variants: bool) -> Iterator[Case]:
             def peer(q: torch.Tensor = q, k: torch.Tensor = k, v: torch.Tensor = v, causal: bool = causal) -> Any:
                 return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
+            least = bar("causal attention" if causal else "attention")
             yield Case(
-                f"attention fp32 S{length} D{dim}{' causal' if causal else ''}", bar("causal attention" if causal else "attention"),
+                f"attention fp32 S{length} D{dim}{' causal' if causal else ''}", least,
                 calls_of(ours, q, k, v, o), peer, lambda o=o, peer=peer: close(o, peer(), 1e-4, 1e-5),
             )  # fmt: skip
 
