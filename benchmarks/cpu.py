@@ -138,8 +138,10 @@ def tiles(m: int, n: int, k: int, dtype: str, threads: int) -> Tile:
     that cache. Each thread gets a block.
     """
     if dtype == "float32":
+        if m > 28 and k < 64 and IS_INTEL:
+            return min(m, 64), min(n, 1024), k  # C is most of the work, and written by whole pages in order
         if m > 28:
-            return m if m <= 512 else 128, min(n, 256), min(k, 1024)
+            return m if m <= 512 else rows_that_divide(m), min(n, 256), min(k, 1024)
         deep = min(k, 32 if IS_INTEL or m < 4 else 1024)
         return m, min(-(-n // threads), 1024), deep
     if not HAS_TILES:
@@ -149,6 +151,12 @@ def tiles(m: int, n: int, k: int, dtype: str, threads: int) -> Tile:
     element = 2 if dtype == "bfloat16" else 1
     columns = min(n, max(32, (1 << 20) // (element * k) // 32 * 32), 512)
     return min(m, 256 if dtype == "bfloat16" and k > 512 else 128), columns, min(k, 2048)
+
+
+def rows_that_divide(m: int) -> int:
+    """The most rows of a block up to 128 that divide ``m``, or 128 where few do: blocks that cross no edge read A and
+    accumulate C in place."""
+    return next((rows for rows in range(128, 95, -1) if m % rows == 0), 128)
 
 
 def other_tiles(m: int, n: int, k: int, dtype: str) -> list[Tile]:
