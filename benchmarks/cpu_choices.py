@@ -40,6 +40,7 @@ from tilecore.lowering.loops import (
 )
 
 FIND = hoist_copies._find
+TARGET = {"words": "cpu"}
 
 
 def without_b(*arguments: Any) -> list[Any]:
@@ -56,13 +57,23 @@ CHOICES: dict[str, Callable[[], Any]] = {
     "no folded masks": lambda: patch.object(fold_masks, "_mask", lambda *others: None),
     "C not in place": lambda: patch.object(accumulate_in_place, "_last_copies", lambda *others: []),
     "no prefetch in K < 128": lambda: patch.object(gemm, "LEAST_STEPS", 128),
-    "B 16 steps ahead": lambda: patch.object(gemm, "STEPS_AHEAD", 16),
-    "B 4 steps ahead": lambda: patch.object(gemm, "STEPS_AHEAD", 4),
-    "12 rows": lambda: patch.object(register_tiles, "SPARE_REGISTERS", 8),
+    "B twice as far ahead": lambda: patch.object(gemm, "VECTORS_AHEAD", 2 * gemm.VECTORS_AHEAD),
+    "B half as far ahead": lambda: patch.object(gemm, "VECTORS_AHEAD", gemm.VECTORS_AHEAD // 2),
+    "no prefetch of A": lambda: patch.object(gemm._RegisterTiles, "_prefetch_a", lambda *others: []),
+    "no prefetch of panels": lambda: patch.object(gemm._RegisterTiles, "_prefetch_panel", lambda *others: []),
+    "tiles of 2 vectors": lambda: patch.dict(TARGET, {"words": "cpu -tile_vectors=2"}),
+    "tiles of 4 vectors": lambda: patch.dict(TARGET, {"words": "cpu -tile_vectors=4"}),
     "exp2 by rounding": lambda: patch.object(Poly, "reduces_in_one", False),
 }
-OF_BOTH = ("no A in place", "B 16 steps ahead", "B 4 steps ahead", "12 rows")
-OF_PRODUCTS = (*OF_BOTH, "no copy in passing", "B in passing by each block", "C not in place")
+OF_BOTH = (
+    "no A in place",
+    "B twice as far ahead",
+    "B half as far ahead",
+    "no prefetch of A",
+    "tiles of 2 vectors",
+    "tiles of 4 vectors",
+)
+OF_PRODUCTS = (*OF_BOTH, "no prefetch of panels", "no copy in passing", "B in passing by each block", "C not in place")
 OF_ATTENTION = (
     *OF_BOTH,
     "no folded scales",
@@ -95,7 +106,9 @@ def products() -> Iterator[tuple[str, dict[str, Callable[[], object]]]]:
         a, b, c = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
         works: dict[str, Callable[[], object]] = {"torch": lambda a=a, b=b, c=c: torch.matmul(a, b, out=c)}
         for choice in (None, *OF_PRODUCTS):
-            kernel = compiled(lambda s=sizes, t=tile: tilecore.jit(kernels.matmul.func, target="cpu")(*s, *t), choice)
+            kernel = compiled(
+                lambda s=sizes, t=tile: tilecore.jit(kernels.matmul.func, target=TARGET["words"])(*s, *t), choice
+            )
             kernel(a, b, c)
             torch.testing.assert_close(c, a @ b, rtol=1e-4, atol=1e-3)
             works[choice or "all"] = lambda kernel=kernel, a=a, b=b, c=c: kernel(a, b, c)
@@ -115,7 +128,7 @@ def attention() -> Iterator[tuple[str, dict[str, Callable[[], object]]]]:
         for choice in (None, *OF_ATTENTION):
 
             def make(causal: bool = causal, keys: int = keys) -> Any:
-                function = tilecore.jit(kernels.flash_attention.func, target="cpu")
+                function = tilecore.jit(kernels.flash_attention.func, target=TARGET["words"])
                 return function(*shape, causal, block_M=64, block_N=keys)
 
             kernel = compiled(make, choice)

@@ -45,9 +45,9 @@ from tilecore.lowering.loops.register_tiles import (
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16
-ROWS = 8  # of a register tile
+WIDTH = 2 * LANES  # of B's panels, where a caller names none
+ROWS = {4: 6, 2: 8}  # of a register tile, by the vectors of a row
 ROWS_OF_FEW_REGISTERS = 6
-WIDTH = 2 * LANES
 BFLOAT16_PAIRS = "bfloat16 pairs"
 # (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
 DOT_BFLOAT16 = register_call("cpu.dot_bfloat16", pure=True)
@@ -59,6 +59,13 @@ DOT_INT16 = register_call("cpu.dot_int16", pure=True)
 def lanes_of(env: PassEnv) -> int:
     """Lanes of 32 bits of a vector register."""
     return vector_bits(env) // 32
+
+
+def vectors_of(columns: int, env: PassEnv) -> int:
+    """Vectors of a row of a register tile, and of B's panels, of which the columns are a multiple: the target's fact
+    ``tile_vectors`` says which is best."""
+    lanes, most = lanes_of(env), int(env.target.get("tile_vectors", 2) or 2)
+    return most if lanes == LANES and most in ROWS and columns % (most * lanes) == 0 else 2
 
 
 def grouped_panels(
@@ -122,7 +129,8 @@ class Kind:
     def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         *tiles, rows, columns = (int(s) for s in call.b.source.shape)
         moved = dtype_of(call.a.source) == "int8"
-        panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved, 2 * lanes_of(env))
+        width = vectors_of(Operands(call).n, env) * lanes_of(env)
+        panels = grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved, width)
         granted = {call.b.source: of_each_tile(panels, tiles)}
         for name, region in (("a", call.a), ("c", call.c)):  # whose neighbours along a row lie together
             if not is_global(region.source) or is_hoisted(call, name):
@@ -142,9 +150,10 @@ class _Dot:
         self.call = call
         self.kind = kind
         self.lanes = lanes_of(env)
-        self.width = 2 * self.lanes
-        self.most_rows = ROWS if self.lanes == LANES else ROWS_OF_FEW_REGISTERS
         self.o = Operands(call)
+        self.vectors = vectors_of(self.o.n, env)
+        self.width = self.vectors * self.lanes
+        self.most_rows = ROWS[self.vectors] if self.lanes == LANES else ROWS_OF_FEW_REGISTERS
         self.vector = f"{kind.c}x{self.lanes}"
         self.words = self.o.k // kind.group
         # signed times signed is done as a * (b + 128) - 128 * a: the instruction takes one factor unsigned
@@ -168,8 +177,8 @@ class _Dot:
 
     # -- operands ---------------------------------------------------------------------------------------------
 
-    def _b(self, word: Any, ni: Any, half: int) -> Expr:
-        k, n = word * self.kind.group, ni * self.width + half * self.lanes
+    def _b(self, word: Any, ni: Any, part: int) -> Expr:
+        k, n = word * self.kind.group, ni * self.width + part * self.lanes
         at = (n, k) if self.call.transpose_b else (k, n)
         return raw_load(self.o._element(self.call.b, at), f"int32x{self.lanes}")
 
@@ -215,29 +224,30 @@ class _Dot:
         return [AllocBuffer(sums), AllocBuffer(total), loop(IntImm("int32", self.o.m), row, name="m")], sums
 
     def _tile(self, m0: Any, ni: Any, rows: int, sums: Var | None) -> Stmt:
-        acc = tirx.decl_buffer([rows * 2], self.vector, "acc", scope="local", layout=None)
-        places = [(i, h) for i in range(rows) for h in (0, 1)]
+        count = self.vectors
+        acc = tirx.decl_buffer([rows * count], self.vector, "acc", scope="local", layout=None)
+        places = [(i, h) for i in range(rows) for h in range(count)]
 
         def step(word: Any) -> Stmt:
             parts: list[Stmt] = []
-            b = [self._b(word, ni, h) for h in (0, 1)]
+            b = [self._b(word, ni, h) for h in range(count)]
             for i, h in places:
-                total = self._dot(load(acc, [2 * i + h]), self._a(m0 + i, word), b[h])
-                parts.append(store(acc, total, [2 * i + h], self.call.span))
+                total = self._dot(load(acc, [count * i + h]), self._a(m0 + i, word), b[h])
+                parts.append(store(acc, total, [count * i + h], self.call.span))
             return seq(parts)
 
-        begin = [BufferStore(acc, self._start(m0 + i, ni, h, sums), [2 * i + h]) for i, h in places]
-        end = [self._store_c(m0 + i, ni, h, load(acc, [2 * i + h])) for i, h in places]
+        begin = [BufferStore(acc, self._start(m0 + i, ni, h, sums), [count * i + h]) for i, h in places]
+        end = [self._store_c(m0 + i, ni, h, load(acc, [count * i + h])) for i, h in places]
         return seq([AllocBuffer(acc), *begin, loop(IntImm("int32", self.words), step, name="k"), *end])
 
-    def _c(self, m: Any, ni: Any, half: int) -> list[Any]:
-        where = element_indices(self.call.c, m, ni * self.width + half * self.lanes)
+    def _c(self, m: Any, ni: Any, part: int) -> list[Any]:
+        where = element_indices(self.call.c, m, ni * self.width + part * self.lanes)
         where[-1] = Ramp(where[-1], tirx.const(1, "int32"), self.lanes)
         return where
 
-    def _start(self, m: Any, ni: Any, half: int, sums: Var | None) -> Expr:
+    def _start(self, m: Any, ni: Any, part: int, sums: Var | None) -> Expr:
         clear = constant(self.call.clear_accum)
-        old = BufferLoad(self.call.c.source, self._c(m, ni, half))
+        old = BufferLoad(self.call.c.source, self._c(m, ni, part))
         if clear is None:
             value = tirx.if_then_else(self.call.clear_accum, self._zero(), old)
         else:
@@ -246,8 +256,8 @@ class _Dot:
             return value
         return value - Broadcast(load(sums, [m]), self.lanes)
 
-    def _store_c(self, m: Any, ni: Any, half: int, value: Expr) -> Stmt:
-        return BufferStore(self.call.c.source, value, self._c(m, ni, half), span=self.call.span)
+    def _store_c(self, m: Any, ni: Any, part: int, value: Expr) -> Stmt:
+        return BufferStore(self.call.c.source, value, self._c(m, ni, part), span=self.call.span)
 
 
 def _implementation(kind: Kind) -> TileOpImpl:

@@ -29,6 +29,12 @@ PROCESSORS: dict[str, tuple[str, ...]] = {
 SLOW_BFLOAT16_DOTS = frozenset({"cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids"})
 SLOW_BFLOAT16_VENDORS = frozenset({"GenuineIntel"})  # by CPUID
 
+# register tiles of gemm of 6 rows by 4 vectors rather than 14 by 2: 10 loads for 24 multiply-adds instead of 16 for 28,
+# which a core shared with another thread has room for. They read B twice as often, so the second-level cache must give
+# more than 32 bytes a cycle (docs/notes/cpu.md)
+WIDE_TILES = frozenset({"sapphirerapids", "emeraldrapids", "graniterapids"})
+WIDE_TILES_VENDORS = frozenset({"GenuineIntel"})
+
 
 def features_of(name: str) -> tuple[str, ...]:
     """The extensions of a processor. Raises TargetError for one that is not known."""

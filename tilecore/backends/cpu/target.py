@@ -8,7 +8,13 @@ import platform
 from collections.abc import Collection
 
 from tilecore.backends.cpu.amx_permission import may_use_tiles
-from tilecore.backends.cpu.processors import SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS, features_of
+from tilecore.backends.cpu.processors import (
+    SLOW_BFLOAT16_DOTS,
+    SLOW_BFLOAT16_VENDORS,
+    WIDE_TILES,
+    WIDE_TILES_VENDORS,
+    features_of,
+)
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
@@ -110,7 +116,9 @@ def resolve(target: Target) -> Target:
         attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
     _check_features(features)
-    by_dots = "avx512bf16" in features and not _has_slow_bfloat16(str(attributes["model"]))
+    by_dots = "avx512bf16" in features and not _is_of(
+        str(attributes["model"]), SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS
+    )
     attributes.setdefault("bfloat16", "dots" if by_dots else "widened")
     if attributes["bfloat16"] == "dots" and "avx512bf16" not in features:
         raise TargetError(
@@ -126,6 +134,8 @@ def resolve(target: Target) -> Target:
         )
     attributes["features"] = ",".join(features)
     attributes.setdefault("vector_bits", _bits_of(features))
+    wide = int(attributes["vector_bits"]) >= 512 and _is_of(str(attributes["model"]), WIDE_TILES, WIDE_TILES_VENDORS)
+    attributes.setdefault("tile_vectors", 4 if wide else 2)
     attributes.setdefault("march", "native")
     return Target(target.kind, {k: v for k, v in attributes.items() if v is not None})
 
@@ -142,8 +152,9 @@ def _check_features(features: tuple[str, ...]) -> None:
             )
 
 
-def _has_slow_bfloat16(model: str) -> bool:
-    return model in SLOW_BFLOAT16_DOTS or model.partition("-")[0] in SLOW_BFLOAT16_VENDORS
+def _is_of(model: str, names: Collection[str], vendors: Collection[str]) -> bool:
+    """Is the processor's kind one of LLVM's ``names``, or, as :func:`host_model` gives it, of one of ``vendors``?"""
+    return model in names or model.partition("-")[0] in vendors
 
 
 def host_name() -> str:
@@ -186,6 +197,9 @@ SPEC = TargetSpec(
             choices=("dots", "widened"),
         ),
         "vector_bits": AttributeSpec("width of the vectors that loops are made into", choices=(128, 256, 512)),
+        "tile_vectors": AttributeSpec(
+            "vectors of a row of the tile that the registers hold in products of matrices of floats", choices=(2, 4)
+        ),
         "cache_bytes": AttributeSpec("size of the last cache; outputs from a quarter of it on are written past it"),
         "model": AttributeSpec("the processor's kind"),
     },

@@ -1,8 +1,8 @@
 """Lowers gemm to register tiles: each step along K broadcasts elements of A, loads vectors of B, and updates C.
 
-The tile of C takes nearly all vector registers: 14 rows by two vectors where there are 32, 6 by two where there are 16.
-LLVM then emits only fused multiply-adds, broadcasts and two loads a step. Both operands are prefetched: B some steps
-ahead, of A the next line of each row (docs/notes/cpu.md).
+The tile of C takes nearly all vector registers: where there are 32, 14 rows by two vectors or 6 by four, as the target
+says, 6 by two where there are 16. LLVM then emits only fused multiply-adds, broadcasts and a row's loads a step. Both
+operands are prefetched: B some steps ahead, of A the next line of each row (docs/notes/cpu.md).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.prefetch import LINE, TargetPrefetches, portion, prefetch
 from tilecore.lowering.loops.register_tiles import (
+    LEAST_VECTORS,
     Piece,
     TileShape,
-    balanced,
+    balanced_pieces,
     is_copied_in_passing,
     is_hoisted,
     is_in_place,
@@ -34,7 +35,7 @@ from tilecore.lowering.loops.register_tiles import (
 )
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
-STEPS_AHEAD = 8  # along K, that a prefetch of a panel of B in the second-level cache is ahead of its use
+VECTORS_AHEAD = 16  # that a prefetch of a panel of B in the second-level cache is ahead of its use
 LEAST_STEPS = 64  # along K, for prefetches to be worth their cost
 SMALL_ROWS = 28  # of A, up to which B is read in place: a copy costs as much as the products
 
@@ -78,9 +79,9 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
 
 
 class _Tile(NamedTuple):
-    """One register tile: its first row and column, its size, its number among the ``tiles`` of its column, and the
-    first row and column of the tile after it. makes, reads: the panel [K, columns] that it copies B to, and the one
-    that it reads instead of B; None where there is none."""
+    """One register tile: its first row and column, its size, its number among the ``tiles`` of its column that fetch
+    the next panel of B, 0 where others do, and the first row and column of the tile after it. makes, reads: the panel
+    [K, columns] that it copies B to, and the one that it reads instead of B; None where there is none."""
 
     m0: Any
     n0: Any
@@ -100,6 +101,7 @@ class _RegisterTiles:
         self.call = call
         self.shape = shape
         self.prefetches = prefetches
+        self.steps_ahead = VECTORS_AHEAD // min(shape.vectors, VECTORS_AHEAD)
         self.operands = Operands(call)
 
     def lower(self) -> Stmt:
@@ -107,7 +109,7 @@ class _RegisterTiles:
 
     def _columns_of_tiles(self, columns: Piece) -> Stmt:
         """The tiles of all rows for one panel of B after the other, which stays in the caches meanwhile."""
-        by_rows = pieces(self.operands.m, balanced(self.operands.m, self.shape.rows))
+        by_rows = balanced_pieces(self.operands.m, self.shape.rows_of(columns.width))
         panel, before = None, []
         if is_copied_in_passing(self.call, "b"):
             shape = [self.operands.k, columns.width]
@@ -130,7 +132,8 @@ class _RegisterTiles:
                 tirx.Select(is_last, IntImm("int32", 0), m0 + rows.width),
                 tirx.Select(is_last, n0 + columns.width, n0),
             )
-            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, rows.count, after, makes, reads))
+            fetching = 0 if rows.start else rows.count
+            work = self._tile(_Tile(m0, n0, rows.width, columns.width, mi, fetching, after, makes, reads))
             if rows.start or columns.start:
                 return work
             return seq([*portion(self.call, ni * rows.count + mi, rows.count * columns.count), work])
@@ -226,13 +229,15 @@ class _RegisterTiles:
     def _prefetch_b(self, k: Any, tile: _Tile) -> list[Stmt]:
         if tile.reads is not None:
             columns = range(0, tile.columns, max(1, LINE // DType(self.operands.total).bytes))
-            return [prefetch(tile.reads, [k + STEPS_AHEAD, IntImm("int32", j)], 1) for j in columns]
-        return self._lines_of_b(k + STEPS_AHEAD, tile.n0, tile, 1)
+            return [prefetch(tile.reads, [k + self.steps_ahead, IntImm("int32", j)], 1) for j in columns]
+        return self._lines_of_b(k + self.steps_ahead, tile.n0, tile, 1)
 
     def _prefetch_panel(self, tile: _Tile, line: Any, group: int) -> list[Stmt]:
         """A part of the next panel of B, to the second-level cache: the tiles of one column fetch all of it together.
-        It comes from the last cache, whose bandwidth the first tile of a panel would wait for."""
-        if not is_hoisted(self.call, "b") and not is_copied_in_passing(self.call, "b"):
+        It comes from the last cache, whose bandwidth the first tile of a panel would wait for. Long rows of a tensor
+        the processor fetches itself."""
+        in_passing = is_copied_in_passing(self.call, "b") and self.shape.vectors <= LEAST_VECTORS
+        if not tile.tiles or not (is_hoisted(self.call, "b") or in_passing):
             return []
         number = tile.mi * (self.operands.k // group) + line
         first = tirx.floordiv(number * group, tile.tiles)

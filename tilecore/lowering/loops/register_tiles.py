@@ -20,19 +20,31 @@ CONFLICTING_BYTES = 1024  # rows that are a multiple of it apart share few sets 
 WAY_BYTES = 4096  # of a first-level cache: 64 sets of lines of 64 bytes, as the offset in a page chooses the set
 MOST_ROWS_OF_SET = 7  # of such a cache with 8 ways or more
 INT16_PAIRS = "int16 pairs"  # the name of an implementation of gemm that multiplies pairs of them
-SPARE_REGISTERS = 4  # for a row of B, and for an element of A in all lanes
+SPARE_REGISTERS = 2  # for elements of A in all lanes
+LEAST_VECTORS = 2  # of a row of a tile; tiles of fewer columns have no more rows than these
 
 
 class TileShape(NamedTuple):
-    """The largest tile of C that the registers hold: rows, and vectors of so many lanes."""
+    """The largest tile of C that so many registers hold: rows, and vectors of so many lanes."""
 
     rows: int
     vectors: int
     lanes: int
+    registers: int
 
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
+
+    def rows_of(self, columns: int) -> int:
+        """The rows of a tile of so many columns: more where it is narrower."""
+        return max(self.rows, most_rows(self.registers, -(-columns // self.lanes)))
+
+
+def most_rows(registers: int, vectors: int) -> int:
+    """The rows of a register tile of so many vectors a row: the registers also hold a row of B, and A's elements."""
+    vectors = max(vectors, LEAST_VECTORS)
+    return (registers - vectors - SPARE_REGISTERS) // vectors
 
 
 class Piece(NamedTuple):
@@ -66,17 +78,25 @@ def is_hoisted(call: TileCall, operand: str) -> bool:
 
 
 def tile_shape(call: TileCall, env: PassEnv) -> TileShape:
-    """Two vectors wide, as B's panels are. Where B is read in place, few rows leave registers for more vectors, whose
-    elements lie side by side."""
-    registers = 32 if vector_bits(env) >= 512 else 16
+    """As many vectors wide as the target's fact ``tile_vectors`` says, as B's panels are. Where B is read in place, few
+    rows leave registers for more vectors, whose elements lie side by side."""
+    registers = registers_of(env)
     operands = Operands(call)
     lanes = max(1, vector_bits(env) // DType(operands.total).bits)
-    rows = (registers - SPARE_REGISTERS) // 2
     if not is_in_place(call, "b"):
-        return TileShape(rows, 2, lanes)
-    rows = balanced(operands.m, rows)
-    vectors = min((registers - SPARE_REGISTERS) // rows, MOST_VECTORS, max(1, operands.n // lanes))
-    return TileShape(rows, max(1, vectors), lanes)
+        vectors = int(env.target.get("tile_vectors", LEAST_VECTORS) or LEAST_VECTORS)
+        if operands.n > 0:
+            vectors = min(vectors, max(LEAST_VECTORS, -(-operands.n // lanes)))
+        return TileShape(most_rows(registers, vectors), vectors, lanes, registers)
+    rows = balanced(operands.m, most_rows(registers, LEAST_VECTORS))
+    accumulators = registers - LEAST_VECTORS - SPARE_REGISTERS
+    vectors = min(accumulators // rows, MOST_VECTORS, max(1, operands.n // lanes))
+    return TileShape(rows, max(1, vectors), lanes, registers)
+
+
+def registers_of(env: PassEnv) -> int:
+    """The number of the target's vector registers."""
+    return 32 if vector_bits(env) >= 512 else 16
 
 
 def rows_apart(buffer: Var) -> BufferLayout:
@@ -101,6 +121,17 @@ def rows_share_sets(buffer: Var, rows: int) -> bool:
 def balanced(size: int, most: int) -> int:
     """The width of the pieces where ``size`` is divided into as few pieces of at most ``most`` as possible."""
     return max(1, -(-size // max(1, -(-size // most))))
+
+
+def balanced_pieces(size: int, most: int) -> list[Piece]:
+    """``size`` divided into as few pieces of at most ``most`` as possible: of one width and a remainder, or of two
+    widths that differ by one where the remainder would be less than half as wide, as narrow tiles are slow."""
+    width = balanced(size, most)
+    rest, count = size % width, -(-size // width)
+    if not rest or 2 * rest >= width:
+        return pieces(size, width)
+    wide = size - count * (width - 1)
+    return [Piece(0, wide, width), Piece(wide * width, count - wide, width - 1)]
 
 
 def pieces(size: int, step: int) -> list[Piece]:

@@ -73,3 +73,30 @@ def test_a_product_that_is_b_of_the_next_one(kind, total, transposed):
     tilecore.compile(kernel, target="cpu")(a, b, x, c)
     product = a.astype(total) @ b.astype(total)
     np.testing.assert_array_equal(c, x @ (product.T if transposed else product))
+
+
+@pytest.mark.parametrize(("kind", "total"), KINDS)
+@pytest.mark.parametrize("vectors", [2, 4])
+@pytest.mark.parametrize(("rows", "columns"), [(20, 64), (13, 96), (9, 192)])
+def test_panels_of_any_width_are_multiplied(kind, total, vectors, rows, columns):
+    """Rows that are no multiple of a tile's, columns that are and are not one of four vectors."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((rows, 32), kind),
+        B: T.Tensor((32, columns), kind),
+        C: T.Tensor((rows, columns), total),
+    ):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((rows, 32), kind), T.alloc_shared((32, columns), kind)
+            c = T.alloc_fragment((rows, columns), total)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    rng = np.random.default_rng(2)
+    a, b = whole_numbers(rng, (rows, 32), kind), whole_numbers(rng, (32, columns), kind)
+    c = np.zeros((rows, columns), total)
+    tilecore.compile(kernel, target=f"cpu -tile_vectors={vectors}")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(total) @ b.astype(total))

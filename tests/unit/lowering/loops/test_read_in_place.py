@@ -9,8 +9,8 @@ import tilecore.language as T
 from .cpu_kit import copies, whole_numbers
 
 
-def in_place(func):
-    return copies(func, "read in place")
+def in_place(func, target="cpu"):
+    return copies(func, "read in place", target)
 
 
 def strip(M=8, N=64, K=64, bn=64, bk=32, case="", kind="float32", total="float32"):
@@ -44,14 +44,17 @@ def test_few_rows_read_b_as_it_lies():
     assert in_place(strip(case="written after")) == ["A", "B"]
 
 
-@pytest.mark.parametrize(("columns", "kind", "expected"), [
-    (512, "float32", True), (1024, "float32", False), (1000, "float32", True), (3072, "float32", False),
-    (256, "float64", True), (512, "float64", False), (64, "float16", False), (100, "int32", True), (100, "int8", False),
+@pytest.mark.parametrize(("columns", "kind", "of_14_rows", "of_6_rows"), [
+    (512, "float32", True, True), (1024, "float32", False, True), (1000, "float32", True, True),
+    (3072, "float32", False, True), (256, "float64", True, True), (512, "float64", False, True),
+    (64, "float16", False, False), (100, "int32", True, True), (100, "int8", False, False),
 ])  # fmt: skip
-def test_rows_of_a_that_share_sets_of_the_cache_are_copied(columns, kind, expected):
-    """14 rows at a distance of 4 KiB would lie in one set. Elements that the gemm would convert are copied too."""
+def test_rows_of_a_that_share_sets_of_the_cache_are_copied(columns, kind, of_14_rows, of_6_rows):
+    """14 rows at a distance of 4 KiB would lie in one set, 6 may. Elements that the gemm would convert are copied."""
     total = kind if kind in ("float32", "float64", "int32") else ("float32" if kind == "float16" else "int32")
-    assert ("A" in in_place(strip(56, 64, columns, bk=columns, kind=kind, total=total))) is expected
+    func = strip(56, 64, columns, bk=columns, kind=kind, total=total)
+    for vectors, expected in ((2, of_14_rows), (4, of_6_rows)):
+        assert ("A" in in_place(func, f"cpu -march=x86-64-v4 -tile_vectors={vectors}")) is expected
 
 
 def test_a_whose_rows_lie_at_a_distance_that_the_call_gives_is_copied():
