@@ -8,7 +8,7 @@ from __future__ import annotations
 MOST_PARTS = 8  # blocks of a cluster on every device (CUDA C++ Programming Guide, "Thread Block Clusters")
 LEAST_ITERATIONS = 8  # of a block, where the compiler chooses the number of parts
 PAIR = 2  # multiprocessors side by side (TPC), which are whole on every device
-# A cluster runs within a group of multiprocessors (GPC), and groups are of different sizes: for the 132 multiprocessors of
+# A cluster runs within a group of multiprocessors (GPC). Groups are of different sizes: for the 132 multiprocessors of
 # an H200 cudaOccupancyMaxActiveClusters says 66 clusters of 2 blocks, 30 of 4 and 15 of 8. With one cluster too many
 # the last runs alone, which doubles the time.
 USED_BY_CLUSTERS = 10 / 11
