@@ -17,12 +17,14 @@ MOST_STAGES = 6
 LINE = 128  # bytes of a row of a tile in shared memory
 LEAST_WIDTH = 65  # columns below which all widths are proposed
 LEAST_STEPS = 4  # along K of a part
-HEIGHTS = (16, 32, 64, 128, 256)
+HEIGHTS = (16, 32, 64, 128, 192, 256)
 WIDTHS = (16, 32, 64, 96, 128, 160, 192, 224, 256)
 MORE_WIDTHS = (80, 112, 144, 176, 208, 240)  # where rows of B's tile lie along K
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 SPARE = 3072  # bytes of shared memory of a block for barriers and alignment
-STAGED = 32768  # bytes: the most that a result's tile takes beside the loop's tiles
+STAGED = 128  # bytes for each thread: the most that a result's tile takes beside the loop's tiles
+USUAL_THREADS = 256
+MOST_SUMS_OF_THREE = 64  # 4-byte sums of a thread of three groups: wider tiles were slower (docs/notes/hopper.md)
 THREADS_BESIDE = 32  # that copy tiles beside those that multiply
 
 
@@ -119,10 +121,13 @@ def _splits(blocks: int, steps: int, chip: Chip) -> list[int]:
     return [split for split in SPLITS if split <= max(1, most)]
 
 
-def shared_bytes(work: Work, block_M: int, block_N: int, block_K: int, stages: int) -> int:
+def shared_bytes(
+    work: Work, block_M: int, block_N: int, block_K: int, stages: int, threads: int = USUAL_THREADS
+) -> int:
     """Bytes of shared memory of a block, from above."""
     tiles = stages * int((block_M + block_N) * block_K * work.element)
-    return tiles + min(STAGED, int(block_M * block_N * work.out_element)) + SPARE
+    staged = STAGED * max(threads, USUAL_THREADS)
+    return tiles + min(staged, int(block_M * block_N * work.out_element)) + SPARE
 
 
 def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
@@ -136,17 +141,22 @@ def _tiles(work: Work, chip: Chip) -> Iterator[tuple[int, int, int]]:
         widths = [n for n in widths if n & (n - 1) == 0]  # threads share others less evenly
     for block_M in heights:
         for block_N in widths:
-            for threads in _thread_counts(chip):
+            for threads in _thread_counts(chip, block_M):
                 if _fits(block_M, block_N, threads, work, chip):
                     yield block_M, block_N, threads
 
 
-def _thread_counts(chip: Chip) -> list[int]:
+def _thread_counts(chip: Chip, block_M: int) -> list[int]:
+    """A group of threads for each 64 rows, or for 128; three groups for 192 rows alone."""
+    if block_M % 3 == 0:
+        three = 3 * chip.group_threads
+        return [three] if chip.group_threads > chip.warp and three <= chip.max_threads else []
     return [t for t in (128, 256) if t % chip.group_threads == 0 and t <= chip.max_threads] or [chip.group_threads]
 
 
 def _fits(block_M: int, block_N: int, threads: int, work: Work, chip: Chip) -> bool:
-    if not LEAST_SUMS <= block_M * block_N / threads <= MOST_SUMS:
+    most = MOST_SUMS if threads <= USUAL_THREADS else MOST_SUMS_OF_THREE
+    if not LEAST_SUMS <= block_M * block_N / threads <= most:
         return False
     if not chip.has_matrix_instructions(work.dtype):
         return True
@@ -185,8 +195,8 @@ def _pipelines(
     if not chip.block_shared:
         yield 2, 1
         return
-    step = shared_bytes(work, block_M, block_N, block_K, 1) - shared_bytes(work, block_M, block_N, block_K, 0)
-    beside = shared_bytes(work, block_M, block_N, block_K, 0)
+    beside = shared_bytes(work, block_M, block_N, block_K, 0, threads)
+    step = shared_bytes(work, block_M, block_N, block_K, 1, threads) - beside
     depths: set[int] = set()
     for resident in (1, 2, 3, 4):
         room = min(chip.block_shared, chip.core_shared // resident - chip.reserved)
