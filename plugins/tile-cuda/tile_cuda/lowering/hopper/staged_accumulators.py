@@ -99,36 +99,42 @@ class StagedCopy:
         group, warp = self.binding.thread // GROUP, self.warp % 4
         row = group % self.p.along_m * (self.p.m_tiles * ROWS) + warp * ROWS_AT_ONCE
         column = group // self.p.along_m * (self.parts * self.width) if self.p.along_n > 1 else const(0, "int32")
-        for i in range(self.p.m_tiles):
-            for part in range(self.parts):
-                place = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
-                statements.append(self._part(i, part, *place))
+        slabs = [(i, part) for i in range(self.p.m_tiles) for part in range(self.parts)]
+        # additions are in a loop, where the slabs have been read by the next iteration: one fence for all of them
+        at_once = self.slots if self.is_add else 1
+        for first in range(0, len(slabs), at_once):
+            statements.append(self._copy(slabs[first : first + at_once], row, column))
         nest = AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), seq(statements), span=self.call.span)
         if self.is_tight:  # all products have read the tiles whose memory it is
             return seq([tile_statement("sync_threads", [], span=self.call.span), nest])
         return nest
 
-    def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
-        slot = const((i * self.parts + part) % self.slots, "int32")
+    def _copy(self, slabs: list[tuple[int, int]], row: Any, column: Any) -> Stmt:
+        """Stages slabs, (rows of instructions, part of the columns) of a warp, and starts their copies."""
+        writes, copies = [], []
+        for i, part in slabs:
+            slot = const((i * self.parts + part) % self.slots, "int32")
+            writes.append(self._write_staging(i, part, slot))
+            copies.append(self._start(slot, row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")))
+        copies.append(instructions.tma_store_group("commit_stores"))
+        return seq(
+            [
+                self._by_first_lane([instructions.tma_store_group("wait_stores_read", self.slots - len(slabs))]),
+                _warp_barrier(),
+                *writes,
+                instructions.proxy_fence(),
+                _warp_barrier(),
+                self._by_first_lane(copies),
+            ]
+        )
+
+    def _start(self, slot: Any, row: Any, column: Any) -> Stmt:
         tiling = tiling_of_part(self.call, self.p, row, column, self.env.state(TileFunction).divisors)
         assert isinstance(tiling, Tiling)
         name = self.env.state(TensorMaps).name_of(tiling)
         zero = const(0, "int32")
         first = load(self.staging, [self.warp, slot, zero, zero])
-        start_store = [
-            instructions.tma_store(name, first, tiling.coordinates(0), self.call.span, is_add=self.is_add),
-            instructions.tma_store_group("commit_stores"),
-        ]
-        return seq(
-            [
-                self._by_first_lane([instructions.tma_store_group("wait_stores_read", self.slots - 1)]),
-                _warp_barrier(),
-                self._write_staging(i, part, slot),
-                instructions.proxy_fence(),
-                _warp_barrier(),
-                self._by_first_lane(start_store),
-            ]
-        )
+        return instructions.tma_store(name, first, tiling.coordinates(0), self.call.span, is_add=self.is_add)
 
     def _write_staging(self, i: int, part: int, slot: Any) -> Stmt:
         """Writes 16 rows of accumulators to the staging memory."""
