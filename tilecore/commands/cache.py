@@ -8,11 +8,14 @@ from typing import Any
 
 from tilecore import cache
 from tilecore.commands.text import dump, note, size
+from tilecore.errors import ArgumentError
 
 
 def run(arguments: Namespace) -> int:
     """Do ``arguments.action``; with ``--json`` print its outcome as one JSON object."""
-    facts, code = _ACTIONS[arguments.action]()
+    if arguments.action != "gc" and (arguments.max_size or arguments.max_age):
+        raise ArgumentError("--max-size and --max-age are for tilecore cache gc", found=f"cache {arguments.action}")
+    facts, code = _gc(arguments) if arguments.action == "gc" else _ACTIONS[arguments.action]()
     if arguments.json:
         dump(facts)
     else:
@@ -34,6 +37,10 @@ def _clear() -> tuple[dict[str, Any], int]:
     counts = {"removed": removed.entries, "results": removed.results, "libraries": removed.libraries}
     counts["binaries"] = removed.binaries
     return {"path": cache.path(), **counts}, 0
+
+
+def _gc(arguments: Namespace) -> tuple[dict[str, Any], int]:
+    return {"path": cache.path(), **asdict(cache.gc(arguments.max_size, arguments.max_age))}, 0
 
 
 def _path() -> tuple[dict[str, Any], int]:
@@ -65,6 +72,12 @@ def _print_clear(facts: dict[str, Any]) -> None:
     print(f"removed {counts} from {facts['path']}")
 
 
+def _print_gc(facts: dict[str, Any]) -> None:
+    left = f"{facts['files_left']} files, {size(facts['bytes_left'])} are left in {facts['path']}"
+    unfinished = f" and {facts['unfinished']} unfinished files" if facts["unfinished"] else ""
+    print(f"removed {facts['files']} files, {size(facts['bytes'])}{unfinished}; {left}")
+
+
 def _binaries(facts: dict[str, Any]) -> str:
     """A phrase of the files with what the systems of devices compiled, which only some targets have."""
     return f", {facts['binaries']} files of compiled programs of devices" if facts["binaries"] else ""
@@ -75,4 +88,4 @@ def _print_path(facts: dict[str, Any]) -> None:
 
 
 _ACTIONS = {"stats": _stats, "verify": _verify, "clear": _clear, "path": _path}
-_PRINTERS = {"stats": _print_stats, "verify": _print_verify, "clear": _print_clear, "path": _print_path}
+_PRINTERS = {"stats": _print_stats, "verify": _print_verify, "clear": _print_clear, "path": _print_path, "gc": _print_gc}

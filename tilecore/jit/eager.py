@@ -245,13 +245,15 @@ class EagerKernel:
 
     def _compile(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
+        from tilecore.jit.layered import by_source
 
         with recording("a kernel"):
             request = self.request()
             with stage("cache"):
                 source = source_key(self.function, (), described(call.types, _plain))
-                key = request.key_from(source, eager=True, constants=dict(call.constants))
-            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key)
+                facts = {"eager": True, "constants": dict(call.constants)}
+                key, bundle_key = request.key_from(source, **facts), by_source(request, source, **facts)
+            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key, bundle_key)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 

@@ -19,6 +19,7 @@ from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
+from tilecore.jit.layered import by_source
 from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
@@ -179,9 +180,10 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         with recording("a kernel", self.verbose), held_back(), collection_paused():
             request = self.request()
             with stage("cache"):
-                key = request.key_from(source_key(self.func, args, kwargs))
+                source = source_key(self.func, args, kwargs)
+                key, bundle_key = request.key_from(source), by_source(request, source)
             try:
-                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key)
             except LanguageError as error:
                 error.hint = self._tensors_given(args, kwargs) or error.hint
                 raise
