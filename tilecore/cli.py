@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tilecore.commands import numbers
+from tilecore.commands import bundle, compile, numbers
 from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
 from tilecore.porting import command as port
 
@@ -357,6 +357,8 @@ _COMMANDS = (
         '  tilecore explain kernels.py --targets "cpu;acme -arch=big" --call "gemm(1024, 1024, 1024)"',
         (_explained, _json),
     ),
+    _Command("compile", compile.TEXT, compile.EXAMPLES, (compile.add_options, _json)),
+    _Command("bundle", bundle.TEXT, bundle.EXAMPLES, (bundle.add_options, _json)),
     _Command("port", port.TEXT, port.EXAMPLES, (port.add_options, _json)),
     _Command(
         "demo",

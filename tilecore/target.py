@@ -68,8 +68,11 @@ class Target:
 
 def _text_of(value: Attribute) -> str:
     """A value as it stands in a target's text; a str that would be read as a number or a flag is quoted."""
-    if not isinstance(value, str):
-        return "false" if value is False else str(value)
+    return _quoted(value) if isinstance(value, str) else "false" if value is False else str(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _quoted(value: str) -> str:
     quoted = shlex.quote(value)
     return quoted if isinstance(_value(quoted), str) else f"'{value}'"
 

@@ -3,6 +3,7 @@ program has added."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -75,6 +76,7 @@ class BundleLayer:
 
 _layers: dict[str, BundleLayer] = {}
 _added: list[BundleLayer] = []
+_asked = True
 
 
 def this_machine() -> str:
@@ -106,9 +108,20 @@ def remove(file: BundleFile) -> None:
     _added[:] = [layer for layer in _added if layer.path != file.path]
 
 
+@contextlib.contextmanager
+def set_aside() -> Iterator[None]:
+    """Inside of it, this process asks no bundles."""
+    global _asked
+    before, _asked = _asked, False
+    try:
+        yield
+    finally:
+        _asked = before
+
+
 def are_there() -> bool:
     """Whether any bundles can be asked."""
-    return bool(_added or settings.cache_path())
+    return _asked and bool(_added or settings.cache_path())
 
 
 def find(keys: Sequence[str], adapter: str, fit: Fit) -> Artifact | None:

@@ -123,13 +123,14 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         Raises TargetError for an eager function with ``out_idx``.
         """
         if self.mode == "eager":
-            self._eager_kernel()
+            self.eager_kernel()
         return self.mode
 
     def is_lazy_mode(self) -> bool:
         return self.mode == "lazy"
 
-    def _eager_kernel(self) -> EagerKernel:
+    def eager_kernel(self) -> EagerKernel:
+        """The kernels of an eager function. Raises TargetError for one with ``out_idx``."""
         assert self._eager is not None
         if self.out_idx is not None:
             raise TargetError(
@@ -144,7 +145,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.mode == "eager":
-            return self._eager_kernel()(*args, **kwargs)
+            return self.eager_kernel()(*args, **kwargs)
         if self.mode == "kernel":
             return self.compile()(*args, **kwargs)
         return self.compile(*args, **kwargs)
@@ -162,7 +163,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
                 self._own = compile_ir(lambda: ir_of(self.func), self.request())
             return self._own
         if self.mode == "eager":
-            return self._eager_kernel().compile(*args, **kwargs)
+            return self.eager_kernel().compile(*args, **kwargs)
         state = self._surroundings.now()
         known = self._calls.get(args, kwargs, state)
         if known is not None:
@@ -200,7 +201,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         if self.mode == "kernel":
             return ir_of(self.func)
         if self.mode == "eager":
-            return self._eager_kernel().get_tir(*args, **kwargs)
+            return self.eager_kernel().get_tir(*args, **kwargs)
         kernel_function = self.func(*args, **kwargs)
         if kernel_function is None or not (
             isinstance(kernel_function, PrimFunc) or type(kernel_function).__name__ == "PrimFunc"
