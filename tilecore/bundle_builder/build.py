@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tilecore import settings
 from tilecore.artifact.records import Artifact
 from tilecore.bundle_builder.declared import DeclaredKernel
+from tilecore.bundle_builder.write import BundledKernel
 from tilecore.bundles import layers
+from tilecore.bundles.layers import this_machine
 from tilecore.errors import ArgumentError, TargetError, TilecoreError
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import build_all
@@ -23,6 +25,8 @@ from tilecore.runtime.simulation import simulates
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend
     from tilecore.target import Target
+
+HOST_MEMORY = 1  # DLPack's type of the host's memory
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,14 @@ class Built:
     task: Task
     artifact: Artifact
     keys: tuple[str, ...]
+
+    def bundled(self) -> BundledKernel:
+        """The kernel as it goes into a bundle."""
+        kernel, request = self.task.kernel, self.task.request
+        adapter = request.backend.adapters[request.adapter]
+        device = request.backend.target.device if adapter.device is None else adapter.device
+        machine = this_machine() if device == HOST_MEMORY else ""
+        return BundledKernel(kernel.name, kernel.label, kernel.arguments, self.artifact, self.keys, machine)
 
 
 @dataclass(frozen=True)

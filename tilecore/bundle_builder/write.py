@@ -6,18 +6,38 @@ import json
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tilecore.bundle_builder.build import Built
-from tilecore.bundles.format import UNSIGNED, BundleError, Index, KernelRecord, Member, encode_index, first_line
-from tilecore.bundles.layers import this_machine
+from tilecore.artifact.records import Artifact
+from tilecore.bundles.format import (
+    UNSIGNED,
+    Argument,
+    BundleError,
+    Index,
+    KernelRecord,
+    Member,
+    encode_index,
+    first_line,
+)
 from tilecore.bundles.signatures import signature_line
 from tilecore.compilation_cache.versions import portable_versions
 from tilecore.whole_files import write_whole_bytes
 
-HOST_MEMORY = 1  # DLPack's type of the host's memory
+
+@dataclass(frozen=True)
+class BundledKernel:
+    """A compiled kernel that goes into a bundle, with what programs find it by: see
+    :class:`~tilecore.bundles.format.KernelRecord`."""
+
+    name: str
+    label: str
+    arguments: tuple[Argument, ...]
+    artifact: Artifact
+    keys: tuple[str, ...]
+    machine: str = ""
 
 
 class Members:
@@ -39,20 +59,20 @@ class Members:
         return member
 
 
-def bundle_bytes(built: Sequence[Built], private_key: Any = None) -> bytes:
+def bundle_bytes(kernels: Sequence[BundledKernel], private_key: Any = None) -> bytes:
     """The bytes of a bundle. private_key: an Ed25519 key of ``cryptography`` that signs it, or None."""
     members = Members()
-    kernels = tuple(_record(one, members) for one in built)
+    records = tuple(_record(kernel, members) for kernel in kernels)
     version = portable_versions("", "").get("tilecore", "")
-    index = encode_index(Index(version, int(time.time()), kernels))
+    index = encode_index(Index(version, int(time.time()), records))
     line = first_line(index)
     signature = UNSIGNED if private_key is None else signature_line(line, private_key)
     return b"".join((line, b"\n", signature, b"\n", index, *members.pieces))
 
 
-def write_bundle(path: Path, built: Sequence[Built], private_key: Any = None) -> int:
+def write_bundle(path: Path, kernels: Sequence[BundledKernel], private_key: Any = None) -> int:
     """Write a bundle, whole or not at all; returns its size in bytes. Raises BundleError."""
-    data = bundle_bytes(built, private_key)
+    data = bundle_bytes(kernels, private_key)
     try:
         write_whole_bytes(path, data)
     except OSError as error:
@@ -60,18 +80,16 @@ def write_bundle(path: Path, built: Sequence[Built], private_key: Any = None) ->
     return len(data)
 
 
-def _record(one: Built, members: Members) -> KernelRecord:
-    artifact, request = one.artifact, one.task.request
-    adapter = request.backend.adapters[request.adapter]
-    device = request.backend.target.device if adapter.device is None else adapter.device
+def _record(kernel: BundledKernel, members: Members) -> KernelRecord:
+    artifact = kernel.artifact
     return KernelRecord(
-        one.task.kernel.name,
-        one.task.kernel.label,
-        one.task.kernel.arguments,
+        kernel.name,
+        kernel.label,
+        kernel.arguments,
         artifact.target,
         artifact.adapter,
-        this_machine() if device == HOST_MEMORY else "",
-        one.keys,
+        kernel.machine,
+        kernel.keys,
         members.add(json.dumps(artifact.to_json(), separators=(",", ":")).encode("utf-8")),
         members.add(zlib.compress(artifact.source.encode("utf-8"), 6)),
         members.add(bytes(artifact.binary)),

@@ -8,6 +8,7 @@ import os
 import stat
 import threading
 import zlib
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 
@@ -90,9 +91,10 @@ class BundleFile:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def __del__(self) -> None:
-        if getattr(self, "_descriptor", -1) >= 0:
-            self.close()
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at the end of a process, os is gone
+        descriptor = getattr(self, "_descriptor", -1)
+        if descriptor >= 0:
+            close(descriptor)
 
     def _source(self, kernel: KernelRecord) -> str:
         try:
@@ -149,6 +151,8 @@ class BundleFile:
             raise self._named(BundleError(f"it cannot be read: {error.strerror or error}")) from error
 
     def _read(self, offset: int, size: int) -> bytes:
+        if self._descriptor < 0:
+            raise self._named(BundleError("it is closed", hint="open it again by tilecore.load_bundle"))
         pieces = []
         while size > 0:
             piece = os.pread(self._descriptor, size, offset)

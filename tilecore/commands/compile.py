@@ -81,7 +81,7 @@ def run(arguments: Namespace) -> int:
     checked_file(out, "--out")
     outcome = build(tasks, arguments.jobs)
     is_written = bool(outcome.built) and (not outcome.failed or arguments.keep_going)
-    total = write_bundle(out, outcome.built, private_key) if is_written else 0
+    total = write_bundle(out, [one.bundled() for one in outcome.built], private_key) if is_written else 0
     facts = _facts(outcome, left_out, str(out) if is_written else None, total)
     if arguments.json:
         dump(facts)
