@@ -127,8 +127,9 @@ def _timeout(parser: argparse.ArgumentParser) -> None:
 def _cache_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "gc", "clear", "path"))
     parser.add_argument(
-        "--max-size", type=numbers.size, metavar="SIZE", help="with gc: the bytes to keep, such as 4G (default: the limit)"
-    )
+        "--max-size", type=numbers.size, metavar="SIZE",
+        help="with gc: the bytes to keep, such as 4G (default: TILECORE_CACHE_SIZE)",
+    )  # fmt: skip
     parser.add_argument(
         "--max-age", type=numbers.age, metavar="AGE",
         help="with gc: remove what was not used for this long, such as 30d or 12h (default: TILECORE_CACHE_AGE)",
@@ -333,7 +334,7 @@ _COMMANDS = (
         "show, check or empty the cache of compiled kernels and of the autotuner's results\n\n"
         "stats   print directory, number of entries and size (default)\n"
         "verify  read every entry; damaged entries are moved aside and rebuilt later; exit code 1 if there are any\n"
-        "gc      remove what was not used for --max-age, then the least recently used entries until --max-size is left\n"
+        "gc      remove what was not used for --max-age, then the least recently used until --max-size is left\n"
         "clear   remove every entry\n"
         "path    print the directory",
         "  tilecore cache\n  tilecore cache verify\n  tilecore cache gc --max-size 4G --max-age 30d\n"

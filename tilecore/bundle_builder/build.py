@@ -79,8 +79,11 @@ class Outcome:
 def tasks_of(
     kernels: Sequence[DeclaredKernel], targets: Mapping[Target, str], execution_backend: str | None
 ) -> tuple[list[Task], list[str]]:
-    """What is to be compiled, and sentences on kernels that none of the targets is for. targets: with their texts; none:
-    each kernel's own, or this machine's. Raises TargetError, and ArgumentError where a setting asks for simulated kernels."""
+    """What is to be compiled, and sentences on kernels that none of the targets is for.
+
+    targets: with their texts; none: each kernel's own, or this machine's. Raises TargetError, and ArgumentError where
+    a setting asks for simulated kernels.
+    """
     if settings.interpret() or settings.simulate():
         name = "TILECORE_INTERPRET" if settings.interpret() else "TILECORE_SIMULATE"
         raise ArgumentError(f"{name} asks for kernels that no device runs", expected=f"{name} not set")

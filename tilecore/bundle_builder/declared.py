@@ -32,7 +32,6 @@ from tilecore.target_report.files import module_of, path_and_name
 from tilecore.target_report.kernels import LeftOut, kernel_in, missing_arguments, takes_no_arguments
 
 if TYPE_CHECKING:
-    from tilecore.jit.kernel import JITKernel
     from tilecore.jit.request import Request
 
 HOOK = "tilecore_kernels"

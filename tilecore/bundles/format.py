@@ -164,7 +164,8 @@ def _kernel_from_json(facts: Mapping[str, Any], room: int) -> KernelRecord:
     if not all(isinstance(text, str) for text in texts) or not all(texts[:4]):
         raise BundleError("its index has a kernel without a name, a target or an execution backend")
     for argument in kernel.arguments:
-        if not (isinstance(argument.name, str) and isinstance(argument.text, str)) or type(argument.default) is not bool:
+        are_texts = isinstance(argument.name, str) and isinstance(argument.text, str)
+        if not are_texts or type(argument.default) is not bool:
             raise BundleError(f"its index has a wrong argument of {kernel.name}")
     if not all(map(_is_digest, kernel.keys)):
         raise BundleError(f"its index has a wrong key of {kernel.name}")
@@ -176,7 +177,7 @@ def _member(facts: Any, room: int) -> Member:
     if not (_is_count(offset) and _is_count(size) and _is_digest(digest)):
         raise BundleError("its index has a wrong member")
     if offset + size > room:
-        raise BundleError(f"it ends too early: it has {room} bytes of kernels, and one lies at {offset} to {offset + size}")
+        raise BundleError(f"it ends too early: it has {room} bytes of kernels, and one ends at {offset + size}")
     return Member(offset, size, digest)
 
 

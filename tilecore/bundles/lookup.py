@@ -16,7 +16,7 @@ def argument_text(value: Any) -> str:
         strides = getattr(value, "strides", None) if type(value).__name__ == "TensorType" else None
         text = f"{_last(kind)}[{', '.join(str(size) for size in shape)}]"
         return text if strides is None else f"{text} strides {list(strides)}"
-    if type(value).__name__ in ("dtype", "DataType"):
+    if any(kind.__name__ == "dtype" for kind in type(value).__mro__):  # of tilecore, torch or numpy
         return repr(_last(value))
     if isinstance(value, (tuple, list)):
         texts = ", ".join(map(argument_text, value))

@@ -20,7 +20,7 @@ EXAMPLES = "  tilecore bundle kernels.tcb\n  tilecore bundle kernels.tcb --signe
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file that `tilecore compile` wrote")
-    parser.add_argument("--signed-by", metavar="KEY", help="require a signature by this public key, or one of this file")
+    parser.add_argument("--signed-by", metavar="KEY", help="require a signature by this public key, or a file of them")
 
 
 def run(arguments: Namespace) -> int:
@@ -80,6 +80,7 @@ def _print(facts: dict[str, Any]) -> None:
         print(target)
         print(table(("  kernel", "execution backend", "machine", "size"), rows))
     signer = f"signed by {facts['signed_by']}" if facts["signed_by"] else "not signed"
-    print(f"{facts['bundle']}: {len(facts['kernels'])} kernels, {size(facts['bytes'])}, tilecore {facts['tilecore']}, {signer}")
+    total = f"{len(facts['kernels'])} kernels, {size(facts['bytes'])}"
+    print(f"{facts['bundle']}: {total}, tilecore {facts['tilecore']}, {facts['created']}, {signer}")
     for problem in facts["problems"]:
         note("problem", problem)

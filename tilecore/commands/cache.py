@@ -88,4 +88,10 @@ def _print_path(facts: dict[str, Any]) -> None:
 
 
 _ACTIONS = {"stats": _stats, "verify": _verify, "clear": _clear, "path": _path}
-_PRINTERS = {"stats": _print_stats, "verify": _print_verify, "clear": _print_clear, "path": _print_path, "gc": _print_gc}
+_PRINTERS = {
+    "stats": _print_stats,
+    "verify": _print_verify,
+    "clear": _print_clear,
+    "path": _print_path,
+    "gc": _print_gc,
+}

@@ -1,4 +1,4 @@
-"""``tilecore compile FILE --target TARGET -o FILE.tcb``: compiles the kernels of a file for devices of other machines."""
+"""``tilecore compile FILE --target TARGET -o FILE.tcb``: compiles the kernels of a file for other machines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
     from tilecore.bundles.signatures import read_private_key
 
     private_key = None if arguments.sign is None else read_private_key(arguments.sign)
-    targets = targets_of(arguments.target) if arguments.target else []
+    targets = targets_of(arguments.target) if arguments.target else {}
     module, name = module_named(arguments.file)
     out = arguments.out or Path(f"{str(module.__name__).rpartition('.')[2]}{EXTENSION}")
     kernels, without_arguments = declared_kernels(module, name, arguments.call)
@@ -145,8 +145,8 @@ def _print(facts: dict[str, Any]) -> None:
 
 def _print_tasks(tasks: list[Task], left_out: list[str], as_json: bool) -> None:
     if as_json:
-        rows = [{"kernel": task.kernel.label, "target": task.target} for task in tasks]
-        dump({"kernels": rows, "left_out": left_out})
+        kernels = [{"kernel": task.kernel.label, "target": task.target} for task in tasks]
+        dump({"kernels": kernels, "left_out": left_out})
         return
     rows = [(task.kernel.label, task.target, task.request.adapter) for task in tasks]
     print(table(("kernel", "target", "execution backend"), rows))

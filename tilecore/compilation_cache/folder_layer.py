@@ -57,7 +57,7 @@ class FolderLayer:
         except BadEntryError as error:
             self._warn_once(
                 "damaged",
-                f"a file of the cache layer {self.path} is damaged and not used: {path}: {error}; write the layer again",
+                f"a file of the cache layer {self.path} is damaged and not used: {path}: {error}; write it again",
             )
         except OSError as error:
             self._warn_once("read", f"the cache layer {self.path} cannot be read: {error}")

@@ -184,7 +184,7 @@ def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], A
 
 
 def _bundled(artifact: Artifact | None, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:
-    """The kernel of an artifact of a bundle; None where there is none, or, with a warning, where it cannot be loaded."""
+    """The kernel of an artifact of a bundle; None where there is none, or it cannot be loaded, which a warning says."""
     if artifact is None:
         return None
     rename(f"{artifact.name} for {request.target.kind}, from a bundle")

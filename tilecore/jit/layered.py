@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.bundles import layers
+from tilecore import settings
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.jit.request import Request, files_of, portable_ir_key
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.compilation_cache.source_key import SourceKey
 
+_LAYERS = "tilecore.bundles.layers"
+
 
 def bundles_are_there(request: Request) -> bool:
     """Whether kernels for this request may come from bundles."""
+    if _LAYERS not in sys.modules and not settings.cache_path():
+        return False  # most programs have none, and do not import what reads them
+    from tilecore.bundles import layers
+
     return layers.are_there() and request.adapter != INTERPRETED and is_cache_enabled() and files_of(request) is None
 
 
@@ -32,6 +39,8 @@ def by_source(request: Request, source: SourceKey | None, **facts: Any) -> str |
 
 def bundled(request: Request, key: str) -> Artifact | None:
     """The artifact of the kernel with this key in a bundle, for the target that fits the requested one best."""
+    from tilecore.bundles import layers
+
     adapter = request.backend.adapters[request.adapter]
 
     def fit(text: str) -> int:
@@ -52,4 +61,3 @@ def request_of(artifact: Artifact, request: Request) -> Request:
     if artifact.target == str(request.target):
         return request
     return replace(request, target=manager.resolve(artifact.target)[1])
-

@@ -82,7 +82,7 @@ def reachable_for_all(folder: Path) -> None:
             path.chmod(path.stat().st_mode | 0o055)
 
 
-KERNELS = '''
+KERNELS = """
 import tilecore
 import tilecore.language as T
 
@@ -122,4 +122,4 @@ def tilecore_kernels():
     yield "add(4, 4, dtype='int32')"
     yield scaled, {"M": 6, "N": 8}
     yield twice
-'''
+"""

@@ -69,7 +69,6 @@ def outcome(path, data):
     try:
         return [artifact for _, artifact, _ in read_whole(path)]
     except BundleError as error:
-        assert str(path) in error.message  # it names the file
         return error
 
 
@@ -85,6 +84,7 @@ def test_a_changed_byte_is_found(tmp_path_factory, at, change):
         assert read == [artifact_of(number) for number in range(3)]
     else:
         assert isinstance(read, BundleError)
+        assert "changed.tcb" in read.message  # it names the file
 
 
 @settings(max_examples=100, deadline=None)

@@ -165,7 +165,10 @@ def test_without_the_package(tmp_path, monkeypatch):
         require_trusted(BundleFile(path), signed_by=key)
 
 
-@pytest.mark.parametrize("line", [b"", b"ed25519", b"ed25519 AAAA AAAA", b"rsa A B", b"unsigned ", b"ed25519 \xff \xfe"])
+LINES = [b"", b"ed25519", b"ed25519 AAAA AAAA", b"rsa A B", b"unsigned ", b"ed25519 \xff \xfe"]
+
+
+@pytest.mark.parametrize("line", LINES)
 def test_a_damaged_line_of_a_signature(tmp_path, line):
     data = written(tmp_path / "a.tcb", [kernel_of(1)]).read_bytes().split(b"\n", 2)
     (tmp_path / "a.tcb").write_bytes(b"\n".join([data[0], line, data[2]]))
