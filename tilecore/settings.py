@@ -142,7 +142,7 @@ SETTINGS: dict[str, Setting] = _table(
         "TILECORE_CACHE_PATH",
         _paths,
         f"cache directories and bundle files, separated by {os.pathsep!r}",
-        (),
+        None,
         "read-only cache directories and bundles under the user's own cache",
     ),
     Setting(
@@ -259,16 +259,18 @@ def cache_age() -> float | None:
     return SETTINGS["TILECORE_CACHE_AGE"].read()
 
 
-def cache_path() -> tuple[str, ...]:
-    """Absolute paths of the read-only layers under the kernel cache: cache directories and bundle files."""
+def cache_path() -> tuple[str, ...] | None:
+    """Absolute paths of the read-only layers under the kernel cache: cache directories and bundle files, or None."""
     return SETTINGS["TILECORE_CACHE_PATH"].read()
 
 
-def trusted_keys() -> tuple[str, ...]:
-    """Absolute paths of the files of public keys whose signed bundles are trusted; they need not exist."""
-    paths = SETTINGS["TILECORE_TRUSTED_KEYS"].read()
-    if paths is not None:
-        return paths
+def trusted_keys() -> tuple[str, ...] | None:
+    """Absolute paths of the files of public keys whose signed bundles are trusted; None: the default ones."""
+    return SETTINGS["TILECORE_TRUSTED_KEYS"].read()
+
+
+def default_trusted_keys() -> tuple[str, ...]:
+    """The files of public keys where TILECORE_TRUSTED_KEYS is not set; they need not exist."""
     return _paths(os.pathsep.join((os.path.join(_config_dir(), "trusted_keys"), "/etc/tilecore/trusted_keys")))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import settings
 from tilecore.artifact.records import Artifact
-from tilecore.bundle_builder.declared import DeclaredKernel
 from tilecore.bundle_builder.write import BundledKernel
 from tilecore.bundles import layers
 from tilecore.bundles.layers import this_machine
@@ -23,6 +22,7 @@ from tilecore.plugins.suitable import suitable_names
 from tilecore.runtime.simulation import simulates
 
 if TYPE_CHECKING:
+    from tilecore.bundle_builder.declared import DeclaredKernel
     from tilecore.contract.records import Backend
     from tilecore.target import Target
 

@@ -134,7 +134,7 @@ def find(keys: Sequence[str], adapter: str, fit: Fit) -> Artifact | None:
 
 
 def _of_settings() -> Iterator[BundleLayer]:
-    for path in settings.cache_path():
+    for path in settings.cache_path() or ():
         for file in _bundles_at(path):
             layer = _layers.get(file)
             yield _layers.setdefault(file, BundleLayer(file)) if layer is None else layer

@@ -131,7 +131,8 @@ def trusted_keys() -> tuple[set[bytes], list[str]]:
     """The keys in the files of TILECORE_TRUSTED_KEYS, and why some of the files are not used."""
     keys: set[bytes] = set()
     problems: list[str] = []
-    for path in settings.trusted_keys():
+    paths = settings.trusted_keys()
+    for path in settings.default_trusted_keys() if paths is None else paths:
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 facts = os.fstat(file.fileno())

@@ -23,7 +23,7 @@ def disk_cache() -> DiskCache:
     """The cache on disk that the settings ask for; one that keeps nothing when it is disabled or impossible."""
     if not is_cache_enabled():
         return _off
-    place = (settings.cache_dir(), settings.cache_size(), settings.cache_age(), settings.cache_path())
+    place = (settings.cache_dir(), settings.cache_size(), settings.cache_age(), settings.cache_path() or ())
     cache = _opened.get(place)
     if cache is None:
         path, limit, age, paths = place

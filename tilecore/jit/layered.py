@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tilecore import settings
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.contract.adapter import INTERPRETED
-from tilecore.jit.request import Request, files_of, portable_ir_key
-from tilecore.plugins import manager
 from tilecore.stage_times import stage
 from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.compilation_cache.source_key import SourceKey
+    from tilecore.jit.request import Request
 
 _LAYERS = "tilecore.bundles.layers"
 
@@ -26,6 +25,7 @@ def bundles_are_there(request: Request) -> bool:
     if _LAYERS not in sys.modules and not settings.cache_path():
         return False  # most programs have none, and do not import what reads them
     from tilecore.bundles import layers
+    from tilecore.jit.request import files_of
 
     return layers.are_there() and request.adapter != INTERPRETED and is_cache_enabled() and files_of(request) is None
 
@@ -53,11 +53,17 @@ def bundled(request: Request, key: str) -> Artifact | None:
 
 def bundled_by_ir(request: Request, func: Any) -> Artifact | None:
     """As :func:`bundled`, of the kernel with this tile IR."""
-    return bundled(request, portable_ir_key(func, request)) if bundles_are_there(request) else None
+    if not bundles_are_there(request):
+        return None
+    from tilecore.jit.request import portable_ir_key
+
+    return bundled(request, portable_ir_key(func, request))
 
 
 def request_of(artifact: Artifact, request: Request) -> Request:
     """The request with the target that the artifact was compiled for, which may differ from the requested one."""
     if artifact.target == str(request.target):
         return request
+    from tilecore.plugins import manager
+
     return replace(request, target=manager.resolve(artifact.target)[1])

@@ -16,7 +16,7 @@ import tilecore
 from tilecore.bundles import layers
 from tilecore.cache import CacheWarning
 from tilecore.cli import main
-from tilecore.jit import build_jobs, layered
+from tilecore.jit import build_jobs, request
 
 compiling = import_module("tilecore.jit.compile")  # the package's attribute of this name is the function
 
@@ -114,8 +114,6 @@ def test_the_own_cache_comes_first(folder, kernels, monkeypatch):
 
 
 def test_another_version_of_tilecore_does_not_use_them(folder, kernels, monkeypatch):
-    from tilecore.jit import request
-
     monkeypatch.setattr(request, "portable_versions", lambda *arguments: {"tilecore": "99"})
     monkeypatch.setenv("TILECORE_CACHE_PATH", str(folder / "kernels.tcb"))
     assert not kernels.add(16, 8).from_cache
@@ -149,7 +147,7 @@ def test_a_bundle_that_the_program_adds(folder, kernels, no_compilation):
 
 def test_bundles_are_asked_late(folder, kernels, monkeypatch):
     """Without TILECORE_CACHE_PATH nothing is computed for bundles."""
-    monkeypatch.setattr(layered, "portable_ir_key", lambda *arguments: pytest.fail("a key was computed"))
+    monkeypatch.setattr(request, "portable_ir_key", lambda *arguments: pytest.fail("a key was computed"))
     assert not kernels.add(16, 8).from_cache
 
 

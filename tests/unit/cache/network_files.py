@@ -2,9 +2,9 @@
 
 ``Share`` is what the server has, in a real directory. ``Host`` stands for the module ``os`` of one host. A host sees
 its own changes at once, and those of others after ``look()``: until then a file that another host has replaced is
-the old one, one that it has made is missing, and one that it has removed is still in the listing, though opening it says that
-the handle is stale. There are no locks and no hard links. A file that was renamed before it was closed shows to others
-the part that was written to the server: nothing.
+the old one, one that it has made is missing, and one that it has removed is still in the listing, though opening it
+says that the handle is stale. There are no locks and no hard links. A file that was renamed before it was closed shows
+to others the part that was written to the server: nothing.
 """
 
 from __future__ import annotations
