@@ -15,7 +15,8 @@ from tilecore.artifact.records import Artifact
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
 from tilecore.bundles.trust import require_trusted
-from tilecore.compilation_cache.folder_layer import BUNDLE
+from tilecore.compilation_cache.folder_layer import BUNDLE, FolderLayer
+from tilecore.compilation_cache.versions import portable_versions
 from tilecore.compilation_cache.warning import warn
 from tilecore.errors import CacheError
 
@@ -58,6 +59,7 @@ class BundleLayer:
             if self._file is None:
                 file = BundleFile(self.path)
                 require_trusted(file)
+                _require_version(file)
                 self._file = file
             for record in self._file.index.kernels:
                 for key in record.keys:
@@ -72,6 +74,17 @@ class BundleLayer:
         self._kernels = {}
         text = "; ".join(part for part in (error.message, error.found, error.hint) if part)
         warn(f"the bundle {self.path} is not used: {text}")
+
+
+def _require_version(file: BundleFile) -> None:
+    """Raises CacheError for a bundle of another version of tilecore: no function would find a kernel in it."""
+    version = portable_versions("", "").get("tilecore", "")
+    if file.index.tilecore != version:
+        raise CacheError(
+            f"it was compiled by tilecore {file.index.tilecore}, and this is {version}, whose functions may mean "
+            "something else",
+            hint="compile it again with this version; tilecore.load_bundle finds its kernels by name",
+        )
 
 
 _layers: dict[str, BundleLayer] = {}
@@ -138,6 +151,20 @@ def _of_settings() -> Iterator[BundleLayer]:
         for file in _bundles_at(path):
             layer = _layers.get(file)
             yield _layers.setdefault(file, BundleLayer(file)) if layer is None else layer
+
+
+def problem_of(path: str) -> str:
+    """Why an element of TILECORE_CACHE_PATH is not used, in whole or in part; "" where it is. Reads no kernels."""
+    problems = [] if os.path.isfile(path) else [FolderLayer(path).problem()]
+    for bundle in _bundles_at(path):
+        try:
+            file = BundleFile(bundle)
+            require_trusted(file)
+            _require_version(file)
+            file.close()
+        except CacheError as error:
+            problems.append("; ".join(part for part in (error.message, error.found, error.hint) if part))
+    return "; ".join(problem for problem in problems if problem)
 
 
 _folders: dict[str, tuple[str, ...]] = {}

@@ -75,15 +75,15 @@ def has_signed(signature: Signature, first_line: bytes) -> bool:
 def read_private_key(path: str) -> Any:
     """The Ed25519 private key in a file of OpenSSH or PEM. Asks for its passphrase on a terminal. Raises CacheError."""
     try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
-    except ImportError:
-        raise CacheError(_PACKAGE, hint=_INSTALL) from None
-    try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         raise CacheError(f"the key {path} cannot be read: {error.strerror or error}") from error
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
+    except ImportError:
+        raise CacheError(_PACKAGE, hint=_INSTALL) from None
     load: Any = load_ssh_private_key if b"OPENSSH PRIVATE KEY" in data else load_pem_private_key
     key: Any = None
     try:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import Any
 
-from tilecore import cache
+from tilecore import cache, settings
 from tilecore.commands.text import dump, note, size
 from tilecore.errors import ArgumentError
 
@@ -24,7 +24,14 @@ def run(arguments: Namespace) -> int:
 
 
 def _stats() -> tuple[dict[str, Any], int]:
-    return asdict(cache.stats()), 0
+    return {**asdict(cache.stats()), "layers": _layers()}, 0
+
+
+def _layers() -> list[dict[str, str]]:
+    """The layers of TILECORE_CACHE_PATH, and why one is not used."""
+    from tilecore.bundles.layers import problem_of
+
+    return [{"path": path, "problem": problem_of(path)} for path in settings.cache_path() or ()]
 
 
 def _verify() -> tuple[dict[str, Any], int]:
@@ -52,6 +59,8 @@ def _print_stats(facts: dict[str, Any]) -> None:
     counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
     counts += f", {facts['libraries']} libraries of simulators{_binaries(facts)}"
     print(f"{counts}, {size(facts['bytes'])} of {size(facts['limit'])}")
+    for layer in facts["layers"]:
+        print(f"layer: {layer['path']}{': not used: ' + layer['problem'] if layer['problem'] else ''}")
     if facts["quarantined"]:
         print(f"{facts['quarantined']} damaged entries set aside")
     if facts["problem"]:

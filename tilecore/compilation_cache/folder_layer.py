@@ -64,18 +64,23 @@ class FolderLayer:
         return None
 
     def _may_be_used(self) -> bool:
-        """Whether the directory is there and trusted; one warning says why not. A directory of bundles has no cache."""
+        """Whether there is a cache, and it is trusted; one warning says why not."""
+        problem = self.problem()
+        if problem:
+            self._warn_once("open", f"the cache layer {self.path} of TILECORE_CACHE_PATH is not used: {problem}")
+        return not problem and os.path.isdir(self._layout.base)
+
+    def problem(self) -> str:
+        """Why the directory is not used; "" where it is, or where it has bundles in place of a cache."""
         try:
             if not os.path.lexists(self._layout.base) and any(name.endswith(BUNDLE) for name in os.listdir(self.path)):
-                return False
+                return ""
             for path in (self.path, self._layout.base):
                 facts = os.stat(path)
                 if not stat.S_ISDIR(facts.st_mode):
-                    raise NotADirectoryError(f"{path} is not a directory")
+                    return f"{path} is not a directory"
                 if not is_trusted(facts, of_root=True):
-                    self._warn_once("trust", f"the cache layer {self.path} is not used: {why_not_trusted(path, facts)}")
-                    return False
+                    return why_not_trusted(path, facts)
         except OSError as error:
-            self._warn_once("open", f"the cache layer {self.path} of TILECORE_CACHE_PATH is not used: {error}")
-            return False
-        return True
+            return str(error)
+        return ""

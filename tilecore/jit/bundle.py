@@ -67,6 +67,9 @@ class Bundle(Mapping[str, "JITKernel"]):
             raise KeyError(label)
         return self._load(label, self._by_label[label], None)
 
+    def __contains__(self, label: object) -> bool:
+        return label in self._by_label
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_label)
 
@@ -194,7 +197,11 @@ class Bundle(Mapping[str, "JITKernel"]):
         key = (adapter, compiled_for, str(wanted))
         fit = self._fits.get(key)
         if fit is None:
-            fit = self._fits[key] = manager.get(wanted.kind).adapters[adapter].fit(Target.parse(compiled_for), wanted)
+            try:
+                fit = manager.get(wanted.kind).adapters[adapter].fit(Target.parse(compiled_for), wanted)
+            except TilecoreError:  # a target of another version of the package
+                fit = 0
+            self._fits[key] = fit
         return fit
 
 

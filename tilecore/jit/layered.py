@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore import settings
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.contract.adapter import INTERPRETED
+from tilecore.errors import TilecoreError
 from tilecore.stage_times import stage
 from tilecore.target import Target
 
@@ -45,7 +46,12 @@ def bundled(request: Request, key: str) -> Artifact | None:
 
     def fit(text: str) -> int:
         compiled_for = Target.parse(text)
-        return adapter.fit(compiled_for, request.target) if compiled_for.kind == request.target.kind else 0
+        if compiled_for.kind != request.target.kind:
+            return 0
+        try:
+            return adapter.fit(compiled_for, request.target)
+        except TilecoreError:  # a target of another version of the package
+            return 0
 
     with stage("bundles"):
         return layers.find([key], request.adapter, fit)

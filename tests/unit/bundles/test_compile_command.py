@@ -168,7 +168,7 @@ def test_a_module_of_a_package(run, tmp_path, monkeypatch):
         (["kernels.py", "--target", "cpu", "-o", "none/a.tcb"], "a folder that does not exist"),
         (["kernels.py", "--target", "nothing"], "nothing"),
         (["kernels.py", "--target", "cpu", "--execution-backend", "none"], "has no execution backend 'none'"),
-        (["kernels.py", "--target", "cpu", "--sign", "none"], "none"),
+        (["kernels.py", "--target", "cpu", "--sign", "none"], "the key none cannot be read"),
     ],
 )
 def test_errors(run, tmp_path, words, text):

@@ -119,6 +119,22 @@ def test_another_version_of_tilecore_does_not_use_them(folder, kernels, monkeypa
     assert not kernels.add(16, 8).from_cache
 
 
+def test_a_bundle_of_another_version_is_told(folder, kernels, monkeypatch, tmp_path):
+    from bundle_kit import kernel_of, written
+
+    from tilecore.bundle_builder import write
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "portable_versions", lambda *arguments: {"tilecore": "99"})
+        path = written(tmp_path / "other.tcb", [kernel_of(1)])
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(path))
+    given = warnings_of(lambda: use(kernels))
+    assert len(given) == 1
+    assert "compiled by tilecore 99" in given[0]
+    assert "compile it again" in given[0]
+    assert list(tilecore.load_bundle(path)) == ["make(1)"]
+
+
 def test_the_best_target_is_used(folder, kernels, monkeypatch, no_compilation):
     """For the same processor the kernels that were made for it; for another one those for every processor."""
     monkeypatch.setenv("TILECORE_CACHE_PATH", str(folder / "kernels.tcb"))
@@ -228,3 +244,13 @@ def test_a_layer_of_a_third_user_is_refused(folder, kernels, monkeypatch, tmp_pa
     assert f"{copy} belongs to user {STRANGER}, and this process runs as user" in given[0]
     assert f"chown -R root {copy}" in given[0]
     assert not kernels.add(16, 8).from_cache
+
+
+def test_the_command_lists_the_layers(folder, monkeypatch, capsys):
+    monkeypatch.setenv("TILECORE_CACHE_PATH", os.pathsep.join(str(folder / name) for name in ("kernels.tcb", "none")))
+    with pytest.raises(SystemExit) as ended:
+        main(["cache"])
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"layer: {folder / 'kernels.tcb'}\n" in printed
+    assert f"layer: {folder / 'none'}: not used: [Errno 2] No such file" in printed
