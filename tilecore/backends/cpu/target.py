@@ -50,10 +50,15 @@ def _cpuinfo() -> dict[str, str]:
     return fields
 
 
-@functools.lru_cache(maxsize=1)
 def _extensions() -> frozenset[str]:
     """The extensions that the processor has, whether this process may use them or not."""
-    flags = set(_cpuinfo().get("flags", "").split())
+    return _extensions_in(_cpuinfo().get("flags", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _extensions_in(text: str) -> frozenset[str]:
+    """The extensions among the flags of /proc/cpuinfo; every kernel that is loaded asks for them."""
+    flags = set(text.split())
     return frozenset(name for flag, (name, _) in _EXTENSIONS.items() if flag in flags)
 
 
