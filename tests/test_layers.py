@@ -24,6 +24,7 @@ contract
 runtime wheels
 torch_ops
 compilation_cache
+bundles
 plugins
 tracing
 language
@@ -35,7 +36,7 @@ simulate backends profiler interpreter pictures
 heuristics
 jit target_report autotune
 autotuner cache env layout math engine
-testing demo scaffold porting
+testing demo scaffold porting bundle_builder
 commands cli __main__
 """
 RANK = {name: rank for rank, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tilecore.dtypes import dtype as DataType  # noqa: F401
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
+    from tilecore.jit.bundle import Bundle as Bundle
+    from tilecore.jit.bundle import load_bundle as load_bundle
     from tilecore.jit.compile import compile as compile
     from tilecore.jit.export import load_kernel as load_kernel
     from tilecore.jit.impl import JITImpl as JITImpl
@@ -79,6 +81,8 @@ _LAZY: dict[str, tuple[str, str]] = {
     "JITImpl": ("tilecore.jit.impl", "JITImpl"),
     "JITKernel": ("tilecore.jit.kernel", "JITKernel"),
     "compile": ("tilecore.jit.compile", "compile"),
+    "Bundle": ("tilecore.jit.bundle", "Bundle"),
+    "load_bundle": ("tilecore.jit.bundle", "load_bundle"),
     "load_kernel": ("tilecore.jit.export", "load_kernel"),
     "PassConfigKey": ("tilecore.transform", "PassConfigKey"),
     "transform": ("tilecore.transform", ""),

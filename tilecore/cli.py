@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tilecore.commands import numbers
+from tilecore.commands import bundle, compile, numbers
 from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
 from tilecore.porting import command as port
 
@@ -125,7 +125,15 @@ def _timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def _cache_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
+    parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "gc", "clear", "path"))
+    parser.add_argument(
+        "--max-size", type=numbers.size, metavar="SIZE",
+        help="with gc: the bytes to keep, such as 4G (default: TILECORE_CACHE_SIZE)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-age", type=numbers.age, metavar="AGE",
+        help="with gc: remove what was not used for this long, such as 30d or 12h (default: TILECORE_CACHE_AGE)",
+    )  # fmt: skip
 
 
 def _installed(parser: argparse.ArgumentParser) -> None:
@@ -326,9 +334,11 @@ _COMMANDS = (
         "show, check or empty the cache of compiled kernels and of the autotuner's results\n\n"
         "stats   print directory, number of entries and size (default)\n"
         "verify  read every entry; damaged entries are moved aside and rebuilt later; exit code 1 if there are any\n"
+        "gc      remove what was not used for --max-age, then the least recently used until --max-size is left\n"
         "clear   remove every entry\n"
         "path    print the directory",
-        "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
+        "  tilecore cache\n  tilecore cache verify\n  tilecore cache gc --max-size 4G --max-age 30d\n"
+        "  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
         (_cache_action, _json),
     ),
     _Command(
@@ -348,6 +358,8 @@ _COMMANDS = (
         '  tilecore explain kernels.py --targets "cpu;acme -arch=big" --call "gemm(1024, 1024, 1024)"',
         (_explained, _json),
     ),
+    _Command("compile", compile.TEXT, compile.EXAMPLES, (compile.add_options, _json)),
+    _Command("bundle", bundle.TEXT, bundle.EXAMPLES, (bundle.add_options, _json)),
     _Command("port", port.TEXT, port.EXAMPLES, (port.add_options, _json)),
     _Command(
         "demo",

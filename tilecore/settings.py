@@ -6,6 +6,7 @@ counts as not set; a wrong value raises :class:`SettingError`, which names the v
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -82,6 +83,25 @@ def _size(text: str) -> int:
     return int(count)
 
 
+_SECONDS = {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86400, "W": 7 * 86400}
+
+
+def _duration(text: str) -> float:
+    """Seconds: ``30d``, ``12h``, ``90m``, ``45s``, ``2w``, ``3600``."""
+    unit = text[-1:].upper() if text[-1:].isalpha() else ""
+    seconds = float(text[: len(text) - len(unit)]) * _SECONDS.get(unit, math.nan)
+    if not 0 < seconds < 1e12:
+        raise ValueError(text)
+    return seconds
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    """Absolute paths of a list that is separated as PATH is; empty parts are left out."""
+    return tuple(os.path.abspath(os.path.expanduser(part)) for part in text.split(os.pathsep) if part.strip())
+
+
+SIZE_TEXT = "a number of bytes, or one with K, M, G or T"
+DURATION_TEXT = "a number of seconds, or one with s, m, h, d or w"
 _FLAG = "1/0, true/false, yes/no or on/off"
 
 
@@ -107,9 +127,30 @@ SETTINGS: dict[str, Setting] = _table(
     Setting(
         "TILECORE_CACHE_SIZE",
         _size,
-        "a number of bytes, or one with K, M, G or T",
+        SIZE_TEXT,
         4 * 2**30,
         "the size of the cache of compiled kernels in bytes",
+    ),
+    Setting(
+        "TILECORE_CACHE_AGE",
+        _duration,
+        DURATION_TEXT,
+        None,
+        "the age at which unused kernels are removed from the cache, such as 30d",
+    ),
+    Setting(
+        "TILECORE_CACHE_PATH",
+        _paths,
+        f"cache directories and bundle files, separated by {os.pathsep!r}",
+        None,
+        "read-only cache directories and bundles under the user's own cache",
+    ),
+    Setting(
+        "TILECORE_TRUSTED_KEYS",
+        _paths,
+        f"files of public keys, separated by {os.pathsep!r}",
+        None,
+        "files of the public keys whose signed bundles are trusted",
     ),
     Setting("TILECORE_DISABLE_CACHE", _flag, _FLAG, False, "whether the cache on disk is not used"),
     Setting(
@@ -213,6 +254,36 @@ def cache_size() -> int:
     return SETTINGS["TILECORE_CACHE_SIZE"].read()
 
 
+def cache_age() -> float | None:
+    """Seconds after which files of the kernel cache that nobody has used are removed; None: they are kept."""
+    return SETTINGS["TILECORE_CACHE_AGE"].read()
+
+
+def cache_path() -> tuple[str, ...] | None:
+    """Absolute paths of the read-only layers under the kernel cache: cache directories and bundle files, or None."""
+    return SETTINGS["TILECORE_CACHE_PATH"].read()
+
+
+def trusted_keys() -> tuple[str, ...] | None:
+    """Absolute paths of the files of public keys whose signed bundles are trusted; None: the default ones."""
+    return SETTINGS["TILECORE_TRUSTED_KEYS"].read()
+
+
+def default_trusted_keys() -> tuple[str, ...]:
+    """The files of public keys where TILECORE_TRUSTED_KEYS is not set; they need not exist."""
+    return _paths(os.pathsep.join((os.path.join(_config_dir(), "trusted_keys"), "/etc/tilecore/trusted_keys")))
+
+
+def size_of(text: str) -> int:
+    """Bytes of a text such as ``4G``. Raises ValueError."""
+    return _size(text)
+
+
+def duration_of(text: str) -> float:
+    """Seconds of a text such as ``30d``. Raises ValueError."""
+    return _duration(text)
+
+
 def disable_cache() -> bool:
     return SETTINGS["TILECORE_DISABLE_CACHE"].read()
 
@@ -282,6 +353,12 @@ def pure_python() -> bool:
 def unknown() -> list[str]:
     """TILECORE_* variables of the environment that are not settings, such as misspelt ones."""
     return sorted(name for name in os.environ if name.startswith("TILECORE_") and name not in SETTINGS)
+
+
+def _config_dir() -> str:
+    """The folder of the user's configuration of tilecore, by the rule of XDG."""
+    xdg = os.environ.get("XDG_CONFIG_HOME", "").strip()
+    return os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.config"), "tilecore")
 
 
 def default_cache_dir() -> str:

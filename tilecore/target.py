@@ -5,6 +5,7 @@ tilecore has its own target because TVM's knows only kinds that are registered i
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Mapping
@@ -67,13 +68,23 @@ class Target:
 
 def _text_of(value: Attribute) -> str:
     """A value as it stands in a target's text; a str that would be read as a number or a flag is quoted."""
-    if not isinstance(value, str):
-        return "false" if value is False else str(value)
+    return _quoted(value) if isinstance(value, str) else "false" if value is False else str(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _quoted(value: str) -> str:
     quoted = shlex.quote(value)
     return quoted if isinstance(_value(quoted), str) else f"'{value}'"
 
 
 def _from_text(text: str) -> Target:
+    kind, attributes = _read_text(text)
+    return Target(kind, dict(attributes))
+
+
+@functools.lru_cache(maxsize=512)
+def _read_text(text: str) -> tuple[str, tuple[tuple[str, Attribute], ...]]:
+    """The kind and the attributes; loaded kernels have the same few texts. Raises TargetError."""
     try:
         shlex.split(text)
     except ValueError as error:
@@ -89,7 +100,7 @@ def _from_text(text: str) -> Target:
             )
         name, has_value, value = word.lstrip("-").partition("=")
         attributes[_unquoted(name)] = _value(value) if has_value else True
-    return Target(_unquoted(words[0]), attributes)
+    return _unquoted(words[0]), tuple(attributes.items())
 
 
 def _unquoted(text: str) -> str:

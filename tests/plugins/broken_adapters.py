@@ -86,6 +86,16 @@ def host_code(self, artifact):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_fit",
+        "The adapter returns the wrong thing from fit.",
+        step="fit",
+        says="plain.fit returned a wrong value",
+        adapter="""\
+def fit(self, compiled_for, wanted):
+    return "well"
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_largest_run",
         "The adapter returns the wrong thing from largest_run.",
         step="largest_run",
@@ -222,6 +232,16 @@ def describe(self, code):
         says="plain.host_code raised RuntimeError: boom",
         adapter="""\
 def host_code(self, artifact):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_fit",
+        "The adapter raises in fit.",
+        step="fit",
+        says="plain.fit raised RuntimeError: boom",
+        adapter="""\
+def fit(self, compiled_for, wanted):
     raise RuntimeError("boom")
 """,
     ),

@@ -88,6 +88,23 @@ def pack(artifacts: Sequence[Artifact]) -> None:
             fields.pop(name, None)
 
 
+class _Deferred:
+    """The fields of one artifact whose source is read when it is first used; the other two are the artifact's own."""
+
+    def __init__(self, read_source: Callable[[], str]) -> None:
+        self._read_source = read_source
+
+    def read(self) -> Any:
+        return [[self._read_source(), None, None]]
+
+
+def defer_source(artifact: Artifact, read_source: Callable[[], str]) -> None:
+    """Let ``read_source`` give the artifact's source when somebody uses it, in place of the one that it has."""
+    fields = vars(artifact)
+    fields[_PACKED] = _Deferred(read_source), 0
+    fields.pop("source", None)
+
+
 def unpacked(artifact: Artifact, name: str) -> Any:
     """A field of a packed artifact. Raises AttributeError where it has no such field."""
     packed = vars(artifact).get(_PACKED)
@@ -106,7 +123,7 @@ def unpacked_state(artifact: Artifact) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1)
-def _last_read(group: _Group) -> Any:
+def _last_read(group: _Group | _Deferred) -> Any:
     """The fields of a group; those who read one artifact's read several, or its neighbours'."""
     return group.read()
 

@@ -1,7 +1,17 @@
 """The public names of the caches of kernels, which are in :mod:`tilecore.compilation_cache`."""
 
 from tilecore.cache.kernel_cache import KernelCache, cached, clear_cache
-from tilecore.compilation_cache.admin import CacheCheck, CacheCleared, CacheStats, clear, path, stats, verify
+from tilecore.compilation_cache.admin import (
+    CacheCheck,
+    CacheCleared,
+    CacheCollected,
+    CacheStats,
+    clear,
+    gc,
+    path,
+    stats,
+    verify,
+)
 from tilecore.compilation_cache.current import disable_cache, disk_cache, enable_cache, is_cache_enabled
 from tilecore.compilation_cache.disk import DiskCache
 from tilecore.compilation_cache.key import UncacheableError, kernel_key
@@ -12,6 +22,7 @@ from tilecore.compilation_cache.warning import CacheWarning
 __all__ = [
     "CacheCheck",
     "CacheCleared",
+    "CacheCollected",
     "CacheStats",
     "CacheWarning",
     "DiskCache",
@@ -24,6 +35,7 @@ __all__ = [
     "disable_cache",
     "disk_cache",
     "enable_cache",
+    "gc",
     "is_cache_enabled",
     "kernel_key",
     "path",

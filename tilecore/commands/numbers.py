@@ -9,6 +9,8 @@ import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
+from tilecore import settings
+
 LONGEST_TIMEOUT = 86_400  # seconds; the system's calls that wait for processes overflow at 25 days
 LONGEST_RUN = 525_600  # minutes
 
@@ -47,6 +49,22 @@ def duration(unit: str, most: int) -> Callable[[str], float]:
         return number
 
     return parse
+
+
+def size(text: str) -> int:
+    """A number of bytes, as TILECORE_CACHE_SIZE takes it."""
+    try:
+        return settings.size_of(text)
+    except ValueError:
+        raise ArgumentTypeError(f"got {text!r}, expected {settings.SIZE_TEXT}") from None
+
+
+def age(text: str) -> float:
+    """A number of seconds, as TILECORE_CACHE_AGE takes it."""
+    try:
+        return settings.duration_of(text)
+    except ValueError:
+        raise ArgumentTypeError(f"got {text!r}, expected {settings.DURATION_TEXT}") from None
 
 
 timeout = duration("seconds", LONGEST_TIMEOUT)

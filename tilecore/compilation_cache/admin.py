@@ -11,7 +11,7 @@ from tilecore import settings
 from tilecore.compilation_cache.binaries import is_whole_binary
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note
-from tilecore.compilation_cache.eviction import stored
+from tilecore.compilation_cache.eviction import collect, stored
 from tilecore.compilation_cache.layout import Layout, is_other, read_file, require_private
 from tilecore.compilation_cache.libraries import is_whole, libraries, remove_unfinished
 from tilecore.compilation_cache.publish import remove_abandoned
@@ -65,6 +65,18 @@ class CacheCleared:
     binaries: int = 0
 
 
+@dataclass(frozen=True)
+class CacheCollected:
+    """What :func:`gc` removed, and what is left: numbers of files, and bytes on disk. unfinished: files that processes
+    which ended too early had begun to write."""
+
+    files: int
+    bytes: int
+    files_left: int
+    bytes_left: int
+    unfinished: int = 0
+
+
 def path() -> str | None:
     """The cache directory; None when no home directory is known and TILECORE_CACHE_DIR is not set."""
     return settings.cache_dir()
@@ -108,9 +120,29 @@ def clear() -> CacheCleared:
             remove(os.path.join(layout.quarantine, name))
     remove_abandoned(layout.staging)
     remove(layout.growth)
+    remove(layout.searched)
     remove_unfinished(layout.root)
     built = sum(remove(file.path) for file in libraries(layout.root))
     return CacheCleared(removed[layout.entries], removed[layout.results], built, removed[layout.binaries])
+
+
+def gc(max_bytes: int | None = None, max_age: float | None = None) -> CacheCollected:
+    """Remove files that were last used more than ``max_age`` seconds ago, then the least recently used ones until
+    ``max_bytes`` are left. Raises CacheError.
+
+    None: what TILECORE_CACHE_SIZE and TILECORE_CACHE_AGE say. The time of use is noted once an hour. Safe while other
+    processes, on other hosts too, use the cache: what they miss they compile again. Libraries of simulators stay, as
+    processes may have loaded them.
+    """
+    layout = _existing_layout()
+    if layout is None:
+        return CacheCollected(0, 0, 0, 0)
+    most = settings.cache_size() if max_bytes is None else max_bytes
+    removed = collect(layout, most, settings.cache_age() if max_age is None else max_age)
+    with contextlib.suppress(OSError):
+        os.truncate(layout.growth, 0)
+    unfinished = remove_abandoned(layout.staging)
+    return CacheCollected(removed.files, removed.bytes, removed.files_left, removed.bytes_left, unfinished)
 
 
 def verify() -> CacheCheck:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from tilecore import settings
 from tilecore.compilation_cache.disk import DiskCache
 
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.folder_layer import FolderLayer
+
 _NO_HOME = "no home directory is known; set TILECORE_CACHE_DIR to a directory that only you can write to"
 
-_opened: dict[tuple[str | None, int], DiskCache] = {}
+_opened: dict[tuple[str | None, int, float | None, tuple[str, ...]], DiskCache] = {}
 _off = DiskCache(None)
 _enabled = True
 
@@ -16,11 +23,21 @@ def disk_cache() -> DiskCache:
     """The cache on disk that the settings ask for; one that keeps nothing when it is disabled or impossible."""
     if not is_cache_enabled():
         return _off
-    place = (settings.cache_dir(), settings.cache_size())
+    place = (settings.cache_dir(), settings.cache_size(), settings.cache_age(), settings.cache_path() or ())
     cache = _opened.get(place)
     if cache is None:
-        cache = _opened.setdefault(place, DiskCache(*place, reason=_NO_HOME))
+        path, limit, age, paths = place
+        cache = _opened.setdefault(place, DiskCache(path, limit, _NO_HOME, age, folder_layers(paths)))
     return cache
+
+
+def folder_layers(paths: Sequence[str]) -> list[FolderLayer]:
+    """The layers among the paths of TILECORE_CACHE_PATH that are cache directories: all but the bundle files."""
+    if not paths:
+        return []
+    from tilecore.compilation_cache.folder_layer import FolderLayer
+
+    return [FolderLayer(path) for path in paths if not os.path.isfile(path)]
 
 
 def enable_cache() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tilecore import debug
 from tilecore.compilation_cache import eviction
 from tilecore.compilation_cache.binaries import binary_path, binary_paths, is_whole_binary
 from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
-from tilecore.compilation_cache.layout import Layout, check_key, is_key, is_other, read_file
+from tilecore.compilation_cache.layout import Layout, again_if_stale, check_key, is_key, is_other, read_file
 from tilecore.compilation_cache.publish import publish, remove_abandoned
 from tilecore.compilation_cache.quarantine import quarantine, remove, set_aside
 from tilecore.compilation_cache.warning import WarnOnce, warn
@@ -23,7 +24,9 @@ from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
+    from tilecore.compilation_cache.folder_layer import FolderLayer
 
+_T = TypeVar("_T")
 Store = Literal["definitions", "results", "plugins"]
 DEFAULT_LIMIT = 4 * 2**30
 
@@ -36,13 +39,24 @@ class DiskCache:
     path: the directory; made when it is missing. None: no directory can be had (every read is a miss).
     limit: most bytes to keep; the least recently used go first.
     reason: why ``path`` is None, for the warning.
+    age: seconds after which files that nobody has used go, too; None: age alone removes nothing.
+    layers: read-only cache directories, which are asked, in order, for what the directory itself does not have.
 
     No method raises on account of the disk. Keys are 64 hexadecimal digits; others raise CacheError.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, limit: int = DEFAULT_LIMIT, reason: str = "") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        limit: int = DEFAULT_LIMIT,
+        reason: str = "",
+        age: float | None = None,
+        layers: Sequence[FolderLayer] = (),
+    ) -> None:
         self.path = None if path is None else os.fspath(path)
         self.limit = limit
+        self.age = age
+        self.layers = tuple(layers)
         self._layout = None if self.path is None else Layout(self.path)
         self._reason = reason
         self._usable: bool | None = None
@@ -53,7 +67,8 @@ class DiskCache:
         """The artifact of ``key``, or None; a damaged entry is quarantined and counts as missing."""
         check_key(key)
         layout = self._open()
-        return None if layout is None else self._read_entry(layout, key)
+        artifact = None if layout is None else self._read_entry(layout, key)
+        return artifact or next((found for layer in self.layers if (found := layer.get(key)) is not None), None)
 
     def put(self, key: str, artifact: Artifact) -> bool:
         """Store ``artifact``, replacing an entry of the same key; True when it is on disk."""
@@ -80,7 +95,9 @@ class DiskCache:
         check_key(source_key)
         layout = self._open()
         key = None if layout is None else self._read_note(layout, layout.link(source_key), source_key)
-        return key if is_key(key) else None
+        if is_key(key):
+            return key
+        return next((found for layer in self.layers if (found := layer.resolve(source_key)) is not None), None)
 
     def link(self, source_key: str, key: str) -> bool:
         """Record that ``source_key`` stands for ``key``; True when it is on disk."""
@@ -93,7 +110,10 @@ class DiskCache:
         """The text that :meth:`keep_note` recorded under ``key``, or None."""
         check_key(key)
         layout = self._open()
-        return None if layout is None else self._read_note(layout, layout.note(store, key), key)
+        text = None if layout is None else self._read_note(layout, layout.note(store, key), key)
+        if text is not None:
+            return text
+        return next((found for layer in self.layers if (found := layer.note(store, key)) is not None), None)
 
     def keep_note(self, store: Store, key: str, text: str) -> bool:
         """Record what is known of a function's definition, what the autotuner found, or what a plugin says of itself;
@@ -158,7 +178,7 @@ class DiskCache:
                 self._warn_once("open", f"compiled kernels are kept in memory only: {self._reason}")
             return False
         try:
-            self._layout.prepare()
+            again_if_stale(self._layout.prepare)
             return True
         except OSError as error:
             hint = f" ({error.hint})" if isinstance(error, CacheError) and error.hint else ""
@@ -170,33 +190,29 @@ class DiskCache:
             return False
 
     def _read_entry(self, layout: Layout, key: str) -> Artifact | None:
-        path = layout.entry(key)
-        read = self._read(layout, path)
-        if read is None:
-            return None
-        data, facts = read
-        try:
-            artifact = decode(data, key)
-        except BadEntryError as error:
-            quarantine(path, facts.st_ino, layout.quarantine)
-            warn(f"a damaged entry of the kernel cache was set aside and will be rebuilt: {path}: {error}")
-            return None
-        eviction.note_use(path, facts.st_mtime)
-        return artifact
+        return self._read_intact(layout, layout.entry(key), lambda data: decode(data, key), "entry")
 
     def _read_note(self, layout: Layout, path: str, key: str) -> str | None:
-        read = self._read(layout, path)
-        if read is None:
-            return None
-        data, facts = read
-        try:
-            text = decode_note(data, key)
-        except BadEntryError:
-            quarantine(path, facts.st_ino, layout.quarantine)
-            warn(f"a damaged note of the kernel cache was set aside and will be rebuilt: {path}")
-            return None
-        eviction.note_use(path, facts.st_mtime)
-        return text
+        return self._read_intact(layout, path, lambda data: decode_note(data, key), "note")
+
+    def _read_intact(self, layout: Layout, path: str, decoder: Callable[[bytes], _T], title: str) -> _T | None:
+        """What a file contains; None where it is missing or damaged. A damaged one is set aside."""
+        problem: BadEntryError | None = None
+        for _ in range(2):  # a network file system may show, for a moment, a part of what another host has written
+            read = self._read(layout, path)
+            if read is None:
+                return None
+            data, facts = read
+            try:
+                contents = decoder(data)
+            except BadEntryError as error:
+                problem = error
+                continue
+            eviction.note_use(path, facts.st_mtime)
+            return contents
+        quarantine(path, facts.st_ino, layout.quarantine)
+        warn(f"a damaged {title} of the kernel cache was set aside and will be rebuilt: {path}: {problem}")
+        return None
 
     def _read(self, layout: Layout, path: str) -> tuple[bytes, os.stat_result] | None:
         """A file of the cache, or None. What is no file (a FIFO, a link, a folder) is set aside."""
@@ -230,16 +246,20 @@ class DiskCache:
 
     def _publish(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> None:
         """Write a file and keep the cache under its limit. Raises OSError."""
-        if not self._cleaned:
+        is_first = not self._cleaned
+        if is_first:
             self._cleaned = True
             remove_abandoned(layout.staging)
         try:
             publish(data, layout.staging, path, durable=durable)
-        except FileNotFoundError:  # the cache was deleted under our feet
-            layout.prepare()
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ESTALE):
+                raise
+            layout.prepare()  # the cache was deleted under our feet, by this host or by another
             publish(data, layout.staging, path, durable=durable)
-        if eviction.is_due(eviction.note_growth(layout, len(data)), self.limit):
-            eviction.evict(layout, self.limit)
+        is_aged = is_first and self.age is not None and eviction.is_due_by_age(layout, self.age)
+        if is_aged or eviction.is_due(eviction.note_growth(layout, len(data)), self.limit):
+            eviction.evict(layout, self.limit, self.age)
             remove_abandoned(layout.staging)
 
     def _warn_reading(self, layout: Layout, error: OSError) -> None:

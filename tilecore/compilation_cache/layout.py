@@ -9,6 +9,7 @@
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
+    <cache>/v1/searched              its time is that of the last search for old files
 
 Directories are 0700 and files 0600. A directory that somebody else owns or could write to is refused, as what lies
 in it is loaded into the process.
@@ -16,10 +17,15 @@ in it is loaded into the process.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Callable
+from typing import TypeVar
 
 from tilecore.errors import CacheError
+
+_T = TypeVar("_T")
 
 FORMAT = "v1"
 KEY_LENGTH = 64
@@ -43,6 +49,7 @@ class Layout:
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
+        self.searched = os.path.join(self.base, "searched")
 
     def entry(self, key: str) -> str:
         return _place(self.entries, key)
@@ -106,14 +113,44 @@ def is_other(path: str) -> bool:
         return False
 
 
-def read_file(path: str) -> tuple[bytes, os.stat_result]:
-    """The whole of a regular file of this user that nobody else can write to; raises OSError (CacheError is one)."""
+def read_file(path: str, *, of_root: bool = False) -> tuple[bytes, os.stat_result]:
+    """The whole of a regular file of this user that nobody else can write to; raises OSError (CacheError is one).
+
+    of_root: whether the file may be root's instead. A file that another host of a network file system removes or
+    replaces while it is read is opened once more.
+    """
+    try:
+        return again_if_stale(lambda: _read_file(path, of_root))
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from error
+
+
+def again_if_stale(work: Callable[[], _T]) -> _T:
+    """What ``work()`` returns; it is called once more where a network file system answers that its handle is stale."""
+    try:
+        return work()
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+    return work()
+
+
+def is_trusted(facts: os.stat_result, *, of_root: bool) -> bool:
+    """Whether this user (or root, with ``of_root``) owns a file or directory, and nobody else can write to it."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return (facts.st_uid == os.geteuid() or (of_root and facts.st_uid == 0)) and not facts.st_mode & 0o022
+
+
+def _read_file(path: str, of_root: bool) -> tuple[bytes, os.stat_result]:
     handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | NO_WAIT)
     try:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
             raise CacheError(f"{path} is not a file")
-        if hasattr(os, "geteuid") and (facts.st_uid != os.geteuid() or facts.st_mode & 0o022):
+        if not is_trusted(facts, of_root=of_root):
             raise CacheError(f"{path} could have been written by others")
         data = os.read(handle, facts.st_size + 1)
         if len(data) == facts.st_size:

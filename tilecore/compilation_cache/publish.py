@@ -38,9 +38,11 @@ def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
             _write_all(handle, data)
             if durable:
                 os.fsync(handle)
-            if os.name == "nt":  # an open file cannot be renamed there
-                os.close(handle)
-                handle = -1
+            if not durable or os.name == "nt":
+                # a network file system may keep what is written on this host until the file is closed, and the name
+                # must not be seen before the data; on Windows an open file cannot be renamed
+                closing, handle = handle, -1
+                os.close(closing)
             is_new_directory = _rename(staged, path)
         finally:
             if handle >= 0:

@@ -20,6 +20,8 @@ def quarantine(path: str, inode: int, folder: str) -> bool:
             return True
     except FileNotFoundError:
         return True
+    except OSError:  # another host of a network file system has removed it
+        return False
     return set_aside(path, folder)
 
 

@@ -31,10 +31,12 @@ _VARARGS, _VARKEYWORDS = 0x04, 0x08
 @dataclass(frozen=True)
 class SourceKey:
     """digest: 64 hexadecimal digits, to be combined with the target and the options (``kernel_key``). placed: the same
-    of the source and the files and lines that it stands at, for kernels whose errors name lines."""
+    of the source and the files and lines that it stands at, for kernels whose errors name lines. portable: the digest
+    without the versions of the compiler's packages, for bundles, which are used where these are missing."""
 
     digest: str
     placed: str
+    portable: str = ""
 
 
 def source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> SourceKey | None:
@@ -69,7 +71,7 @@ def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     if not isinstance(wrapped, FunctionType):
         raise NotUnderstoodError("the kernel is not a Python function")
     describer = Describer(disk_cache)
-    describer.tag(b"V", f"{_VERSION} {sys.version_info[:2]} {sys.flags.optimize} {versions_for_key('', '')}")
+    python = f"{_VERSION} {sys.version_info[:2]} {sys.flags.optimize}"
     try:
         if wrapped is function:
             describe_function(describer, wrapped, signature=True)
@@ -79,8 +81,10 @@ def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             describer.parts(b"T", *args, dict(kwargs))
     except RecursionError:
         raise NotUnderstoodError("the values that it reads are nested too deeply") from None
-    digest = sha256(b"".join(describer.out)).hexdigest()
-    return SourceKey(digest, sha256(repr((digest, describer.places)).encode()).hexdigest())
+    source = b"".join(describer.out)
+    digest = sha256(f"{python} {versions_for_key('', '')}\0".encode() + source).hexdigest()
+    placed = sha256(repr((digest, describer.places)).encode()).hexdigest()
+    return SourceKey(digest, placed, sha256(f"portable {python}\0".encode() + source).hexdigest())
 
 
 def _bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -11,6 +11,7 @@ import os
 import sys
 from hashlib import sha256
 
+_OF_THE_COMPILER = ("apache-tvm", "apache-tvm-ffi")
 _DERIVED = (".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".o", ".c", ".md")
 
 
@@ -29,6 +30,15 @@ def versions_for_key(
         suffix = f"+object.{registration}" if registration else checkout
         versions[backend_package] = versions.get(backend_package, "") + backend_version + suffix
     return versions
+
+
+def portable_versions(
+    backend_package: str, backend_version: str, backend_module: str | None = None, registration: str = ""
+) -> dict[str, str]:
+    """As :func:`versions_for_key`, without the packages that only the compiler needs: for kernels that are used where
+    these are missing or have other versions."""
+    versions = versions_for_key(backend_package, backend_version, backend_module, registration)
+    return {name: version for name, version in versions.items() if name not in _OF_THE_COMPILER}
 
 
 def installed_version(distribution: str) -> str:

@@ -106,6 +106,12 @@ class KernelAdapter(ABC):
         for this execution backend are lowered otherwise. Raises TargetError where it runs no kernels of this target."""
         return target
 
+    def fit(self, compiled_for: Target, wanted: Target) -> int:
+        """How well a kernel that was compiled for ``compiled_for`` serves a call that wants ``wanted``: 0 where it may
+        not run there or would compute something else, else the larger the better. Both targets are resolved. Bundles
+        have kernels for several targets, and the best one is used. By default only equal targets fit."""
+        return 1 if compiled_for == wanted else 0
+
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import

@@ -13,6 +13,7 @@ from tilecore.compilation_cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
 from tilecore.jit.compile import _kernels, kernel_of
+from tilecore.jit.layered import bundled_by_ir, request_of
 from tilecore.jit.request import files_of
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
@@ -67,7 +68,8 @@ def build_all(
 def load(job: Job, artifact: Artifact) -> JITKernel:
     """The kernel of a built job, from the cache in memory if that has it."""
     func, make_ir = job.func, job.make_ir
-    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, make_ir or (lambda: func)))
+    request = request_of(artifact, job.request)
+    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, request, make_ir or (lambda: func)))
 
 
 def usable_cpus() -> int:
@@ -82,7 +84,9 @@ def _cached(job: Job) -> Artifact | None:
     if files_of(job.request) is not None:
         return None
     kernel = _kernels.get(job.key)
-    return disk_cache().get(job.key) if kernel is None else kernel.artifact
+    if kernel is not None:
+        return kernel.artifact
+    return disk_cache().get(job.key) or bundled_by_ir(job.request, job.func)
 
 
 class _Crew:

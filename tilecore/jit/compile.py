@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.memory import MemoryCache
+from tilecore.compilation_cache.warning import warn
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
+from tilecore.jit.layered import bundled, bundled_by_ir, request_of
 from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
@@ -83,17 +85,22 @@ def compile(
 not_traced(compile, "torch.compile does not trace tilecore.compile: compile kernels outside, and call their torch_op")
 
 
-def compile_ir(make_ir: Callable[[], Any], request: Request, source_key: str | None = None) -> JITKernel:
-    """The kernel from the caches, else compiled.
+def compile_ir(
+    make_ir: Callable[[], Any], request: Request, source_key: str | None = None, bundle_key: str | None = None
+) -> JITKernel:
+    """The kernel from the caches or from a bundle, else compiled.
 
-    make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR.
+    make_ir: builds the tile IR. source_key, bundle_key: the keys that find the kernel without building its IR, in the
+    cache and in bundles.
     """
     # the body of another kernel may ask for this one
     with held_back(), collection_paused(), without_builder(), recording("a kernel", request.options.verbose):
-        return _load_or_compile(make_ir, request, source_key)
+        return _load_or_compile(make_ir, request, source_key, bundle_key)
 
 
-def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: str | None) -> JITKernel:
+def _load_or_compile(
+    make_ir: Callable[[], Any], request: Request, source_key: str | None, bundle_key: str | None
+) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
         with stage("cache"):
@@ -106,6 +113,10 @@ def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: s
             if kernel is not None:
                 _kernels.put(kernel_key_of_source, kernel)
                 return kernel
+    if bundle_key is not None:
+        kernel = _bundled(bundled(request, bundle_key), request, make_ir)
+        if kernel is not None:
+            return kernel
     with stage("front end"):
         func = make_ir()
     rename(f"{func.attrs['global_symbol']} for {request.target.kind}")
@@ -139,6 +150,8 @@ def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], 
     """The kernel. make_ir: builds the tile IR once more, which the kernel does not keep."""
     disk = disk_cache()
     kernel = _stored(disk, key, request, make_ir) if files_of(request) is None else None
+    if kernel is None:
+        kernel = _bundled(bundled_by_ir(request, func), request, make_ir)
     if kernel is not None:
         return kernel
     artifact = build(func, request)
@@ -167,6 +180,20 @@ def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], A
         disk.discard(key, describe(error))
         return None
     say(f"{artifact.name}: from the cache")
+    return kernel
+
+
+def _bundled(artifact: Artifact | None, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:
+    """The kernel of an artifact of a bundle; None where there is none, or it cannot be loaded, which a warning says."""
+    if artifact is None:
+        return None
+    rename(f"{artifact.name} for {request.target.kind}, from a bundle")
+    try:
+        kernel = kernel_of(artifact, request_of(artifact, request), make_ir, from_cache=True)
+    except Exception as error:
+        warn(f"{artifact.name} of a bundle cannot be loaded and is compiled here: {describe(error)}")
+        return None
+    say(f"{artifact.name}: from a bundle, for {artifact.target}")
     return kernel
 
 

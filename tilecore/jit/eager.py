@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from tilecore.compilation_cache.source_key import source_key
+from tilecore.compilation_cache.source_key import SourceKey, source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
@@ -196,6 +196,11 @@ class EagerKernel:
         bound = bound_arguments(self.function.__name__, self.signature, args, named, whole=False)
         return EagerCall(self._types(bound), constants)
 
+    def source_of(self, call: EagerCall) -> tuple[SourceKey | None, dict[str, Any]]:
+        """The source key of the kernel for a call, and the facts that cache keys contain beside it."""
+        source = source_key(self.function, (), described(call.types, _plain))
+        return source, {"eager": True, "constants": dict(call.constants)}
+
     def key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What tells the kernels apart in memory: values, sizes by name, and tensors by shape and element type."""
         return self._key(self.call_of(args, kwargs))
@@ -245,13 +250,14 @@ class EagerKernel:
 
     def _compile(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
+        from tilecore.jit.layered import by_source
 
         with recording("a kernel"):
             request = self.request()
             with stage("cache"):
-                source = source_key(self.function, (), described(call.types, _plain))
-                key = request.key_from(source, eager=True, constants=dict(call.constants))
-            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key)
+                source, facts = self.source_of(call)
+                key, bundle_key = request.key_from(source, **facts), by_source(request, source, **facts)
+            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key, bundle_key)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 

@@ -13,7 +13,9 @@ from tilecore.whole_files import write_whole_bytes
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
+    from tilecore.contract.records import Backend
     from tilecore.jit.kernel import JITKernel
+    from tilecore.target import Target
 
 # An exported file is a cache entry that goes by this key: digests and all.
 EXPORT_KEY = "e" * 64
@@ -57,12 +59,13 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
     return kernel
 
 
-def kernel_of(artifact: Artifact) -> JITKernel:
-    """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
+def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None) -> JITKernel:
+    """The artifact as a kernel of this process. resolved: the backend and the target of ``artifact.target``, if they
+    are known. Raises TargetError, LaunchError."""
     from tilecore.jit.kernel import JITKernel
     from tilecore.plugins import manager
 
-    backend, target = manager.resolve(artifact.target)
+    backend, target = resolved or manager.resolve(artifact.target)
     if artifact.adapter not in backend.adapters:
         raise TargetError(
             f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "

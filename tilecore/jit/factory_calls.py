@@ -9,6 +9,7 @@ from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.compile import _kernels
+from tilecore.jit.layered import bundled, by_source
 from tilecore.jit.request import files_of
 
 if TYPE_CHECKING:
@@ -48,12 +49,15 @@ def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[st
 
 def known_kernel(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel | None:
     """The kernel of a lazy call if a cache has it; the factory is not run."""
-    link = _source_link(jit_impl, args, kwargs)
-    if link is None or files_of(jit_impl.request()) is not None:
+    request = jit_impl.request()
+    if jit_impl.mode != "lazy" or files_of(request) is not None:
         return None
+    source = source_key(jit_impl.func, args, kwargs)
+    link, bundle_key = request.key_from(source), by_source(request, source)
     disk = disk_cache()
-    key = disk.resolve(link)
-    if key is None or (key not in _kernels and disk.get(key) is None):
+    key = None if link is None else disk.resolve(link)
+    is_stored = key is not None and (key in _kernels or disk.get(key) is not None)
+    if not is_stored and (bundle_key is None or bundled(request, bundle_key) is None):
         return None
     return jit_impl.compile(*args, **kwargs)
 

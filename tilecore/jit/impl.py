@@ -19,6 +19,7 @@ from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
+from tilecore.jit.layered import by_source
 from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
@@ -122,13 +123,14 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         Raises TargetError for an eager function with ``out_idx``.
         """
         if self.mode == "eager":
-            self._eager_kernel()
+            self.eager_kernel()
         return self.mode
 
     def is_lazy_mode(self) -> bool:
         return self.mode == "lazy"
 
-    def _eager_kernel(self) -> EagerKernel:
+    def eager_kernel(self) -> EagerKernel:
+        """The kernels of an eager function. Raises TargetError for one with ``out_idx``."""
         assert self._eager is not None
         if self.out_idx is not None:
             raise TargetError(
@@ -143,7 +145,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.mode == "eager":
-            return self._eager_kernel()(*args, **kwargs)
+            return self.eager_kernel()(*args, **kwargs)
         if self.mode == "kernel":
             return self.compile()(*args, **kwargs)
         return self.compile(*args, **kwargs)
@@ -161,7 +163,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
                 self._own = compile_ir(lambda: ir_of(self.func), self.request())
             return self._own
         if self.mode == "eager":
-            return self._eager_kernel().compile(*args, **kwargs)
+            return self.eager_kernel().compile(*args, **kwargs)
         state = self._surroundings.now()
         known = self._calls.get(args, kwargs, state)
         if known is not None:
@@ -179,9 +181,10 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         with recording("a kernel", self.verbose), held_back(), collection_paused():
             request = self.request()
             with stage("cache"):
-                key = request.key_from(source_key(self.func, args, kwargs))
+                source = source_key(self.func, args, kwargs)
+                key, bundle_key = request.key_from(source), by_source(request, source)
             try:
-                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key)
             except LanguageError as error:
                 error.hint = self._tensors_given(args, kwargs) or error.hint
                 raise
@@ -198,7 +201,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         if self.mode == "kernel":
             return ir_of(self.func)
         if self.mode == "eager":
-            return self._eager_kernel().get_tir(*args, **kwargs)
+            return self.eager_kernel().get_tir(*args, **kwargs)
         kernel_function = self.func(*args, **kwargs)
         if kernel_function is None or not (
             isinstance(kernel_function, PrimFunc) or type(kernel_function).__name__ == "PrimFunc"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from tilecore import debug, settings
 from tilecore.codegen.source_callbacks import registration_of
 from tilecore.compilation_cache.key import kernel_key
-from tilecore.compilation_cache.versions import versions_for_key
+from tilecore.compilation_cache.versions import portable_versions, versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED
 from tilecore.contract.records import PassOption
@@ -53,8 +53,8 @@ class Request:
     debug_root: str | None = None
     is_adapter_chosen: bool = False
 
-    def key_parts(self) -> dict[str, Any]:
-        """The parts of the request that cache keys contain."""
+    def key_parts(self, *, with_toolchain: bool = True) -> dict[str, Any]:
+        """The parts of the request that cache keys contain. with_toolchain: also the version of the toolchain."""
         backend, options = self.backend, self.options
         callback = registration_of(self.target.kind)
         return {
@@ -65,8 +65,18 @@ class Request:
             "pass_configs": {k: _plain(v) for k, v in options.pass_configs.items()},
             "compile_flags": tuple(options.compile_flags),
             "versions": versions_for_key(backend.package, backend.version, backend.module, backend.registration),
-            "toolchain": backend.toolchain.version(self.target),
+            **({"toolchain": backend.toolchain.version(self.target)} if with_toolchain else {}),
         }
+
+    def portable_key(self, kind: str, digest: str, **facts: Any) -> str:
+        """The key of a kernel in bundles: of what it computes, whatever compiles it, and for which devices.
+
+        kind: what ``digest`` identifies, "source" or "ir". The target's kind is a part, its attributes are not: a
+        bundle has kernels for several, and the best one is used (``KernelAdapter.fit``).
+        """
+        backend, parts = self.backend, self.key_parts(with_toolchain=False)
+        versions = portable_versions(backend.package, backend.version, backend.module, backend.registration)
+        return kernel_key({**parts, "target": self.target.kind, "versions": versions, kind: digest, **facts})
 
     @property
     def tells_places(self) -> bool:
@@ -225,13 +235,24 @@ def files_of(request: Request) -> str | None:
 
 def ir_key(func: Any, request: Request) -> str:
     """The cache key of tile IR with the settings of ``request``: the same in every process and on every machine."""
-    text = str(func.script(show_meta=True))
-    places: tuple[str, ...] = ()
-    if request.tells_places or "device_assert" in text:
-        from tilecore.jit.places import places_of  # imports TVM, which a warm start does not need
-
-        places = places_of(func)
+    text, places = _text_and_places(func, request)
     return kernel_key({"ir": text, "places": places, **request.key_parts()})
+
+
+def portable_ir_key(func: Any, request: Request) -> str:
+    """The key of tile IR in bundles."""
+    text, places = _text_and_places(func, request)
+    return request.portable_key("ir", text, places=places)
+
+
+def _text_and_places(func: Any, request: Request) -> tuple[str, tuple[str, ...]]:
+    """The text of tile IR, and where its statements stand in files, if the compiled code depends on that."""
+    text = str(func.script(show_meta=True))
+    if not request.tells_places and "device_assert" not in text:
+        return text, ()
+    from tilecore.jit.places import places_of  # imports TVM, which a warm start does not need
+
+    return text, places_of(func)
 
 
 def build(func: Any, request: Request) -> Artifact:

@@ -49,6 +49,7 @@ RESULTS = {
     "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
     "target": Rule("a Target", lambda value: isinstance(value, Target)),
+    "fit": Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0),
 }
 ATTRIBUTES = {
     "name": TEXT,

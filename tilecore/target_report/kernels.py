@@ -59,7 +59,7 @@ def kernels_of(module: ModuleType, name: str | None, calls: Sequence[str]) -> li
     calls: calls of the file's kernels, as the user wrote them. Raises ArgumentError for names that are no kernel and
     for calls that cannot be read.
     """
-    values = {key: kernel for key, value in vars(module).items() if (kernel := _kernel_in(value, module)) is not None}
+    values = {key: kernel for key, value in vars(module).items() if (kernel := kernel_in(value, module)) is not None}
     calls_by_name = _calls(module, calls, values)
     called = {key: [_with_alternatives(values, several) for several in texts] for key, texts in calls_by_name.items()}
     if name is not None:
@@ -79,7 +79,7 @@ def kernels_of(module: ModuleType, name: str | None, calls: Sequence[str]) -> li
     return kernels
 
 
-def _kernel_in(value: Any, module: ModuleType) -> Any:
+def kernel_in(value: Any, module: ModuleType) -> Any:
     """The T.prim_func, JITImpl or kernel-building function of ``value``; None where the file does not define it."""
     value = getattr(value, "__dict__", {}).get("jit_impl", value)  # under tilecore.autotune
     if isinstance(value, FunctionType):
@@ -136,9 +136,9 @@ def _with_alternatives(values: Mapping[str, Any], calls: Sequence[Call]) -> Kern
 
 
 def _by_defaults(name: str, value: Any) -> Kernel | LeftOut:
-    if _takes_no_arguments(value):
+    if takes_no_arguments(value):
         return _called(value, Call(name, (), {}, name))
-    missing, tensor_types = _of_eager(value) if _is_eager(value) else (_missing(signature_of(_plain(value))), {})
+    missing, tensor_types = missing_arguments(value)
     if missing:
         example = ", ".join(f"{parameter}=..." for parameter in missing)
         return LeftOut(
@@ -149,7 +149,15 @@ def _by_defaults(name: str, value: Any) -> Kernel | LeftOut:
     return _called(value, Call(name, (), tensor_types, f"{name}()"))
 
 
-def _takes_no_arguments(value: Any) -> bool:
+def missing_arguments(value: Any) -> tuple[list[str], dict[str, Any]]:
+    """The arguments that a call of a kernel must give, and the types of an eager function's tensors that are known."""
+    if takes_no_arguments(value):
+        return [], {}
+    return _of_eager(value) if _is_eager(value) else (_missing(signature_of(_plain(value))), {})
+
+
+def takes_no_arguments(value: Any) -> bool:
+    """Whether it is one kernel, under T.prim_func."""
     return isinstance(value, PrimFunc) or (isinstance(value, JITImpl) and value.mode == "kernel")
 
 
@@ -179,7 +187,7 @@ def _of_eager(value: JITImpl) -> tuple[list[str], dict[str, Any]]:
 
 def _called(value: Any, call: Call) -> Kernel | LeftOut:
     settings = value.settings if isinstance(value, JITImpl) else {}
-    if _takes_no_arguments(value):
+    if takes_no_arguments(value):
         return Kernel(call.name, lambda changes: ir_of(_prim_func(value)), settings)
     try:
         bound = _bound(value, call)

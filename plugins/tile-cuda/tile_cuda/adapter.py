@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tile_cuda import nvcc, nvrtc
+from tile_cuda.architectures import runs_on
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
+from tile_cuda.target import architecture_of
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
@@ -46,6 +48,15 @@ class DriverAdapter(KernelAdapter):
                 expected=f'execution_backend="{LANGUAGE}", or a target with -language=c++',
             )
         return target
+
+    def fit(self, compiled_for: Target, wanted: Target) -> int:
+        """Cubins run on devices of the same major compute capability and of an equal or later minor one; those for an
+        architecture with suffix a on that one alone."""
+        if compiled_for == wanted:
+            return 1000
+        if compiled_for.with_attributes(arch="") != wanted.with_attributes(arch=""):
+            return 0
+        return runs_on(architecture_of(compiled_for), architecture_of(wanted))
 
     def available(self, target: Target) -> Presence:
         if target.get("language") == LANGUAGE:

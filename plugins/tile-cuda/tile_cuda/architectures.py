@@ -43,6 +43,7 @@ _FEATURES = {
 }
 # suffix -> the first compute capability that has it: architecture-specific (a), family-specific (f) instructions
 _SUFFIXES = {"a": 90, "f": 100}
+_TEGRA = {72, 87, 88, 110}  # in systems on a chip
 DEFAULT = "sm_80"
 MAX_THREADS = 1024
 MAX_REGISTERS = 255
@@ -117,3 +118,21 @@ def of_device(major: int, minor: int) -> Architecture:
     if newest == capability and capability >= 90:
         return Architecture(capability, "a")
     return Architecture(newest)
+
+
+def runs_on(compiled_for: Architecture, device: Architecture) -> int:
+    """How well a cubin for one architecture fits a device of another: 0 not at all, else the nearer the better.
+
+    Source: the CUDA C++ Programming Guide, "Binary Compatibility": cubins run on the same major compute capability and
+    an equal or later minor one, except for those of Tegra, which fit their own alone; with suffix a on this capability
+    alone, with suffix f on its family, which is the rest of the major capability here.
+    """
+    major, minor = divmod(compiled_for.capability, 10)
+    device_major, device_minor = divmod(device.capability, 10)
+    if compiled_for.capability == device.capability:
+        return 100 + {"": 0, "f": 1, "a": 2}[compiled_for.suffix]
+    if _TEGRA & {compiled_for.capability, device.capability}:
+        return 0
+    if compiled_for.suffix == "a" or major != device_major or minor > device_minor:
+        return 0
+    return 1 + minor

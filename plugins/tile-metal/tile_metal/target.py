@@ -46,6 +46,16 @@ def msl_of(target: Target) -> int:
     return families.msl_number(families.parse_msl(target.get("msl", families.DEFAULT_MSL)))
 
 
+def fit(compiled_for: Target, wanted: Target) -> int:
+    """How well programs for one resolved target serve another: GPUs run what is for their family or an earlier one, in
+    their version of MSL or an earlier one; 0 where they do not, else the nearer the better."""
+    family, wanted_family = family_of(compiled_for).number, family_of(wanted).number
+    msl, wanted_msl = msl_of(compiled_for), msl_of(wanted)
+    if compiled_for.get("index") != wanted.get("index") or family > wanted_family or msl > wanted_msl:
+        return 0
+    return 1000 * family + msl
+
+
 def detect() -> Presence:
     """Whether this machine has an Apple GPU, with its name or the reason."""
     mac = machine()

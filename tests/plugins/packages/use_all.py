@@ -44,6 +44,7 @@ def steps(kind):
     yield "install", lambda: backend.toolchain.installable.install(InstallRequest(tempfile.mkdtemp()))
     yield "available", lambda: adapter.available(target)
     yield "target", lambda: adapter.target(target)
+    yield "fit", lambda: adapter.fit(target, target)
     yield "host_code", lambda: adapter.host_code(None)
     yield "current_stream", lambda: adapter.current_stream(0)
     yield "capture", lambda: adapter.capture(0, 0)

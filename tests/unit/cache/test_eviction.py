@@ -74,7 +74,7 @@ def test_links_are_bounded_too(tmp_path):
 def test_the_files_are_looked_at_rarely(tmp_path, monkeypatch):
     looked = []
     real = eviction.evict
-    monkeypatch.setattr(eviction, "evict", lambda layout, limit: looked.append(1) or real(layout, limit))
+    monkeypatch.setattr(eviction, "evict", lambda *arguments: looked.append(1) or real(*arguments))
     for number in range(80):  # a fresh instance each time, as in short-lived processes
         DiskCache(tmp_path / "cache", limit=1_000_000).put(key_of(number), artifact_of(key_of(number), 9000))
     assert 4 <= len(looked) <= 10  # 80 puts of 12 KiB, one look per 122 KiB

@@ -11,6 +11,11 @@ from tilecore.errors import LaunchError
 from tilecore.target import Target
 
 
+def _features(target: Target) -> set[str]:
+    """The extensions that kernels for a target use."""
+    return {feature for feature in str(target.get("features") or "").split(",") if feature}
+
+
 class NativeAdapter(KernelAdapter):
     """Kernels as machine code of this process."""
 
@@ -22,12 +27,23 @@ class NativeAdapter(KernelAdapter):
         from tilecore.backends.cpu.target import host_features, lacks_permission
 
         ok, detail = supported()
-        missing = sorted({f for f in str(target.get("features") or "").split(",") if f} - {*host_features()})
+        missing = sorted(_features(target) - {*host_features()})
         if ok and missing and lacks_permission(missing):
             return Presence(False, f"the system does not let this process use {', '.join(missing)}")
         if ok and missing:
             return Presence(False, f"this processor has no {', '.join(missing)}")
         return Presence(ok, detail)
+
+    def fit(self, compiled_for: Target, wanted: Target) -> int:
+        """Kernels fit processors that have their extensions; those for -march=native only the same model, as LLVM uses
+        all that it has. The more extensions the better."""
+        if compiled_for == wanted:
+            return 1000
+        needed, present = _features(compiled_for), _features(wanted)
+        is_native = compiled_for.get("march") == "native"
+        if not needed <= present or (is_native and compiled_for.get("model") != wanted.get("model")):
+            return 0
+        return (500 if is_native else 1) + len(needed)
 
     def binary_formats(self) -> Sequence[str]:
         return ("object",)

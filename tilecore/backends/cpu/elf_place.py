@@ -20,6 +20,9 @@ class Record:
         cls.fields = tuple(cls.__annotations__)
 
     def __init__(self, *values: Any, **named: Any) -> None:
+        if not named and len(values) == len(self.fields):
+            self.__dict__.update(zip(self.fields, values, strict=True))
+            return
         fields = dict(zip(self.fields, values, strict=False)) | named
         if fields.keys() != set(self.fields) or len(values) + len(named) != len(self.fields):
             raise TypeError(f"{type(self).__name__} takes {', '.join(self.fields)}")

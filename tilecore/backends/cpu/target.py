@@ -56,10 +56,21 @@ def _cpuinfo() -> dict[str, str]:
     return fields
 
 
+def _extensions() -> frozenset[str]:
+    """The extensions that the processor has, whether this process may use them or not."""
+    return _extensions_in(_cpuinfo().get("flags", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _extensions_in(text: str) -> frozenset[str]:
+    """The extensions among the flags of /proc/cpuinfo; every kernel that is loaded asks for them."""
+    flags = set(text.split())
+    return frozenset(name for flag, (name, _) in _EXTENSIONS.items() if flag in flags)
+
+
 def host_features() -> tuple[str, ...]:
     """The extensions that this process may use, in LLVM's spelling, sorted."""
-    flags = _cpuinfo().get("flags", "").split()
-    present = {name for flag, (name, _) in _EXTENSIONS.items() if flag in flags}
+    present = set(_extensions())
     if present & TILE_FEATURES and not may_use_tiles():
         present -= TILE_FEATURES
     return tuple(sorted(present))
@@ -67,10 +78,7 @@ def host_features() -> tuple[str, ...]:
 
 def lacks_permission(features: Collection[str]) -> bool:
     """Does the processor have these extensions, and does only the system's permission to use them lack?"""
-    flags = _cpuinfo().get("flags", "").split()
-    return TILE_FEATURES.issuperset(features) and {n for f, (n, _) in _EXTENSIONS.items() if f in flags}.issuperset(
-        features
-    )
+    return TILE_FEATURES.issuperset(features) and _extensions().issuperset(features)
 
 
 def host_model() -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_metal.runtime import machine
 from tile_metal.runtime.checks import FORMAT, target_problem
 from tile_metal.runtime.clock import Clock, GpuTimer
+from tile_metal.target import fit
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
@@ -39,6 +40,9 @@ class MetalAdapter(KernelAdapter):
         if reason or mac is None:
             return Presence(False, reason)
         return Presence(True, f"{mac.gpu}, macOS {mac.macos[0]}.{mac.macos[1]}")
+
+    def fit(self, compiled_for: Target, wanted: Target) -> int:
+        return fit(compiled_for, wanted)
 
     def binary_formats(self) -> Sequence[str]:
         return (FORMAT,)

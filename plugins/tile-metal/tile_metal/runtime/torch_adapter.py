@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tile_metal.runtime import machine
 from tile_metal.runtime.checks import FORMAT, target_problem
 from tile_metal.runtime.torch_module import LATE, LOCK, import_torch, installed, torch_problem
+from tile_metal.target import fit
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
@@ -38,6 +39,9 @@ class TorchAdapter(KernelAdapter):
         if reason:
             return Presence(False, reason)
         return Presence(True, f"{mac.gpu}, macOS {mac.macos[0]}.{mac.macos[1]}, torch {version}")
+
+    def fit(self, compiled_for: Target, wanted: Target) -> int:
+        return fit(compiled_for, wanted)
 
     def binary_formats(self) -> Sequence[str]:
         return (FORMAT,)

@@ -1,0 +1,221 @@
+"""``tilecore compile`` and ``tilecore bundle``: what a file declares, targets, errors that do not stop the others."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from bundle_kit import KERNELS, artifact_of, kernel_of, written
+
+import tilecore
+from tilecore.bundle_builder.build import tasks_of
+from tilecore.bundle_builder.declared import declared_kernels
+from tilecore.bundle_builder.targets import targets_of
+from tilecore.cli import main
+from tilecore.errors import ArgumentError, TargetError
+
+FAILING = (
+    KERNELS
+    + """
+
+def tilecore_kernels():
+    yield add, (4, 4)
+    yield add, (4, 4, "float99")
+    yield scaled, {"M": 6, "N": 8}
+"""
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs a command in a folder of its own: exit code, output, messages."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        return ended.value.code, *capsys.readouterr()
+
+    return command
+
+
+def labels(module, *calls, name=None):
+    return [kernel.label for kernel in declared_kernels(module, name, calls)[0]]
+
+
+def test_what_a_file_declares(load_module):
+    module = load_module(KERNELS)
+    expected = ["add(16, 8)", "add(32, 8)", "add(4, 4, dtype='int32')", "scaled(M=6, N=8)", "twice"]
+    assert labels(module) == expected
+    assert labels(module, name="add") == expected[:3]
+    assert labels(module, "add(1, 2)", "add(1, 2)", "twice()") == ["add(1, 2)", "twice"]
+    with pytest.raises(ArgumentError, match="declares no kernel 'subtract'"):
+        labels(module, name="subtract")
+    with pytest.raises(ArgumentError, match="has no kernel 'subtract'"):
+        labels(module, "subtract(1)")
+    with pytest.raises(ArgumentError, match="an argument is missing: N"):
+        labels(module, "add(1)")
+
+
+def test_without_the_hook(load_module):
+    """Kernels without arguments, and those whose parameters have defaults; of the others the reason."""
+    module = load_module(KERNELS.replace("M, N, dtype", "M=4, N=4, dtype").replace("def tilecore_kernels", "def other"))
+    kernels, left_out = declared_kernels(module, None, [])
+    assert [kernel.label for kernel in kernels] == ["add()", "twice"]
+    assert [(kernel.label, kernel.reason) for kernel in left_out] == [("scaled", "it needs M, N")]
+    assert "--call" in left_out[0].hint
+    assert "def tilecore_kernels()" in left_out[0].hint
+
+
+@pytest.mark.parametrize("given", ["5", "(5, 1)", "add(4, 4)", "(add, 1, 2)", "None"])
+def test_what_the_hook_may_not_give(load_module, given):
+    module = load_module(KERNELS + f"\n\ndef tilecore_kernels():\n    yield {given}\n")
+    with pytest.raises(ArgumentError, match="gives something that is no kernel") as caught:
+        labels(module)
+    assert ("a call compiles for this machine" in str(caught.value)) == (given == "add(4, 4)")
+
+
+def test_a_hook_that_gives_nothing_to_iterate(load_module):
+    with pytest.raises(ArgumentError, match="gives no kernels"):
+        labels(load_module(KERNELS + "\n\ndef tilecore_kernels():\n    add(4, 4)\n"))
+    assert labels(load_module(KERNELS + "\n\ntilecore_kernels = ['add(1, 2)', (add, (3, 4))]\n")) == [
+        "add(1, 2)",
+        "add(3, 4)",
+    ]
+
+
+def test_targets_with_several_values():
+    def texts(*words):
+        return list(targets_of(words).values())
+
+    assert texts("cpu -march=x86-64-v3,generic") == ["cpu -march=x86-64-v3", "cpu -march=generic"]
+    assert texts("cpu -march=generic;cpu -march=haswell", "cpu -march=generic") == [
+        "cpu -march=generic",
+        "cpu -march=haswell",
+    ]
+    assert texts("cpu -march=generic -features='avx2,fma'") == ["cpu -features=avx2,fma -march=generic"]
+    assert texts("cpu -march=generic,haswell -vector_bits=128,256") == [
+        f"cpu -march={march} -vector_bits={bits}" for march in ("generic", "haswell") for bits in (128, 256)
+    ]
+    for wrong in ("cpu -march=generic,none", "nothing", "cpu -march=none"):
+        with pytest.raises(TargetError):
+            texts(wrong)
+    with pytest.raises(ArgumentError, match="names no target"):
+        texts(" ; ")
+
+
+def test_a_kernel_with_a_target_of_its_own(load_module):
+    kernels, _ = declared_kernels(load_module(KERNELS.replace('"cpu"', '"cpu -march=haswell"')), None, [])
+    tasks, left_out = tasks_of(kernels, {}, None)
+    assert {task.request.target.get("march") for task in tasks} == {"haswell", "native"}
+    tasks, left_out = tasks_of(kernels, targets_of(["cpu -march=generic"]), None)
+    assert {task.target for task in tasks} == {"cpu -march=generic"}
+    assert left_out == []
+
+
+def test_settings_that_ask_for_simulated_kernels_are_refused(run, tmp_path, monkeypatch):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    for name in ("TILECORE_INTERPRET", "TILECORE_SIMULATE"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "1")
+            code, _, told = run("compile", "kernels.py")
+        assert code == 1
+        assert f"{name} asks for kernels that no device runs" in told
+
+
+def test_one_that_fails_does_not_stop_the_others(run, tmp_path):
+    (tmp_path / "kernels.py").write_text(FAILING)
+    code, printed, _ = run("compile", "kernels.py", "--target", "cpu", "--jobs", 2)
+    assert code == 1
+    assert "failed: add(4, 4, 'float99') for cpu: " in printed
+    assert "2 kernels for 1 target" in printed
+    assert "1 failed: no bundle is written; --keep-going writes it with the others" in printed
+    assert not (tmp_path / "kernels.tcb").exists()
+    code, printed, _ = run("compile", "kernels.py", "--target", "cpu", "--keep-going", "--json")
+    facts = json.loads(printed)
+    assert code == 1
+    assert facts["bundle"] == "kernels.tcb"
+    assert facts["bytes"] == (tmp_path / "kernels.tcb").stat().st_size
+    assert [kernel["kernel"] for kernel in facts["kernels"]] == ["add(4, 4)", "scaled(M=6, N=8)"]
+    assert [kernel["kernel"] for kernel in facts["failed"]] == ["add(4, 4, 'float99')"]
+    assert list(tilecore.load_bundle(tmp_path / "kernels.tcb")) == ["add(4, 4)", "scaled(M=6, N=8)"]
+
+
+def test_listing_compiles_nothing(run, tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    code, printed, _ = run("compile", "kernels.py:add", "--target", "cpu -march=generic,haswell", "--list")
+    assert code == 0
+    assert "6 kernels" in printed
+    assert "add(4, 4, dtype='int32')  cpu -march=haswell  native" in printed
+    assert not (tmp_path / "kernels.tcb").exists()
+
+
+def test_a_module_of_a_package(run, tmp_path, monkeypatch):
+    (tmp_path / "some_package").mkdir()
+    (tmp_path / "some_package" / "__init__.py").write_text("")
+    (tmp_path / "some_package" / "few.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code, _, _ = run("compile", "some_package.few:twice", "--target", "cpu", "-o", "a.tcb")
+    assert (code, list(tilecore.load_bundle("a.tcb"))) == (0, ["twice"])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["none.py"], "no Python file"),
+        (["none.module"], "no Python file or module none.module"),
+        (["empty.py"], "declares no kernels to compile"),
+        (["kernels.py", "--target", "cpu", "-o", "none/a.tcb"], "a folder that does not exist"),
+        (["kernels.py", "--target", "nothing"], "nothing"),
+        (["kernels.py", "--target", "cpu", "--execution-backend", "none"], "has no execution backend 'none'"),
+        (["kernels.py", "--target", "cpu", "--sign", "none"], "the key none cannot be read"),
+    ],
+)
+def test_errors(run, tmp_path, words, text):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "empty.py").write_text("import tilecore\n")
+    code, _, told = run("compile", *words)
+    assert code == 1
+    assert text in told
+
+
+def test_showing_a_bundle(run, tmp_path):
+    path = written(tmp_path / "a.tcb", [kernel_of(1), kernel_of(2, machine="linux-x86_64")])
+    code, printed, _ = run("bundle", path)
+    assert code == 0
+    assert "cpu -march=x\n" in printed
+    assert "make(2)" in printed
+    assert "2 kernels" in printed
+    assert "not signed" in printed
+    path.chmod(0o666)
+    code, printed, _ = run("bundle", path, "--json")
+    facts = json.loads(printed)
+    assert code == 1
+    assert "can be written to by others" in facts["problems"][0]
+    assert facts["kernels"][1]["machine"] == "linux-x86_64"
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + b"\0")
+    code, printed, _ = run("bundle", path)
+    assert code == 1
+    assert "does not match its digest" in printed
+    assert artifact_of(1).name == "kernel_1"
+    code, _, told = run("bundle", tmp_path / "none.tcb")
+    assert code == 1
+    assert "cannot be read" in told
+
+
+def test_signing(run, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    key = Ed25519PrivateKey.generate()
+    (tmp_path / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    (tmp_path / "key.pub").write_bytes(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    code, _, told = run("compile", "kernels.py:twice", "--target", "cpu", "--sign", "key", "-o", "a.tcb")
+    assert code == 0, told
+    code, printed, _ = run("bundle", "a.tcb", "--signed-by", "key.pub")
+    assert (code, "signed by ssh-ed25519 AAAA" in printed) == (0, True)
+    bundle = tilecore.load_bundle("a.tcb", signed_by="key.pub")
+    assert list(bundle) == ["twice"]

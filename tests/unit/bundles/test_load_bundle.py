@@ -1,0 +1,134 @@
+"""tilecore.load_bundle: kernels by their calls, for this machine's device."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from bundle_kit import KERNELS, kernel_of, written
+from fresh_processes import output_of
+
+import tilecore
+from tilecore.bundles.format import BundleError
+from tilecore.cli import main
+from tilecore.errors import ArgumentError, LaunchError
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bundle")
+    (folder / "kernels.py").write_text(KERNELS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", str(folder / "cache"))
+        with pytest.raises(SystemExit) as ended:
+            main(["compile", str(folder / "kernels.py"), "--target", "cpu", "-o", str(folder / "kernels.tcb")])
+    assert ended.value.code == 0
+    return folder / "kernels.tcb"
+
+
+@pytest.fixture
+def bundle(path):
+    with tilecore.load_bundle(path) as opened:
+        yield opened
+
+
+def test_it_is_a_mapping(bundle):
+    assert list(bundle) == ["add(16, 8)", "add(32, 8)", "add(4, 4, dtype='int32')", "scaled(M=6, N=8)", "twice"]
+    assert len(bundle) == 5
+    assert "add(16, 8)" in bundle
+    assert bundle.get("add(1, 1)") is None
+    with pytest.raises(KeyError):
+        bundle["add(1, 1)"]
+    assert bundle.names == ("add", "scaled", "twice")
+    assert [target.split()[0] for target in bundle.targets] == ["cpu"]
+    assert "5 kernels for cpu" in repr(bundle)
+
+
+def test_the_kernels_run(bundle):
+    a = np.arange(128, dtype="float32").reshape(16, 8)
+    kernel = bundle["add(16, 8)"]
+    np.testing.assert_array_equal(kernel(a, a), 2 * a)
+    assert kernel is bundle["add(16, 8)"]
+    assert kernel.from_cache
+    x = np.ones((6, 8), "float32")
+    np.testing.assert_array_equal(bundle["scaled(M=6, N=8)"](x), 2 * x)
+    assert set(bundle.load_all()) == set(bundle)
+    assert "fadd" in kernel.get_kernel_source()
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((32, 8), {}), ((32,), {"N": 8}), ((), {"N": 8, "M": 32, "dtype": "float32"})]
+)
+def test_find_takes_the_arguments_as_the_function_does(bundle, args, kwargs):
+    assert bundle.find("add", *args, **kwargs) is bundle["add(32, 8)"]
+
+
+def test_find_by_values_that_mean_the_same(bundle):
+    import tilecore.language as T
+
+    for dtype in ("int32", T.int32, np.dtype("int32")):
+        assert bundle.find("add", 4, 4, dtype) is bundle["add(4, 4, dtype='int32')"]
+    assert bundle.find("scaled", M=6, N=8) is bundle["scaled(M=6, N=8)"]
+    assert bundle.find("twice", target="cpu") is bundle["twice"]
+
+
+def test_what_is_not_there(bundle):
+    with pytest.raises(ArgumentError, match=r"has no kernel add\(1, N=2\)") as caught:
+        bundle.find("add", 1, N=2)
+    assert "add(16, 8), add(32, 8)" in str(caught.value)
+    with pytest.raises(ArgumentError, match="has no kernel subtract") as caught:
+        bundle.find("subtract")
+    assert "add, scaled, twice" in str(caught.value)
+
+
+def test_kernels_of_other_machines(tmp_path):
+    """Of a target that no package offers, of another processor, and of another system."""
+    kernels = [kernel_of(1, "acme -model=2"), kernel_of(2, machine="plan9-mips")]
+    bundle = tilecore.load_bundle(written(tmp_path / "a.tcb", kernels))
+    with pytest.raises(LaunchError, match="for this machine") as caught:
+        bundle["make(1)"]
+    assert "acme -model=2" in str(caught.value)
+    with pytest.raises(LaunchError, match="plan9-mips"):
+        bundle["make(2)"]
+    assert bundle.load_all() == {}
+    with pytest.raises(LaunchError, match="for cpu -march=generic"):
+        bundle.find("make", 2, target="cpu -march=generic")
+
+
+def test_threads_share_a_kernel(bundle):
+    loaded = []
+    threads = [threading.Thread(target=lambda: loaded.append(bundle["twice"])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, loaded))) == 1
+
+
+def test_closing(path):
+    bundle = tilecore.load_bundle(path)
+    kernel = bundle["twice"]
+    bundle.close()
+    bundle.close()
+    a, b = np.ones(8, "float32"), np.zeros(8, "float32")
+    kernel(a, b)
+    assert b[0] == 2
+    with pytest.raises(BundleError, match="is closed"):
+        bundle["add(16, 8)"]
+
+
+def test_a_bundle_needs_neither_tvm_nor_the_compiler(path):
+    code = f"""
+import sys
+import numpy as np
+import tilecore
+
+bundle = tilecore.load_bundle({str(path)!r})
+a = np.ones((16, 8), "float32")
+assert (bundle["add(16, 8)"](a, a) == 2).all()
+compilers = ("tvm", "tvm_ffi", "torch", "tilecore.compiler", "tilecore.frontend", "tilecore.lowering",
+             "tilecore.codegen", "tilecore.language", "tilecore.tracing", "tilecore.bundle_builder")
+print([name for name in compilers if name in sys.modules])
+"""
+    assert output_of(code) == "[]\n"

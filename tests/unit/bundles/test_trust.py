@@ -1,0 +1,183 @@
+"""Which bundles may be used: those of root and of the same user, and those that are signed by a trusted key."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from bundle_kit import artifact_of, as_user, kernel_of, reachable_for_all, written
+
+from tilecore.bundles import signatures
+from tilecore.bundles.file import BundleFile
+from tilecore.bundles.format import BundleError
+from tilecore.bundles.signatures import key_text, public_key, read_private_key
+from tilecore.bundles.trust import UntrustedError, require_trusted
+from tilecore.errors import CacheError
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to other users")
+STRANGER = 12345
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch, tmp_path):
+    """The user who runs the tests trusts no key."""
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(tmp_path / "trusted_keys"))
+
+
+@pytest.fixture
+def key():
+    return private_key()
+
+
+def private_key():
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519", reason="needs cryptography")
+    return ed25519.Ed25519PrivateKey.generate()
+
+
+def public_of(key):
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+def refusal(path, **options):
+    with pytest.raises(UntrustedError) as caught:
+        require_trusted(BundleFile(path), **options)
+    return str(caught.value)
+
+
+def test_an_own_bundle_is_trusted(tmp_path):
+    require_trusted(BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)])))
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o602])
+def test_one_that_others_can_write_to_is_not(tmp_path, mode):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)])
+    path.chmod(mode)
+    text = refusal(path)
+    assert "can be written to by others" in text
+    assert f"chmod -R go-w {path}" in text
+    assert "--sign" in text
+
+
+@root_only
+def test_one_of_another_user_is_not(tmp_path):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)])
+    os.chown(path, STRANGER, STRANGER)
+    text = refusal(path)
+    assert f"belongs to user {STRANGER}" in text
+    assert "(0)" in text  # who this process runs as
+    assert "it is not signed" in text
+
+
+@root_only
+def test_one_of_root_is_trusted_by_others(tmp_path):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)])
+    reachable_for_all(tmp_path)
+    assert as_user(STRANGER, lambda: require_trusted(BundleFile(path))) == "None"
+    path.chmod(0o646)
+    assert "can be written to by others (mode 646)" in as_user(STRANGER, lambda: require_trusted(BundleFile(path)))
+
+
+def test_a_signed_bundle_of_anybody_is_trusted_by_its_key(tmp_path, key):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)], key)
+    path.chmod(0o666)  # by its owner and mode it is not
+    text = refusal(path)
+    assert f"it is signed by {key_text(BundleFile(path).signature and public_key(public_of(key)))}" in text
+    assert "TILECORE_TRUSTED_KEYS" in text
+    trusted = tmp_path / "trusted_keys"
+    trusted.write_text(f"# the builders\n\nssh-rsa AAAA no\n{public_of(key)} builder@example\n")
+    file = BundleFile(path)
+    require_trusted(file)
+    assert file.artifact(file.index.kernels[0]) == artifact_of(1)
+
+
+def test_a_file_of_keys_that_others_can_write_to_is_not_used(tmp_path, key):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)], key)
+    path.chmod(0o666)
+    (tmp_path / "trusted_keys").write_text(public_of(key))
+    (tmp_path / "trusted_keys").chmod(0o666)
+    assert "the keys in" in refusal(path)
+
+
+def test_a_bundle_that_was_changed_after_it_was_signed_is_refused(tmp_path, key):
+    signed = written(tmp_path / "a.tcb", [kernel_of(1)], key).read_bytes().split(b"\n", 2)
+    other = written(tmp_path / "b.tcb", [kernel_of(2)]).read_bytes().split(b"\n", 2)
+    path = tmp_path / "c.tcb"
+    path.write_bytes(b"\n".join([other[0], signed[1], other[2]]))
+    path.chmod(0o644)
+    (tmp_path / "trusted_keys").write_text(public_of(key))
+    assert "changed after it was signed" in refusal(path)  # although it is an own file
+    assert "changed after it was signed" in refusal(path, signed_by=public_of(key))
+
+
+def test_a_key_can_be_demanded(tmp_path, key):
+    path = written(tmp_path / "a.tcb", [kernel_of(1)], key)
+    require_trusted(BundleFile(path), signed_by=public_of(key))
+    (tmp_path / "key.pub").write_text(public_of(key))
+    require_trusted(BundleFile(path), signed_by=tmp_path / "key.pub")
+    other = public_of(private_key())
+    assert "signed by ssh-ed25519" in refusal(path, signed_by=other)
+    assert "it is not signed" in refusal(written(tmp_path / "b.tcb", [kernel_of(1)]), signed_by=other)
+    for wrong in (tmp_path / "none", "no key", tmp_path / "a.tcb"):
+        with pytest.raises(CacheError, match="signed_by"):
+            require_trusted(BundleFile(path), signed_by=wrong)
+
+
+def test_keys_of_ssh_keygen(tmp_path):
+    """The form of the keys is OpenSSH's, as its own program writes it."""
+    pytest.importorskip("cryptography")
+    path = tmp_path / "bundle_key"
+    try:
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+    except FileNotFoundError:
+        pytest.skip("needs ssh-keygen")
+    key = read_private_key(str(path))
+    assert public_key((tmp_path / "bundle_key.pub").read_text()) == public_key(public_of(key))
+    assert key_text(public_key(public_of(key))) == public_of(key)
+    bundle = written(tmp_path / "a.tcb", [kernel_of(1)], key)
+    require_trusted(BundleFile(bundle), signed_by=f"{path}.pub")
+    with pytest.raises(CacheError, match="is not a private key"):
+        read_private_key(f"{path}.pub")
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", f"{path}_rsa"], check=True)
+    with pytest.raises(CacheError, match="is not an Ed25519 key"):
+        read_private_key(f"{path}_rsa")
+
+
+def test_without_the_package(tmp_path, monkeypatch):
+    """An own bundle with a signature works without ``cryptography``; where the signature matters, the error says so."""
+    signature = b"ed25519 " + b"A" * 43 + b"= " + b"A" * 86 + b"=="
+    data = written(tmp_path / "a.tcb", [kernel_of(1)]).read_bytes().split(b"\n", 2)
+    path = tmp_path / "a.tcb"
+    path.write_bytes(b"\n".join([data[0], signature, data[2]]))
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    key = key_text(bytes(32))
+    require_trusted(BundleFile(path))
+    (tmp_path / "trusted_keys").write_text(key)
+    require_trusted(BundleFile(path))
+    path.chmod(0o666)
+    with pytest.raises(CacheError, match="cryptography") as caught:
+        require_trusted(BundleFile(path))
+    assert "tilecore[sign]" in str(caught.value)
+    with pytest.raises(CacheError, match="cryptography"):
+        require_trusted(BundleFile(path), signed_by=key)
+
+
+LINES = [b"", b"ed25519", b"ed25519 AAAA AAAA", b"rsa A B", b"unsigned ", b"ed25519 \xff \xfe"]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_damaged_line_of_a_signature(tmp_path, line):
+    data = written(tmp_path / "a.tcb", [kernel_of(1)]).read_bytes().split(b"\n", 2)
+    (tmp_path / "a.tcb").write_bytes(b"\n".join([data[0], line, data[2]]))
+    with pytest.raises(BundleError, match="damaged line of its signature"):
+        require_trusted(BundleFile(tmp_path / "a.tcb"))
+
+
+def test_public_keys_of_other_text():
+    for text in ("", "ssh-ed25519", "ssh-ed25519 !!", "ssh-ed25519 AAAA", "ssh-rsa AAAA", key_text(b"k" * 31)):
+        assert public_key(text) is None
+    assert public_key(key_text(bytes(range(32)))) == bytes(range(32))
+    assert signatures.keys_of(f"no\n{key_text(b'k' * 32)} me\n") == [b"k" * 32]

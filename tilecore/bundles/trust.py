@@ -1,0 +1,102 @@
+"""Decides whether the kernels of a bundle may be run: by its owner, or by its signature."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tilecore.bundles.signatures import (
+    Signature,
+    has_signed,
+    key_text,
+    keys_of,
+    parse_signature,
+    public_key,
+    trusted_keys,
+)
+from tilecore.compilation_cache.layout import is_trusted
+from tilecore.compilation_cache.owners import why_not_trusted
+from tilecore.errors import CacheError
+
+if TYPE_CHECKING:
+    from tilecore.bundles.file import BundleFile
+
+
+class UntrustedError(CacheError):
+    """A bundle may not be used: neither its owner nor its signature is trusted. The message says what to do."""
+
+
+def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None = None) -> None:
+    """Raises UntrustedError unless the bundle may be used: one of root or of the same user that nobody else can write
+    to, or one that is signed by a key of TILECORE_TRUSTED_KEYS. One that such a key signed and that was changed later
+    is refused, whoever owns it.
+
+    signed_by: a public key, or a file of public keys: only bundles that one of them signed are then trusted.
+    """
+    signature = parse_signature(file.signature)
+    if signed_by is not None:
+        _require_signature(file, signature, _demanded(signed_by))
+        return
+    is_own = is_trusted(file.facts, of_root=True)
+    if signature is None and is_own:
+        return
+    keys, problems = trusted_keys() if signature is not None else (set(), [])
+    if signature is not None and signature.key in keys:
+        try:
+            _require_signature(file, signature, keys)
+            return
+        except UntrustedError:
+            raise
+        except CacheError:  # the package is missing
+            if not is_own:
+                raise
+            return
+    if is_own:
+        return
+    raise UntrustedError(
+        f"{file.path} is not trusted: {_signer(signature)}, and {why_not_trusted(file.path, file.facts)}",
+        found="; ".join(problems) or None,
+        hint=_hint(signature),
+    )
+
+
+def _require_signature(file: BundleFile, signature: Signature | None, keys: set[bytes]) -> None:
+    if signature is None or signature.key not in keys:
+        raise UntrustedError(
+            f"{file.path} is not trusted: {_signer(signature)}",
+            expected=f"a bundle that is signed by {' or '.join(sorted(map(key_text, keys))) or 'a trusted key'}",
+        )
+    if not has_signed(signature, file.first_line):
+        raise UntrustedError(
+            f"{file.path} is not trusted: its signature by {key_text(signature.key)} is wrong",
+            hint="the file was changed after it was signed: get it again",
+        )
+
+
+def _demanded(signed_by: str | os.PathLike[str]) -> set[bytes]:
+    text = os.fspath(signed_by)
+    key = public_key(text)
+    if key is not None:
+        return {key}
+    try:
+        with open(text, encoding="utf-8", errors="replace") as file:
+            keys = keys_of(file.read())
+    except (OSError, ValueError) as error:
+        raise CacheError(f"signed_by={text!r} cannot be read: {error}") from error
+    if not keys:
+        raise CacheError(
+            f"signed_by={text!r} has no Ed25519 public key", expected='a line of the form "ssh-ed25519 AAAA..."'
+        )
+    return set(keys)
+
+
+def _signer(signature: Signature | None) -> str:
+    if signature is None:
+        return "it is not signed"
+    return f"it is signed by {key_text(signature.key)}, which is not among the trusted keys"
+
+
+def _hint(signature: Signature | None) -> str:
+    if signature is not None:
+        return "if you trust this key, append it to ~/.config/tilecore/trusted_keys, or set TILECORE_TRUSTED_KEYS"
+    return "or sign it: tilecore compile --sign KEY, and name the public key in TILECORE_TRUSTED_KEYS"

@@ -1,0 +1,86 @@
+"""``tilecore bundle FILE``: what a bundle contains, who made it, and whether it is trusted and intact."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from tilecore.commands.text import dump, note, size, table
+from tilecore.errors import CacheError
+
+if TYPE_CHECKING:
+    from tilecore.bundles.file import BundleFile
+
+TEXT = """show what a bundle contains, whether it is trusted, and whether it is intact
+
+Every byte is read and checked, and nothing is run. The exit code is 1 if the bundle is not trusted or is damaged."""
+EXAMPLES = "  tilecore bundle kernels.tcb\n  tilecore bundle kernels.tcb --signed-by bundle_key.pub --json"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file that `tilecore compile` wrote")
+    parser.add_argument("--signed-by", metavar="KEY", help="require a signature by this public key, or a file of them")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the kernels, by call and target, and the problems. Raises BundleError for what is no bundle."""
+    from tilecore.bundles.file import BundleFile
+    from tilecore.bundles.signatures import key_text, parse_signature
+
+    file = BundleFile(arguments.file)
+    signature = parse_signature(file.signature)
+    facts: dict[str, Any] = {
+        "bundle": file.path,
+        "bytes": file.facts.st_size,
+        "tilecore": file.index.tilecore,
+        "created": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(file.index.created)),
+        "signed_by": None if signature is None else key_text(signature.key),
+        "kernels": [
+            {
+                "kernel": record.label,
+                "target": record.target,
+                "execution_backend": record.adapter,
+                "machine": record.machine,
+                "bytes": record.size,
+            }
+            for record in file.index.kernels
+        ],
+        "problems": _problems(file, arguments.signed_by),
+    }
+    if arguments.json:
+        dump(facts)
+    else:
+        _print(facts)
+    return 1 if facts["problems"] else 0
+
+
+def _problems(file: BundleFile, signed_by: str | None) -> list[str]:
+    from tilecore.bundles.trust import UntrustedError, require_trusted
+
+    problems = []
+    try:
+        require_trusted(file, signed_by)
+    except UntrustedError as error:
+        problems.append(str(error))
+    try:
+        file.verify()
+    except CacheError as error:
+        problems.append(str(error))
+    return problems
+
+
+def _print(facts: dict[str, Any]) -> None:
+    for target in dict.fromkeys(kernel["target"] for kernel in facts["kernels"]):
+        rows = [
+            (f"  {k['kernel']}", k["execution_backend"], k["machine"], size(k["bytes"]))
+            for k in facts["kernels"]
+            if k["target"] == target
+        ]
+        print(target)
+        print(table(("  kernel", "execution backend", "machine", "size"), rows))
+    signer = f"signed by {facts['signed_by']}" if facts["signed_by"] else "not signed"
+    total = f"{len(facts['kernels'])} kernels, {size(facts['bytes'])}"
+    print(f"{facts['bundle']}: {total}, tilecore {facts['tilecore']}, {facts['created']}, {signer}")
+    for problem in facts["problems"]:
+        note("problem", problem)

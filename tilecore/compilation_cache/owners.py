@@ -1,0 +1,29 @@
+"""Describes who owns a file or directory that is not trusted, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+
+
+def why_not_trusted(path: str, facts: os.stat_result) -> str:
+    """Why a file or directory is not trusted by its owner and its mode, with the remedy.
+
+    facts: what ``stat`` returned. Trusted are files of root and of the same user that nobody else can write to.
+    """
+    mine = os.geteuid()
+    if facts.st_uid not in (0, mine):
+        return (
+            f"{path} belongs to {user_text(facts.st_uid)}, and this process runs as {user_text(mine)}; "
+            f"trusted are files of root and of the same user: chown -R root {path}"
+        )
+    return f"{path} can be written to by others (mode {facts.st_mode & 0o7777:o}): chmod -R go-w {path}"
+
+
+def user_text(uid: int) -> str:
+    """The user's name and number."""
+    try:
+        import pwd
+
+        return f"user {pwd.getpwuid(uid).pw_name} ({uid})"
+    except (ImportError, KeyError):  # a system without users, or a number without a name
+        return f"user {uid}"

@@ -1,0 +1,228 @@
+"""Defines ``tilecore.load_bundle`` and the bundle that it returns."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tilecore.bundles import layers
+from tilecore.bundles.file import BundleFile
+from tilecore.bundles.format import KernelRecord
+from tilecore.bundles.lookup import argument_text, matches
+from tilecore.bundles.trust import require_trusted
+from tilecore.errors import ArgumentError, LaunchError, TilecoreError
+from tilecore.jit.export import kernel_of
+from tilecore.plugins import manager
+from tilecore.plugins.discovery import HOST_KIND
+from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
+    from tilecore.jit.kernel import JITKernel
+
+
+class Bundle(Mapping[str, "JITKernel"]):
+    """The kernels of a file that ``tilecore compile`` wrote, by their calls: ``bundle["matmul(200, 100, 300)"]``.
+
+    A kernel is loaded, for the device of this machine, when it is first asked for; the same kernel is returned from
+    then on. Loading needs neither TVM nor a compiler. A Bundle may be used by several threads.
+
+    path: the file. kernels: the records of all kernels, for all targets. targets: their targets.
+    """
+
+    def __init__(self, file: BundleFile) -> None:
+        self._file = file
+        self._by_label: dict[str, list[KernelRecord]] = {}
+        for record in file.index.kernels:
+            self._by_label.setdefault(record.label, []).append(record)
+        self._loaded: dict[KernelRecord, JITKernel] = {}
+        self._resolved: dict[str, tuple[Backend, Target]] = {}
+        self._devices: dict[str, Target | None] = {}
+        self._fits: dict[tuple[str, str, str], int] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    @property
+    def kernels(self) -> tuple[KernelRecord, ...]:
+        return self._file.index.kernels
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(record.target for record in self.kernels))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the functions that have kernels here."""
+        return tuple(dict.fromkeys(record.name for record in self.kernels))
+
+    def __getitem__(self, label: str) -> JITKernel:
+        """The kernel of a call. Raises KeyError where there is none, LaunchError where none is for this machine."""
+        if label not in self._by_label:
+            raise KeyError(label)
+        return self._load(label, self._by_label[label], None)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._by_label
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_label)
+
+    def __len__(self) -> int:
+        return len(self._by_label)
+
+    def find(self, name: str, *args: Any, target: Any = None, **kwargs: Any) -> JITKernel:
+        """The kernel of the function ``name`` for these arguments: ``bundle.find("matmul", 200, 100, K=300)``.
+
+        target: what to find a kernel for; None: the device of this machine. Arguments that are left out have their
+        defaults. Raises ArgumentError where the bundle has no such kernel, LaunchError where none is for the target.
+        """
+        records = [record for record in self.kernels if record.name == name and matches(record, args, kwargs)]
+        if not records:
+            labels = [record.label for record in self.kernels if record.name == name]
+            call = ", ".join([*map(argument_text, args), *(f"{n}={argument_text(v)}" for n, v in kwargs.items())])
+            raise ArgumentError(
+                f"{self.path} has no kernel {name}({call})",
+                expected=_some(list(dict.fromkeys(labels)) or list(self.names)),
+                hint="tilecore compile adds kernels that the file declares; tilecore bundle lists them",
+            )
+        return self._load(records[0].label, records, target)
+
+    def load_all(self) -> dict[str, JITKernel]:
+        """All kernels that this machine runs, loaded, by label."""
+        loaded = {}
+        for label, records in self._by_label.items():
+            record = self._best(records, None)
+            if record is not None:
+                loaded[label] = self._kernel(record)
+        return loaded
+
+    def add_to_cache(self) -> Bundle:
+        """Let functions under ``tilecore.jit``, and ``tilecore.compile``, find these kernels instead of compiling them,
+        in this process, as the bundles of TILECORE_CACHE_PATH; returns the bundle."""
+        layers.add(self._file)
+        return self
+
+    def remove_from_cache(self) -> None:
+        """Undo :meth:`add_to_cache`; kernels that were found stay in use."""
+        layers.remove(self._file)
+
+    def verify(self) -> None:
+        """Read every kernel and check its digest. Raises BundleError."""
+        self._file.verify()
+
+    def close(self) -> None:
+        """Close the file. Loaded kernels stay usable; others cannot be loaded any more."""
+        self.remove_from_cache()
+        self._file.close()
+
+    def __enter__(self) -> Bundle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<tilecore.Bundle {self.path}: {len(self)} kernels for {', '.join(self.targets)}>"
+
+    # -- internals
+
+    def _load(self, label: str, records: Sequence[KernelRecord], target: Any) -> JITKernel:
+        record = self._best(records, target)
+        if record is None:
+            raise LaunchError(
+                f"{self.path} has no kernel {label} for {'this machine' if target is None else target}",
+                found=f"kernels for {_some(list(dict.fromkeys(record.target for record in records)))}"
+                + ("" if any(map(layers.runs_here, records)) else f", on {records[0].machine}"),
+                expected=_some([str(wanted) for wanted in self._wanted(records, target).values()])
+                or "the package of one of these targets",
+                hint="compile the bundle for this target, too: tilecore compile --target",
+            )
+        return self._kernel(record)
+
+    def _kernel(self, record: KernelRecord) -> JITKernel:
+        kernel = self._loaded.get(record)
+        if kernel is None:
+            with self._lock:
+                kernel = self._loaded.get(record)
+                if kernel is None:
+                    resolved = self._resolve(record.target)
+                    kernel = self._loaded[record] = kernel_of(self._file.artifact(record), resolved)
+                    kernel.from_cache = True
+        return kernel
+
+    def _best(self, records: Sequence[KernelRecord], target: Any) -> KernelRecord | None:
+        """The record whose target fits best, of the execution backends that are available here the first one."""
+        wanted = self._wanted(records, target)
+        for kind, resolved in wanted.items():
+            backend = manager.get(kind)
+            for adapter in backend.adapters:
+                same = [r for r in records if r.adapter == adapter and Target.parse(r.target).kind == kind]
+                best = layers.best_of(same, partial(self._fit, adapter, resolved))
+                if best is not None:
+                    return best
+        return None
+
+    def _wanted(self, records: Sequence[KernelRecord], target: Any) -> dict[str, Target]:
+        """By kind, the target to find a kernel for: the one that is named, or those of the devices of this machine,
+        real devices first."""
+        if target is not None:
+            resolved = manager.resolve(target)[1]
+            return {resolved.kind: resolved}
+        kinds = {Target.parse(record.target).kind for record in records}
+        devices = {kind: self._device(kind) for kind in sorted(kinds, key=lambda kind: (kind == HOST_KIND, kind))}
+        return {kind: device for kind, device in devices.items() if device is not None}
+
+    def _device(self, kind: str) -> Target | None:
+        """The target of this machine's device of a kind, None where there is none; looked for once."""
+        if kind not in self._devices:
+            try:
+                present = manager.target_spec(kind).detect().present
+                self._devices[kind] = manager.resolve(kind)[1] if present else None
+            except TilecoreError:  # its package is not installed, or is broken
+                self._devices[kind] = None
+        return self._devices[kind]
+
+    def _resolve(self, text: str) -> tuple[Backend, Target]:
+        if text not in self._resolved:
+            self._resolved[text] = manager.resolve(text)
+        return self._resolved[text]
+
+    def _fit(self, adapter: str, wanted: Target, compiled_for: str) -> int:
+        key = (adapter, compiled_for, str(wanted))
+        fit = self._fits.get(key)
+        if fit is None:
+            try:
+                fit = manager.get(wanted.kind).adapters[adapter].fit(Target.parse(compiled_for), wanted)
+            except TilecoreError:  # a target of another version of the package
+                fit = 0
+            self._fits[key] = fit
+        return fit
+
+
+def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[str] | None = None) -> Bundle:
+    """The kernels of a bundle, a file that ``tilecore compile`` wrote. Needs neither TVM nor a compiler.
+
+    The file must be trusted: it belongs to root or to the user of this process and nobody else can write to it, or it
+    is signed by a key of TILECORE_TRUSTED_KEYS. signed_by: an OpenSSH public key ("ssh-ed25519 AAAA..."), or a file of
+    them; then it must be signed by one of these.
+
+    Raises BundleError for files that are missing, damaged or of another version, UntrustedError (both are CacheErrors).
+    """
+    file = BundleFile(path)
+    try:
+        require_trusted(file, signed_by)
+        return Bundle(file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _some(texts: Sequence[str]) -> str:
+    """The first of many texts."""
+    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
