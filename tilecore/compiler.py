@@ -14,7 +14,7 @@ from tilecore import debug
 from tilecore.artifact.bounded_sizes import MOST_SHARED, within
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
-from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
+from tilecore.contract.records import LINE_DIRECTIVES, Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import ParameterAlignments, Workspaces
 from tilecore.errors import LimitError, TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
@@ -23,6 +23,7 @@ from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import device_flags, warn_of_ignored
 from tilecore.plugins.suitable import suitable_names
+from tilecore.runtime.simulation import simulates
 from tilecore.stage_times import stage
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
             checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower", "lowering"):
         module, env = lower(func, backend, target, options)
+        module = prepared_for_profilers(module, func, backend, target, adapter, options)
     with _timed(report, "emit", "code generation"):
         emitted = emit(module, backend, target, adapter)
     with _timed(report, "build", f"toolchain of {backend.package}"):
@@ -110,6 +112,26 @@ def lower(
         env.report[TOPIC] = reductions
     check_kernels(module, backend, "after the last pass", "the code generator takes kernels")
     return module, env
+
+
+def prepared_for_profilers(
+    module: IRModule, func: PrimFunc, backend: Backend, target: Target, adapter: str, options: CompileOptions
+) -> IRModule:
+    """The module with names of its kernels that profilers tell apart, and with lines of the user's where they are
+    asked for; simulated devices find them by themselves."""
+    from tilecore.codegen.kernel_symbols import with_distinct_names, with_line_directives
+
+    configs, flags = dict(options.pass_configs), list(options.compile_flags)
+    has_lines = configs.pop(LINE_DIRECTIVES.name, False)
+    settings = {"target": str(target), "pass_configs": configs, "compile_flags": flags}
+    module = with_distinct_names(module, func, settings)
+    if LINE_DIRECTIVES.name in json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))):
+        raise TargetError(
+            f"T.annotate_pass_configs sets {LINE_DIRECTIVES.name!r}, which the kernel itself cannot ask for",
+            hint=f"give it to the compilation: pass_configs={{{LINE_DIRECTIVES.name!r}: True}}, or TILECORE_LINE_INFO=1",
+        )
+    is_read = LINE_DIRECTIVES in (backend.target.options or ())
+    return with_line_directives(module) if has_lines and is_read and not simulates(adapter, backend) else module
 
 
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:

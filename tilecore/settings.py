@@ -166,6 +166,9 @@ SETTINGS: dict[str, Setting] = _table(
         None,
         "the number of CPU threads that run a kernel",
     ),
+    Setting(
+        "TILECORE_LINE_INFO", _flag, _FLAG, False, "whether compiled kernels name your lines, for profilers and debuggers"
+    ),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are not used"),
 )
 
@@ -272,6 +275,11 @@ def simulate_timeout() -> int:
 def num_threads() -> int | None:
     """CPU threads that run a kernel; None: as many as the process may use."""
     return SETTINGS["TILECORE_NUM_THREADS"].read()
+
+
+def line_info() -> bool:
+    """Whether compiled kernels name the user's lines, as with the pass configuration tl.emit_line_directives."""
+    return SETTINGS["TILECORE_LINE_INFO"].read()
 
 
 def pure_python() -> bool:

@@ -89,6 +89,12 @@ class PassOption:
         return config.get(self.name, self.default)
 
 
+LINE_DIRECTIVES = PassOption(
+    "tl.emit_line_directives",
+    "write the user's file and line in front of each statement of the source, for profilers and debuggers",
+)
+
+
 @dataclass(frozen=True)
 class TargetSpec:
     """The record that ``tilecore_target`` returns.

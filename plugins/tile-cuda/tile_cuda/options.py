@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecore.contract.records import PassOption
+from tilecore.contract.records import LINE_DIRECTIVES, PassOption
 from tilecore.transform import PassConfigKey
 
 ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of matrix products to tf32, for the MMA instructions")
@@ -73,6 +73,7 @@ OPTIONS = (
     DISABLE_WGMMA,
     FAST_MATH,
     LATE_RELEASES,
+    LINE_DIRECTIVES,
     PRODUCT_AHEAD,
     REGISTER_USAGE_LEVEL,
     SPLIT_K,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecore.contract.records import PassOption
+from tilecore.contract.records import LINE_DIRECTIVES, PassOption
 
 DISABLE_XCD_ORDER = PassOption(
     "hip.disable_xcd_order",
@@ -11,4 +11,4 @@ DISABLE_XCD_ORDER = PassOption(
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
-OPTIONS = (DISABLE_XCD_ORDER, FAST_MATH)
+OPTIONS = (DISABLE_XCD_ORDER, FAST_MATH, LINE_DIRECTIVES)

@@ -21,7 +21,7 @@ from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
 from tilecore.codegen import places
-from tilecore.contract.records import BuildRequest, Toolchain
+from tilecore.contract.records import LINE_DIRECTIVES, BuildRequest, Toolchain
 from tilecore.errors import LimitError, TilecoreError, ToolchainError
 from tilecore.target import Target
 
@@ -75,6 +75,8 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
         options.append("-DTC_MESSAGES")
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fhonor-nans", "-fhonor-infinities", "-fgpu-flush-denormals-to-zero"]
+    if LINE_DIRECTIVES.value_in(request.config):
+        options.append("-gline-tables-only")
     if wave_of(request.target) != architecture_of(request.target).waves[0]:
         options.append("-mwavefrontsize64")
     library = compilers.math_library()
