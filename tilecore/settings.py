@@ -69,6 +69,18 @@ def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
     return parse
 
 
+def _names(*legal: str) -> Callable[[str], tuple[str, ...]]:
+    """Some of these names, with commas between them."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in text.split(","))
+        if not set(names) <= set(legal):
+            raise ValueError(text)
+        return tuple(dict.fromkeys(names))
+
+    return parse
+
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -168,6 +180,13 @@ SETTINGS: dict[str, Setting] = _table(
     ),
     Setting(
         "TILECORE_LINE_INFO", _flag, _FLAG, False, "whether compiled kernels name your lines, for profilers and debuggers"
+    ),
+    Setting(
+        "TILECORE_RANGES",
+        _names("torch", "device"),
+        "torch, device, or both with a comma between them",
+        None,
+        "which profilers show a range for each launch: torch (torch.profiler), device (its vendor's), or torch,device",
     ),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are not used"),
 )
@@ -280,6 +299,11 @@ def num_threads() -> int | None:
 def line_info() -> bool:
     """Whether compiled kernels name the user's lines, as with the pass configuration tl.emit_line_directives."""
     return SETTINGS["TILECORE_LINE_INFO"].read()
+
+
+def ranges() -> tuple[str, ...]:
+    """The profilers in which launches of kernels that are loaded from now on are ranges: "torch", "device"."""
+    return SETTINGS["TILECORE_RANGES"].read() or ()
 
 
 def pure_python() -> bool:

@@ -96,6 +96,16 @@ def largest_run(self):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_device_ranges",
+        "The adapter returns the wrong thing from device_ranges.",
+        step="device_ranges",
+        says="plain.device_ranges returned a wrong value",
+        adapter="""\
+def device_ranges(self):
+    return "nvtx"
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_launch",
         "The adapter's launch returns the wrong thing.",
         step="launch",
@@ -222,6 +232,16 @@ def describe(self, code):
         says="plain.host_code raised RuntimeError: boom",
         adapter="""\
 def host_code(self, artifact):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_device_ranges",
+        "The adapter raises in device_ranges.",
+        step="device_ranges",
+        says="plain.device_ranges raised RuntimeError: boom",
+        adapter="""\
+def device_ranges(self):
     raise RuntimeError("boom")
 """,
     ),

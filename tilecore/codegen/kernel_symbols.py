@@ -46,7 +46,7 @@ def distinct_name(symbol: str, shapes: Iterable[str], types: Iterable[str], cont
     """``symbol``, the types and as many of the shapes as there is room for, and a digest of ``content``; LONGEST
     characters at most. Different symbols have different names, however long they are: the digest is of both."""
     digest = hashlib.sha256(f"{symbol}\n{content}".encode()).hexdigest()[:_DIGITS]
-    start = symbol[: LONGEST - 1 - len(digest)]
+    start = re.sub(r"\W", "_", symbol, flags=re.ASCII)[: LONGEST - 1 - len(digest)]  # Python's names may have letters
     last = _joined(LONGEST - len(start) - 1 - len(digest), types)
     return f"{start}{_joined(LONGEST - len(start) - len(last) - 1 - len(digest), shapes)}{last}_{digest}"
 

@@ -39,7 +39,7 @@ class Lines(Expressions):
         self._place: tuple[str, int] | None = None  # the user's line of the statement that is being emitted
         self._noted: tuple[str, int] | None = None
         self.has_directives = False
-        self._path = ""  # of the user's file
+        self._origin: tuple[str, int] | None = None  # the user's line that the next lines of source are from
 
     @property
     def expressions(self) -> Lines:
@@ -69,13 +69,14 @@ class Lines(Expressions):
         """The lines that follow are from ``place``; where it is None, from the same as before."""
         if place is not None:
             self._place = (os.path.basename(place.file), place.line)
-            self._path = place.file
+            self._origin = (place.file, place.line)
 
     def _directives(self) -> list[str]:
         """The line that names the user's line to the compiler, or none."""
-        if not self.has_directives or self._place is None:
+        if not self.has_directives or self._origin is None:
             return []
-        directive = self.line_directive(os.path.abspath(self._path), self._place[1])
+        path, line = self._origin
+        directive = self.line_directive(os.path.abspath(path), line)
         return [directive] if directive else []
 
     def declare(self, name: str, text: str) -> None:

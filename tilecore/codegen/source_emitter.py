@@ -72,7 +72,8 @@ class SourceEmitter(CallValues, Statements):
         self.has_directives = FunctionAttr.LINE_DIRECTIVES in func.attrs
         if self.has_directives:
             places = map(location_of_span, (statement.span for statement in collect(func.body, Stmt)))
-            self._at(next(filter(None, places), None))
+            first = next(filter(None, places), None)
+            self._origin = None if first is None else (first.file, first.line)
         start = self._directives()
         self.take_parameters(func)
         shared_bytes = int(func.attrs.get(FunctionAttr.SHARED_BYTES) or 0)

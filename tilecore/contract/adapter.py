@@ -171,3 +171,9 @@ class KernelAdapter(ABC):
     def largest_run(self) -> int | None:
         """The most element operations that a benchmark should run (simulators are slow); None: no limit."""
         return None
+
+    def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]] | None:
+        """Two functions for the profiler of the device's vendor: one opens a range of this name on the calling thread,
+        the other closes the innermost. Asked for once in a kernel, where TILECORE_RANGES asks for ranges; raises
+        ToolchainError where what they need is not installed. None: the device has no such profiler."""
+        return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.jit.kernel import JITKernel, not_here
+from tilecore.jit.ranged_kernel import kernel_class
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -40,4 +41,4 @@ def made_here(
 ) -> JITKernel:
     """A kernel that was compiled on this machine: loaded, if its device is here too."""
     present = backend.adapters[artifact.adapter].available(target).present
-    return (JITKernel if present else AbsentKernel)(artifact, backend, target, make_ir)
+    return (kernel_class() if present else AbsentKernel)(artifact, backend, target, make_ir)

@@ -59,7 +59,7 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
 
 def kernel_of(artifact: Artifact) -> JITKernel:
     """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
-    from tilecore.jit.kernel import JITKernel
+    from tilecore.jit.ranged_kernel import kernel_class
     from tilecore.plugins import manager
 
     backend, target = manager.resolve(artifact.target)
@@ -70,7 +70,7 @@ def kernel_of(artifact: Artifact) -> JITKernel:
             expected=", ".join(backend.adapters),
             hint="export it again with this version",
         )
-    return JITKernel(artifact, backend, target)
+    return kernel_class()(artifact, backend, target)
 
 
 def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:

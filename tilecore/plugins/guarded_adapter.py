@@ -48,6 +48,10 @@ RESULTS = {
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
     "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
+    "device_ranges": Rule(
+        "a function of a name and a function without arguments, or None",
+        lambda value: value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))),
+    ),
     "target": Rule("a Target", lambda value: isinstance(value, Target)),
 }
 ATTRIBUTES = {

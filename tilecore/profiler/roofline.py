@@ -47,10 +47,13 @@ def peaks_of(target: Any) -> Peaks:
 
 
 def _source(device: TileDevice) -> str:
-    figures = f"{type(device).__name__}'s figures for {device.target}"
+    target = device.target
+    if not (device.clock or device.bandwidth[1] or device.copy_bandwidth):
+        return f"target {target.kind!r}, whose backend gives no figures"
+    figures = f"{type(device).__name__}, the figures for {target.kind!r}"
     if device.bandwidth[1]:
-        return f"{figures}, bandwidth of {device.name or 'the device'} as its driver says"
-    return f"{figures}, of usual devices of the architecture"
+        return f"{figures}; bandwidth of {device.name or 'the device'} as its driver says"
+    return f"{figures}, of usual devices of its architecture"
 
 
 @dataclass(frozen=True)

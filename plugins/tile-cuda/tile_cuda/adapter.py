@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tile_cuda import nvcc, nvrtc
 from tile_cuda.cutedsl.names import LANGUAGE
@@ -139,6 +140,11 @@ class DriverAdapter(KernelAdapter):
         raise UnsupportedError(
             f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
         )
+
+    def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]]:
+        from tile_cuda.ranges import functions
+
+        return functions()
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"

@@ -51,6 +51,7 @@ def steps(kind):
     yield "torch_device", lambda: adapter.torch_device(0)
     yield "empty", lambda: adapter.empty((2, 3), "float32", 0)
     yield "largest_run", lambda: adapter.largest_run()
+    yield "device_ranges", lambda: adapter.device_ranges()
     yield "timer", lambda: state.update(timer=adapter.timer(0, "event"))
     yield "timer_start", lambda: state["timer"].start()
     yield "timer_stop", lambda: state["timer"].stop()

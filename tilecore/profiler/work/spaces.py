@@ -48,7 +48,8 @@ Condition = Inside | Holds
 class Space:
     """The points of nested loops, outermost first, at which all conditions hold.
 
-    Loops whose lengths data decides run once; they and conditions that data decides are in ``unknown``, as texts.
+    Loops whose lengths data decides run once; unknown_loops has these lengths. unknown_conditions: sentences on
+    conditions that data decides.
     """
 
     def __init__(self, values: Values, loops: Sequence[Loop], conditions: Iterable[Condition]) -> None:
@@ -129,7 +130,11 @@ class Space:
             expr = condition.index if isinstance(condition, Inside) else condition.condition
             self.values.evaluate(expr, {var: np.array([span.least]) for var, span in self.ranges.items()})
         except DataDependentError:
-            self.unknown_conditions.append(str(getattr(condition, "condition", getattr(condition, "index", ""))))
+            self.unknown_conditions.append(
+                f"the index {condition.index} is taken to be inside the tensor"
+                if isinstance(condition, Inside)
+                else f"{condition.condition} is taken to {'hold' if condition.sense else 'fail'}"
+            )
             return False
         return True
 
@@ -165,7 +170,7 @@ class Space:
             if counted is not None:
                 return counted
         if prod(self.length(loop.var) for loop in loops) > MOST_POINTS:
-            self.unknown_conditions.append("a condition on more points than are enumerated")
+            self.unknown_conditions.append("a condition is taken to hold, on more points than are enumerated")
             return prod(self.length(loop.var) for loop in loops)
         total, others = 0, prod(self.length(loop.var) for loop in loops[1:])
         whole = self.grid(loops)

@@ -51,14 +51,30 @@ class Traffic:
     def unique_bytes(self) -> tuple[int, bool]:
         """(the bytes of different elements, whether that is their exact number and no upper bound of it)."""
         parts = [part for _, part in self.parts if part.elements]
-        counted = min(sum(part.elements for part in parts), self.size, self.times)
         is_one_shape = len({hash(buffer) for buffer, _ in self.parts}) == 1
+        if is_one_shape:
+            parts = _without_contained(parts)
+        counted = min(sum(part.elements for part in parts), self.size, self.times)
         if not parts or len(parts) == 1:
             return _bytes(counted, self.bits), all(part.is_exact for part in parts)
         if is_one_shape and len(parts) <= _MOST_BOXES:
             whole = _union([part.spans for part in parts])
             return _bytes(min(counted, whole), self.bits), all(part.is_whole for part in parts)
         return _bytes(counted, self.bits), False
+
+
+def _without_contained(parts: list[Part]) -> list[Part]:
+    """The parts without those that lie in another one, all of whose elements are accessed."""
+    kept: list[Part] = []
+    for part in sorted(parts, key=lambda part: -part.elements):
+        if not any(other.is_whole and _lies_in(part, other) for other in kept):
+            kept.append(part)
+    return kept
+
+
+def _lies_in(part: Part, other: Part) -> bool:
+    pairs = zip(part.spans, other.spans, strict=True)
+    return all(b.least <= a.least and a.largest <= b.largest for a, b in pairs)
 
 
 def bits_of(buffer: Var) -> int:

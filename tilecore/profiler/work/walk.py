@@ -242,7 +242,7 @@ class Walk:
         for text in space.unknown_loops:
             self._note(AT_LEAST, place, f"a loop of {text} iterations is counted as one iteration")
         for text in space.unknown_conditions:
-            self._note(AT_MOST, place, f"{text} is taken to hold")
+            self._note(AT_MOST, place, text)
         return space
 
     def _add(self, operations: int, context: Context, place: Any) -> None:
@@ -269,7 +269,7 @@ class Walk:
             size = prod(sizes if whole is None else whole)
             self.work.traffic[key] = Traffic(size * bits_of(root) // bits_of(buffer), bits_of(buffer), 0, [])
         has_others = any(all(not same(condition, own) for own in insides) for condition in space.conditions)
-        is_exact = not (has_others or space.unknown_loops or space.unknown_conditions)
+        is_exact = not (has_others or space.unknown_conditions)
         traffic = self.work.traffic[key]
         traffic.times += space.count()
         traffic.parts.append((buffer, part_of(space, indices, sizes, is_exact)))
