@@ -301,9 +301,9 @@ def line_info() -> bool:
     return SETTINGS["TILECORE_LINE_INFO"].read()
 
 
-def ranges() -> tuple[str, ...]:
+def ranges() -> tuple[str, ...] | None:
     """The profilers in which launches of kernels that are loaded from now on are ranges: "torch", "device"."""
-    return SETTINGS["TILECORE_RANGES"].read() or ()
+    return SETTINGS["TILECORE_RANGES"].read()
 
 
 def pure_python() -> bool:

@@ -38,7 +38,7 @@ class RangedKernel(JITKernel):
     def _starts(self) -> list[Callable[[str], Callable[[], Any]]]:
         starts = self.__dict__.get("_range_starts")
         if starts is None:
-            starts = self.__dict__["_range_starts"] = _starts(settings.ranges(), self.artifact, self.execution)
+            starts = self.__dict__["_range_starts"] = _starts(settings.ranges() or (), self.artifact, self.execution)
         return starts
 
 

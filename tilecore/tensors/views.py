@@ -14,6 +14,7 @@ from typing import Any
 
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.tensors import dlpack, torch_state
+from tilecore.tensors.libraries import is_immutable
 
 MOST_OF_A_REASON = 200  # characters of another library's message that an error repeats
 UNKNOWN = (255, 0, 0)  # an element type without a DLPack code, such as numpy's strings
@@ -279,7 +280,7 @@ def _dlpack_view(value: Any, stream: Callable[[int], int] | None) -> TensorView:
         "dlpack",
         value,
         (value, capsule),
-        tensor.read_only,
+        tensor.read_only or is_immutable(value),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.codegen.kernel_symbols import LONGEST, distinct_name
+from tilecore.codegen.kernel_symbols import LONGEST, distinct_name, plain_name
 
 
 def scale(M, N, dtype="float32", factor=2.0, kernels=1):
@@ -85,3 +85,10 @@ def test_letters_that_only_python_has_in_names_are_replaced():
             A[bx] = 1.0
 
     assert symbols(größe)[0].startswith("gr__e_kernel_4_f32_")
+
+
+@pytest.mark.parametrize("kernels", [1, 2])
+def test_the_plain_name_is_the_function_s(kernels):
+    plain = ["scale_kernel"] if kernels == 1 else ["scale_kernel_0", "scale_kernel_1"]
+    assert [plain_name(symbol) for symbol in symbols(scale(4, 8, kernels=kernels))] == plain
+    assert [plain_name(symbol) for symbol in plain] == plain
