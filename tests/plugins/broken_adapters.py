@@ -76,6 +76,16 @@ def describe(self, code):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_foreign_tensor",
+        "The adapter returns the wrong thing from foreign_tensor.",
+        step="foreign_tensor",
+        says="plain.foreign_tensor returned a wrong value",
+        adapter="""\
+def foreign_tensor(self, value, stream):
+    return 4096
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_host_code",
         "The adapter returns the wrong thing from host_code.",
         step="host_code",
@@ -223,6 +233,16 @@ def empty(self, shape, dtype, device_index=0):
         adapter="""\
 def describe(self, code):
     raise OSError("the device is gone")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_foreign_tensor",
+        "The adapter raises in foreign_tensor.",
+        step="foreign_tensor",
+        says="plain.foreign_tensor raised RuntimeError: boom",
+        adapter="""\
+def foreign_tensor(self, value, stream):
+    raise RuntimeError("boom")
 """,
     ),
     BrokenPackage(

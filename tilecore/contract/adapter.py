@@ -80,6 +80,23 @@ class HostCode:
     sizes: tuple[Dim, ...] = ()
 
 
+@dataclass(frozen=True)
+class ForeignTensor:
+    """Memory that an object describes by a protocol of its device.
+
+    address: of element 0. shape, strides: in elements. dtype: DLPack's (code, bits, lanes). device: DLPack's (type,
+    index). owner: keeps the memory alive.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: tuple[int, int, int]
+    device: tuple[int, int]
+    read_only: bool = False
+    owner: Any = None
+
+
 class KernelAdapter(ABC):
     """One way to run kernels of a target; ``name`` is what users pass as ``execution_backend``.
 
@@ -176,4 +193,12 @@ class KernelAdapter(ABC):
         """Two functions for the profiler of the device's vendor: one opens a range of this name on the calling thread,
         the other closes the innermost. Asked for once in a kernel, where TILECORE_RANGES asks for ranges; raises
         ToolchainError where what they need is not installed. None: the device has no such profiler."""
+        return None
+
+    def foreign_tensor(self, value: Any, stream: Callable[[int], int]) -> ForeignTensor | None:
+        """The tensor that ``value`` describes by a protocol of the device's own; it is of no library that is known, and
+        has neither ``__dlpack__`` nor ``__array_interface__``.
+
+        stream: gives the stream of a device index on which the tensor will be used. None: it describes none. Raises
+        UnsupportedError for a tensor that kernels cannot use; its message continues "A cannot be used: "."""
         return None

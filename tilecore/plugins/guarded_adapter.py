@@ -9,7 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import DimExpr
-from tilecore.contract.adapter import INTERPRETED, HostCode, KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import INTERPRETED, ForeignTensor, HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, record
@@ -127,7 +127,9 @@ def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
     if name == "load":
         return staticmethod(_load(origin, callee, adapter.load))
     check: Callable[[Any], Any] | None = None
-    if name == "host_code":
+    if name == "foreign_tensor":
+        check = lambda tensor: None if tensor is None else record(origin, callee, ForeignTensor)(tensor)  # noqa: E731
+    elif name == "host_code":
         check = lambda code: None if code is None else record(origin, callee, HostCode)(code)  # noqa: E731
     elif name == "available":
         check = record(origin, callee, Presence)

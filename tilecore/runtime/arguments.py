@@ -15,7 +15,7 @@ from tilecore.artifact.bounded_sizes import size_and_limit
 from tilecore.artifact.dims import Dim, DimExpr, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, other_source, storage_dtypes
@@ -118,17 +118,31 @@ class Binder:
                 raise errors.misplaced_address(self.plan, declared, value)
             self.addresses[param] = value
             return
-        if not is_tensor(value):
-            raise errors.not_a_tensor(self.plan, declared, value)
         try:
-            tensor = view(value, self.stream)
+            tensor = view(value, self.stream) if is_tensor(value) else self._foreign(value)
         except UnreadableTensor as unreadable:
             raise errors.unreadable(self.plan, declared, unreadable) from unreadable.__cause__
+        if tensor is None:
+            raise errors.not_a_tensor(self.plan, declared, value)
         self._check_kind(param, declared, tensor)
         self._check_device(param, tensor)
         if tensor.loses_gradient:
             warn_of_gradient(self.plan, declared)
         self.views[param] = tensor
+
+    def _foreign(self, value: Any) -> TensorView | None:
+        """The tensor that an object describes by a protocol of the device; None where it describes none."""
+        try:
+            found = self.adapter.foreign_tensor(value, self.stream)
+        except UnsupportedError as error:
+            facts = f" ({error.found})" if error.found else ""
+            raise UnreadableTensor(f"{error.message}{facts}", error.hint) from error
+        if found is None:
+            return None
+        return TensorView(
+            found.address, found.shape, found.strides, found.dtype, found.device, "dlpack", value,
+            found.owner, found.read_only,
+        )  # fmt: skip
 
     def _check_kind(self, param: int, declared: TensorParam, tensor: TensorView) -> None:
         if tensor.dtype not in self.plan.element_types[param]:

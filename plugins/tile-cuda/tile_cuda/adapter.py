@@ -17,7 +17,7 @@ from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import ForeignTensor, HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, OtherDeviceError, TargetError, ToolchainError, UnsupportedError
@@ -140,6 +140,12 @@ class DriverAdapter(KernelAdapter):
         raise UnsupportedError(
             f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
         )
+
+    def foreign_tensor(self, value: Any, stream: Callable[[int], int]) -> ForeignTensor | None:
+        """That of an object with ``__cuda_array_interface__``."""
+        from tile_cuda.array_interface import read
+
+        return read(value, self._driver, stream)
 
     def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]]:
         from tile_cuda.ranges import functions

@@ -52,6 +52,7 @@ def steps(kind):
     yield "empty", lambda: adapter.empty((2, 3), "float32", 0)
     yield "largest_run", lambda: adapter.largest_run()
     yield "device_ranges", lambda: adapter.device_ranges()
+    yield "foreign_tensor", lambda: adapter.foreign_tensor(object(), lambda index: 0)
     yield "timer", lambda: state.update(timer=adapter.timer(0, "event"))
     yield "timer_start", lambda: state["timer"].start()
     yield "timer_stop", lambda: state["timer"].stop()
