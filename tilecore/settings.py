@@ -179,7 +179,11 @@ SETTINGS: dict[str, Setting] = _table(
         "the number of CPU threads that run a kernel",
     ),
     Setting(
-        "TILECORE_LINE_INFO", _flag, _FLAG, False, "whether compiled kernels name your lines, for profilers and debuggers"
+        "TILECORE_LINE_INFO",
+        _flag,
+        _FLAG,
+        False,
+        "whether compiled kernels name your lines, for profilers and debuggers",
     ),
     Setting(
         "TILECORE_RANGES",

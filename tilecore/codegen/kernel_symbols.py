@@ -1,8 +1,8 @@
 """Names kernels so that profilers and debuggers tell them apart: function, shapes, element types, digest.
 
 ``matmul_kernel_1024x512_512x256_1024x256_f16_3f2a91c0`` is the T.Kernel of ``matmul``, with the shapes of its tensors
-in the order of its parameters, their element types, and a digest of the tile IR and of the settings. The name depends on
-these alone, so it is the same in every process.
+in the order of its parameters, their element types, and a digest of the tile IR and of the settings. The name depends
+on these alone, so it is the same in every process.
 """
 
 from __future__ import annotations

@@ -139,7 +139,10 @@ def _sizes(artifact: Artifact, arguments: Sequence[Any], sizes: dict[str, int]) 
             )
         values = zip(inputs, arguments, strict=True)
         given = {param.name: value for param, value in values if isinstance(param, ScalarParam)}
-        return {**{name: value for name, value in given.items() if isinstance(value, int)}, **sizes_of(artifact, arguments)}
+        return {
+            **{name: value for name, value in given.items() if isinstance(value, int)},
+            **sizes_of(artifact, arguments),
+        }
     missing = [name for name in symbols if name not in sizes]
     unknown = [name for name in sizes if name not in symbols and name not in scalars]
     if missing or unknown:

@@ -1,6 +1,6 @@
 """Arrays of other libraries: which must not be written, and how a result becomes an array of the caller's library.
 
-A library is known by the array API standard: its arrays have ``__array_namespace__``, and the namespace ``from_dlpack``.
+A library is known by the array API standard: its arrays have ``__array_namespace__``, the namespace ``from_dlpack``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
+from itertools import pairwise
 
 import pytest
 from tile_cuda import nvcc, nvrtc, toolchain
@@ -57,7 +58,7 @@ def places(source: str) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     directive = re.compile(rf'#line (\d+) "{re.escape(__file__)}"')
     lines = source.splitlines()
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         match = directive.fullmatch(line)
         if match:
             found.setdefault(int(match[1]), []).append(following)
@@ -71,7 +72,7 @@ def test_every_line_of_a_kernel_is_attributed_to_the_user_s():
         assert any(text in line for line in found[line_of(user_line)]), user_line
     inside = False
     lines = source.splitlines()
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         inside = (inside or line.startswith("extern")) and before != "}"
         if inside and not line.lstrip().startswith("#"):
             assert before.startswith("#line "), line
@@ -111,7 +112,9 @@ def test_kernels_with_lines_are_kernels_of_their_places(monkeypatch):
     def defined(distance: int):
         space: dict = {}
         text = "\n" * distance + inspect.getsource(add_one.function)
-        monkeypatch.setitem(__import__("linecache").cache, "<moved>", (len(text), None, text.splitlines(True), "<moved>"))
+        monkeypatch.setitem(
+            __import__("linecache").cache, "<moved>", (len(text), None, text.splitlines(True), "<moved>")
+        )
         exec(compile(text, "<moved>", "exec"), {"T": T}, space)
         return space["add_one"].ir
 

@@ -9,6 +9,7 @@ import types
 import pytest
 from tile_cuda import ranges
 from tile_cuda.adapter import DriverAdapter
+
 from tilecore.errors import ToolchainError
 from tilecore.simulate.compilers import find_compiler
 

@@ -7,6 +7,7 @@ import ctypes
 import pytest
 from tile_hip import ranges
 from tile_hip.adapter import CodeObjectAdapter
+
 from tilecore.errors import ToolchainError
 from tilecore.simulate.compilers import find_compiler
 

@@ -1,4 +1,4 @@
-"""Kernels in programs of jax (tilecore.jax_call): jit, sizes of the call, scalars, workspaces, gradients, vmap, errors."""
+"""Kernels in programs of jax (tilecore.jax_call): jit, sizes, scalars, workspaces, gradients, vmap and errors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_gradients_by_the_declared_rule(scale):
 
 
 def test_gradients_without_a_rule_are_refused(scale):
-    with pytest.raises(Exception, match="(?i)differentiat"):
+    with pytest.raises(Exception, match=r"(?i)differentiat"):
         jax.grad(lambda x: tilecore.jax_call(scale, x, 3.0, 1).sum())(arange(4, 8))
 
 

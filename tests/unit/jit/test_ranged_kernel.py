@@ -81,7 +81,10 @@ def test_device_ranges_are_nested_in_their_order(monkeypatch):
     monkeypatch.setenv("TILECORE_RANGES", "device,torch")
     kernel, journal = made(5.5), []
     monkeypatch.setattr(
-        type(kernel.execution), "device_ranges", lambda self: (journal.append, lambda: journal.append("end")), raising=False
+        type(kernel.execution),
+        "device_ranges",
+        lambda self: (journal.append, lambda: journal.append("end")),
+        raising=False,
     )
     x = torch.ones(4, 8)
     names = names_in_profile(lambda: kernel(x))

@@ -58,7 +58,7 @@ def test_a_product_has_the_operations_that_torch_counts(M, N, K, transposed):
 
 def attention(S, D, block, is_causal):
     @T.prim_func
-    def kernel(Q: T.Tensor((S, D), "float32"), K: T.Tensor((S, D), "float32"), O: T.Tensor((S, D), "float32")):
+    def kernel(Q: T.Tensor((S, D), "float32"), K: T.Tensor((S, D), "float32"), Out: T.Tensor((S, D), "float32")):
         with T.Kernel(T.ceildiv(S, block), threads=64) as bx:
             q = T.alloc_shared((block, D), "float32")
             k = T.alloc_shared((block, D), "float32")
@@ -74,7 +74,7 @@ def attention(S, D, block, is_causal):
                     scores[i, j] = T.exp(scores[i, j] * 0.125)
                 T.copy(scores, weights)
                 T.gemm(weights, k, out)
-            T.copy(out, O[bx * block, 0])
+            T.copy(out, Out[bx * block, 0])
 
     return kernel
 

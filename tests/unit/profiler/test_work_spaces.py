@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilecore.ir.nodes import LT, Add, IntImm, Mul, Sub, Var
 from tilecore.ir.build import nothing
+from tilecore.ir.nodes import LT, Add, IntImm, Mul, Sub, Var
 from tilecore.profiler.work import spaces
 from tilecore.profiler.work.spaces import Holds, Inside, Loop, Space
 from tilecore.profiler.work.traffic import part_of

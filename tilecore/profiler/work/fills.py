@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from typing import Any
 
 from tilecore.ir.build import constant, dtype_of
@@ -83,5 +82,3 @@ def _axes(region: TensorRegion) -> list[int]:
 
 def _as(dtype: str, value: Any) -> Any:
     return value if dtype_of(value) == dtype else value.astype(dtype)
-
-

@@ -125,7 +125,7 @@ class Space:
         try:
             if isinstance(condition, Inside):
                 span = self.values.span(condition.index, self.ranges)
-                if 0 <= span.least and span.largest < condition.size:
+                if span.least >= 0 and span.largest < condition.size:
                     return False
             expr = condition.index if isinstance(condition, Inside) else condition.condition
             self.values.evaluate(expr, {var: np.array([span.least]) for var, span in self.ranges.items()})
@@ -146,7 +146,9 @@ class Space:
     def _components(self) -> list[tuple[list[Loop], list[Condition]]]:
         """Loops and conditions that depend on one another, apart from the others: their counts are multiplied."""
         groups: list[tuple[set[Var], list[Condition]]] = []
-        own = [({loop.var, *self.bound_variables(loop)}, []) for loop in self.loops]
+        own: list[tuple[set[Var], list[Condition]]] = [
+            ({loop.var, *self.bound_variables(loop)}, []) for loop in self.loops
+        ]
         ties = [(set(self._variables_of(condition)), [condition]) for condition in self.conditions]
         for variables, conditions in [*own, *ties]:
             joined, met = set(variables), list[Condition](conditions)

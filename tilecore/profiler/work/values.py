@@ -101,7 +101,8 @@ class Values:
         if isinstance(expr, Call):
             called = op_name(expr).rpartition(".")[2]
             if called == "if_then_else":
-                return self._choice(*expr.args, at)
+                condition, yes, no = expr.args
+                return self._choice(condition, yes, no, at)
             if called in _CALLS:
                 return _CALLS[called](*(self.evaluate(argument, at) for argument in expr.args))
         raise DataDependentError(str(expr))

@@ -24,7 +24,6 @@ from tilecore.ir.nodes import (
     IfThenElse,
     PrimFunc,
     Return,
-    Select,
     SeqStmt,
     Stmt,
     TensorLoad,
@@ -218,10 +217,7 @@ class Walk:
             return self._operations(condition, context)
         if isinstance(node, TensorLoad) and is_global(node.source):
             self._access(node.source, node.indices, context, "r", node)
-        if isinstance(node, Select):
-            own = 0
-        else:
-            own = operations_of_node(node)
+        own = operations_of_node(node)  # a Select has none
         return own + sum(self._operations(operand, context) for operand in operands_of(node))
 
     # -- counting -----------------------------------------------------------------------------------------------
