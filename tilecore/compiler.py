@@ -128,7 +128,7 @@ def prepared_for_profilers(
     if LINE_DIRECTIVES.name in json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))):
         raise TargetError(
             f"T.annotate_pass_configs sets {LINE_DIRECTIVES.name!r}, which the kernel itself cannot ask for",
-            hint=f"give it to the compilation: pass_configs={{{LINE_DIRECTIVES.name!r}: True}}, or TILECORE_LINE_INFO=1",
+            hint="give it to the compilation: pass_configs=, or TILECORE_LINE_INFO=1",
         )
     is_read = LINE_DIRECTIVES in (backend.target.options or ())
     return with_line_directives(module) if has_lines and is_read and not simulates(adapter, backend) else module

@@ -106,6 +106,16 @@ def largest_run(self):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_allocate",
+        "The adapter returns the wrong thing from allocate.",
+        step="allocate",
+        says="plain.allocate returned a wrong value",
+        adapter="""\
+def allocate(self, size, device_index):
+    return 4096
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_device_ranges",
         "The adapter returns the wrong thing from device_ranges.",
         step="device_ranges",
@@ -252,6 +262,16 @@ def foreign_tensor(self, value, stream):
         says="plain.host_code raised RuntimeError: boom",
         adapter="""\
 def host_code(self, artifact):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_allocate",
+        "The adapter raises in allocate.",
+        step="allocate",
+        says="plain.allocate raised RuntimeError: boom",
+        adapter="""\
+def allocate(self, size, device_index):
     raise RuntimeError("boom")
 """,
     ),

@@ -89,7 +89,7 @@ class PassOption:
         return config.get(self.name, self.default)
 
 
-LINE_DIRECTIVES = PassOption(
+LINE_DIRECTIVES = PassOption(  # for backends whose source can name the user's lines, and whose toolchain keeps them
     "tl.emit_line_directives",
     "write the user's file and line in front of each statement of the source, for profilers and debuggers",
 )

@@ -16,6 +16,7 @@ from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, rec
 from tilecore.plugins.checking import AUTO, FLAG, TEXT, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.target import Target
+from tilecore.tensors.device_array import DeviceMemory
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.views import is_tensor
 
@@ -48,6 +49,7 @@ RESULTS = {
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
     "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
+    "allocate": Rule("a DeviceMemory, or None", lambda value: value is None or isinstance(value, DeviceMemory)),
     "device_ranges": Rule(
         "a function of a name and a function without arguments, or None",
         lambda value: value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))),

@@ -31,8 +31,9 @@ class KernelCost:
 
     matrix_flops_by_type: of matrix products, by the element type of A: 2 * M * N * K each. Rows, columns and inner
     indices for which a T.copy has filled a tile of A or B from beyond the edge of a tensor, with zeros, do not count.
-    element_flops: of other arithmetic on floating-point numbers: one for each + - * /, minimum, maximum and mathematical
-    function, n - 1 for a reduction of n elements. Tiles of these over the edge count as whole ones, as they are executed.
+    element_flops: of other arithmetic on floating-point numbers: one for each + - * /, minimum, maximum and
+    mathematical function, n - 1 for a reduction of n elements. Tiles of these over the edge count as whole ones, as
+    they are executed.
     bytes_read, bytes_written: of the different elements of tensors that are read and written, what must move at least
     where caches are ideal. moved_bytes: what statements ask for, each time; caches answer a part of it.
     tensors: the bytes of each tensor, by name. sizes: those of the call, and integer scalars.

@@ -1,7 +1,8 @@
 """How near a kernel comes to what its device can do: the roofline model, from the kernel's cost and a measured time.
 
-Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures", CACM 2009:
-a kernel takes at least the time of its operations at the peak rate, and at least that of its bytes at the peak bandwidth.
+A kernel takes at least the time of its operations at the peak rate, and that of its bytes at the peak bandwidth
+(Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures", CACM
+2009).
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class BoundCall:
     slots, grids: int64 arrays as LoadedKernel describes them; the sizes follow the slots.
     device: index of the tensors' device, 0 for the host. stream: the adapter's stream, 0 without streams.
     blocks: number of blocks of all entries. work: upper bound of their time in nanoseconds, -1 when there is none.
-    results: the tensors that the call allocated, for :meth:`returned`. owners: objects that must live until the launch
-    has returned. written: torch tensors among the arguments that the kernel writes. tensors: the tensors, outputs among them, and the
-    workspaces, in the order of their slots.
+    results: the tensors that the call allocated. owners: objects that must live until the launch has returned. written:
+    torch tensors among the arguments that the kernel writes. tensors: the tensors, outputs among them, and the
+    workspaces, in the order of their slots. convert: makes results arrays of the caller's library.
     """
 
     slots: Any

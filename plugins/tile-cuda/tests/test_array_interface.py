@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import pytest
 from cuda_artifacts import artifact
 from tile_cuda.adapter import DriverAdapter
@@ -10,6 +13,8 @@ from tile_cuda.driver import Driver
 from tilecore.artifact.records import TensorParam
 from tilecore.errors import ArgumentError
 from tilecore.runtime.launcher import Launcher
+from tilecore.tensors.device_array import DeviceArray
+from tilecore.tensors.dlpack import read_capsule
 
 A, B = 0x7000001000, 0x7000002000
 ON_DEVICE_1 = 0x7D00001000
@@ -119,3 +124,33 @@ def test_memory_that_the_driver_does_not_know(fake, adapter):
 def test_earlier_versions_are_read_the_same(fake, adapter, version):
     launcher(adapter)(Memory(version=version), Memory(B, version=version), 1.0)
     assert fake.slots(2) == [A, B]
+
+
+@pytest.fixture
+def without_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_the_driver_allocates_outputs_without_torch(fake, adapter):
+    kernel = launcher(adapter, out_idx=(1,))
+    result = kernel(Memory(), 1.0)
+    assert isinstance(result, DeviceArray)
+    assert fake.slots(2) == [A, result.address]
+    assert (result.shape, result.dtype, result.device) == ((64,), "float32", (2, 0))
+    assert "allocated 256 bytes" in fake.journal()
+    described = read_capsule(result.__dlpack__(stream=1))
+    assert (described.address, described.shape, described.device) == (result.address, (64,), (2, 0))
+    freed = fake.journal().count("freed")
+    del result
+    gc.collect()
+    assert fake.journal().count("freed") == freed + 1
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_no_memory_is_left(fake, adapter):
+    from tilecore.errors import LaunchError
+
+    kernel = launcher(adapter, out_idx=(1,), size=1 << 40)
+    with pytest.raises(LaunchError, match="bytes of memory left"):
+        kernel(Memory(shape=(1 << 40,)), 1.0)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from tile_cuda import nvcc, nvrtc
+from tile_cuda.array_interface import DEVICE
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
@@ -22,6 +23,7 @@ from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, OtherDeviceError, TargetError, ToolchainError, UnsupportedError
 from tilecore.target import Target
+from tilecore.tensors.device_array import DeviceMemory
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
 COMPILERS = {"nvrtc": nvrtc, "nvcc": nvcc}
@@ -140,6 +142,14 @@ class DriverAdapter(KernelAdapter):
         raise UnsupportedError(
             f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
         )
+
+    def allocate(self, size: int, device_index: int) -> DeviceMemory:
+        driver = self._driver()
+        try:
+            address = driver.allocate(size, device_index)
+        except DriverError as error:
+            raise LaunchError(f"the device has no {size} bytes of memory left: {error}") from None
+        return DeviceMemory(address, (DEVICE, device_index), lambda: driver.free(address, device_index))
 
     def foreign_tensor(self, value: Any, stream: Callable[[int], int]) -> ForeignTensor | None:
         """That of an object with ``__cuda_array_interface__``."""

@@ -51,6 +51,7 @@ def steps(kind):
     yield "torch_device", lambda: adapter.torch_device(0)
     yield "empty", lambda: adapter.empty((2, 3), "float32", 0)
     yield "largest_run", lambda: adapter.largest_run()
+    yield "allocate", lambda: adapter.allocate(64, 0)
     yield "device_ranges", lambda: adapter.device_ranges()
     yield "foreign_tensor", lambda: adapter.foreign_tensor(object(), lambda index: 0)
     yield "timer", lambda: state.update(timer=adapter.timer(0, "event"))

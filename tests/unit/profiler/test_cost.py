@@ -165,7 +165,7 @@ def scaled(A: T.Tensor((m, 8), "float32"), B: T.Tensor((m, 8), "float32"), f: T.
         for i, j in T.Parallel(16, 8):
             if bx * 16 + i < m:
                 B[bx * 16 + i, j] = A[bx * 16 + i, j] * f
-        for t in T.serial(times):
+        for _ in T.serial(times):
             B[bx * 16, 0] += 1.0
 
 
@@ -193,16 +193,16 @@ def test_an_unknown_number_of_iterations_makes_a_lower_bound():
 
 def test_conditions_on_data_make_an_upper_bound():
     @T.prim_func
-    def chosen(I: T.Tensor((64,), "int32"), A: T.Tensor((100, 8), "float32"), B: T.Tensor((64, 8), "float32")):
+    def chosen(R: T.Tensor((64,), "int32"), A: T.Tensor((100, 8), "float32"), B: T.Tensor((64, 8), "float32")):
         with T.Kernel(4, threads=32) as bx:
             for i, j in T.Parallel(16, 8):
-                if I[bx * 16 + i] > 0:
-                    B[bx * 16 + i, j] = A[I[bx * 16 + i], j] + 1.0
+                if R[bx * 16 + i] > 0:
+                    B[bx * 16 + i, j] = A[R[bx * 16 + i], j] + 1.0
 
     counted = cost(chosen)
     assert (counted.flops, counted.bound) == (64 * 8, "at most")
     assert counted.tensors["A"].read == 64 * 8 * 4  # as many as there are accesses, and no more than there are rows
-    assert any("I[bx * 16 + i]" in note or "I_1[bx * 16 + i]" in note for note in counted.notes)
+    assert any("R[bx * 16 + i] > 0 is taken to hold" in note for note in counted.notes)
 
 
 def test_a_while_loop_makes_a_lower_bound():

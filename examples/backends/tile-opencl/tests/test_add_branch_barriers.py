@@ -22,7 +22,7 @@ def source(with_else: bool, ends_with_barrier: bool = False) -> list[str]:
                     Y[by, i] = 1
 
     text = tilecore.lower(kernel, target="opencl").kernel_source
-    return [line.strip() for line in text.partition("void kernel_kernel_")[2].splitlines()]
+    return [line.strip() for line in text.partition("kernel_kernel(")[2].splitlines()]
 
 
 def test_the_branch_with_a_barrier_ends_with_one_and_the_other_does_not():
