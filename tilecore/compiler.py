@@ -14,14 +14,20 @@ from tilecore import debug
 from tilecore.artifact.bounded_sizes import MOST_SHARED, within
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
-from tilecore.contract.records import LINE_DIRECTIVES, Backend, BuildRequest, CodegenRequest
+from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import ParameterAlignments, Workspaces
 from tilecore.errors import LimitError, TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.plugins.pass_options import device_flags, warn_of_ignored
+from tilecore.plugins.pass_options import (
+    LINE_DIRECTIVES,
+    asks_for_lines,
+    device_flags,
+    keeps_lines,
+    warn_of_ignored,
+)
 from tilecore.plugins.suitable import suitable_names
 from tilecore.runtime.simulation import simulates
 from tilecore.stage_times import stage
@@ -122,16 +128,16 @@ def prepared_for_profilers(
     from tilecore.codegen.kernel_symbols import with_distinct_names, with_line_directives
 
     configs, flags = dict(options.pass_configs), list(options.compile_flags)
-    has_lines = configs.pop(LINE_DIRECTIVES.name, False)
+    has_lines = asks_for_lines(configs) and keeps_lines(backend.target) and not simulates(adapter, backend)
+    configs.pop(LINE_DIRECTIVES, None)
     settings = {"target": str(target), "pass_configs": configs, "compile_flags": flags}
     module = with_distinct_names(module, func, settings)
-    if LINE_DIRECTIVES.name in json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))):
+    if LINE_DIRECTIVES in json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))):
         raise TargetError(
-            f"T.annotate_pass_configs sets {LINE_DIRECTIVES.name!r}, which the kernel itself cannot ask for",
+            f"T.annotate_pass_configs sets {LINE_DIRECTIVES!r}, which the kernel itself cannot ask for",
             hint="give it to the compilation: pass_configs=, or TILECORE_LINE_INFO=1",
         )
-    is_read = LINE_DIRECTIVES in (backend.target.options or ())
-    return with_line_directives(module) if has_lines and is_read and not simulates(adapter, backend) else module
+    return with_line_directives(module) if has_lines else module
 
 
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import TilecoreError
+from tilecore.setting_values import flag, names, size, whole
 
 
 class SettingError(TilecoreError, ValueError):
@@ -50,50 +51,6 @@ class Setting:
             ) from None
 
 
-def _flag(text: str) -> bool:
-    lowered = text.lower()
-    if lowered in ("1", "true", "yes", "on"):
-        return True
-    if lowered in ("0", "false", "no", "off"):
-        return False
-    raise ValueError(text)
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = int(text)
-        if value < least or (most is not None and value > most):
-            raise ValueError(text)
-        return value
-
-    return parse
-
-
-def _names(*legal: str) -> Callable[[str], tuple[str, ...]]:
-    """Some of these names, with commas between them."""
-
-    def parse(text: str) -> tuple[str, ...]:
-        names = tuple(name.strip() for name in text.split(","))
-        if not set(names) <= set(legal):
-            raise ValueError(text)
-        return tuple(dict.fromkeys(names))
-
-    return parse
-
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def _size(text: str) -> int:
-    """Bytes: ``500M``, ``4G``, ``4GiB``, ``1.5G``, ``1048576``."""
-    value_text = text.upper().removesuffix("IB").removesuffix("B")
-    unit = value_text[-1:] if value_text[-1:] in ("K", "M", "G", "T") else ""
-    count = float(value_text.removesuffix(unit)) * _UNITS[unit]
-    if not 0 < count < 2**63:
-        raise ValueError(text)
-    return int(count)
-
-
 _FLAG = "1/0, true/false, yes/no or on/off"
 
 
@@ -110,30 +67,30 @@ SETTINGS: dict[str, Setting] = _table(
         "auto",
         "the execution backend of kernels that do not name one",
     ),
-    Setting("TILECORE_VERBOSE", _flag, _FLAG, False, "whether compilation prints its steps"),
+    Setting("TILECORE_VERBOSE", flag, _FLAG, False, "whether compilation prints its steps"),
     Setting(
-        "TILECORE_PRINT_ON_COMPILATION", _flag, _FLAG, False, "whether one line is printed for each compiled kernel"
+        "TILECORE_PRINT_ON_COMPILATION", flag, _FLAG, False, "whether one line is printed for each compiled kernel"
     ),
     Setting("TILECORE_CACHE_DIR", str, "a directory", None, "the directory of the cache of compiled kernels"),
     Setting("TILECORE_DATA_DIR", str, "a directory", None, "the directory of toolchains that tilecore installs"),
     Setting(
         "TILECORE_CACHE_SIZE",
-        _size,
+        size,
         "a number of bytes, or one with K, M, G or T",
         4 * 2**30,
         "the size of the cache of compiled kernels in bytes",
     ),
-    Setting("TILECORE_DISABLE_CACHE", _flag, _FLAG, False, "whether the cache on disk is not used"),
+    Setting("TILECORE_DISABLE_CACHE", flag, _FLAG, False, "whether the cache on disk is not used"),
     Setting(
         "TILECORE_AUTO_TUNING_DISABLE_CACHE",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether stored results of the autotuner are not used",
     ),
     Setting(
         "TILECORE_DEBUG",
-        _whole(0, 6),
+        whole(0, 6),
         "a whole number from 0 to 6",
         0,
         "the level of output: 1 backend and tools, 2 time per step, 3 tile IR, 4 emitted source, "
@@ -141,58 +98,58 @@ SETTINGS: dict[str, Setting] = _table(
     ),
     Setting("TILECORE_DUMP", str, "a directory", None, "the directory for a numbered file per compilation step"),
     Setting(
-        "TILECORE_CHECK", _flag, _FLAG, False, "whether IR is verified between passes, and barriers after the last pass"
+        "TILECORE_CHECK", flag, _FLAG, False, "whether IR is verified between passes, and barriers after the last pass"
     ),
     Setting(
         "TILECORE_INTERPRET",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether the interpreter runs kernels, on numpy, with every access checked",
     ),
     Setting(
         "TILECORE_SIMULATE",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether kernels run on the simulated device, or in the interpreter where their target has none",
     ),
     Setting(
         "TILECORE_SIMULATE_SEED",
-        _whole(0),
+        whole(0),
         "a whole number, 0 or more",
         0,
         "the order in which the simulated device runs threads and blocks",
     ),
     Setting(
         "TILECORE_SIMULATE_TIMEOUT",
-        _whole(1),
+        whole(1),
         "a whole number of seconds, 1 or more",
         120,
         "the seconds after which a kernel in a target's own simulator is stopped",
     ),
     Setting(
         "TILECORE_NUM_THREADS",
-        _whole(1, 4096),
+        whole(1, 4096),
         "a whole number, 1 to 4096",
         None,
         "the number of CPU threads that run a kernel",
     ),
     Setting(
         "TILECORE_LINE_INFO",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether compiled kernels name your lines, for profilers and debuggers",
     ),
     Setting(
         "TILECORE_RANGES",
-        _names("torch", "device"),
+        names("torch", "device"),
         "torch, device, or both with a comma between them",
         None,
         "which profilers show a range for each launch: torch (torch.profiler), device (its vendor's), or torch,device",
     ),
-    Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are not used"),
+    Setting("TILECORE_PURE_PYTHON", flag, _FLAG, False, "whether the built extensions are not used"),
 )
 
 

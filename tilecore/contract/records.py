@@ -89,12 +89,6 @@ class PassOption:
         return config.get(self.name, self.default)
 
 
-LINE_DIRECTIVES = PassOption(  # for backends whose source can name the user's lines, and whose toolchain keeps them
-    "tl.emit_line_directives",
-    "write the user's file and line in front of each statement of the source, for profilers and debuggers",
-)
-
-
 @dataclass(frozen=True)
 class TargetSpec:
     """The record that ``tilecore_target`` returns.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.jit.kernel import JITKernel, not_here
-from tilecore.jit.ranged_kernel import kernel_class
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -40,5 +39,7 @@ def made_here(
     artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
 ) -> JITKernel:
     """A kernel that was compiled on this machine: loaded, if its device is here too."""
+    from tilecore.jit.ranged_kernel import kernel_class
+
     present = backend.adapters[artifact.adapter].available(target).present
     return (kernel_class() if present else AbsentKernel)(artifact, backend, target, make_ir)

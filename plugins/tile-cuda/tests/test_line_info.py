@@ -12,13 +12,13 @@ from tile_cuda import nvcc, nvrtc, toolchain
 
 import tilecore
 import tilecore.language as T
-from tilecore.contract.records import LINE_DIRECTIVES, BuildRequest
+from tilecore.contract.records import BuildRequest
 from tilecore.errors import TargetError, ToolchainError
 from tilecore.simulate.elf_sections import sections
 from tilecore.simulate.line_table import LineTable
 from tilecore.target import Target
 
-KEY = LINE_DIRECTIVES.name
+KEY = tilecore.PassConfigKey.TL_EMIT_LINE_DIRECTIVES.value
 TARGET = "cuda -arch=sm_80"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecore.contract.records import LINE_DIRECTIVES, PassOption
+from tilecore.contract.records import PassOption
 from tilecore.transform import PassConfigKey
 
 ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of matrix products to tf32, for the MMA instructions")
@@ -36,6 +36,9 @@ DISABLE_WARP_SPECIALIZED = PassOption(
 DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync instead of wgmma")
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
+)
+LINE_DIRECTIVES = PassOption(
+    "tl.emit_line_directives", "name your lines in the source and in the binary, for profilers and debuggers"
 )
 LATE_RELEASES = PassOption(
     "tl.late_releases", "release slots that wgmma reads only where a later statement waits for the product anyway"

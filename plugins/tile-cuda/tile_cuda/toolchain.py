@@ -18,10 +18,10 @@ from tile_cuda.cutedsl import package
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
 from tile_cuda.nvrtc_options import nvrtc_options
-from tile_cuda.options import FAST_MATH, REGISTER_USAGE_LEVEL
+from tile_cuda.options import FAST_MATH, LINE_DIRECTIVES, REGISTER_USAGE_LEVEL
 from tile_cuda.target import architecture_of
 from tilecore import debug
-from tilecore.contract.records import LINE_DIRECTIVES, BuildRequest, Found, Toolchain
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import TargetError, ToolchainError
 from tilecore.target import Target
 

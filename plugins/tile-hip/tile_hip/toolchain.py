@@ -16,12 +16,12 @@ from tile_hip.architectures import isa_version
 from tile_hip.compilers import INCLUDE
 from tile_hip.figures import code_object, remarks
 from tile_hip.install import INSTALLABLE
-from tile_hip.options import FAST_MATH
+from tile_hip.options import FAST_MATH, LINE_DIRECTIVES
 from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
 from tilecore.codegen import places
-from tilecore.contract.records import LINE_DIRECTIVES, BuildRequest, Toolchain
+from tilecore.contract.records import BuildRequest, Toolchain
 from tilecore.errors import LimitError, TilecoreError, ToolchainError
 from tilecore.target import Target
 
