@@ -6,13 +6,13 @@ import ctypes
 import functools
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecore import debug, settings
+from tilecore import debug
 from tilecore.artifact.records import Artifact
 from tilecore.errors import ToolchainError, UnsupportedError
+from tilecore.simulate.build import content_key, stored_library
 from tilecore.simulate.compilers import HostCompiler, find_compiler
 from tilecore.tensors.dlpack import HOST, capsule_address
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
 
 TARGET = "tilecore_launch"  # the name of the custom call in programs of XLA
+_FLAGS = ("-shared", "-fPIC", "-O2", "-std=c++17")
 _SOURCE = Path(__file__).with_name("jax_handler.h")
 _registered: dict[int, Any] = {}  # kernels stay loaded: compiled programs of jax may launch them at any time
 
@@ -77,27 +78,18 @@ def _handler() -> ctypes.CDLL:
 
 
 def _built(include: str) -> Path:
-    """The library's file: in the cache folder, by the digest of all that it is made of."""
+    """The library's file, among the stored ones: built where there is none of the same compiler, text and header."""
     compiler = _compiler()
-    header = Path(include, "xla", "ffi", "api", "c_api.h").read_bytes()
-    parts = [_SOURCE.read_bytes(), header, compiler.version.encode()]
-    name = f"{hashlib.sha256(b'/'.join(parts)).hexdigest()[:24]}.so"
-    root = settings.cache_dir()
-    folder = Path(root, "jax") if root is not None and not settings.disable_cache() else Path(_own_folder())
-    path = folder / name
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
-            debug.say(debug.TOOLS, "building the handler by which jax launches kernels")
-            flags = ["-shared", "-fPIC", "-O2", "-std=c++17", f"-I{include}", "-x", "c++", str(_SOURCE)]
-            compiler.run([*flags, "-o", "handler.so"], "the handler of jax_call", cwd=build)
-            os.replace(Path(build, "handler.so"), path)  # whole, whoever else builds it
-    return path
+    header = Path(include, "xla", "ffi", "api", "c_api.h").read_text()
+    key = content_key(compiler, _FLAGS, (_SOURCE.read_text(), header))
 
+    def build(folder: str) -> None:
+        debug.say(debug.TOOLS, "building the handler by which jax launches kernels")
+        inputs = [*_FLAGS, f"-I{include}", "-x", "c++", os.fspath(_SOURCE)]
+        compiler.run([*inputs, "-o", os.path.join(folder, name)], "the handler of jax_call")
 
-@functools.lru_cache(maxsize=1)
-def _own_folder() -> str:
-    return tempfile.mkdtemp(prefix="tilecore-jax-")
+    name = f"libtcjax-{key}.so"
+    return stored_library(name, build)
 
 
 def _compiler() -> HostCompiler:

@@ -255,8 +255,7 @@ class Walk:
         sizes = self._sizes(buffer, place)
         if sizes is None:
             return
-        is_index = len(indices) == len(sizes)
-        insides = [Inside(index, size) for index, size in zip(indices, sizes, strict=True)] if is_index else []
+        insides = [Inside(index, size) for index, size in zip(indices, sizes, strict=True)]
         space = self._space(context, place, insides)
         root = self.roots.get(buffer, buffer)
         key = str(root.name), mode
