@@ -279,3 +279,23 @@ def test_the_text_has_all_numbers():
     text = str(cost(scaled, m=100))
     assert text.startswith("scaled (m=100): at least 807 flops (0 of matrix products), ")
     assert "a loop of times iterations" in text
+
+
+@pytest.mark.parametrize(
+    "func",
+    [product(50, 70, 37), attention(70, 16, 32, True), attention(64, 16, 32, False)],
+    ids=["product", "causal", "full"],
+)
+def test_the_bytes_written_are_those_that_a_call_changes(func):
+    kernel = tilecore.compile(func, target="cpu")
+    tensors = []
+    for param in kernel.artifact.params:
+        shape = [int(size) for size in param.shape]
+        tensors.append(
+            torch.full(shape, float("nan") if param.access == "w" else 0.5, dtype=getattr(torch, param.dtype))
+        )
+    kernel(*tensors)
+    counted = kernel.cost().tensors
+    for param, tensor in zip(kernel.artifact.params, tensors, strict=True):
+        if param.access == "w":
+            assert counted[param.name].written == int((~tensor.isnan()).sum()) * tensor.element_size()
