@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tilecore.ir.build import nothing
@@ -38,6 +38,7 @@ factors = st.lists(st.sampled_from([-2, -1, 0, 1, 1, 2, 3, 4]), min_size=3, max_
     bound=st.tuples(factors, st.integers(-4, 9)),
     has_bound=st.booleans(),
 )
+@example((0, 2, 1), False, ([-2, -1, -2], 3, 2), ([-2, 1, -2], 1, 1), ([-2, -2, -2], 0), False)
 def test_the_count_is_that_of_loops(extents, is_triangle, first, second, bound, has_bound):
     i, j, k = variables = [Var(name, "int32") for name in NAMES]
     inner = Add(i, number(1)) if is_triangle else number(extents[1])

@@ -68,12 +68,19 @@ class Space:
 
     def count(self) -> int:
         """The number of points."""
+        if self.is_empty:
+            return 0
         total = 1
         for loops, conditions in self._components():
             total *= self._count(loops, conditions)
             if not total:
                 break
         return total
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there a loop of no iteration, whatever the others do?"""
+        return any(self._is_empty(loop.var) for loop in self.loops)
 
     # -- loops and conditions -----------------------------------------------------------------------------------
 

@@ -87,6 +87,8 @@ def part_of(space: Space, indices: Sequence[Any], sizes: Sequence[int], is_exact
     """The elements at these indices, at all points of ``space``. sizes: of the tensor. is_exact: no condition leaves
     points out beside the edges of the tensor."""
     spans = [Span(0, -1)] * len(sizes)
+    if space.is_empty:
+        return Part(tuple(spans), 0, True)
     count = 1
     for axes in _groups(space, indices):
         found, different, exact = _of_axes(space, [indices[axis] for axis in axes], [sizes[axis] for axis in axes])
