@@ -78,9 +78,9 @@ def _lies_in(part: Part, other: Part) -> bool:
 
 
 def bits_of(buffer: Var) -> int:
-    """Bits of an element, or of a vector."""
+    """Bits of an element, or of a vector; of what is no element type, such as an address, 64."""
     element, lanes = split_vector(dtype_of(buffer))
-    return FACTS[element].bits * lanes if element in FACTS else 0
+    return FACTS[element].bits * lanes if element in FACTS else 64
 
 
 def part_of(space: Space, indices: Sequence[Any], sizes: Sequence[int], is_exact: bool) -> Part:
