@@ -59,6 +59,7 @@ def row_of(example: str, call: str, arch: str) -> dict[str, Any]:
     """By kernel symbol the analysis of what one call compiles to; {"refused": reason} where the chip refuses it."""
     from tile_hip.figures.analysis import analysis
 
+    from tilecore.codegen.kernel_symbols import plain_name
     from tilecore.compiler import CompileOptions, build_artifact
     from tilecore.contract.records import BuildRequest
     from tilecore.errors import TilecoreError
@@ -77,7 +78,7 @@ def row_of(example: str, call: str, arch: str) -> dict[str, Any]:
     symbols = tuple(entry.symbol for entry in artifact.entries)
     request = BuildRequest(artifact.name, artifact.source, symbols, target, adapter="hip")
     kernels = analysis(request, artifact.binary, artifact.entries)
-    return {symbol: kernel.as_data() for symbol, kernel in kernels.items()}
+    return {plain_name(symbol): kernel.as_data() for symbol, kernel in kernels.items()}
 
 
 def rows(work: Sequence[tuple[str, str, str]], jobs: int) -> dict[str, dict[str, Any]]:

@@ -58,6 +58,7 @@ def row_of(example: str, call: str, family: str) -> dict[str, Any]:
     """By kernel symbol the analysis of what one call compiles to; {"refused": reason} where it is refused."""
     from tile_metal.figures.analysis import analysis
 
+    from tilecore.codegen.kernel_symbols import plain_name
     from tilecore.compiler import CompileOptions, build_artifact
     from tilecore.errors import TilecoreError
     from tilecore.plugins import manager
@@ -71,7 +72,7 @@ def row_of(example: str, call: str, family: str) -> dict[str, Any]:
         artifact = build_artifact(kernel.make({}), backend, target, "torch", CompileOptions())
     except TilecoreError as error:
         return {"refused": error.message}
-    return {symbol: kernel.as_data() for symbol, kernel in analysis(artifact).items()}
+    return {plain_name(symbol): kernel.as_data() for symbol, kernel in analysis(artifact).items()}
 
 
 def rows(match: str) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ from tilecore.ir.thread_nodes import PART, STATEMENT, THREAD_NODES, VALUE
 ROOT = Path(__file__).parents[1]
 # hooks that take emitted text: what the default returns for these arguments, for the language of C++
 WORDS = {
+    "line_directive": ("/home/me/matmul.py", 41),
     "type_of": ("float32",),
     "integer": (7, "int32"),
     "floating": (0.5, "float32"),

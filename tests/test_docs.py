@@ -177,7 +177,9 @@ def test_entry_point_group():
     assert all('[project.entry-points."tilecore.backends"]' in block for block in blocks(README, "toml"))
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/language.md", "docs/first-hour.md", "docs/torch.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/language.md", "docs/first-hour.md", "docs/torch.md", "docs/profiling.md"]
+)
 def test_python_of_the_page_runs(name, tmp_path):
     pytest.importorskip("torch")
     assert blocks(TEXTS[name], "python")

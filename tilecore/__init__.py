@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tilecore.jit.export import load_kernel as load_kernel
     from tilecore.jit.impl import JITImpl as JITImpl
     from tilecore.jit.impl import jit as jit
+    from tilecore.jit.jax_call import jax_call as jax_call
     from tilecore.jit.kernel import JITKernel as JITKernel
     from tilecore.jit.lower import lower as lower
     from tilecore.jit.parallel import par_compile as par_compile
@@ -76,6 +77,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "interpreter": ("tilecore.interpreter", ""),
     "reachable": ("tilecore.tensors.reachable", "reachable"),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
+    "jax_call": ("tilecore.jit.jax_call", "jax_call"),
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),
     "JITImpl": ("tilecore.jit.impl", "JITImpl"),

@@ -21,8 +21,15 @@ from tilecore.interrupts import held_back, safe_point
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.plugins.pass_options import device_flags, warn_of_ignored
+from tilecore.plugins.pass_options import (
+    LINE_DIRECTIVES,
+    asks_for_lines,
+    device_flags,
+    keeps_lines,
+    warn_of_ignored,
+)
 from tilecore.plugins.suitable import suitable_names
+from tilecore.runtime.simulation import simulates
 from tilecore.stage_times import stage
 
 if TYPE_CHECKING:
@@ -57,6 +64,7 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
             checked_outputs(options.out_idx, func)  # a wrong one is refused before anything is built
     with _timed(report, "lower", "lowering"):
         module, env = lower(func, backend, target, options)
+        module = prepared_for_profilers(module, func, backend, target, adapter, options)
     with _timed(report, "emit", "code generation"):
         emitted = emit(module, backend, target, adapter)
     with _timed(report, "build", f"toolchain of {backend.package}"):
@@ -110,6 +118,26 @@ def lower(
         env.report[TOPIC] = reductions
     check_kernels(module, backend, "after the last pass", "the code generator takes kernels")
     return module, env
+
+
+def prepared_for_profilers(
+    module: IRModule, func: PrimFunc, backend: Backend, target: Target, adapter: str, options: CompileOptions
+) -> IRModule:
+    """The module with names of its kernels that profilers tell apart, and with lines of the user's where they are
+    asked for; simulated devices find them by themselves."""
+    from tilecore.codegen.kernel_symbols import with_distinct_names, with_line_directives
+
+    configs, flags = dict(options.pass_configs), list(options.compile_flags)
+    has_lines = asks_for_lines(configs) and keeps_lines(backend.target) and not simulates(adapter, backend)
+    configs.pop(LINE_DIRECTIVES, None)
+    settings = {"target": str(target), "pass_configs": configs, "compile_flags": flags}
+    module = with_distinct_names(module, func, settings)
+    if LINE_DIRECTIVES in json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))):
+        raise TargetError(
+            f"T.annotate_pass_configs sets {LINE_DIRECTIVES!r}, which the kernel itself cannot ask for",
+            hint="give it to the compilation: pass_configs=, or TILECORE_LINE_INFO=1",
+        )
+    return with_line_directives(module) if has_lines else module
 
 
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:

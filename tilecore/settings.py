@@ -6,7 +6,6 @@ counts as not set; a wrong value raises :class:`SettingError`, which names the v
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import TilecoreError
+from tilecore.setting_values import duration, flag, names, paths, size, whole
 
 
 class SettingError(TilecoreError, ValueError):
@@ -51,55 +51,6 @@ class Setting:
             ) from None
 
 
-def _flag(text: str) -> bool:
-    lowered = text.lower()
-    if lowered in ("1", "true", "yes", "on"):
-        return True
-    if lowered in ("0", "false", "no", "off"):
-        return False
-    raise ValueError(text)
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = int(text)
-        if value < least or (most is not None and value > most):
-            raise ValueError(text)
-        return value
-
-    return parse
-
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def _size(text: str) -> int:
-    """Bytes: ``500M``, ``4G``, ``4GiB``, ``1.5G``, ``1048576``."""
-    value_text = text.upper().removesuffix("IB").removesuffix("B")
-    unit = value_text[-1:] if value_text[-1:] in ("K", "M", "G", "T") else ""
-    count = float(value_text.removesuffix(unit)) * _UNITS[unit]
-    if not 0 < count < 2**63:
-        raise ValueError(text)
-    return int(count)
-
-
-_SECONDS = {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86400, "W": 7 * 86400}
-
-
-def _duration(text: str) -> float:
-    """Seconds: ``30d``, ``12h``, ``90m``, ``45s``, ``2w``, ``3600``."""
-    unit = text[-1:].upper() if text[-1:].isalpha() else ""
-    seconds = float(text[: len(text) - len(unit)]) * _SECONDS.get(unit, math.nan)
-    if not 0 < seconds < 1e12:
-        raise ValueError(text)
-    return seconds
-
-
-def _paths(text: str) -> tuple[str, ...]:
-    """Absolute paths of a list that is separated as PATH is; empty parts are left out."""
-    return tuple(os.path.abspath(os.path.expanduser(part)) for part in text.split(os.pathsep) if part.strip())
-
-
 SIZE_TEXT = "a number of bytes, or one with K, M, G or T"
 DURATION_TEXT = "a number of seconds, or one with s, m, h, d or w"
 _FLAG = "1/0, true/false, yes/no or on/off"
@@ -118,51 +69,51 @@ SETTINGS: dict[str, Setting] = _table(
         "auto",
         "the execution backend of kernels that do not name one",
     ),
-    Setting("TILECORE_VERBOSE", _flag, _FLAG, False, "whether compilation prints its steps"),
+    Setting("TILECORE_VERBOSE", flag, _FLAG, False, "whether compilation prints its steps"),
     Setting(
-        "TILECORE_PRINT_ON_COMPILATION", _flag, _FLAG, False, "whether one line is printed for each compiled kernel"
+        "TILECORE_PRINT_ON_COMPILATION", flag, _FLAG, False, "whether one line is printed for each compiled kernel"
     ),
     Setting("TILECORE_CACHE_DIR", str, "a directory", None, "the directory of the cache of compiled kernels"),
     Setting("TILECORE_DATA_DIR", str, "a directory", None, "the directory of toolchains that tilecore installs"),
     Setting(
         "TILECORE_CACHE_SIZE",
-        _size,
+        size,
         SIZE_TEXT,
         4 * 2**30,
         "the size of the cache of compiled kernels in bytes",
     ),
     Setting(
         "TILECORE_CACHE_AGE",
-        _duration,
+        duration,
         DURATION_TEXT,
         None,
         "the age at which unused kernels are removed from the cache, such as 30d",
     ),
     Setting(
         "TILECORE_CACHE_PATH",
-        _paths,
+        paths,
         f"cache directories and bundle files, separated by {os.pathsep!r}",
         None,
         "read-only cache directories and bundles under the user's own cache",
     ),
     Setting(
         "TILECORE_TRUSTED_KEYS",
-        _paths,
+        paths,
         f"files of public keys, separated by {os.pathsep!r}",
         None,
         "files of the public keys whose signed bundles are trusted",
     ),
-    Setting("TILECORE_DISABLE_CACHE", _flag, _FLAG, False, "whether the cache on disk is not used"),
+    Setting("TILECORE_DISABLE_CACHE", flag, _FLAG, False, "whether the cache on disk is not used"),
     Setting(
         "TILECORE_AUTO_TUNING_DISABLE_CACHE",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether stored results of the autotuner are not used",
     ),
     Setting(
         "TILECORE_DEBUG",
-        _whole(0, 6),
+        whole(0, 6),
         "a whole number from 0 to 6",
         0,
         "the level of output: 1 backend and tools, 2 time per step, 3 tile IR, 4 emitted source, "
@@ -170,44 +121,58 @@ SETTINGS: dict[str, Setting] = _table(
     ),
     Setting("TILECORE_DUMP", str, "a directory", None, "the directory for a numbered file per compilation step"),
     Setting(
-        "TILECORE_CHECK", _flag, _FLAG, False, "whether IR is verified between passes, and barriers after the last pass"
+        "TILECORE_CHECK", flag, _FLAG, False, "whether IR is verified between passes, and barriers after the last pass"
     ),
     Setting(
         "TILECORE_INTERPRET",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether the interpreter runs kernels, on numpy, with every access checked",
     ),
     Setting(
         "TILECORE_SIMULATE",
-        _flag,
+        flag,
         _FLAG,
         False,
         "whether kernels run on the simulated device, or in the interpreter where their target has none",
     ),
     Setting(
         "TILECORE_SIMULATE_SEED",
-        _whole(0),
+        whole(0),
         "a whole number, 0 or more",
         0,
         "the order in which the simulated device runs threads and blocks",
     ),
     Setting(
         "TILECORE_SIMULATE_TIMEOUT",
-        _whole(1),
+        whole(1),
         "a whole number of seconds, 1 or more",
         120,
         "the seconds after which a kernel in a target's own simulator is stopped",
     ),
     Setting(
         "TILECORE_NUM_THREADS",
-        _whole(1, 4096),
+        whole(1, 4096),
         "a whole number, 1 to 4096",
         None,
         "the number of CPU threads that run a kernel",
     ),
-    Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are not used"),
+    Setting(
+        "TILECORE_LINE_INFO",
+        flag,
+        _FLAG,
+        False,
+        "whether compiled kernels name your lines, for profilers and debuggers",
+    ),
+    Setting(
+        "TILECORE_RANGES",
+        names("torch", "device"),
+        "torch, device, or both with a comma between them",
+        None,
+        "which profilers show a range for each launch: torch (torch.profiler), device (its vendor's), or torch,device",
+    ),
+    Setting("TILECORE_PURE_PYTHON", flag, _FLAG, False, "whether the built extensions are not used"),
 )
 
 
@@ -271,17 +236,17 @@ def trusted_keys() -> tuple[str, ...] | None:
 
 def default_trusted_keys() -> tuple[str, ...]:
     """The files of public keys where TILECORE_TRUSTED_KEYS is not set; they need not exist."""
-    return _paths(os.pathsep.join((os.path.join(_config_dir(), "trusted_keys"), "/etc/tilecore/trusted_keys")))
+    return paths(os.pathsep.join((os.path.join(_config_dir(), "trusted_keys"), "/etc/tilecore/trusted_keys")))
 
 
 def size_of(text: str) -> int:
     """Bytes of a text such as ``4G``. Raises ValueError."""
-    return _size(text)
+    return size(text)
 
 
 def duration_of(text: str) -> float:
     """Seconds of a text such as ``30d``. Raises ValueError."""
-    return _duration(text)
+    return duration(text)
 
 
 def disable_cache() -> bool:
@@ -343,6 +308,16 @@ def simulate_timeout() -> int:
 def num_threads() -> int | None:
     """CPU threads that run a kernel; None: as many as the process may use."""
     return SETTINGS["TILECORE_NUM_THREADS"].read()
+
+
+def line_info() -> bool:
+    """Whether compiled kernels name the user's lines, as with the pass configuration tl.emit_line_directives."""
+    return SETTINGS["TILECORE_LINE_INFO"].read()
+
+
+def ranges() -> tuple[str, ...] | None:
+    """The profilers in which launches of kernels that are loaded from now on are ranges: "torch", "device"."""
+    return SETTINGS["TILECORE_RANGES"].read()
 
 
 def pure_python() -> bool:

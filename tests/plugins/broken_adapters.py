@@ -76,6 +76,16 @@ def describe(self, code):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_foreign_tensor",
+        "The adapter returns the wrong thing from foreign_tensor.",
+        step="foreign_tensor",
+        says="plain.foreign_tensor returned a wrong value",
+        adapter="""\
+def foreign_tensor(self, value, stream):
+    return 4096
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_host_code",
         "The adapter returns the wrong thing from host_code.",
         step="host_code",
@@ -103,6 +113,26 @@ def fit(self, compiled_for, wanted):
         adapter="""\
 def largest_run(self):
     return "many"
+""",
+    ),
+    BrokenPackage(
+        "adapter_nonsense_from_allocate",
+        "The adapter returns the wrong thing from allocate.",
+        step="allocate",
+        says="plain.allocate returned a wrong value",
+        adapter="""\
+def allocate(self, size, device_index):
+    return 4096
+""",
+    ),
+    BrokenPackage(
+        "adapter_nonsense_from_device_ranges",
+        "The adapter returns the wrong thing from device_ranges.",
+        step="device_ranges",
+        says="plain.device_ranges returned a wrong value",
+        adapter="""\
+def device_ranges(self):
+    return "nvtx"
 """,
     ),
     BrokenPackage(
@@ -226,6 +256,16 @@ def describe(self, code):
 """,
     ),
     BrokenPackage(
+        "adapter_raises_in_foreign_tensor",
+        "The adapter raises in foreign_tensor.",
+        step="foreign_tensor",
+        says="plain.foreign_tensor raised RuntimeError: boom",
+        adapter="""\
+def foreign_tensor(self, value, stream):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
         "adapter_raises_in_host_code",
         "The adapter raises in host_code.",
         step="host_code",
@@ -242,6 +282,26 @@ def host_code(self, artifact):
         says="plain.fit raised RuntimeError: boom",
         adapter="""\
 def fit(self, compiled_for, wanted):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_allocate",
+        "The adapter raises in allocate.",
+        step="allocate",
+        says="plain.allocate raised RuntimeError: boom",
+        adapter="""\
+def allocate(self, size, device_index):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_device_ranges",
+        "The adapter raises in device_ranges.",
+        step="device_ranges",
+        says="plain.device_ranges raised RuntimeError: boom",
+        adapter="""\
+def device_ranges(self):
     raise RuntimeError("boom")
 """,
     ),

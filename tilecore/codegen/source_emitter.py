@@ -17,7 +17,8 @@ from tilecore.codegen.syntax import Memory, Parameter
 from tilecore.codegen.text import Text
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of, op_name
-from tilecore.ir.nodes import Call, PrimFunc, Var, is_buffer_var
+from tilecore.ir.nodes import Call, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 
 _EXTERN = ("call_extern", "call_pure_extern")
@@ -68,6 +69,12 @@ class SourceEmitter(CallValues, Statements):
     def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
         """The text of the whole kernel, and what its entry needs to know. Raises UnsupportedError, at the user's line,
         for what has no form."""
+        self.has_directives = FunctionAttr.LINE_DIRECTIVES in func.attrs
+        if self.has_directives:
+            places = map(location_of_span, (statement.span for statement in collect(func.body, Stmt)))
+            first = next(filter(None, places), None)
+            self._origin = None if first is None else (first.file, first.line)
+        start = self._directives()
         self.take_parameters(func)
         shared_bytes = int(func.attrs.get(FunctionAttr.SHARED_BYTES) or 0)
         threads = _three(func.attrs[FunctionAttr.THREADS])
@@ -88,8 +95,8 @@ class SourceEmitter(CallValues, Statements):
             attributes["min_blocks"] = min_blocks
         if not self.lines:
             self._plain_line(self.empty_block())
-        end = [self.block_end] if self.block_end else []
-        text = "\n".join([*self.declarations.values(), f"{head}{self.block_start}", *self.lines, *end])
+        end = [*self._directives(), self.block_end] if self.block_end else []
+        text = "\n".join([*self.declarations.values(), *start, f"{head}{self.block_start}", *self.lines, *end])
         return text, EmittedKernel(shared_bytes, tuple(self.assertions), attributes)
 
     def take_parameters(self, func: PrimFunc) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from tilecore.codegen import moves
@@ -53,8 +52,7 @@ class Statements(Effects):
         if method is None:
             refuse(node, self.dialect.kind)
         place = location_of_span(getattr(node, "span", None))
-        if place is not None:
-            self._place = (os.path.basename(place.file), place.line)
+        self._at(place)
         try:
             getattr(self, method)(node)
         except TilecoreError as error:
@@ -76,11 +74,6 @@ class Statements(Effects):
         if len(self.lines) == before:
             self._plain_line(self.empty_block())
         self.depth -= 1
-
-    def _plain_line(self, text: str) -> None:
-        """A line without a note of the user's line; none for ""."""
-        if text:
-            self.lines.append(f"{'  ' * self.depth}{text}")
 
     def emit_sequence(self, node: SeqStmt) -> None:
         for part in node.seq:

@@ -63,6 +63,12 @@ class Syntax:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
+    def line_directive(self, path: str, line: int) -> str:
+        """The line that tells the compiler which line of the user's the next one is from; "" where the language has
+        none."""
+        escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+        return f'#line {line} "{escaped}"'
+
     # -- types and constants ------------------------------------------------------------------------------------
 
     def type_of(self, dtype: str, node: Any = None) -> str:

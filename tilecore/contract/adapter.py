@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.contract.records import Presence
     from tilecore.target import Target
+    from tilecore.tensors.device_array import DeviceArray, DeviceMemory
 
 INTERPRETED = "interpret"  # name of the execution backend that runs kernels by their definition (TILECORE_INTERPRET)
 SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
@@ -78,6 +79,23 @@ class HostCode:
     has_streams: bool = False
     finds_device: bool = False
     sizes: tuple[Dim, ...] = ()
+
+
+@dataclass(frozen=True)
+class ForeignTensor:
+    """Memory that an object describes by a protocol of its device.
+
+    address: of element 0. shape, strides: in elements. dtype: DLPack's (code, bits, lanes). device: DLPack's (type,
+    index). owner: keeps the memory alive.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: tuple[int, int, int]
+    device: tuple[int, int]
+    read_only: bool = False
+    owner: Any = None
 
 
 class KernelAdapter(ABC):
@@ -162,6 +180,9 @@ class KernelAdapter(ABC):
         try:
             return empty(shape, dtype, device)
         except Exception as error:
+            made = self._without_torch(shape, dtype, device_index) if isinstance(error, ImportError) else None
+            if made is not None:
+                return made
             problem = device_problem(device)
             if not problem:
                 raise
@@ -171,9 +192,41 @@ class KernelAdapter(ABC):
                 hint="install the torch that knows the device; tensors that the call passes, outputs too, are not made",
             ) from error
 
+    def _without_torch(self, shape: tuple[int, ...], dtype: str, device_index: int) -> DeviceArray | None:
+        """An array in memory that the execution backend allocates by itself; None where it does not."""
+        from math import prod
+
+        from tilecore.dtypes import FACTS
+        from tilecore.tensors.device_array import DeviceArray
+
+        name = FACTS[dtype].torch if FACTS[dtype].bits < 8 else dtype
+        memory = self.allocate(prod(shape) * FACTS[name].bits // 8, device_index)
+        if memory is None:
+            return None
+        return DeviceArray(memory, shape, name, lambda: self.synchronize(device_index))
+
     def torch_device(self, device_index: int = 0) -> str:
         return "cpu"
 
     def largest_run(self) -> int | None:
         """The most element operations that a benchmark should run (simulators are slow); None: no limit."""
+        return None
+
+    def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]] | None:
+        """Two functions for the profiler of the device's vendor: one opens a range of this name on the calling thread,
+        the other closes the innermost. Asked for once in a kernel, where TILECORE_RANGES asks for ranges; raises
+        ToolchainError where what they need is not installed. None: the device has no such profiler."""
+        return None
+
+    def allocate(self, size: int, device_index: int) -> DeviceMemory | None:
+        """Memory of ``size`` bytes on the device, for outputs and workspaces where torch is not installed. None: the
+        execution backend allocates none, and torch is needed. Raises LaunchError."""
+        return None
+
+    def foreign_tensor(self, value: Any, stream: Callable[[int], int]) -> ForeignTensor | None:
+        """The tensor that ``value`` describes by a protocol of the device's own; it is of no library that is known, and
+        has neither ``__dlpack__`` nor ``__array_interface__``.
+
+        stream: gives the stream of a device index on which the tensor will be used. None: it describes none. Raises
+        UnsupportedError for a tensor that kernels cannot use; its message continues "A cannot be used: "."""
         return None

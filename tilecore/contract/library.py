@@ -37,6 +37,7 @@ LIBRARY = (
             ("contract.passes", "*"),
             ("contract.implementation", "*"),
             ("contract.state", "PassState BufferLayouts SharedRequests"),
+            ("tensors.device_array", "DeviceMemory"),
         ),
     ),
     Group(

@@ -21,6 +21,7 @@ class FunctionAttr:
     BLOCK_VARS = "tile.block_vars"  # three Vars: the index of the block
     THREADS = "tile.threads"  # [x, y, z]: threads of a block, constants
     THREAD_VARS = "tile.thread_vars"  # three Vars: the index of the thread in its block
+    LINE_DIRECTIVES = "tile.line_directives"  # 1: the source says which line of the user's each statement is from
     PRELUDE = "tile.prelude"  # source text in front of the kernel
     SHARED = "simt.shared"  # {name of a shared buffer: its offset in bytes in the block's arena}
     SHARED_BYTES = "simt.shared_bytes"  # size of that arena

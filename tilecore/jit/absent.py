@@ -39,5 +39,7 @@ def made_here(
     artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
 ) -> JITKernel:
     """A kernel that was compiled on this machine: loaded, if its device is here too."""
+    from tilecore.jit.ranged_kernel import kernel_class
+
     present = backend.adapters[artifact.adapter].available(target).present
-    return (JITKernel if present else AbsentKernel)(artifact, backend, target, make_ir)
+    return (kernel_class() if present else AbsentKernel)(artifact, backend, target, make_ir)

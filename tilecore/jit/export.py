@@ -62,7 +62,7 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
 def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None) -> JITKernel:
     """The artifact as a kernel of this process. resolved: the backend and the target of ``artifact.target``, if they
     are known. Raises TargetError, LaunchError."""
-    from tilecore.jit.kernel import JITKernel
+    from tilecore.jit.ranged_kernel import kernel_class
     from tilecore.plugins import manager
 
     backend, target = resolved or manager.resolve(artifact.target)
@@ -73,7 +73,7 @@ def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None
             expected=", ".join(backend.adapters),
             hint="export it again with this version",
         )
-    return JITKernel(artifact, backend, target)
+    return kernel_class()(artifact, backend, target)
 
 
 def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:

@@ -22,6 +22,7 @@ from tilecore.tensors.torch_state import not_traced
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend
     from tilecore.pictures.picture import LayoutPicture
+    from tilecore.profiler.cost import KernelCost
     from tilecore.target import Target
 
 
@@ -200,6 +201,17 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         from tilecore.profiler import Profiler, TensorSupplyType
 
         return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
+
+    def cost(self, *arguments: Any, **sizes: int) -> KernelCost:
+        """What a call does, counted in the tile IR: floating-point operations and bytes of global memory.
+
+        sizes: those that only a call gives (and integer scalars), by name; ``arguments`` of a call give them, too.
+        ``kernel.cost(M=1024)``, ``kernel.cost(a, b)``. Raises ArgumentError where some are missing, TargetError for an
+        exported kernel, which has no tile IR.
+        """
+        from tilecore.profiler.cost import cost_of
+
+        return cost_of(self, arguments, sizes)
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """Run the kernel, or ``func``, on generated inputs; its result."""

@@ -20,7 +20,7 @@ from tilecore.errors import TargetError, TilecoreError
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
-from tilecore.plugins.pass_options import checked_pass_configs
+from tilecore.plugins.pass_options import LINE_DIRECTIVES, asks_for_lines, checked_pass_configs, keeps_lines
 from tilecore.plugins.suitable import suitable_names
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates
@@ -80,8 +80,10 @@ class Request:
 
     @property
     def tells_places(self) -> bool:
-        """Whether errors of running kernels name source lines, as in the interpreter and on simulated devices."""
-        return self.adapter == INTERPRETED or simulates(self.adapter, self.backend)
+        """Whether the compiled kernel names source lines: in errors, as in the interpreter and on simulated devices, or
+        for profilers."""
+        has_lines = asks_for_lines(self.options.pass_configs)
+        return has_lines or self.adapter == INTERPRETED or simulates(self.adapter, self.backend)
 
     def key_from(self, source: SourceKey | None, **facts: Any) -> str | None:
         """The cache key of a kernel by its source and by ``facts`` of the call; None where the source has no key."""
@@ -132,6 +134,8 @@ def _make_request(
         resolved = backend.adapters[adapter].target(resolved)
     is_verbose = settings.verbose() if verbose is None else bool(verbose)
     configs = checked_pass_configs(pass_configs, backend, OPTIONS)
+    if settings.line_info() and keeps_lines(backend.target):
+        configs.setdefault(LINE_DIRECTIVES, True)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
     options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), is_verbose)
     is_chosen = is_chosen or settings.simulate() or settings.execution_backend() not in ("auto", "")

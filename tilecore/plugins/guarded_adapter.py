@@ -9,13 +9,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import DimExpr
-from tilecore.contract.adapter import INTERPRETED, HostCode, KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import INTERPRETED, ForeignTensor, HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by, obeys, record
 from tilecore.plugins.checking import AUTO, FLAG, TEXT, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.target import Target
+from tilecore.tensors.device_array import DeviceMemory
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.views import is_tensor
 
@@ -48,6 +49,11 @@ RESULTS = {
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
     "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
+    "allocate": Rule("a DeviceMemory, or None", lambda value: value is None or isinstance(value, DeviceMemory)),
+    "device_ranges": Rule(
+        "a function of a name and a function without arguments, or None",
+        lambda value: value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))),
+    ),
     "target": Rule("a Target", lambda value: isinstance(value, Target)),
     "fit": Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0),
 }
@@ -124,7 +130,9 @@ def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
     if name == "load":
         return staticmethod(_load(origin, callee, adapter.load))
     check: Callable[[Any], Any] | None = None
-    if name == "host_code":
+    if name == "foreign_tensor":
+        check = lambda tensor: None if tensor is None else record(origin, callee, ForeignTensor)(tensor)  # noqa: E731
+    elif name == "host_code":
         check = lambda code: None if code is None else record(origin, callee, HostCode)(code)  # noqa: E731
     elif name == "available":
         check = record(origin, callee, Presence)

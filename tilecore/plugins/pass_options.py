@@ -14,6 +14,7 @@ from tilecore.errors import PluginError, TargetError
 from tilecore.transform import KNOWN_ELSEWHERE, PassConfigKey, PassConfigWarning, meaning_elsewhere, plain_pass_configs
 
 DEVICE_FLAGS = PassOption("tl.device_compile_flags", "further flags for the device's compiler", None, str)
+LINE_DIRECTIVES = PassConfigKey.TL_EMIT_LINE_DIRECTIVES.value
 CORE_OPTIONS = (DEVICE_FLAGS,)  # read for every target, whether the caller sets them or T.annotate_pass_configs
 _warned: set[tuple[str, str]] = set()  # (kind of target, key)
 
@@ -59,6 +60,16 @@ def warn_of_ignored(plain: Mapping[str, Any], spec: TargetSpec, further: Sequenc
         elif not _fits(value, option):
             expected = f"a {option.value_type.__name__}"
             _warn(spec.kind, name, f"its value is {value!r}, not {expected}, and is passed on as it is ({option.doc})")
+
+
+def asks_for_lines(configs: Mapping[str, Any]) -> bool:
+    """Whether compiled kernels are to name the user's lines, for profilers and debuggers."""
+    return bool(configs.get(LINE_DIRECTIVES))
+
+
+def keeps_lines(spec: TargetSpec) -> bool:
+    """Whether kernels of the target can name the user's lines: its backend reads that option."""
+    return any(option.name == LINE_DIRECTIVES for option in spec.options or ())
 
 
 def device_flags(configs: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, su
 if TYPE_CHECKING:
     from tilecore.artifact.records import Param
     from tilecore.jit.kernel import JITKernel
+    from tilecore.profiler.roofline import Roofline
     from tilecore.runtime.params import KernelParam
 
 Constraints = Mapping[str, int] | None
@@ -179,6 +180,25 @@ class Profiler:
             call, warmup, rep, n_warmup, n_repeat, quantiles, fast_flush, backend, return_mode, place.device_index,
             cache_size, early_stop_baseline, kernel=self.kernel, max_calls=most_calls,
         )  # fmt: skip
+
+    def roofline(
+        self,
+        input_tensors: Sequence[Any] | None = None,
+        dynamic_symbolic_constraints: Constraints = None,
+        **settings: Any,
+    ) -> Roofline:
+        """A row of the profiler: the median time with TFLOP/s, GB/s, arithmetic intensity and, where the device's peaks
+        are known, the share of the roofline. settings: of :meth:`do_bench`.
+
+        The operations and bytes are those of ``kernel.cost()``, whose sizes are those of the inputs.
+        """
+        from tilecore.profiler.roofline import Roofline, peaks_of
+
+        inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
+        milliseconds = self.do_bench(input_tensors=inputs, **{"return_mode": "median", **settings})
+        if not isinstance(milliseconds, float):
+            raise ArgumentError("roofline() takes one time", found=f"{settings}", expected="no quantiles")
+        return Roofline(self.kernel.cost(*inputs), milliseconds, peaks_of(self.kernel.target))
 
     def _on(self, device: Any) -> Profiler:
         """The profiler of the same kernel on another device: a torch device, its name or an index."""

@@ -34,7 +34,7 @@ from tilecore.runtime.scalars import integer_range
 from tilecore.tensors.views import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
-INTERFACE = 6  # of call_plan.py, when this was written
+INTERFACE = 7  # of call_plan.py, when this was written
 
 ctypedef int (*launch_function)(void *, const int64_t *, const int64_t *, void *) noexcept nogil
 ctypedef int (*device_function)(void *, const int64_t *, const int64_t *, int, void *) noexcept nogil
@@ -423,9 +423,7 @@ cdef class Launcher:
                 call.tensors,
             )
             torch_state.note_writes(call.written)
-        if not call.results:
-            return None
-        return call.results[0] if len(call.results) == 1 else call.results
+        return call.returned()
 
     cdef int start(
         self, int64_t *slots, int64_t *grids, int32_t device_index, void *stream, int64_t work, tuple tensors

@@ -10,6 +10,7 @@ from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.nearest import did_you_mean
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
 from tilecore.tensors.dlpack import contiguous_strides
+from tilecore.tensors.libraries import is_immutable
 from tilecore.tensors.views import device_problem
 
 if TYPE_CHECKING:
@@ -171,6 +172,12 @@ def devices_differ(plan: CallPlan, first: str, first_view: TensorView, name: str
 
 
 def read_only(plan: CallPlan, declared: TensorParam, view: TensorView) -> ArgumentError:
+    if is_immutable(view.tensor):
+        number = plan.params.index(declared)
+        return ArgumentError(
+            f"{plan.name}(): {declared.name} is written by the kernel, and arrays of jax never change",
+            hint=f"compile with out_idx={number}: the call then returns a new array; or pass a numpy array",
+        )
     return ArgumentError(
         f"{plan.name}(): {declared.name} is written by the kernel, but it is read-only",
         hint=f"pass a copy of {declared.name}",

@@ -7,7 +7,7 @@ less than :func:`bind` does, never more.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tilecore.artifact.bounded_sizes import size_and_limit
 from tilecore.artifact.dims import Dim, DimExpr, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, other_source, storage_dtypes
@@ -24,6 +24,7 @@ from tilecore.runtime.index_limits import LARGEST, extent_of, has_sizes_of_call
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
 from tilecore.tensors.dlpack import HOST, HOST_KINDS, contiguous_strides
+from tilecore.tensors.libraries import importer, namespace_of
 from tilecore.tensors.memory_overlap import overlap, overlapping_axis
 from tilecore.tensors.reachable import Block, block_at
 from tilecore.tensors.views import TensorView, UnreadableTensor, empty, empty_array, is_array, is_tensor, view
@@ -44,7 +45,7 @@ class BoundCall:
     blocks: number of blocks of all entries. work: upper bound of their time in nanoseconds, -1 when there is none.
     results: the tensors that the call allocated. owners: objects that must live until the launch has returned. written:
     torch tensors among the arguments that the kernel writes. tensors: the tensors, outputs among them, and the
-    workspaces, in the order of their slots.
+    workspaces, in the order of their slots. convert: makes results arrays of the caller's library.
     """
 
     slots: Any
@@ -57,6 +58,14 @@ class BoundCall:
     owners: list[Any]
     written: list[Any]
     tensors: tuple[Any, ...]
+    convert: Callable[[Any], Any] | None = None
+
+    def returned(self) -> Any:
+        """What the call returns: nothing, one tensor, or a list of several, of the caller's library."""
+        results = self.results if self.convert is None else list(map(self.convert, self.results))
+        if not results:
+            return None
+        return results[0] if len(results) == 1 else results
 
 
 class Binder:
@@ -72,6 +81,7 @@ class Binder:
         self.symbols: dict[str, int] = {}
         self.unknown: set[str] = set()  # symbols of tensors that are not passed; they count as 0
         self.results: list[Any] = []
+        self.convert: Callable[[Any], Any] | None = None  # to the library of the caller's arrays
 
     @property
     def device_index(self) -> int:
@@ -108,17 +118,31 @@ class Binder:
                 raise errors.misplaced_address(self.plan, declared, value)
             self.addresses[param] = value
             return
-        if not is_tensor(value):
-            raise errors.not_a_tensor(self.plan, declared, value)
         try:
-            tensor = view(value, self.stream)
+            tensor = view(value, self.stream) if is_tensor(value) else self._foreign(value)
         except UnreadableTensor as unreadable:
             raise errors.unreadable(self.plan, declared, unreadable) from unreadable.__cause__
+        if tensor is None:
+            raise errors.not_a_tensor(self.plan, declared, value)
         self._check_kind(param, declared, tensor)
         self._check_device(param, tensor)
         if tensor.loses_gradient:
             warn_of_gradient(self.plan, declared)
         self.views[param] = tensor
+
+    def _foreign(self, value: Any) -> TensorView | None:
+        """The tensor that an object describes by a protocol of the device; None where it describes none."""
+        try:
+            found = self.adapter.foreign_tensor(value, self.stream)
+        except UnsupportedError as error:
+            facts = f" ({error.found})" if error.found else ""
+            raise UnreadableTensor(f"{error.message}{facts}", error.hint) from error
+        if found is None:
+            return None
+        return TensorView(
+            found.address, found.shape, found.strides, found.dtype, found.device, "dlpack", value,
+            found.owner, found.read_only,
+        )  # fmt: skip
 
     def _check_kind(self, param: int, declared: TensorParam, tensor: TensorView) -> None:
         if tensor.dtype not in self.plan.element_types[param]:
@@ -211,9 +235,13 @@ class Binder:
         return value
 
     def make_outputs(self) -> None:
-        """Allocate the outputs: numpy arrays where all arguments are arrays, else with the adapter's ``empty``."""
+        """Allocate the outputs: numpy arrays where all arguments are arrays, else with the adapter's ``empty``. They
+        become arrays of the library that all arguments are of, where the array API has it."""
         arrays = makes_arrays(self.adapter, self.plan.device_type)
         arrays = arrays and {view.library for view in self.views.values()} == {"numpy"}
+        if {view.library for view in self.views.values()} == {"dlpack"}:
+            namespace = namespace_of(view.tensor for view in self.views.values())
+            self.convert = None if namespace is None else importer(namespace)
         on_host = self.adapter.host_tensors and {view.device[0] for view in self.views.values()} <= set(HOST_KINDS)
         for param in self.plan.outputs:
             declared = self.plan.tensor(param)
@@ -370,7 +398,7 @@ def bind(
     owners_of_call = [*owners, *(v.owner for v in binder.views.values())]
     return BoundCall(
         _words(slots), _words(grids), index, stream, blocks, work, binder.results, owners_of_call, binder.written(),
-        (*(binder.views[p].tensor if p in binder.views else None for p in plan.tensors), *owners),
+        (*(binder.views[p].tensor if p in binder.views else None for p in plan.tensors), *owners), binder.convert,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from tilecore.errors import LanguageError, LoweringError
 from tilecore.runtime.index_limits import fitting, tree_of
 from tilecore.runtime.scalars import integer_range
 
-INTERFACE = 6  # changes when the built launcher and its Python callers must change together
+INTERFACE = 7  # changes when the built launcher and its Python callers must change together
 
 
 @dataclass(frozen=True)

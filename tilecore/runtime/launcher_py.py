@@ -58,9 +58,7 @@ class Launcher:
             if code:
                 raise launch_failure(self.artifact.name, self.artifact.entries, self.loaded, code, list(call.grids))
             note_writes(call.written)
-        if not call.results:
-            return None
-        return call.results[0] if len(call.results) == 1 else call.results
+        return call.returned()
 
     def _launch(self, call: BoundCall) -> int:
         slots, grids = ctypes.addressof(call.slots), ctypes.addressof(call.grids)

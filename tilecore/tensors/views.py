@@ -14,6 +14,8 @@ from typing import Any
 
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.tensors import dlpack, torch_state
+from tilecore.tensors.device_array import DeviceArray
+from tilecore.tensors.libraries import is_immutable
 
 MOST_OF_A_REASON = 200  # characters of another library's message that an error repeats
 UNKNOWN = (255, 0, 0)  # an element type without a DLPack code, such as numpy's strings
@@ -120,6 +122,9 @@ def view(value: Any, stream: Callable[[int], int] | None = None) -> TensorView:
         return _torch_view(value)
     if is_array(value):
         return _numpy_view(value)
+    if isinstance(value, DeviceArray):
+        kind, strides = (*FACTS[value.dtype].dlpack, 1), dlpack.contiguous_strides(value.shape)
+        return TensorView(value.address, value.shape, strides, kind, value.device, "dlpack", value, value)
     if hasattr(type(value), "__dlpack__"):
         return _dlpack_view(value, stream)
     if _has_interface(value):
@@ -279,7 +284,7 @@ def _dlpack_view(value: Any, stream: Callable[[int], int] | None) -> TensorView:
         "dlpack",
         value,
         (value, capsule),
-        tensor.read_only,
+        tensor.read_only or is_immutable(value),
     )
 
 

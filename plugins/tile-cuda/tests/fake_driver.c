@@ -153,6 +153,7 @@ API int cuMemAllocAsync(uint64_t *address, size_t size, void *stream) {
   *address = (uint64_t)(uintptr_t)fake_memory;
   return 0;
 }
+API int cuMemFree_v2(uint64_t address) { note("freed\n", 0, 0, 0, 0); return 0; }
 API int cuMemFreeAsync(uint64_t address, void *stream) { note("freed on %lx\n", (long)(uintptr_t)stream, 0, 0, 0); return 0; }
 API int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t size) {
   memset((void *)(uintptr_t)address, value, size);
@@ -160,6 +161,16 @@ API int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t size) {
 }
 API int cuEventCreate(void **e, unsigned flags) { static long next; *e = (void *)(uintptr_t)(0xE000 + ++next); return 0; }
 API int cuEventRecord(void *e, void *stream) { note("record on %lx\n", (long)(uintptr_t)stream, 0, 0, 0); return 0; }
+// Addresses from 0x7D00000000 on are those of device 1
+API int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
+  FAIL("cuPointerGetAttribute");
+  *(int *)value = address >= 0x7D00000000;
+  return attribute == 9 ? 0 : 1;
+}
+API int cuStreamWaitEvent(void *stream, void *e, unsigned flags) {
+  note("wait on %lx\n", (long)(uintptr_t)stream, 0, 0, 0);
+  return 0;
+}
 API int cuEventSynchronize(void *e) { return 0; }
 API int cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1.5f; return 0; }
 API int cuEventDestroy_v2(void *e) { note("destroyed\n", 0, 0, 0, 0); return 0; }

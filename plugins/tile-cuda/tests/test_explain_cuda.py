@@ -109,7 +109,7 @@ def test_registers_of_the_compiled_kernel():
     except ToolchainError as error:
         pytest.skip(error.message)
     explanation = Explanation(artifact, backend.toolchain.describe)
-    facts = explanation.functions["kernel_kernel"]
+    facts = explanation.functions[artifact.entries[0].symbol]
     assert 40 <= facts["registers"] <= 255
     assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(explanation)
 

@@ -138,5 +138,5 @@ def test_blocks_of_a_multiprocessor():
             T.fill(Y[32:64], 2.0)
 
     source = tilecore.compile(kernel, target="cuda", execution_backend="sim").get_kernel_source()
-    assert "__launch_bounds__(32) kernel_kernel_0(" in source
-    assert "__launch_bounds__(64, 3) kernel_kernel_1(" in source
+    assert "__launch_bounds__(32) kernel_kernel_0_64_f32_" in source
+    assert "__launch_bounds__(64, 3) kernel_kernel_1_64_f32_" in source

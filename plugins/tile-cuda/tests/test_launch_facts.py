@@ -77,9 +77,11 @@ def test_hints_run_on_the_simulated_device(capsys, monkeypatch):
                 Y[bx * 32 + i] = X[bx * 32 + i] + 1
 
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    built(shifted)(x, y)
+    kernel = built(shifted)
+    kernel(x, y)
     np.testing.assert_array_equal(y, x + 1)
-    assert "shifted_kernel: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
+    name = kernel.artifact.entries[0].symbol
+    assert f"{name}: an L2 access policy window has no effect on the simulated device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ratio", [1.5, -0.1])

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tile_cuda import nvcc, nvrtc
 from tile_cuda.architectures import runs_on
+from tile_cuda.array_interface import DEVICE
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
 from tile_cuda.target import architecture_of
 from tilecore.artifact.records import Artifact
-from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import ForeignTensor, HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, OtherDeviceError, TargetError, ToolchainError, UnsupportedError
 from tilecore.target import Target
+from tilecore.tensors.device_array import DeviceMemory
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
 COMPILERS = {"nvrtc": nvrtc, "nvcc": nvcc}
@@ -150,6 +153,25 @@ class DriverAdapter(KernelAdapter):
         raise UnsupportedError(
             f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
         )
+
+    def allocate(self, size: int, device_index: int) -> DeviceMemory:
+        driver = self._driver()
+        try:
+            address = driver.allocate(size, device_index)
+        except DriverError as error:
+            raise LaunchError(f"the device has no {size} bytes of memory left: {error}") from None
+        return DeviceMemory(address, (DEVICE, device_index), lambda: driver.free(address, device_index))
+
+    def foreign_tensor(self, value: Any, stream: Callable[[int], int]) -> ForeignTensor | None:
+        """That of an object with ``__cuda_array_interface__``."""
+        from tile_cuda.array_interface import read
+
+        return read(value, self._driver, stream)
+
+    def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]]:
+        from tile_cuda.ranges import functions
+
+        return functions()
 
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"

@@ -189,6 +189,18 @@ class Driver:
         self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(size))
         return int(address.value)
 
+    def allocate(self, size: int, index: int) -> int:
+        """The address of new memory on a device; :meth:`free` gives it back."""
+        address = ctypes.c_uint64()
+        with self.inside(index):
+            self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        return int(address.value)
+
+    def free(self, address: int, index: int) -> None:
+        """Gives memory of :meth:`allocate` back, once all work on the device that was queued before has ended."""
+        with self.inside(index):
+            self.call("cuMemFree_v2", ctypes.c_uint64(address))
+
     def load_module(self, binary: bytes) -> int:
         """Loads a module into the current context; allowed while a stream is captured."""
         mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED

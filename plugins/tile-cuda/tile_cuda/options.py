@@ -37,6 +37,9 @@ DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync inste
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
+LINE_DIRECTIVES = PassOption(
+    "tl.emit_line_directives", "name your lines in the source and in the binary, for profilers and debuggers"
+)
 LATE_RELEASES = PassOption(
     "tl.late_releases", "release slots that wgmma reads only where a later statement waits for the product anyway"
 )
@@ -73,6 +76,7 @@ OPTIONS = (
     DISABLE_WGMMA,
     FAST_MATH,
     LATE_RELEASES,
+    LINE_DIRECTIVES,
     PRODUCT_AHEAD,
     REGISTER_USAGE_LEVEL,
     SPLIT_K,

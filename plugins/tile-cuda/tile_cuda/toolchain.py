@@ -18,7 +18,7 @@ from tile_cuda.cutedsl import package
 from tile_cuda.cutedsl.names import LANGUAGE
 from tile_cuda.headers import INCLUDE, headers
 from tile_cuda.nvrtc_options import nvrtc_options
-from tile_cuda.options import FAST_MATH, REGISTER_USAGE_LEVEL
+from tile_cuda.options import FAST_MATH, LINE_DIRECTIVES, REGISTER_USAGE_LEVEL
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
@@ -98,6 +98,8 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
         if not isinstance(level, int) or not 0 <= level <= 10:
             raise TargetError(f"{REGISTER_USAGE_LEVEL.name} is {level!r}", expected="an int from 0 to 10")
         flags.insert(0, f"--ptxas-options=--register-usage-level={level}")
+    if LINE_DIRECTIVES.value_in(request.config) and not {"-lineinfo", "--generate-line-info"} & set(flags):
+        flags.insert(0, "-lineinfo")
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:

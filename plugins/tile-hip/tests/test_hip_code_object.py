@@ -154,7 +154,7 @@ def test_explain_shows_the_figures(arch):
     assert f"      {figures['vgprs']} vgprs, " in text
     assert "0 scratch bytes" in text
     shares = budget(arch, figures["lanes_per_wave"])
-    assert f"  doubled_kernel: {shares.waves} waves a SIMD, " in text
+    assert f"  {kernel.artifact.entries[0].symbol}: {shares.waves} waves a SIMD, " in text
     assert f"blocks a {shares.unit} on {arch}, limited by waves of a SIMD" in text
     assert "slow" not in text
 

@@ -83,7 +83,7 @@ def test_blocks_of_a_unit():
             T.fill(Y, 2.0)
 
     built = compiled(kernel, "hip -arch=gfx942")
-    assert "TC_LAUNCH_BOUNDS(64, 3) kernel_kernel(" in built.get_kernel_source()
+    assert "TC_LAUNCH_BOUNDS(64, 3) kernel_kernel_" in built.get_kernel_source()
     y = np.zeros(64, np.float32)
     built(y)
     assert (y == 2).all()

@@ -134,6 +134,11 @@ class CodeObjectAdapter(KernelAdapter):
                 raise
             raise LaunchError("the outputs of kernels on AMD GPUs are torch's", found=problem, hint=_TORCH) from error
 
+    def device_ranges(self) -> tuple[Callable[[str], Any], Callable[[], Any]]:
+        from tile_hip.ranges import functions
+
+        return functions()
+
     def torch_device(self, device_index: int = 0) -> str:
         return f"cuda:{device_index}"
 

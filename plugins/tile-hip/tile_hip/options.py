@@ -11,4 +11,7 @@ DISABLE_XCD_ORDER = PassOption(
 FAST_MATH = PassOption(
     "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
 )
-OPTIONS = (DISABLE_XCD_ORDER, FAST_MATH)
+LINE_DIRECTIVES = PassOption(
+    "tl.emit_line_directives", "name your lines in the source and in the binary, for profilers and debuggers"
+)
+OPTIONS = (DISABLE_XCD_ORDER, FAST_MATH, LINE_DIRECTIVES)

@@ -16,7 +16,7 @@ from tile_hip.architectures import isa_version
 from tile_hip.compilers import INCLUDE
 from tile_hip.figures import code_object, remarks
 from tile_hip.install import INSTALLABLE
-from tile_hip.options import FAST_MATH
+from tile_hip.options import FAST_MATH, LINE_DIRECTIVES
 from tile_hip.report import find
 from tile_hip.target import architecture_of, wave_of
 from tilecore import debug
@@ -75,6 +75,8 @@ def commands(compiler: compilers.Compiler, request: BuildRequest) -> list[list[s
         options.append("-DTC_MESSAGES")
     if FAST_MATH.value_in(request.config):
         options += ["-ffast-math", "-fhonor-nans", "-fhonor-infinities", "-fgpu-flush-denormals-to-zero"]
+    if LINE_DIRECTIVES.value_in(request.config):
+        options.append("-gline-tables-only")
     if wave_of(request.target) != architecture_of(request.target).waves[0]:
         options.append("-mwavefrontsize64")
     library = compilers.math_library()

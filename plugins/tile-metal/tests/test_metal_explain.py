@@ -31,13 +31,14 @@ def product(block: int):
 
 @pytest.mark.parametrize("backend", ["sim", "torch"])
 def test_every_execution_backend_explains_its_kernel(backend):
-    explanation = tilecore.compile(product(64), target="metal -family=apple7", execution_backend=backend).explain()
-    figures = explanation.functions["product_kernel"]
+    kernel = tilecore.compile(product(64), target="metal -family=apple7", execution_backend=backend)
+    symbol, explanation = kernel.artifact.entries[0].symbol, kernel.explain()
+    figures = explanation.functions[symbol]
     assert 64 <= figures["16-bit_registers_of_arrays_by_estimate"] <= 256
     assert figures["matrix_products_in_the_main_loop"] == 64 * 64 * 32 // 8**3 // 4
     text = str(explanation)
     assert "matrix products in the main loop" in text
-    assert "product_kernel: an estimate: the arrays of a thread take " in text
+    assert f"{symbol}: an estimate: the arrays of a thread take " in text
     assert "8192 bytes of threadgroup memory: fits 7 times into the about 60 KB of a core" in text
 
 

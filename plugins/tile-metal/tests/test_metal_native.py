@@ -244,7 +244,7 @@ def test_what_metal_refuses(load, fake_metal):
     fake_metal.fail("run", "Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)")
     with pytest.raises(LaunchError, match="scale_kernel failed: Caused GPU Address Fault") as caught:
         kernel(a, b, 1.0, 1)
-    assert "scale_kernel: grid (1, 1, 1), threads (64, 1, 1)" in caught.value.found
+    assert f"{compiled.entries[0].symbol}: grid (1, 1, 1), threads (64, 1, 1)" in caught.value.found
     fake_metal.fail("buffer")
     with pytest.raises(LaunchError, match="has no 320 bytes of memory left"):
         kernel(a, b, 1.0, 1)

@@ -18,6 +18,7 @@ from tilecore.errors import LimitError, PluginError, UnsupportedError
 pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 A = np.arange(16, dtype=np.float32)
+SYMBOL = "the symbol"
 
 
 def works(kernel):
@@ -35,8 +36,14 @@ def refusing(module, target):
 
 
 def saying(**facts):
-    """A code generator that says something else of the kernels."""
-    return lambda module, target: {**codegen.build(module, target), **facts}
+    """A code generator that says something else of the kernels; SYMBOL stands for the name of the only one."""
+
+    def build(module, target):
+        (symbol,) = (str(var.name_hint) for var in module.functions)
+        said = {name: text.replace(SYMBOL, symbol) if isinstance(text, str) else text for name, text in facts.items()}
+        return {**codegen.build(module, target), **said}
+
+    return build
 
 
 GENERATORS = {
@@ -54,23 +61,23 @@ GENERATORS = {
         "returned a wrong value: its entries are wrong",
     ),
     "memory in words": (
-        saying(entries=json.dumps({"twice_kernel": {"shared_bytes": "1K"}})),
+        saying(entries=json.dumps({SYMBOL: {"shared_bytes": "1K"}})),
         "returned a wrong value: its entries are wrong",
     ),
     "attributes in a list": (
-        saying(entries=json.dumps({"twice_kernel": {"attributes": []}})),
+        saying(entries=json.dumps({SYMBOL: {"attributes": []}})),
         "returned a wrong value: its entries are wrong",
     ),
     "figures in words": (
-        saying(entries=json.dumps({"twice_kernel": {"figures": {"registers": "12"}}})),
+        saying(entries=json.dumps({SYMBOL: {"figures": {"registers": "12"}}})),
         "returned a wrong value: its entries are wrong",
     ),
     "one note for a list": (
-        saying(entries=json.dumps({"twice_kernel": {"notes": "a note"}})),
+        saying(entries=json.dumps({SYMBOL: {"notes": "a note"}})),
         "returned a wrong value: its entries are wrong",
     ),
     "a fact of a newer core": (
-        saying(entries=json.dumps({"twice_kernel": {"queue": 1}})),
+        saying(entries=json.dumps({SYMBOL: {"queue": 1}})),
         "returned a wrong value: its entries are wrong",
     ),
 }
@@ -94,12 +101,13 @@ def test_a_broken_code_generator(fresh_caches, case):
 
 def test_what_the_code_generator_says_of_a_kernel():
     fact = {"figures": {"registers_by_estimate": 300}, "notes": ["16 lanes"], "slow": ["it has 256 registers"]}
-    explanation = compiled(twice, build=saying(entries=json.dumps({"twice_kernel": fact}))).explain()
-    assert explanation.functions["twice_kernel"]["registers_by_estimate"] == 300
+    kernel = compiled(twice, build=saying(entries=json.dumps({SYMBOL: fact})))
+    symbol, explanation = kernel.artifact.entries[0].symbol, kernel.explain()
+    assert explanation.functions[symbol]["registers_by_estimate"] == 300
     lines = str(explanation).splitlines()
     assert any("300 registers by estimate" in line for line in lines)
-    assert "  twice_kernel: 16 lanes" in lines
-    assert "  slow: twice_kernel: it has 256 registers" in lines
+    assert f"  {symbol}: 16 lanes" in lines
+    assert f"  slow: {symbol}: it has 256 registers" in lines
 
 
 def test_a_refusal_of_the_code_generator_passes():

@@ -53,7 +53,7 @@ def test_the_source_is_the_script_and_a_call_does_nothing():
     kernel = tilecore.compile(scale, target="null -variant=3")
     source = kernel.get_kernel_source()
     assert source.startswith("# target: null -variant=3\n")
-    assert "def scale_kernel(" in source
+    assert "def scale_kernel_" in source
     assert "copy" in source
     a, b, factor = arguments()
     assert kernel(a, b, factor) is None
@@ -76,7 +76,7 @@ def test_outputs_are_allocated():
 
 def test_grids_threads_and_symbols_of_every_kernel():
     artifact = tilecore.compile(two_kernels, target="null").artifact
-    assert [entry.symbol for entry in artifact.entries] == ["two_kernels_kernel_0", "two_kernels_kernel_1"]
+    assert [entry.symbol[:21] for entry in artifact.entries] == ["two_kernels_kernel_0_", "two_kernels_kernel_1_"]
     assert [[int(str(d)) for d in entry.grid] for entry in artifact.entries] == [[2, 1, 1], [3, 1, 1]]
     tilecore.compile(two_kernels, target="null")(np.zeros((8, 8), np.float16))
 
@@ -141,4 +141,4 @@ def test_a_backend_may_split_kernels_by_itself(null):
         with_edits(PassEdit("insert", "all", Pass("split", split, leaves=(Workspaces,)))), package="tile-own"
     ):
         kernel = tilecore.compile(scale, target="null")
-    assert [entry.symbol for entry in kernel.artifact.entries] == ["mine"]
+    assert [entry.symbol[:5] for entry in kernel.artifact.entries] == ["mine_"]

@@ -15,12 +15,13 @@ from tilecore.backends.cpu.processors import (
     WIDE_TILES_VENDORS,
     features_of,
 )
-from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.contract.records import AttributeSpec, Capabilities, PassOption, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.nearest import nearest
 from tilecore.target import Target
+from tilecore.transform import PassConfigKey
 
 # extensions that change the code we emit, as /proc/cpuinfo and LLVM spell them, and the vector bits that they bring
 _EXTENSIONS = {
@@ -214,7 +215,12 @@ SPEC = TargetSpec(
     aliases={"llvm": {}, "c": {}, "host": {}},
     device=1,
     torch_device="cpu",
-    options=(),
+    options=(
+        PassOption(
+            PassConfigKey.TL_EMIT_LINE_DIRECTIVES.value,
+            "name your lines in the object code, for profilers and debuggers",
+        ),
+    ),
     modules={
         "cpu.language": "tilecore.language",
         "carver.arch.CPU": "tilecore.backends.cpu.figures:CPU",

@@ -198,6 +198,9 @@ class CuteDslEmitter(Jumps):
 
     # -- kernels ------------------------------------------------------------------------------------------------
 
+    def line_directive(self, path: str, line: int) -> str:
+        return ""  # Python has none
+
     def kernel_head(self, head: KernelHead) -> str:
         names = self._parameter_names()
         parameters = ", ".join(f"{name}: {kind}" for name, (kind, _) in zip(names, head.parameters, strict=True))

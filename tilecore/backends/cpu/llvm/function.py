@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilecore.backends.cpu.llvm.debug_lines import DebugLines
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal, stored, vector
 
 NO_SCOPE = -1
@@ -36,6 +37,7 @@ class Module:
     constants: dict[bytes, str] = field(default_factory=dict)
     assertions: list[str] = field(default_factory=list)
     scopes: int = 0
+    debug_lines: DebugLines = field(default_factory=DebugLines)
 
     def declare(self, name: str, signature: str) -> None:
         """``signature`` with ``{}`` for the name: ``"float {}(float)"``."""
@@ -62,6 +64,7 @@ class Function:
         self.loops: list[tuple[str, str]] = []
         self.scratch = 64  # bytes; the first line holds the kernel's status
         self.ended = False
+        self.place: int | None = None  # the debug metadata of the user's line that is being emitted
 
     # -- lines ------------------------------------------------------------------------------------------------
 
@@ -71,7 +74,7 @@ class Function:
 
     def line(self, text: str) -> None:
         if not self.ended:
-            self.lines.append("  " + text)
+            self.lines.append("  " + text + ("" if self.place is None else f", !dbg !{self.place}"))
 
     def op(self, text: str, stem: str = "v") -> str:
         """An instruction with a result; its name."""

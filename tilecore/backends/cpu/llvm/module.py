@@ -13,7 +13,9 @@ from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_narrow, split, stored
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import IRModule, PrimFunc, Var, is_buffer_var
+from tilecore.ir.nodes import IRModule, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.ir.spans import location_of_span
+from tilecore.ir.visit import collect
 
 
 class Emitted:
@@ -42,6 +44,7 @@ def emit_module(mod: IRModule, stream_bytes: int = 0, features: frozenset[str] =
 def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
     fn = Function(module)
     emit = Statements(fn)
+    described = _describe_lines(fn, emit, symbol, func)
     _parameters(fn, emit, func)
     grid = [_wide(fn, emit.value(extent)) for extent in func.attrs[FunctionAttr.GRID]]
     head, body, latch, end = "blocks", "block", "next_block", "done"
@@ -64,8 +67,21 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
     fn.line("ret void")
     signature = f"define void @{symbol}(ptr noalias %slots, i64 %begin, i64 %end, ptr noalias %scratch)"
     stack = [line.replace(SCRATCH_END, str(fn.scratch)) for line in fn.stack]
-    lines = [f"{signature} nounwind {{", "entry:", *stack, *fn.lines, "}", ""]
+    lines = [f"{signature} nounwind{described} {{", "entry:", *stack, *fn.lines, "}", ""]
     return "\n".join(lines), fn.scratch
+
+
+def _describe_lines(fn: Function, emit: Statements, symbol: str, func: PrimFunc) -> str:
+    """Lets every instruction name the user's line, where that is asked for; what the function's definition has then."""
+    if FunctionAttr.LINE_DIRECTIVES not in func.attrs:
+        return ""
+    places = map(location_of_span, (statement.span for statement in collect(func.body, Stmt)))
+    first = next(filter(None, places), None)
+    if first is None:
+        return ""
+    emit.subprogram = fn.module.debug_lines.subprogram(symbol, first.file, first.line)
+    fn.place = fn.module.debug_lines.location(emit.subprogram, first.file, first.line)
+    return f" !dbg !{emit.subprogram}"
 
 
 def _parameters(fn: Function, emit: Statements, func: PrimFunc) -> None:
@@ -143,4 +159,4 @@ def _metadata(module: Module) -> list[str]:
     for n in range(count):
         others = ", ".join(f"!{3000 + m}" for m in range(count) if m != n)
         lines.append(f"!{2000 + n} = !{{{others}}}")
-    return lines
+    return [*lines, *module.debug_lines.lines()]

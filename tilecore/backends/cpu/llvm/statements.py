@@ -49,11 +49,16 @@ class Statements:
         self.expressions = Expressions(fn)
         self.stack_used = 0
         self.innermost: Any = None  # variable of the loop that is being emitted
+        self.subprogram: int | None = None  # the debug metadata of the function, where it names the user's lines
 
     def emit(self, node: Stmt) -> None:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             refuse(node)
+        if self.subprogram is not None:
+            place = location_of_span(getattr(node, "span", None))
+            if place is not None:
+                self.fn.place = self.fn.module.debug_lines.location(self.subprogram, place.file, place.line)
         try:
             handler(self, node)
         except TilecoreError as error:

@@ -1,0 +1,87 @@
+"""Results as arrays of the caller's library, by the array API standard, with a library of our own."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import tilecore
+import tilecore.language as T
+from tilecore.tensors.libraries import importer, namespace_of
+
+
+class Array:
+    """An array of a library that has the array API's ways to name itself and to take tensors."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __dlpack__(self, **keywords):
+        return self.memory.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.memory.__dlpack_device__()
+
+    def __array_namespace__(self, api_version=None):
+        return library
+
+
+class OtherArray(Array):
+    def __array_namespace__(self, api_version=None):
+        return types.SimpleNamespace(from_dlpack=None)
+
+
+class Nameless(Array):
+    __array_namespace__ = None
+
+
+library = types.SimpleNamespace(
+    from_dlpack=lambda tensor: Array(np.from_dlpack(tensor)), asarray=lambda tensor: Array(np.array(tensor))
+)
+
+
+@T.prim_func
+def add(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32"), C: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            C[i] = A[i] + B[i]
+
+
+def ones():
+    return np.ones(8, np.float32)
+
+
+def test_results_are_of_the_caller_s_library():
+    kernel = tilecore.compile(add, target="cpu", out_idx=2)
+    result = kernel(Array(ones()), Array(ones()))
+    assert type(result) is Array
+    np.testing.assert_array_equal(result.memory, 2 * ones())
+    assert type(kernel(Array(ones()), OtherArray(ones()))) is not Array
+    assert type(kernel(Array(ones()), ones())) is not Array
+    assert type(kernel(ones(), ones())) is np.ndarray
+
+
+def test_arrays_of_several_namespaces_have_none():
+    assert namespace_of([]) is None
+    assert namespace_of([Array(ones()), Array(ones())]) is library
+    assert namespace_of([Array(ones()), OtherArray(ones())]) is None
+    assert namespace_of([Nameless(ones())]) is None
+
+
+def test_what_dlpack_does_not_carry_is_copied():
+    def refuses(tensor):
+        raise BufferError("no such element type")
+
+    strict = types.SimpleNamespace(from_dlpack=refuses, asarray=library.asarray)
+    assert type(importer(strict)(ones())) is Array
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_other_failures_pass(error):
+    def fails(tensor):
+        raise error
+
+    with pytest.raises(error):
+        importer(types.SimpleNamespace(from_dlpack=fails, asarray=library.asarray))(ones())

@@ -1,0 +1,43 @@
+"""Arrays of other libraries: which must not be written, and how a result becomes an array of the caller's library.
+
+A library is known by the array API standard: its arrays have ``__array_namespace__``, the namespace ``from_dlpack``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether the array promises never to change. Those of jax do, and its DLPack capsules do not say so."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, getattr(jax, "Array", ()))
+
+
+def namespace_of(values: Iterable[Any]) -> Any:
+    """The namespace of the array API that all of the arrays have; None where there is none, or several."""
+    found: Any = None
+    for value in values:
+        ask = getattr(type(value), "__array_namespace__", None)
+        if ask is None:
+            return None
+        namespace = ask(value)
+        if not hasattr(namespace, "from_dlpack") or (found is not None and namespace is not found):
+            return None
+        found = namespace
+    return found
+
+
+def importer(namespace: Any) -> Callable[[Any], Any]:
+    """The function that makes an array of the library of a tensor that nobody else has, without a copy where the
+    library takes its element type by DLPack."""
+
+    def imported(tensor: Any) -> Any:
+        try:
+            return namespace.from_dlpack(tensor)
+        except (BufferError, TypeError, ValueError, RuntimeError):  # numpy exports no bfloat16, for one
+            return namespace.asarray(tensor)
+
+    return imported
