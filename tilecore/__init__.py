@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from tilecore.tensors.reachable import reachable as reachable
     from tilecore.transform import PassConfigKey as PassConfigKey
 
-    __version__: str
-
 # Public name: the module it comes from, and its name there ("" is the module itself).
 _LAZY: dict[str, tuple[str, str]] = {
     "Fragment": ("tilecore.language", "Fragment"),
@@ -93,7 +91,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }
-_FALLBACK_VERSION = "0.1.0"  # of a checkout that is not installed
+__version__ = "0.1.0"  # of both distributions, tilecore-runtime and tilecore
 
 __all__ = ["__version__", *sorted(_LAZY)]
 
@@ -102,11 +100,9 @@ class _Package(ModuleType):
     """Importing the submodule ``tilecore.jit`` sets the attribute ``jit`` of this package; the public name wins."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__version__":
-            value: Any = _version()
-        elif name in _LAZY:
+        if name in _LAZY:
             module, attribute = _LAZY[name]
-            value = import_module(module)
+            value: Any = import_module(module)
             value = getattr(value, attribute) if attribute else value
         else:
             value = _module_without_file(name)
@@ -124,7 +120,9 @@ class _Package(ModuleType):
 
 def _module_without_file(name: str) -> Any:
     """``tilecore.<name>``, a module of TileLang's name or of a backend; raises AttributeError where there is none."""
-    if not name.startswith("_"):
+    from tilecore.installation import TOP_LEVEL
+
+    if not name.startswith("_") and name not in TOP_LEVEL:
         from tilecore.plugins.module_finder import is_module, why_missing
 
         if is_module(name):
@@ -133,15 +131,6 @@ def _module_without_file(name: str) -> Any:
         if reason is not None:
             raise AttributeError(reason)
     raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
-
-
-def _version() -> str:
-    from importlib_metadata import PackageNotFoundError, version
-
-    try:
-        return version("tilecore")
-    except PackageNotFoundError:
-        return _FALLBACK_VERSION
 
 
 class _ModulesWithoutFiles:

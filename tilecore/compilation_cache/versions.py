@@ -38,12 +38,12 @@ def installed_version(distribution: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _core_versions() -> tuple[tuple[str, str], ...]:
-    checkout = _checkout_digest("tilecore")
-    version = _installed().get("tilecore", "") if checkout else installed_version("tilecore")
+    import tilecore
+
     return (
         ("apache-tvm", installed_version("apache-tvm")),
         ("apache-tvm-ffi", installed_version("apache-tvm-ffi")),
-        ("tilecore", version + checkout),
+        ("tilecore", tilecore.__version__ + _checkout_digest("tilecore")),
     )
 
 
@@ -65,11 +65,11 @@ def _installed() -> dict[str, str]:
 
 def _from_metadata(distribution: str) -> str:
     """The version from the metadata: the slow way, for packages that are not installed as a wheel."""
-    import importlib_metadata
+    import importlib.metadata
 
     try:
-        return importlib_metadata.version(distribution)
-    except importlib_metadata.PackageNotFoundError:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
         return "absent"
 
 

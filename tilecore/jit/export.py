@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
-from tilecore.whole_files import write_whole_bytes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilecore.artifact.records import Artifact
     from tilecore.jit.kernel import JITKernel
 
@@ -21,6 +21,10 @@ EXPORT_KEY = "e" * 64
 
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically; raises CacheError when the folder cannot be written."""
+    from pathlib import Path  # in functions: a process that only loads kernels needs neither of them
+
+    from tilecore.whole_files import write_whole_bytes
+
     target = Path(path)
     try:
         write_whole_bytes(target, encode(EXPORT_KEY, artifact))
@@ -35,7 +39,8 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
             raise CacheError(f"{path} is not an exported kernel", found="a pipe or a device", expected="a file")
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read()
     except OSError as error:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error
     try:

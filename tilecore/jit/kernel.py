@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.artifact.packing import note_loaded
@@ -20,6 +19,8 @@ from tilecore.runtime.params import KernelParam, params_of
 from tilecore.tensors.torch_state import not_traced
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilecore.contract.records import Backend
     from tilecore.pictures.picture import LayoutPicture
     from tilecore.target import Target

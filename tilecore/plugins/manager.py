@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import secrets
+import os
 import sys
 import threading
 import warnings
@@ -198,7 +198,7 @@ class Manager:
         text = plugin if isinstance(plugin, str) else getattr(plugin, "__name__", type(plugin).__name__)
         load = (lambda: discovery.import_value(plugin)) if isinstance(plugin, str) else (lambda: plugin)
         has_files = isinstance(plugin, str) or _has_files(plugin)
-        registration = "" if has_files else secrets.token_hex(8)
+        registration = "" if has_files else os.urandom(8).hex()
         entry = Entry(kind or "?", package or text, version, text, load, registration)
         if kind is None:
             entry = replace(entry, kind=kind_of(entry))
