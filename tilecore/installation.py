@@ -17,7 +17,8 @@ PACKAGE = "tilecore"
 WHOLE = frozenset(
     """
     artifact caller compilation_cache contract debug dtypes errors former_attributes installation interrupts
-    module_names nearest plugins runtime settings signatures target tensors torch_ops whole_files
+    module_names nearest plugins runtime settings signatures target tensors torch_ops
+    transform wheels whole_files
     """.split()
 )
 # Packages of which some modules are in tilecore-runtime, with these modules; data files belong to it, too.
@@ -29,15 +30,16 @@ PARTS: dict[str, frozenset[str]] = {
         plugin pool pool_py processors target toolchain
         """.split()
     ),
+    "codegen": frozenset({"places", "text"}),
     "ir": frozenset({"names", "spans", "thread_calls", "tile_op_table"}),
     "jit": frozenset({"explain", "export", "given_outputs", "kernel", "kernel_adapter", "kernel_resources", "kernel_sources"}),
 }
 # Packages and modules that are in tilecore with all they contain.
 COMPILERS = frozenset(
     """
-    __main__ autotune autotuner cache cli codegen commands compiler demo element_values engine env frontend heuristics
+    __main__ autotune autotuner cache cli commands compiler demo element_values engine env frontend heuristics
     interpreter language layout lowering math pictures porting profiler progress scaffold simulate stage_times
-    target_report testing tracing transform wheels
+    target_report testing tracing
     """.split()
 )
 TOP_LEVEL = WHOLE | {package for package in PARTS if "." not in package} | COMPILERS

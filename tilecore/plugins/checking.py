@@ -21,6 +21,7 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import PluginError
+from tilecore.installation import compiler_is_installed
 from tilecore.plugins.attribute_values import expected_values, fits
 from tilecore.signatures import signature_of
 
@@ -257,8 +258,9 @@ def _check_attribute_names(origin: Origin, spec: TargetSpec) -> None:
 
 
 def _check_language(origin: Origin, spec: TargetSpec) -> None:
-    """Raise PluginError where the target offers a name of the core: T.<name> would be the core's. Contract 1: warn."""
-    if not spec.language:
+    """Raise PluginError where the target offers a name of the core: T.<name> would be the core's. Contract 1: warn.
+    Without the compiler there is no language."""
+    if not spec.language or not compiler_is_installed():
         return
     from tilecore.ir.language_names import names_of_the_core  # few targets have a language
 
