@@ -16,9 +16,9 @@ PACKAGE = "tilecore"
 # Packages and modules of tilecore that are in tilecore-runtime with all they contain.
 WHOLE = frozenset(
     """
-    artifact caller compilation_cache contract debug dtypes errors former_attributes installation interrupts
-    module_names nearest plugins runtime settings signatures target tensors torch_ops
-    transform wheels whole_files
+    artifact cache caller compilation_cache compiler contract debug dtypes env errors former_attributes installation
+    interrupts module_names nearest plugins runtime settings signatures stage_times target tensors torch_ops transform
+    wheels whole_files
     """.split()
 )
 # Packages of which some modules are in tilecore-runtime, with these modules; data files belong to it, too.
@@ -30,16 +30,23 @@ PARTS: dict[str, frozenset[str]] = {
         plugin pool pool_py processors target toolchain
         """.split()
     ),
-    "codegen": frozenset({"places", "text"}),
-    "ir": frozenset({"names", "spans", "thread_calls", "tile_op_table"}),
-    "jit": frozenset({"explain", "export", "given_outputs", "kernel", "kernel_adapter", "kernel_resources", "kernel_sources"}),
+    "codegen": frozenset({"places", "source_callbacks", "text"}),
+    "frontend": frozenset({"function", "signature", "source"}),
+    "ir": frozenset({"attributes", "language_names", "names", "spans", "thread_calls", "tile_op_table"}),
+    "jit": frozenset(
+        """
+        absent argument_key call_cache collection compile eager eager_call execution_names explain export given_outputs
+        impl kernel kernel_adapter kernel_resources kernel_sources request surroundings
+        """.split()
+    ),
+    "language": frozenset({"annotations", "vector_shapes"}),
+    "tracing": frozenset({"current"}),
 }
 # Packages and modules that are in tilecore with all they contain.
 COMPILERS = frozenset(
     """
-    __main__ autotune autotuner cache cli commands compiler demo element_values engine env frontend heuristics
-    interpreter language layout lowering math pictures porting profiler progress scaffold simulate stage_times
-    target_report testing tracing
+    __main__ autotune autotuner cli commands demo element_values engine heuristics interpreter layout lowering math
+    pictures porting profiler progress scaffold simulate target_report testing
     """.split()
 )
 TOP_LEVEL = WHOLE | {package for package in PARTS if "." not in package} | COMPILERS

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.memory import MemoryCache
+from tilecore.compilation_cache.versions import note_compiler
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.frontend.function import PrimFunc
+from tilecore.installation import compiler_is_installed
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
+from tilecore.plugins.module_finder import compiler_missing
 from tilecore.runtime.simulation import warn_of_simulation
 from tilecore.stage_times import add_earlier, recording, rename, stage
 from tilecore.tensors.torch_state import not_traced
@@ -106,6 +109,8 @@ def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: s
             if kernel is not None:
                 _kernels.put(kernel_key_of_source, kernel)
                 return kernel
+    if not compiler_is_installed():
+        raise compiler_missing("the kernel is not in the cache, and compiling it needs tilecore's compiler")
     with stage("front end"):
         func = make_ir()
     rename(f"{func.attrs['global_symbol']} for {request.target.kind}")
@@ -145,6 +150,7 @@ def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], 
     safe_point()
     with stage("cache"):
         disk.put(key, artifact)
+        note_compiler()
     return kernel_of(artifact, request, make_ir)
 
 

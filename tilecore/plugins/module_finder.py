@@ -66,17 +66,32 @@ def spec_of(full_name: str) -> ModuleSpec | None:
 
 def require_compiler(name: str) -> None:
     """Raise CompilerMissingError, which says that ``name`` is a part of the compiler, unless it is installed."""
-    if installation.compiler_is_installed():
-        return
-    import tilecore
+    if not installation.compiler_is_installed():
+        raise compiler_missing(f"{name} is a part of tilecore's compiler, which is not installed")
 
-    version = tilecore.__version__
-    raise CompilerMissingError(
-        f"{name} is a part of tilecore's compiler, which is not installed",
-        found=f"{installation.RUNTIME} {version} alone, which loads and launches kernels",
-        expected=f"{installation.COMPILER} {version} beside it",
-        hint=f"pip install {installation.COMPILER}=={version}; or compile the kernel on another machine, "
-        'kernel.export("kernel.tck"), and load it here: tilecore.load_kernel("kernel.tck")',
+
+def compiler_missing(message: str) -> CompilerMissingError:
+    """The error for what needs the compiler where tilecore-runtime is installed alone."""
+    import tilecore
+    from tilecore.compilation_cache.versions import installed_version
+
+    version, folder = tilecore.__version__, tilecore.__path__[0]
+    compilers = installed_version(installation.COMPILER)
+    if compilers == "absent":
+        return CompilerMissingError(
+            message,
+            found=f"{installation.RUNTIME} {version} alone, which loads and launches kernels",
+            expected=f"{installation.COMPILER} {version} beside it",
+            hint=f"pip install {installation.COMPILER}=={version}; or compile the kernel on another machine, "
+            'kernel.export("kernel.tck"), and load it here: tilecore.load_kernel("kernel.tck")',
+        )
+    # a checkout whose link stands behind the installed files on Python's path, or an installation that lost files
+    return CompilerMissingError(
+        message,
+        found=f"{installation.COMPILER} {compilers} is installed, but {folder} has no files of it",
+        expected=f"the modules of both in one folder, or {installation.RUNTIME} linked to the same checkout",
+        hint=f"pip install --force-reinstall --no-deps {installation.COMPILER}=={version}; in a checkout: "
+        "pip install -e ./tilecore-runtime -e .",
     )
 
 
