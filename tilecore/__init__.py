@@ -150,16 +150,24 @@ class _NamesInTvm:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != "tvm":
+        if name != "tvm" or not _compiler_is_installed():
             return None
         from tilecore.ir.names_in_tvm import spec_of_tvm
 
         return spec_of_tvm(_NamesInTvm, path, target)
 
 
+def _compiler_is_installed() -> bool:
+    """False beside programs that have a TVM of their own, where only tilecore-runtime is installed."""
+    from tilecore.installation import compiler_is_installed
+
+    return compiler_is_installed()
+
+
 sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package
 if "tvm" in sys.modules:
-    import_module("tilecore.ir.names_in_tvm").add_names()
+    if _compiler_is_installed():
+        import_module("tilecore.ir.names_in_tvm").add_names()
 else:
     sys.meta_path.insert(0, _NamesInTvm)  # type: ignore[arg-type]

@@ -26,8 +26,8 @@ PARTS: dict[str, frozenset[str]] = {
     "backends": frozenset({"cpu"}),
     "backends.cpu": frozenset(
         """
-        _pool adapter amx_permission codegen elf elf_aarch64 elf_link elf_memory elf_object elf_place elf_x86_64 figures
-        plugin pool pool_py processors target toolchain
+        _pool adapter amx_permission codegen elf elf_aarch64 elf_link elf_memory elf_object elf_place elf_x86_64 plugin
+        pool pool_py processors target toolchain
         """.split()
     ),
     "codegen": frozenset({"places", "source_callbacks", "text"}),

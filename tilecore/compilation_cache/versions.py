@@ -12,7 +12,6 @@ import os
 import sys
 from hashlib import sha256
 
-from tilecore.compilation_cache.current import disk_cache
 from tilecore.installation import compiler_is_installed
 
 _OF_THE_COMPILER = ("apache-tvm", "apache-tvm-ffi")
@@ -62,6 +61,8 @@ def _installed_compiler() -> dict[str, str]:
 def note_compiler() -> None:
     """Note in the cache on disk with which compiler its kernels are made, once in a process: where tilecore-runtime is
     installed alone, kernels are looked up as those of the last compiler that wrote to the cache."""
+    from tilecore.compilation_cache.current import disk_cache
+
     if compiler_is_installed():
         text = json.dumps(_installed_compiler(), sort_keys=True)
         disk, key = disk_cache(), _key_of_note(_own_version())
@@ -71,6 +72,8 @@ def note_compiler() -> None:
 
 def _noted_compiler(own: str) -> dict[str, str]:
     """The versions that the cache has a note of; "absent" where there is none."""
+    from tilecore.compilation_cache.current import disk_cache
+
     text = disk_cache().note("results", _key_of_note(own))
     noted = json.loads(text) if text else {}
     return {name: str(noted.get(name, "absent")) for name in _OF_THE_COMPILER}

@@ -19,7 +19,6 @@ from tilecore.jit.collection import collection_paused
 from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
-from tilecore.plugins.module_finder import compiler_missing
 from tilecore.runtime.simulation import warn_of_simulation
 from tilecore.stage_times import add_earlier, recording, rename, stage
 from tilecore.tensors.torch_state import not_traced
@@ -110,6 +109,8 @@ def _load_or_compile(make_ir: Callable[[], Any], request: Request, source_key: s
                 _kernels.put(kernel_key_of_source, kernel)
                 return kernel
     if not compiler_is_installed():
+        from tilecore.plugins.module_finder import compiler_missing
+
         raise compiler_missing("the kernel is not in the cache, and compiling it needs tilecore's compiler")
     with stage("front end"):
         func = make_ir()
