@@ -58,7 +58,15 @@ def built_metadata(project: Path, folder: Path) -> metadata.Distribution:
 
 
 def test_the_projects_are_found():
-    assert {"tilecore", "tilecore-runtime", "tile-cuda", "tile-hip", "tile-metal", "tile-tpu", "tile-opencl"} <= PROJECTS.keys()
+    assert {
+        "tilecore",
+        "tilecore-runtime",
+        "tile-cuda",
+        "tile-hip",
+        "tile-metal",
+        "tile-tpu",
+        "tile-opencl",
+    } <= PROJECTS.keys()
 
 
 @pytest.mark.parametrize("name", PROJECTS)
