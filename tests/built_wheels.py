@@ -21,7 +21,7 @@ PARTS = ("tilecore", "tilecore-runtime", "plugins", "setup.py", "pyproject.toml"
 
 
 def wheels_of(folder: Path) -> dict[str, Path]:
-    """The wheels of tilecore, tilecore-runtime and the plugins, by project. Skips the test where they cannot be built."""
+    """The wheels of tilecore, tilecore-runtime and the plugins, by project. Skips where they cannot be built."""
     given = os.environ.get("TILECORE_TEST_WHEELS")
     if given is None:
         given = str(folder)

@@ -58,15 +58,8 @@ def built_metadata(project: Path, folder: Path) -> metadata.Distribution:
 
 
 def test_the_projects_are_found():
-    assert {
-        "tilecore",
-        "tilecore-runtime",
-        "tile-cuda",
-        "tile-hip",
-        "tile-metal",
-        "tile-tpu",
-        "tile-opencl",
-    } <= PROJECTS.keys()
+    backends = {"tile-cuda", "tile-hip", "tile-metal", "tile-tpu", "tile-opencl"}
+    assert {"tilecore", "tilecore-runtime", *backends} <= PROJECTS.keys()
 
 
 @pytest.mark.parametrize("name", PROJECTS)
