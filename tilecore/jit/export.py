@@ -66,12 +66,14 @@ def kernel_of(artifact: Artifact) -> JITKernel:
     """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
     from tilecore.contract.adapter import SIMULATED
     from tilecore.jit.kernel import JITKernel
-    from tilecore.plugins import manager, module_finder
+    from tilecore.plugins import manager
 
     backend, target = manager.resolve(artifact.target)
     if artifact.adapter not in backend.adapters:
         if artifact.adapter == SIMULATED:
-            module_finder.require_compiler("the simulated device")
+            from tilecore.plugins.module_finder import require_compiler
+
+            require_compiler("the simulated device")
         raise TargetError(
             f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "
             f"{backend.version} does not have",

@@ -15,7 +15,6 @@ from tilecore.jit.kernel_resources import KernelResources
 from tilecore.jit.kernel_sources import KernelSources
 from tilecore.plugins.attributes import without_defaults
 from tilecore.runtime.launcher import Launcher, call_in_c
-from tilecore.runtime.params import KernelParam, params_of
 from tilecore.tensors.torch_state import not_traced
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from tilecore.contract.records import Backend
     from tilecore.pictures.picture import LayoutPicture
+    from tilecore.runtime.params import KernelParam
     from tilecore.target import Target
 
 
@@ -97,6 +97,8 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     @property
     def params(self) -> tuple[KernelParam, ...]:
         """The declared parameters; ``artifact.params`` has them as plain data."""
+        from tilecore.runtime.params import params_of
+
         return params_of(self.artifact.params)
 
     @property

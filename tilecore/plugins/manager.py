@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError, TilecoreError
 from tilecore.plugins import discovery
-from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
@@ -34,6 +33,7 @@ from tilecore.target import Attribute, Target
 
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend, Presence, TargetSpec
+    from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Manager:
         self._resolved: dict[Target, Target] = {}
         self._detected: dict[Entry, Presence] = {}
         self._warned: set[Entry] = set()
-        self._answers = PluginAnswers()
+        self._given_answers: PluginAnswers | None = None
 
     # -- installed kinds
 
@@ -217,7 +217,7 @@ class Manager:
             self._resolved.clear()
             self._detected.clear()
             self._warned.clear()
-            self._answers = PluginAnswers()
+            self._given_answers = None
 
     # -- internals
 
@@ -289,6 +289,16 @@ class Manager:
             return True
         loader = self._loaders.get(entry)
         return loader is not None and loader.tried
+
+    @property
+    def _answers(self) -> PluginAnswers:
+        """The answers of plugins that are asked in processes of their own; of a target that is named none is asked."""
+        with self._lock:
+            if self._given_answers is None:
+                from tilecore.plugins.asking import PluginAnswers
+
+                self._given_answers = PluginAnswers()
+            return self._given_answers
 
     def _ask_plugin(self, entry: Entry, *, devices: bool) -> PluginAnswer:
         """The answer of a plugin from a separate process. All other plugins without an answer are asked in parallel."""
