@@ -66,8 +66,11 @@ def export(path: str) -> None:
 def measure(python: str, kernel: str, tensors: str, folder: str) -> tuple[list[tuple[float, float]], list]:
     """(wall, processor) milliseconds of each stage and of all, and facts about the process."""
     command = [python, "-c", PROGRAM, kernel, tensors]
-    # the current folder would be imported in the place of what is installed
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    # the current folder, and folders for this process, would be imported in the place of what is installed there
+    environment = dict(os.environ)
+    if python != sys.executable:
+        environment.pop("PYTHONPATH", None)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     if done.returncode:
         raise SystemExit(done.stderr)
     times, *facts = json.loads(done.stdout)
