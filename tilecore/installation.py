@@ -16,9 +16,9 @@ PACKAGE = "tilecore"
 # Packages and modules of tilecore that are in tilecore-runtime with all they contain.
 WHOLE = frozenset(
     """
-    artifact cache caller compilation_cache compiler contract debug dtypes env errors former_attributes installation
-    interrupts module_names nearest plugins runtime settings signatures stage_times target tensors torch_ops transform
-    wheels whole_files
+    artifact cache caller compilation_cache compiler contract debug dtypes env errors former_attributes
+    frozen_dataclasses installation interrupts module_names nearest plugins runtime settings signatures stage_times
+    target tensors torch_ops transform wheels whole_files
     """.split()
 )
 # Packages of which some modules are in tilecore-runtime, with these modules; data files belong to it, too.

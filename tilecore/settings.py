@@ -10,17 +10,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import TilecoreError
+from tilecore.frozen_dataclasses import frozen
 
 
 class SettingError(TilecoreError, ValueError):
     """An environment variable has an invalid value."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """One environment variable.
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilecore.errors import TargetError
+from tilecore.frozen_dataclasses import frozen
 
 Attribute = str | int | bool
 
@@ -20,7 +21,7 @@ _WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """What to compile for. Equal targets give equal cache keys.
 

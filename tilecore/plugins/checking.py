@@ -6,7 +6,6 @@ import keyword
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.contract.origin import Origin, remedy, title
@@ -21,6 +20,7 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import PluginError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.installation import compiler_is_installed
 from tilecore.plugins.attribute_values import expected_values, fits
 from tilecore.signatures import signature_of
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 AUTO = "auto"  # what users write for a target or an execution backend that tilecore chooses
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """A rule for a value. words: the expected values, for the message. holds: whether a value obeys."""
 

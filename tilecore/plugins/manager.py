@@ -16,12 +16,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError, TilecoreError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.plugins import discovery
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 
 
-@dataclass(frozen=True)
+@frozen
 class Status:
     """The state of a target kind. package: for a clash all packages, separated by commas. error: None for "ok"."""
 
