@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
-
-from tilecore.frozen_dataclasses import frozen
 
 # DLPack type codes (dlpack.h, DLDataTypeCode).
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
 
-@frozen
+@dataclass(frozen=True)
 class Facts:
     """What is known of one element type; the core derives all else from it.
 

@@ -6,12 +6,11 @@ An error says where (file, line, caret), what was found, what was expected and w
 from __future__ import annotations
 
 import linecache
+from dataclasses import dataclass
 from typing import TypeVar
 
-from tilecore.frozen_dataclasses import frozen
 
-
-@frozen
+@dataclass(frozen=True)
 class Location:
     """A span of the user's source. Lines are 1-based; columns are 0-based character offsets; the end is exclusive."""
 

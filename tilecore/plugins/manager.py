@@ -27,7 +27,6 @@ from tilecore.plugins import discovery
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
-from tilecore.plugins.loader import Loader, kind_of
 from tilecore.plugins.target_errors import clash, unknown_target
 from tilecore.plugins.tvm_targets import current_target, from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
@@ -35,6 +34,7 @@ from tilecore.target import Attribute, Target
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend, Presence, TargetSpec
     from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
+    from tilecore.plugins.loader import Loader
 
 
 @frozen
@@ -202,6 +202,8 @@ class Manager:
         registration = "" if has_files else os.urandom(8).hex()
         entry = Entry(kind or "?", package or text, version, text, load, registration)
         if kind is None:
+            from tilecore.plugins.loader import kind_of
+
             entry = replace(entry, kind=kind_of(entry))
         with self._lock:
             existing = self.claims(entry.kind)
@@ -252,6 +254,8 @@ class Manager:
             raise self._unknown(kind)
         if len(entries) > 1:
             raise clash(kind, entries)
+        from tilecore.plugins.loader import Loader  # where a backend is used
+
         with self._lock:
             return self._loaders.setdefault(entries[0], Loader(entries[0]))
 
