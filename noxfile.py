@@ -19,6 +19,7 @@ nox.needs_version = ">=2024.3.2"
 
 ROOT = Path(__file__).parent
 CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+RUNTIME = ("-e", str(ROOT / "tilecore-runtime"))
 
 
 @nox.session
@@ -32,7 +33,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Types of the package and of those under plugins/, which are checked against the package."""
-    session.install(*CONSTRAINTS, "mypy", "-e", ".")
+    session.install(*CONSTRAINTS, "mypy", *RUNTIME, "-e", ".")
     session.run("mypy")
     for project in sorted((ROOT / "plugins").glob("*/pyproject.toml")):
         for package in sorted(project.parent.glob("tile_*/__init__.py")):
@@ -44,7 +45,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """What README.md and docs/ say, held to the code."""
-    session.install(*CONSTRAINTS, "-e", ".[torch,test]")
+    session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch,test]")
     session.run(
         "pytest",
         "tests/test_docs.py",
@@ -58,7 +59,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests, on the checkout; words after ``--`` go to pytest."""
-    session.install(*CONSTRAINTS, "-e", ".[torch,test]")
+    session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch,test]")
     session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
 
 
@@ -77,7 +78,7 @@ def pythons(session: nox.Session) -> None:
 @nox.session
 def replay(session: nox.Session) -> None:
     """What every backend emits now beside what is recorded; ``-- --update`` records it."""
-    session.install(*CONSTRAINTS, "-e", ".[torch]")
+    session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch]")
     for project in sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/backends/*/pyproject.toml")]):
         session.install(*CONSTRAINTS, "-e", str(project.parent))
     session.run("python", "tests/replay/replay.py", *session.posargs, success_codes=[0, 1])
@@ -86,7 +87,7 @@ def replay(session: nox.Session) -> None:
 @nox.session
 def emitted(session: nox.Session) -> None:
     """Compile what the kernels' tests emit for GPUs, for every architecture, with the nvcc of this machine."""
-    session.install(*CONSTRAINTS, "-e", ".[torch,test]", "-e", "plugins/tile-cuda")
+    session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch,test]", "-e", "plugins/tile-cuda")
     folder = Path(session.create_tmp()) / "emitted"
     for target in ("cuda -arch=sm_80", "cuda -arch=sm_90"):
         session.run(
@@ -108,7 +109,7 @@ def bench(session: nox.Session) -> None:
     name, *words = session.posargs
     if name not in scripts:
         session.error(f"no benchmark {name!r}; there are {', '.join(scripts)}")
-    session.install(*CONSTRAINTS, "-e", ".[torch]")
+    session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch]")
     session.run("python", str(scripts[name]), *words)
 
 

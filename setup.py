@@ -1,77 +1,36 @@
-"""Builds the extensions: the launcher, the launch on devices and the CPU thread pool. All are optional; plain Python
-replaces them.
+"""Builds the distribution tilecore: the compiler, all modules but those of tilecore-runtime (tilecore/installation.py).
 
-For development: ``python setup.py build_ext --inplace``.
+``python setup.py build_ext --inplace`` builds the extensions, which are tilecore-runtime's, in this checkout.
 """
 
 import os
+import runpy
+import subprocess
 import sys
 
-from setuptools import Extension, setup
-from setuptools.command.build_ext import build_ext
+from setuptools import setup
+from setuptools.command.build_py import build_py
 
-LAUNCHER = "tilecore.runtime._launcher"
-DEVICE_LAUNCH = "tilecore.runtime._device_launch"
-POOL = "tilecore.backends.cpu._pool"
+IS_OF_RUNTIME = runpy.run_path("tilecore/installation.py")["is_of_runtime"]
 
 
-class OptionalBuild(build_ext):
-    """A build whose failure costs speed, not the installation."""
+class CompilerModules(build_py):
+    """The modules and the data files that are this distribution's."""
 
-    def run(self):
-        try:
-            super().run()
-        except Exception as error:
-            self._explain("the extensions", error)
+    def find_package_modules(self, package, package_dir):
+        modules = super().find_package_modules(package, package_dir)
+        return [entry for entry in modules if not IS_OF_RUNTIME(name_of(package, entry[1]))]
 
-    def build_extension(self, extension):
-        try:
-            super().build_extension(extension)
-        except Exception as error:
-            self._explain(extension.name, error)
-
-    @staticmethod
-    def _explain(what, error):
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        print(f"tilecore: {what} was not built ({reason}); plain Python takes its place", file=sys.stderr)
+    def find_data_files(self, package, src_dir):
+        files = super().find_data_files(package, src_dir)
+        return [file for file in files if not IS_OF_RUNTIME(os.path.dirname(file).replace(os.sep, "."))]
 
 
-def extensions():
-    problem = unsuitable()
-    if problem:
-        print(f"tilecore: no extensions are built ({problem}); plain Python takes their place", file=sys.stderr)
-        return []
-    found = [extension(LAUNCHER), extension(DEVICE_LAUNCH), extension(POOL, "-pthread")]
-    try:
-        from Cython.Build import cythonize
-
-        return cythonize(found, quiet=True, build_dir="build")
-    except Exception as error:
-        OptionalBuild._explain("the extensions", error)
-        return []
+def name_of(package, module):
+    return package if module == "__init__" else f"{package}.{module}"
 
 
-def unsuitable():
-    """Why the extensions cannot be built here; empty when they can."""
-    if os.name == "nt":
-        return "they need POSIX threads and the builtins of GCC or Clang"
-    if sys.maxsize < 2**62 or sys.byteorder != "little":
-        return "they need a 64-bit, little-endian machine"
-    return ""
-
-
-def extension(name, *flags):
-    source = name.replace(".", "/")
-    folder = os.path.dirname(source)
-    return Extension(
-        name,
-        [source + ".pyx"],
-        include_dirs=[folder],
-        depends=[os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.endswith((".h", ".pxd", ".pxi"))],
-        extra_compile_args=["-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", *flags],
-        extra_link_args=list(flags),
-        optional=True,
-    )
-
-
-setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})
+if "build_ext" in sys.argv[1:]:
+    runtime = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tilecore-runtime")
+    sys.exit(subprocess.call([sys.executable, "setup.py", *sys.argv[1:]], cwd=runtime))
+setup(cmdclass={"build_py": CompilerModules})

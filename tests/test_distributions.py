@@ -19,6 +19,7 @@ PROJECTS = {
     re.search(r'^name = "(.*)"$', file.read_text(), re.MULTILINE)[1]: file.parent  # type: ignore[index]
     for file in (
         ROOT / "pyproject.toml",
+        ROOT / "tilecore-runtime" / "pyproject.toml",
         *ROOT.glob("plugins/*/pyproject.toml"),
         *ROOT.glob("examples/*/*/pyproject.toml"),
     )
@@ -57,7 +58,8 @@ def built_metadata(project: Path, folder: Path) -> metadata.Distribution:
 
 
 def test_the_projects_are_found():
-    assert {"tilecore", "tile-cuda", "tile-hip", "tile-metal", "tile-tpu", "tile-opencl"} <= PROJECTS.keys()
+    backends = {"tile-cuda", "tile-hip", "tile-metal", "tile-tpu", "tile-opencl"}
+    assert {"tilecore", "tilecore-runtime", *backends} <= PROJECTS.keys()
 
 
 @pytest.mark.parametrize("name", PROJECTS)

@@ -166,7 +166,7 @@ def test_settings_table_is_the_settings():
 
 
 def test_targets_table_names_the_built_in_targets():
-    from importlib_metadata import entry_points
+    from importlib.metadata import entry_points
 
     built_in = {e.name for e in entry_points(group="tilecore.backends") if e.value.startswith("tilecore.")}
     rows = re.findall(r"^\| `(\w+)` \| tilecore itself ", README, re.MULTILINE)

@@ -195,9 +195,9 @@ def test_blank_bytes_are_seen(text, count):
 
 
 def shipped() -> list[str]:
-    """Files of the installed distribution; skips in a checkout that is not installed, or is so only by a link."""
+    """Files of the two installed distributions; skips in a checkout that is not installed, or is so only by a link."""
     try:
-        files = metadata.files("tilecore") or []
+        files = [*(metadata.files("tilecore") or ()), *(metadata.files("tilecore-runtime") or ())]
     except metadata.PackageNotFoundError:
         files = []
     names = [file.as_posix() for file in files]
@@ -225,8 +225,8 @@ def test_the_wheel_has_what_it_needs():
 def test_the_wheel_has_nothing_else():
     packaged = [name for name in shipped() if not name.startswith("../")]
     tops = {name.partition("/")[0] for name in packaged}
-    assert len(tops) == 2
-    assert {top.partition("-")[0] for top in tops} == {"tilecore"}
+    assert len(tops) == 3
+    assert {top.partition("-")[0] for top in tops} == {"tilecore", "tilecore_runtime"}
     allowed = {".py", ".pyc", ".pyx", ".pxd", ".pxi", ".h", ".so", ".pyd", ".typed"}
     templates = "tilecore/scaffold/templates/"  # of what `tilecore new-backend` writes
     assert {Path(name).suffix for name in packaged if name.startswith(templates)} == {".in"}
@@ -244,5 +244,6 @@ def test_dependencies_are_pinned_to_the_tvm_that_works():
     dependencies = re.search(r"^dependencies = \[\n(.*?)^\]", project, re.MULTILINE | re.DOTALL)
     assert dependencies is not None
     needed = re.findall(r'^    "([\w-]+)[^"]*",$', dependencies[1], re.MULTILINE)
-    assert {"apache-tvm", "rich"} <= set(needed)
+    assert {"apache-tvm", "rich", "tilecore-runtime"} <= set(needed)
+    needed.remove("tilecore-runtime")
     assert {name.replace("-", "_").lower() for name in needed} <= {name.replace("-", "_").lower() for name in pins}

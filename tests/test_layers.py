@@ -16,6 +16,7 @@ import tilecore
 PACKAGE = Path(tilecore.__file__).parent
 # From the bottom to the top. Packages and modules of one line may import one another, without circles.
 LAYERS = """
+installation frozen_dataclasses
 errors former_attributes module_names nearest interrupts setting_values settings signatures debug stage_times caller
 progress target transform dtypes element_values whole_files
 artifact

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from tilecore.tensors.reachable import reachable as reachable
     from tilecore.transform import PassConfigKey as PassConfigKey
 
-    __version__: str
-
 # Public name: the module it comes from, and its name there ("" is the module itself).
 _LAZY: dict[str, tuple[str, str]] = {
     "Fragment": ("tilecore.language", "Fragment"),
@@ -99,7 +97,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }
-_FALLBACK_VERSION = "0.1.0"  # of a checkout that is not installed
+__version__ = "0.1.0"  # of both distributions, tilecore-runtime and tilecore
 
 __all__ = ["__version__", *sorted(_LAZY)]
 
@@ -108,11 +106,9 @@ class _Package(ModuleType):
     """Importing the submodule ``tilecore.jit`` sets the attribute ``jit`` of this package; the public name wins."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__version__":
-            value: Any = _version()
-        elif name in _LAZY:
+        if name in _LAZY:
             module, attribute = _LAZY[name]
-            value = import_module(module)
+            value: Any = import_module(module)
             value = getattr(value, attribute) if attribute else value
         else:
             value = _module_without_file(name)
@@ -130,7 +126,9 @@ class _Package(ModuleType):
 
 def _module_without_file(name: str) -> Any:
     """``tilecore.<name>``, a module of TileLang's name or of a backend; raises AttributeError where there is none."""
-    if not name.startswith("_"):
+    from tilecore.installation import TOP_LEVEL
+
+    if not name.startswith("_") and name not in TOP_LEVEL:
         from tilecore.plugins.module_finder import is_module, why_missing
 
         if is_module(name):
@@ -139,15 +137,6 @@ def _module_without_file(name: str) -> Any:
         if reason is not None:
             raise AttributeError(reason)
     raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
-
-
-def _version() -> str:
-    from importlib_metadata import PackageNotFoundError, version
-
-    try:
-        return version("tilecore")
-    except PackageNotFoundError:
-        return _FALLBACK_VERSION
 
 
 class _ModulesWithoutFiles:
@@ -167,16 +156,24 @@ class _NamesInTvm:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != "tvm":
+        if name != "tvm" or not _compiler_is_installed():
             return None
         from tilecore.ir.names_in_tvm import spec_of_tvm
 
         return spec_of_tvm(_NamesInTvm, path, target)
 
 
+def _compiler_is_installed() -> bool:
+    """False beside programs that have a TVM of their own, where only tilecore-runtime is installed."""
+    from tilecore.installation import compiler_is_installed
+
+    return compiler_is_installed()
+
+
 sys.meta_path.append(_ModulesWithoutFiles)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package
 if "tvm" in sys.modules:
-    import_module("tilecore.ir.names_in_tvm").add_names()
+    if _compiler_is_installed():
+        import_module("tilecore.ir.names_in_tvm").add_names()
 else:
     sys.meta_path.insert(0, _NamesInTvm)  # type: ignore[arg-type]

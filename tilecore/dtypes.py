@@ -237,14 +237,16 @@ class dtype(str):
         return getattr(torch, str(self.facts.torch))
 
     def as_numpy(self) -> Any:
-        """The numpy dtype; bfloat16, float8 and the 4-bit types come from ml_dtypes."""
+        """The numpy dtype; bfloat16, float8 and the 4-bit types come from ml_dtypes. Raises ImportError without it."""
         import numpy
 
         name = self.facts.numpy
         if not self.facts.in_ml_dtypes:
             return numpy.dtype(name)
-        import ml_dtypes
-
+        try:
+            import ml_dtypes
+        except ImportError as error:  # tilecore-runtime does not depend on it
+            raise ImportError(f"arrays of {self!s} need the package ml-dtypes: pip install ml-dtypes") from error
         return numpy.dtype(getattr(ml_dtypes, name))
 
     def __call__(self, *values: Any) -> Any:

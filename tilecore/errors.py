@@ -153,6 +153,10 @@ class OtherDeviceError(LaunchError):
     """The kernel was compiled for another kind of device than the one here. It can be inspected and exported."""
 
 
+class CompilerMissingError(TilecoreError, ImportError):
+    """A part of the compiler is needed, and only tilecore-runtime is installed: pip install tilecore."""
+
+
 class CacheError(TilecoreError, OSError):
     """The kernel cache cannot be read or written."""
 

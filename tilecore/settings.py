@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import TilecoreError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.setting_values import duration, flag, names, paths, size, whole
 
 
@@ -21,7 +21,7 @@ class SettingError(TilecoreError, ValueError):
     """An environment variable has an invalid value."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """One environment variable.
 
@@ -205,12 +205,7 @@ def cache_dir() -> str | None:
 def data_dir() -> str | None:
     """Absolute path of the folder of installed toolchains; None as for :func:`cache_dir`."""
     path = SETTINGS["TILECORE_DATA_DIR"].read()
-    if path:
-        path = os.path.expanduser(path)
-    else:
-        import platformdirs
-
-        path = platformdirs.user_data_dir("tilecore", appauthor=False)
+    path = os.path.expanduser(path) if path else _user_dir("data", "XDG_DATA_HOME", "~/.local/share")
     return None if path.startswith("~") else os.path.abspath(path)
 
 
@@ -338,10 +333,16 @@ def _config_dir() -> str:
 
 def default_cache_dir() -> str:
     """Path of the kernel cache where TILECORE_CACHE_DIR is not set; it starts with "~" when no home is known."""
+    return _user_dir("cache", "XDG_CACHE_HOME", "~/.cache")
+
+
+def _user_dir(kind: str, variable: str, default: str) -> str:
+    """The user's folder of tilecore's data or cache. On Linux the rule of platformdirs (a test compares them), whose
+    import takes longer than a warm start: the folder that the variable names, else the default one."""
     if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
-        # the same rule as platformdirs on Linux (a test compares them), whose import takes longer than a warm start
-        xdg = os.environ.get("XDG_CACHE_HOME", "").strip()
-        return os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "tilecore")
+        named = os.environ.get(variable, "").strip()
+        return os.path.join(named if os.path.isabs(named) else os.path.expanduser(default), "tilecore")
     import platformdirs
 
-    return platformdirs.user_cache_dir("tilecore", appauthor=False)
+    folder: str = getattr(platformdirs, f"user_{kind}_dir")("tilecore", appauthor=False)
+    return folder

@@ -9,10 +9,11 @@ import functools
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilecore.errors import TargetError
+from tilecore.frozen_dataclasses import frozen
 
 Attribute = str | int | bool
 
@@ -21,7 +22,7 @@ _WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """What to compile for. Equal targets give equal cache keys.
 

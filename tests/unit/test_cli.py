@@ -120,11 +120,11 @@ def test_doctor_survives_a_check_that_fails(monkeypatch):
 
 
 def test_doctor_knows_versions_that_do_not_work(monkeypatch):
-    import importlib_metadata
+    import importlib.metadata
 
     from tilecore.commands import checks
 
-    monkeypatch.setattr(importlib_metadata, "version", lambda name: {"apache-tvm-ffi": "0.1.15"}.get(name, "0.27.0"))
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: {"apache-tvm-ffi": "0.1.15"}.get(name, "0.27.0"))
     packages = {package["name"]: package for package in checks.packages()}
     assert packages["apache-tvm-ffi"]["state"] == "wrong"
     assert "0.1.14" in packages["apache-tvm-ffi"]["fix"]
@@ -132,14 +132,14 @@ def test_doctor_knows_versions_that_do_not_work(monkeypatch):
 
 
 def test_doctor_tells_missing_from_optional(monkeypatch):
-    import importlib_metadata
+    import importlib.metadata
 
     from tilecore.commands import checks
 
     def version(name):
-        raise importlib_metadata.PackageNotFoundError(name)
+        raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(importlib_metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
     states = {package["name"]: package["state"] for package in checks.packages()}
     assert states["torch"] == "optional"
     assert states["apache-tvm"] == "missing"

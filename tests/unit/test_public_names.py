@@ -64,9 +64,11 @@ def test_import_is_light_and_names_are_lazy():
     assert output_of(code, folder=REPOSITORY).splitlines() == ["[]", "[]"]
 
 
-def test_version_of_a_checkout_is_the_projects():
-    text = (REPOSITORY / "pyproject.toml").read_text()
-    assert re.search(r'^version = "(.*)"$', text, re.MULTILINE)[1] == tilecore._FALLBACK_VERSION
+def test_the_version_is_that_of_both_distributions():
+    compiler, runtime = (REPOSITORY / folder / "pyproject.toml" for folder in ("", "tilecore-runtime"))
+    for project in (compiler, runtime):
+        assert re.search(r'^version = "(.*)"$', project.read_text(), re.MULTILINE)[1] == tilecore.__version__
+    assert f'"tilecore-runtime=={tilecore.__version__}"' in compiler.read_text()
 
 
 def test_version_is_a_version():

@@ -115,17 +115,27 @@ def test_the_defaults():
 
 @pytest.mark.parametrize("xdg", [None, "", "/x/cache", "relative"])
 @pytest.mark.parametrize("home", [None, "/h", "/h/"])
-def test_the_default_directory_is_that_of_platformdirs(monkeypatch, xdg, home):
+@pytest.mark.parametrize(
+    ("variable", "folder", "of_platformdirs", "default"),
+    [
+        ("XDG_CACHE_HOME", settings.cache_dir, "user_cache_dir", "~/.cache/tilecore"),
+        ("XDG_DATA_HOME", settings.data_dir, "user_data_dir", "~/.local/share/tilecore"),
+    ],
+)
+def test_the_default_directories_are_those_of_platformdirs(
+    monkeypatch, xdg, home, variable, folder, of_platformdirs, default
+):
     platformdirs = pytest.importorskip("platformdirs")
-    for name, value in (("XDG_CACHE_HOME", xdg), ("HOME", home)):
+    for name, value in ((variable, xdg), ("HOME", home)):
         if value is None:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
     if xdg == "relative":  # the specification says that such a path is ignored
-        assert settings.cache_dir() == os.path.abspath(os.path.expanduser("~/.cache/tilecore"))
+        assert folder() == os.path.abspath(os.path.expanduser(default))
     else:
-        assert settings.cache_dir() == os.path.abspath(platformdirs.user_cache_dir("tilecore", appauthor=False))
+        expected = getattr(platformdirs, of_platformdirs)("tilecore", appauthor=False)
+        assert folder() == os.path.abspath(expected)
 
 
 def test_an_unknown_home_gives_no_directory_rather_than_one_named_tilde(monkeypatch):

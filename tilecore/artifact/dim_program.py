@@ -6,10 +6,10 @@ A program is a sequence of words for a stack machine. ``_checks.h`` runs it; the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.artifact.dims import OPERATORS, Dim
+from tilecore.frozen_dataclasses import frozen
 
 CONST, SYMBOL, JUMP, JUMP_IF_ZERO = 0, 1, 2, 3
 FIRST_OPERATOR = 8
@@ -18,7 +18,7 @@ STACK = 32  # values that the native stack holds
 _WORD = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """``words``: opcodes and their operands. ``fits``: the native machine can run it (its stack and words suffice)."""
 

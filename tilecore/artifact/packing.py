@@ -12,14 +12,8 @@ import functools
 import pickle
 import threading
 import weakref
-import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-
-try:
-    import lzma
-except ImportError:  # a Python without it
-    lzma = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -47,7 +41,11 @@ class _Group:
 
 def _codec() -> tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]:
     """How groups are compressed and decompressed."""
-    if lzma is None:
+    try:
+        import lzma
+    except ImportError:  # a Python without it
+        import zlib
+
         return zlib.compress, zlib.decompress
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 2**21}]
     raw = lzma.FORMAT_RAW

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilecore.artifact.dims import Dim, dim_from_json, dim_to_json
 from tilecore.artifact.packing import unpacked, unpacked_state
+from tilecore.frozen_dataclasses import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorParam:
     """One tensor parameter, as the user declared it.
 
@@ -38,7 +39,7 @@ class TensorParam:
     needed: Dim = 1
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalarParam:
     """One scalar parameter; passed as a Python number (or a 0-d tensor) and converted to ``dtype``."""
 
@@ -49,7 +50,7 @@ class ScalarParam:
 Param = TensorParam | ScalarParam
 
 
-@dataclass(frozen=True)
+@frozen
 class Symbol:
     """A size that is known only at the call: bound from the first shape or stride (or scalar) where it stands.
 
@@ -64,7 +65,7 @@ class Symbol:
     offset: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Workspace:
     """Global memory that the kernel needs beside its arguments (``T.alloc_global``): allocated by the launcher."""
 
@@ -73,7 +74,7 @@ class Workspace:
     shape: tuple[Dim, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One device function of the kernel; the entries of an artifact are launched in order.
 
@@ -99,7 +100,7 @@ class Entry:
     longest: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Assumption:
     """What the kernel promises about the sizes and the integer scalars of a call (``T.assume``), checked by the launch.
 
@@ -110,7 +111,7 @@ class Assumption:
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Artifact:
     """A compiled kernel.
 

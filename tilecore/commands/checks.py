@@ -17,7 +17,6 @@ PACKAGES = (
     ("numpy", (), "tensors without torch, the interpreter", True),
     ("ml-dtypes", (), "bfloat16 and 8-bit floats in numpy", True),
     ("pluggy", (), "backends", True),
-    ("importlib-metadata", (), "finding backends", True),
     ("torch", (), "torch tensors", False),
 )
 
@@ -33,7 +32,7 @@ def python() -> dict[str, str]:
 
 def packages() -> list[dict[str, Any]]:
     """Installed versions, read from metadata. state: ok, missing (a needed one), optional (missing), wrong."""
-    from importlib_metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version
 
     rows = []
     for name, prefixes, purpose, needed in PACKAGES:

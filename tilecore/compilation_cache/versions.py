@@ -7,9 +7,12 @@ from a source checkout changes without changing its version, so there a digest o
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 from hashlib import sha256
+
+from tilecore.installation import compiler_is_installed
 
 _OF_THE_COMPILER = ("apache-tvm", "apache-tvm-ffi")
 _DERIVED = (".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".o", ".c", ".md")
@@ -48,13 +51,45 @@ def installed_version(distribution: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _core_versions() -> tuple[tuple[str, str], ...]:
-    checkout = _checkout_digest("tilecore")
-    version = _installed().get("tilecore", "") if checkout else installed_version("tilecore")
-    return (
-        ("apache-tvm", installed_version("apache-tvm")),
-        ("apache-tvm-ffi", installed_version("apache-tvm-ffi")),
-        ("tilecore", version + checkout),
-    )
+    own = _own_version()
+    compilers = _installed_compiler() if compiler_is_installed() else _noted_compiler(own)
+    return (*sorted(compilers.items()), ("tilecore", own))
+
+
+def _own_version() -> str:
+    import tilecore
+
+    return tilecore.__version__ + _checkout_digest("tilecore")
+
+
+def _installed_compiler() -> dict[str, str]:
+    return {name: installed_version(name) for name in _OF_THE_COMPILER}
+
+
+@functools.lru_cache(maxsize=1)
+def note_compiler() -> None:
+    """Note in the cache on disk with which compiler its kernels are made, once in a process: where tilecore-runtime is
+    installed alone, kernels are looked up as those of the last compiler that wrote to the cache."""
+    from tilecore.compilation_cache.current import disk_cache
+
+    if compiler_is_installed():
+        text = json.dumps(_installed_compiler(), sort_keys=True)
+        disk, key = disk_cache(), _key_of_note(_own_version())
+        if disk.note("results", key) != text:
+            disk.keep_note("results", key, text)
+
+
+def _noted_compiler(own: str) -> dict[str, str]:
+    """The versions that the cache has a note of; "absent" where there is none."""
+    from tilecore.compilation_cache.current import disk_cache
+
+    text = disk_cache().note("results", _key_of_note(own))
+    noted = json.loads(text) if text else {}
+    return {name: str(noted.get(name, "absent")) for name in _OF_THE_COMPILER}
+
+
+def _key_of_note(own: str) -> str:
+    return sha256(f"tilecore-compiler 1 {own}".encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=1)
@@ -75,11 +110,11 @@ def _installed() -> dict[str, str]:
 
 def _from_metadata(distribution: str) -> str:
     """The version from the metadata: the slow way, for packages that are not installed as a wheel."""
-    import importlib_metadata
+    import importlib.metadata
 
     try:
-        return importlib_metadata.version(distribution)
-    except importlib_metadata.PackageNotFoundError:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
         return "absent"
 
 

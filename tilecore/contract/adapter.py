@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.frozen_dataclasses import frozen
 
 if TYPE_CHECKING:
     from tilecore.artifact.dims import Dim
@@ -21,7 +22,7 @@ INTERPRETED = "interpret"  # name of the execution backend that runs kernels by 
 SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadedKernel:
     """A loaded artifact, ready to launch.
 
@@ -56,7 +57,7 @@ class LoadedKernel:
         return "tilecore.launch_on_device" if self.on_device else "tilecore.launch"
 
 
-@dataclass(frozen=True)
+@frozen
 class HostCode:
     """What a shared library with a kernel needs of an execution backend.
 
@@ -81,7 +82,7 @@ class HostCode:
     sizes: tuple[Dim, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class ForeignTensor:
     """Memory that an object describes by a protocol of its device.
 

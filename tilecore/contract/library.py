@@ -64,6 +64,7 @@ LIBRARY = (
             ("tensors.views", "device_problem empty"),
             ("transform", "PassConfigKey"),
             ("plugins.manager", "register resolve"),
+            ("installation", "compiler_is_installed"),
         ),
     ),
     Group(

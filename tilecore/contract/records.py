@@ -6,8 +6,10 @@ All records are checked when a backend is loaded, so an incomplete backend canno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from tilecore.frozen_dataclasses import frozen
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -20,7 +22,7 @@ CONTRACT_VERSION = 2
 SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
 
 
-@dataclass(frozen=True)
+@frozen
 class Presence:
     """Whether a device (or tool) is present. ``detail``: its name and version, or where it was searched."""
 
@@ -28,7 +30,7 @@ class Presence:
     detail: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Capabilities:
     """What a target can do. The conformance kit skips cases that need more, and errors quote it.
 
@@ -58,7 +60,7 @@ class Capabilities:
     index_hint: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class AttributeSpec:
     """One target attribute: its default (None: filled in by ``resolve``), meaning and, if few, legal values.
 
@@ -71,7 +73,7 @@ class AttributeSpec:
     other_names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class PassOption:
     """One pass configuration, declared by the package whose passes or toolchain read it.
 
@@ -89,7 +91,7 @@ class PassOption:
         return config.get(self.name, self.default)
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetSpec:
     """The record that ``tilecore_target`` returns.
 
@@ -127,7 +129,7 @@ class TargetSpec:
     refused_names: Callable[[Target | None], Mapping[str, tuple[str, str]]] = lambda target: {}
 
 
-@dataclass(frozen=True)
+@frozen
 class Lowering:
     """The record that ``tilecore_lowering`` returns.
 
@@ -143,7 +145,7 @@ class Lowering:
     implementations: Sequence[TileOpImpl] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Codegen:
     """The record that ``tilecore_codegen`` returns.
 
@@ -165,7 +167,7 @@ class Codegen:
     takes_request: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class CodegenRequest:
     """What the source is for. adapter: the name of the execution backend that will load what is built from it, such as
     "simulated"; it is a part of every cache key, so that the source may depend on it."""
@@ -174,7 +176,7 @@ class CodegenRequest:
     adapter: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """A tool that a toolchain searched for: a compiler, a library, an SDK or an environment variable.
 
@@ -190,7 +192,7 @@ class Found:
     fix: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class BuildRequest:
     """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, the user's flags, the
     execution backend that will load the binary, and the pass configuration by key."""
@@ -205,7 +207,7 @@ class BuildRequest:
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class InstallRequest:
     """What :attr:`Installable.install` gets.
 
@@ -218,7 +220,7 @@ class InstallRequest:
     progress: Callable[[str, int, int], None] = lambda step, done, total: None
 
 
-@dataclass(frozen=True)
+@frozen
 class Installable:
     """A tool that ``tilecore toolchain install`` can install.
 
@@ -236,7 +238,7 @@ class Installable:
     install: Callable[[InstallRequest], str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Toolchain:
     """The record that ``tilecore_toolchain`` returns.
 
@@ -256,7 +258,7 @@ class Toolchain:
     remarks: Callable[[Artifact], Sequence[str]] = lambda artifact: ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Backend:
     """All records of one target kind. ``package``, ``version``: the distribution that it comes from; ``module``: the
     module of its plugin; ``registration``: a unique text if the plugin was registered as an object, which no file

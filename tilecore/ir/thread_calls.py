@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilecore.ir.names import MEMORY_ORDERS
+
 SIMT = "simt."  # the namespace of the calls that the SIMT family registers
 
 BARRIER = "simt.barrier"
@@ -99,7 +101,6 @@ class ThreadCall:
         return f"{self.name}({', '.join(words)})"
 
 
-MEMORY_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 DIRECTED_MODES = ("rz", "ru", "rd")  # towards zero, up, down
 DIRECTED_OPERATIONS = ("add", "sub", "mul", "fma", "div", "rcp", "sqrt")
 _ATOMIC_KINDS = ("add", "max", "min", "and", "or", "xor", "exchange", "cas", "load", "store")

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.memory import MemoryCache
+from tilecore.compilation_cache.versions import note_compiler
 from tilecore.compilation_cache.warning import warn
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.frontend.function import PrimFunc
+from tilecore.installation import compiler_is_installed
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
@@ -117,6 +119,10 @@ def _load_or_compile(
         kernel = _bundled(bundled(request, bundle_key), request, make_ir)
         if kernel is not None:
             return kernel
+    if not compiler_is_installed():
+        from tilecore.plugins.module_finder import compiler_missing
+
+        raise compiler_missing("the kernel is not in the cache, and compiling it needs tilecore's compiler")
     with stage("front end"):
         func = make_ir()
     rename(f"{func.attrs['global_symbol']} for {request.target.kind}")
@@ -158,6 +164,7 @@ def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], 
     safe_point()
     with stage("cache"):
         disk.put(key, artifact)
+        note_compiler()
     return kernel_of(artifact, request, make_ir)
 
 

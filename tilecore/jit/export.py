@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
-from tilecore.whole_files import write_whole_bytes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilecore.artifact.records import Artifact
     from tilecore.contract.records import Backend
     from tilecore.jit.kernel import JITKernel
@@ -23,6 +23,10 @@ EXPORT_KEY = "e" * 64
 
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically; raises CacheError when the folder cannot be written."""
+    from pathlib import Path  # in functions: a process that only loads kernels needs neither of them
+
+    from tilecore.whole_files import write_whole_bytes
+
     target = Path(path)
     try:
         write_whole_bytes(target, encode(EXPORT_KEY, artifact))
@@ -37,7 +41,8 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
             raise CacheError(f"{path} is not an exported kernel", found="a pipe or a device", expected="a file")
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read()
     except OSError as error:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error
     try:
@@ -62,11 +67,16 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
 def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None) -> JITKernel:
     """The artifact as a kernel of this process. resolved: the backend and the target of ``artifact.target``, if they
     are known. Raises TargetError, LaunchError."""
+    from tilecore.contract.adapter import SIMULATED
     from tilecore.jit.ranged_kernel import kernel_class
     from tilecore.plugins import manager
 
     backend, target = resolved or manager.resolve(artifact.target)
     if artifact.adapter not in backend.adapters:
+        if artifact.adapter == SIMULATED:
+            from tilecore.plugins.module_finder import require_compiler
+
+            require_compiler("the simulated device")
         raise TargetError(
             f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "
             f"{backend.version} does not have",

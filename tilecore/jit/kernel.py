@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.artifact.packing import note_loaded
@@ -16,13 +15,15 @@ from tilecore.jit.kernel_resources import KernelResources
 from tilecore.jit.kernel_sources import KernelSources
 from tilecore.plugins.attributes import without_defaults
 from tilecore.runtime.launcher import Launcher, call_in_c
-from tilecore.runtime.params import KernelParam, params_of
 from tilecore.tensors.torch_state import not_traced
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilecore.contract.records import Backend
     from tilecore.pictures.picture import LayoutPicture
     from tilecore.profiler.cost import KernelCost
+    from tilecore.runtime.params import KernelParam
     from tilecore.target import Target
 
 
@@ -97,6 +98,8 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     @property
     def params(self) -> tuple[KernelParam, ...]:
         """The declared parameters; ``artifact.params`` has them as plain data."""
+        from tilecore.runtime.params import params_of
+
         return params_of(self.artifact.params)
 
     @property

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -101,6 +99,10 @@ class KernelSources:
 
 def _write(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text to a file, in a folder that is made if there is none."""
+    from pathlib import Path
+
+    from tilecore.whole_files import write_whole
+
     place = Path(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     write_whole(place, text)

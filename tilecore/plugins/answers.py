@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.adapter import HostCode
 from tilecore.contract.records import Capabilities, Found, Presence
-from tilecore.ir.thread_calls import MEMORY_ORDERS
+from tilecore.ir.names import MEMORY_ORDERS
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, mapping, shown, wrong
 from tilecore.plugins.guard import guarded
 

@@ -6,7 +6,6 @@ import keyword
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.contract.origin import Origin, remedy, title
@@ -21,6 +20,8 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import PluginError
+from tilecore.frozen_dataclasses import frozen
+from tilecore.installation import compiler_is_installed
 from tilecore.plugins.attribute_values import expected_values, fits
 from tilecore.signatures import signature_of
 
@@ -28,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 AUTO = "auto"  # what users write for a target or an execution backend that tilecore chooses
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """A rule for a value. words: the expected values, for the message. holds: whether a value obeys."""
 
@@ -257,8 +258,9 @@ def _check_attribute_names(origin: Origin, spec: TargetSpec) -> None:
 
 
 def _check_language(origin: Origin, spec: TargetSpec) -> None:
-    """Raise PluginError where the target offers a name of the core: T.<name> would be the core's. Contract 1: warn."""
-    if not spec.language:
+    """Raise PluginError where the target offers a name of the core: T.<name> would be the core's. Contract 1: warn.
+    Without the compiler there is no language."""
+    if not spec.language or not compiler_is_installed():
         return
     from tilecore.ir.language_names import names_of_the_core  # few targets have a language
 

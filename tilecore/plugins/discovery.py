@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilecore.contract.hookspecs import ENTRY_POINT_GROUP
+from tilecore.frozen_dataclasses import frozen
 from tilecore.plugins.installed import distributions
 
 CORE = "tilecore"
@@ -23,7 +24,7 @@ CHECKOUT_ENTRIES = {HOST_KIND: "tilecore.backends.cpu.plugin"}
 _VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attribute>[\w.]+))?\s*(\[.*\])?\s*$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """An entry point: ``package`` offers target ``kind``.
 
@@ -39,7 +40,7 @@ class Entry:
     registration: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Catalogue:
     """All entries, by kind. Several entries for a kind are a clash. problems: sentences about unreadable packages."""
 

@@ -18,17 +18,19 @@ from types import TracebackType
 from typing import Any
 
 from tilecore.contract.origin import Origin, remedy, title
-from tilecore.errors import PluginError, TilecoreError
+from tilecore.errors import CompilerMissingError, PluginError, TilecoreError
 
 _MACHINERY = ("<frozen ", os.path.dirname(importlib.__file__), os.path.dirname(__file__))
 # exceptions that pass unchanged
-PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
+_INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit, MemoryError)
+PASS = (TilecoreError, *_INTERRUPTIONS)
 
 
 class calling:
     """Context manager: exceptions of the block become PluginErrors of ``origin``. callee: the action, for the message.
 
-    loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too.
+    loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too, but for one: that the
+    compiler, which the plugin needs there, is not installed.
     """
 
     __slots__ = ("callee", "loading", "origin")
@@ -42,7 +44,7 @@ class calling:
         return None
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None or isinstance(error, (KeyboardInterrupt, GeneratorExit, MemoryError, PluginError)):
+        if error is None or isinstance(error, (*_INTERRUPTIONS, PluginError, CompilerMissingError)):
             return
         if self.loading or not isinstance(error, TilecoreError):
             raise blame(self.origin, self.callee, error) from error

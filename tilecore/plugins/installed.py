@@ -1,6 +1,6 @@
 """Lists the distributions on ``sys.path`` with their names, versions and entry points.
 
-Folders are read here, because importing importlib-metadata costs more than reading them; importlib-metadata reads zip
+Folders are read here, because importing importlib.metadata costs more than reading them; importlib.metadata reads zip
 archives and asks finders of other importers.
 """
 
@@ -47,7 +47,7 @@ class Folder:
 
 
 class Foreign:
-    """A distribution that importlib-metadata found."""
+    """A distribution that importlib.metadata found."""
 
     def __init__(self, distribution: Any) -> None:
         self.distribution = distribution
@@ -85,17 +85,17 @@ def distributions() -> Iterator[Folder | Foreign]:
 
 
 def _foreign(**context: Any) -> Iterator[Foreign]:
-    import importlib_metadata
+    import importlib.metadata
 
-    for distribution in importlib_metadata.distributions(**context):
+    for distribution in importlib.metadata.distributions(**context):
         yield Foreign(distribution)
 
 
 def _of_finder(finder: Any) -> Iterator[Foreign]:
-    import importlib_metadata
+    import importlib.metadata
 
     try:
-        yield from map(Foreign, finder.find_distributions(importlib_metadata.DistributionFinder.Context()))
+        yield from map(Foreign, finder.find_distributions(importlib.metadata.DistributionFinder.Context()))
     except Exception:  # a broken finder hides only its own distributions
         return
 

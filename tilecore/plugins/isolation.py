@@ -13,8 +13,9 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TextIO, cast
+
+from tilecore.frozen_dataclasses import frozen
 
 SLOW_SECONDS = 2.0
 _watching_stdout = threading.Lock()  # output is watched for one import at a time; imports do not wait for it
@@ -24,7 +25,7 @@ class PluginWarning(UserWarning):
     """The import of a backend package has side effects on the process, or its target was skipped."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadReport:
     """A report of an import. seconds: its time. side_effects: phrases that describe its side effects."""
 

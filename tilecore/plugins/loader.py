@@ -1,14 +1,14 @@
 """Loads the Backend of one entry point in stages: module, target, the other hooks. Each stage runs once.
 
 Listings need only the target. ``tilecore_lowering`` is called last, on first use, as it is the only hook that may
-import TVM: a kernel from the cache runs without TVM.
+import TVM: a kernel from the cache runs without TVM. Where tilecore-runtime is installed without the compiler,
+``tilecore_codegen`` and ``tilecore_toolchain`` are called on first use, too: they may need the compiler's modules.
 """
 
 from __future__ import annotations
 
-import difflib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -18,10 +18,10 @@ from tilecore.contract.adapter import KernelAdapter
 from tilecore.contract.origin import remedy, title
 from tilecore.contract.records import Backend, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.errors import PluginError
+from tilecore.installation import compiler_is_installed
 from tilecore.plugins.checking import check_record, wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.guarded_adapter import check_adapter, guard_adapter
-from tilecore.plugins.guarded_lowering import guard_lowering
 from tilecore.plugins.guarded_records import guard_codegen, guard_target, guard_toolchain, no_toolchain
 from tilecore.plugins.isolation import LoadReport, watched
 
@@ -41,7 +41,11 @@ class Loader:
         self._hooks: Any = None
         self._target = Once(entry, self._load_target)
         self._backend = Once(entry, self._load_backend)
-        self._lowering = Once(entry, self._load_lowering)
+        self._stages = {
+            "lowering": Once(entry, self._load_lowering),
+            "codegen": Once(entry, self._load_codegen),
+            "toolchain": Once(entry, self._load_toolchain),
+        }
 
     @property
     def tried(self) -> bool:
@@ -53,7 +57,8 @@ class Loader:
         return self._target.get()
 
     def backend(self) -> Backend:
-        """The joined record. The lowering is loaded and checked when it is first read. Raises PluginError."""
+        """The joined record. The lowering is loaded and checked when it is first read, without the compiler also the
+        code generator and the toolchain. Raises PluginError."""
         return self._backend.get()
 
     def _load_target(self) -> TargetSpec:
@@ -68,16 +73,23 @@ class Loader:
         entry = self.entry
         fields: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
         fields["module"], fields["registration"] = entry.value.partition(":")[0], entry.registration
-        fields["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
-        toolchain = no_toolchain(entry)
-        if self._has("tilecore_toolchain"):
-            toolchain = guard_toolchain(entry, self._ask("tilecore_toolchain", Toolchain))
-        fields["toolchain"] = toolchain
+        if compiler_is_installed():
+            fields |= {name: self._stages[name].get() for name in ("codegen", "toolchain")}
         fields["adapters"] = self._load_adapters()
-        return LoadedBackend.join(fields, self._lowering)
+        return LoadedBackend.join(fields, self._stages)
 
     def _load_lowering(self) -> Lowering:
+        from tilecore.plugins.guarded_lowering import guard_lowering
+
         return guard_lowering(self.entry, self._ask("tilecore_lowering", Lowering))
+
+    def _load_codegen(self) -> Codegen:
+        return guard_codegen(self.entry, self._ask("tilecore_codegen", Codegen))
+
+    def _load_toolchain(self) -> Toolchain:
+        if not self._has("tilecore_toolchain"):
+            return no_toolchain(self.entry)
+        return guard_toolchain(self.entry, self._ask("tilecore_toolchain", Toolchain))
 
     def _load_adapters(self) -> dict[str, KernelAdapter]:
         entry, hook = self.entry, "tilecore_adapters"
@@ -118,22 +130,23 @@ class Loader:
 
 
 class LoadedBackend(Backend):
-    """A Backend whose ``lowering`` is loaded when it is first read; equal only to itself."""
+    """A Backend of which some fields are loaded when they are first read; equal only to itself."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     @staticmethod
-    def join(fields: dict[str, Any], lowering: Once) -> LoadedBackend:
-        """The backend of all other fields, by name, and the stage that loads its lowering."""
+    def join(fields: dict[str, Any], stages: Mapping[str, Once]) -> LoadedBackend:
+        """The backend of these fields, by name, and the stages that load the others."""
         backend = object.__new__(LoadedBackend)
-        vars(backend).update(fields, _lowering=lowering)
+        vars(backend).update(fields, _stages=stages)
         return backend
 
     def __getattr__(self, name: str) -> Any:
-        if name != "lowering":
+        stages = vars(self).get("_stages", {})
+        if name not in stages:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return vars(self).setdefault("lowering", vars(self)["_lowering"].get())
+        return vars(self).setdefault(name, stages[name].get())
 
     def __repr__(self) -> str:
         return f"<backend {self.kind} of {self.package} {self.version}>"
@@ -207,6 +220,8 @@ def _register(entry: Entry, plugin: Any) -> Any:
 
 
 def _invalid(entry: Entry, plugin: Any, error: Exception) -> PluginError:
+    import difflib
+
     names = [name for name in dir(plugin) if name.startswith("tilecore_") and name not in HOOKS]
     close = [match for name in names for match in difflib.get_close_matches(name, HOOKS, 1, 0.85)]
     reason = " ".join(line.strip() for line in str(error).splitlines() if line.strip())

@@ -11,32 +11,33 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import secrets
+import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError, TilecoreError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.plugins import discovery
-from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
-from tilecore.plugins.loader import Loader, kind_of
 from tilecore.plugins.target_errors import clash, unknown_target
 from tilecore.plugins.tvm_targets import current_target, from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
 
 if TYPE_CHECKING:
     from tilecore.contract.records import Backend, Presence, TargetSpec
+    from tilecore.plugins.asking import PluginAnswer, PluginAnswers, TargetFacts
+    from tilecore.plugins.loader import Loader
 
 
-@dataclass(frozen=True)
+@frozen
 class Status:
     """The state of a target kind. package: for a clash all packages, separated by commas. error: None for "ok"."""
 
@@ -81,7 +82,7 @@ class Manager:
         self._resolved: dict[Target, Target] = {}
         self._detected: dict[Entry, Presence] = {}
         self._warned: set[Entry] = set()
-        self._answers = PluginAnswers()
+        self._given_answers: PluginAnswers | None = None
 
     # -- installed kinds
 
@@ -198,9 +199,11 @@ class Manager:
         text = plugin if isinstance(plugin, str) else getattr(plugin, "__name__", type(plugin).__name__)
         load = (lambda: discovery.import_value(plugin)) if isinstance(plugin, str) else (lambda: plugin)
         has_files = isinstance(plugin, str) or _has_files(plugin)
-        registration = "" if has_files else secrets.token_hex(8)
+        registration = "" if has_files else os.urandom(8).hex()
         entry = Entry(kind or "?", package or text, version, text, load, registration)
         if kind is None:
+            from tilecore.plugins.loader import kind_of
+
             entry = replace(entry, kind=kind_of(entry))
         with self._lock:
             existing = self.claims(entry.kind)
@@ -217,7 +220,7 @@ class Manager:
             self._resolved.clear()
             self._detected.clear()
             self._warned.clear()
-            self._answers = PluginAnswers()
+            self._given_answers = None
 
     # -- internals
 
@@ -251,6 +254,8 @@ class Manager:
             raise self._unknown(kind)
         if len(entries) > 1:
             raise clash(kind, entries)
+        from tilecore.plugins.loader import Loader  # where a backend is used
+
         with self._lock:
             return self._loaders.setdefault(entries[0], Loader(entries[0]))
 
@@ -289,6 +294,16 @@ class Manager:
             return True
         loader = self._loaders.get(entry)
         return loader is not None and loader.tried
+
+    @property
+    def _answers(self) -> PluginAnswers:
+        """The answers of plugins that are asked in processes of their own; of a target that is named none is asked."""
+        with self._lock:
+            if self._given_answers is None:
+                from tilecore.plugins.asking import PluginAnswers
+
+                self._given_answers = PluginAnswers()
+            return self._given_answers
 
     def _ask_plugin(self, entry: Entry, *, devices: bool) -> PluginAnswer:
         """The answer of a plugin from a separate process. All other plugins without an answer are asked in parallel."""

@@ -19,7 +19,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import PluginError
+from tilecore import installation
+from tilecore.errors import CompilerMissingError, PluginError
 from tilecore.module_names.left_out import instead_of
 from tilecore.module_names.table import MODULES, SAME
 from tilecore.nearest import did_you_mean
@@ -46,18 +47,52 @@ _state = threading.local()
 def spec_of(full_name: str) -> ModuleSpec | None:
     """The spec of ``tilecore.<path>``; None where there is no such module, which is an ImportError then.
 
-    Raises ImportError for what is left out, and for a module of a backend that is not installed.
+    Raises ImportError for what is left out, and for a module of a backend that is not installed; CompilerMissingError
+    for a module of the compiler where tilecore-runtime is installed alone.
     """
     former = former_names.spec_of(full_name)
     if former is not None:
         return former
     path = full_name.removeprefix(_ROOT)
+    if path not in MODULES and path not in SAME and installation.is_of_compiler(full_name):
+        require_compiler(full_name)
     if is_module(path):
         return ModuleSpec(full_name, _Loader(), is_package=True)  # type: ignore[arg-type]
     reason = why_missing(path)
     if reason is not None:
         raise ImportError(reason, name=full_name)
     return None
+
+
+def require_compiler(name: str) -> None:
+    """Raise CompilerMissingError, which says that ``name`` is a part of the compiler, unless it is installed."""
+    if not installation.compiler_is_installed():
+        raise compiler_missing(f"{name} is a part of tilecore's compiler, which is not installed")
+
+
+def compiler_missing(message: str) -> CompilerMissingError:
+    """The error for what needs the compiler where tilecore-runtime is installed alone."""
+    import tilecore
+    from tilecore.compilation_cache.versions import installed_version
+
+    version, folder = tilecore.__version__, tilecore.__path__[0]
+    compilers = installed_version(installation.COMPILER)
+    if compilers == "absent":
+        return CompilerMissingError(
+            message,
+            found=f"{installation.RUNTIME} {version} alone, which loads and launches kernels",
+            expected=f"{installation.COMPILER} {version} beside it",
+            hint=f"pip install {installation.COMPILER}=={version}; or compile the kernel on another machine, "
+            'kernel.export("kernel.tck"), and load it here: tilecore.load_kernel("kernel.tck")',
+        )
+    # a checkout whose link stands behind the installed files on Python's path, or an installation that lost files
+    return CompilerMissingError(
+        message,
+        found=f"{installation.COMPILER} {compilers} is installed, but {folder} has no files of it",
+        expected=f"the modules of both in one folder, or {installation.RUNTIME} linked to the same checkout",
+        hint=f"pip install --force-reinstall --no-deps {installation.COMPILER}=={version}; in a checkout: "
+        "pip install -e ./tilecore-runtime -e .",
+    )
 
 
 def is_module(path: str) -> bool:

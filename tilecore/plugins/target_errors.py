@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Sequence
 
@@ -32,6 +31,8 @@ def unknown_target(
 
     broken: kinds whose packages do not work. others: targets for which the name is that of an architecture.
     """
+    import difflib
+
     also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
     also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
     close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)

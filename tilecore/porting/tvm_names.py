@@ -37,7 +37,7 @@ def _tvm() -> ModuleType:
 
 @cache
 def _version() -> str:
-    from importlib_metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         return f"apache-tvm {version('apache-tvm')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,14 @@ from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Assumption, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.errors import LanguageError, LoweringError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.runtime.index_limits import fitting, tree_of
 from tilecore.runtime.scalars import integer_range
 
 INTERFACE = 7  # changes when the built launcher and its Python callers must change together
 
 
-@dataclass(frozen=True)
+@frozen
 class BoundSymbol:
     """A symbol and the source of its value: ``kind`` "shape", "stride" or "scalar" of parameter ``param``, ``axis``.
 
@@ -35,7 +36,7 @@ class BoundSymbol:
     place: str  # for error messages: "A.shape[0]"
 
 
-@dataclass(frozen=True)
+@frozen
 class CallPlan:
     """The parameters of a kernel, sorted for a call.
 

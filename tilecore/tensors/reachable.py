@@ -12,15 +12,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import ArgumentError
+from tilecore.frozen_dataclasses import frozen
 from tilecore.tensors.dlpack import HOST_KINDS
 from tilecore.tensors.views import UnreadableTensor, is_tensor, view
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Memory of the host: the bytes from begin to end. owner: keeps it alive."""
 

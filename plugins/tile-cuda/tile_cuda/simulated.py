@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tile_cuda.headers import INCLUDE
 from tile_cuda.launch.entries import launch_entry
 from tilecore import debug
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.errors import UnsupportedError
+from tilecore.installation import compiler_is_installed
 
 if TYPE_CHECKING:
     from tilecore.simulate.arguments import Record, Tensor
@@ -21,9 +20,10 @@ FORMAT = "simulation"  # the format of its binaries, which are empty: it compile
 
 
 def simulated_adapter() -> KernelAdapter | None:
-    """The execution backend, or None where this tilecore has no simulated device."""
-    if importlib.util.find_spec("tilecore.simulate") is None:
+    """The execution backend, or None without tilecore's compiler, which has the simulated device."""
+    if not compiler_is_installed():
         return None
+    from tile_cuda.headers import INCLUDE
     from tile_cuda.simulated_maps import simulated_map
     from tilecore.simulate.adapter import SimulatedAdapter
     from tilecore.simulate.device import SimulatedDevice

@@ -145,4 +145,5 @@ class CodeObjectAdapter(KernelAdapter):
 
 def adapters() -> list[KernelAdapter]:
     """All execution backends of the target, the default one first."""
-    return [CodeObjectAdapter(), simulated_adapter()]
+    simulated = simulated_adapter()
+    return [CodeObjectAdapter()] if simulated is None else [CodeObjectAdapter(), simulated]

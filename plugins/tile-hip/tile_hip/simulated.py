@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tile_hip.architectures import isa_version
-from tile_hip.lds_banks import lds_phases
 from tile_hip.target import architecture_of, wave_of
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.installation import compiler_is_installed
 from tilecore.target import Target
 
 NAME = SIMULATED
@@ -16,8 +16,12 @@ FORMAT = "simulation"  # the format of its binaries, which are empty: it compile
 INCLUDE = Path(__file__).parent / "include"
 
 
-def simulated_adapter() -> KernelAdapter:
-    """The execution backend that runs kernels on the simulated device."""
+def simulated_adapter() -> KernelAdapter | None:
+    """The execution backend that runs kernels on the simulated device; None without tilecore's compiler, which has the
+    device."""
+    if not compiler_is_installed():
+        return None
+    from tile_hip.lds_banks import lds_phases
     from tilecore.simulate.adapter import SimulatedAdapter
     from tilecore.simulate.device import SimulatedDevice
 

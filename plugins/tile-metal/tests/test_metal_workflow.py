@@ -73,7 +73,7 @@ def test_paths_exist():
 def test_what_is_installed_exists():
     projects = [words[place + 1] for words in words_after("python -m pip install") for place in range(len(words) - 1)
                 if words[place] == "-e"]  # fmt: skip
-    assert len(projects) == 2
+    assert len(projects) == 3
     for project in projects:
         folder, _, extras = project.rstrip("]").partition("[")
         text = (ROOT / folder / "pyproject.toml").read_text()

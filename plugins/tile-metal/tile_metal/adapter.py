@@ -10,4 +10,6 @@ from tilecore.contract.adapter import KernelAdapter
 
 def adapters() -> list[KernelAdapter]:
     """All execution backends of the target, the default one first."""
-    return [TorchAdapter(), MetalAdapter(), simulated_adapter()]
+    on_device: list[KernelAdapter] = [TorchAdapter(), MetalAdapter()]
+    simulated = simulated_adapter()
+    return on_device if simulated is None else [*on_device, simulated]

@@ -9,14 +9,18 @@ from tile_metal import families
 from tile_metal.simulated_text import host_source
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.installation import compiler_is_installed
 
 NAME = SIMULATED
 FORMAT = "simulation"  # the format of its binaries, which are empty: it compiles the source when it loads the artifact
 INCLUDE = Path(__file__).parent / "include"
 
 
-def simulated_adapter() -> KernelAdapter:
-    """The execution backend that runs kernels on the simulated device."""
+def simulated_adapter() -> KernelAdapter | None:
+    """The execution backend that runs kernels on the simulated device; None without tilecore's compiler, which has the
+    device."""
+    if not compiler_is_installed():
+        return None
     from tilecore.simulate.adapter import SimulatedAdapter
     from tilecore.simulate.device import SimulatedDevice
 

@@ -513,7 +513,7 @@ def test_without_a_cache_on_disk_the_key_is_the_same(load_module, monkeypatch):
 
 def test_importing_it_does_not_import_tvm_torch_or_numpy():
     code = "import tilecore.cache, tilecore.compilation_cache.source_key, tilecore.settings"
-    assert imported_by(code, (*HEAVY, "platformdirs", "importlib_metadata")) == []
+    assert imported_by(code, (*HEAVY, "platformdirs", "importlib.metadata")) == []
 
 
 KERNEL = """

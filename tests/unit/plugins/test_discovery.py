@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 import zipfile
 
-import importlib_metadata  # (before a test takes it off sys.path)
 import pytest
 
 from tilecore.plugins import discovery
@@ -110,7 +110,7 @@ def test_a_package_of_a_foreign_importer_is_found(install, tmp_path, monkeypatch
             return None
 
         def find_distributions(self, context):
-            return iter([importlib_metadata.PathDistribution(info)])
+            return iter([importlib.metadata.PathDistribution(info)])
 
     class Broken(Finder):
         def find_distributions(self, context):

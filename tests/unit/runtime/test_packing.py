@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import threading
 from dataclasses import asdict, replace
 
@@ -108,7 +109,7 @@ def test_packing_twice_changes_nothing():
 
 
 def test_without_lzma(monkeypatch):
-    monkeypatch.setattr(packing, "lzma", None)
+    monkeypatch.setitem(sys.modules, "lzma", None)
     kept = [artifact(3)]
     packing.pack(kept)
     assert is_packed(kept[0])
