@@ -33,7 +33,7 @@ COMPILE = {
     "tilecore.jit.compile": "interpreted_kernel",
     "tilecore.jit.eager": "*",
     "tilecore.jit.impl": "*",
-    "tilecore.jit.kernel": "layouts get_profiler export_library get_host_source",
+    "tilecore.jit.kernel": "layouts get_profiler export_library get_host_source cost",
     "tilecore.jit.request": "*",
     "tilecore.language": "*",
     "tilecore.language.annotations": "*",

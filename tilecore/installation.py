@@ -16,9 +16,9 @@ PACKAGE = "tilecore"
 # Packages and modules of tilecore that are in tilecore-runtime with all they contain.
 WHOLE = frozenset(
     """
-    artifact bundles cache caller compilation_cache compiler contract debug dtypes env errors former_attributes
-    frozen_dataclasses installation interrupts module_names nearest plugins runtime setting_values settings signatures stage_times
-    target tensors torch_ops transform wheels whole_files
+    artifact bundles cache caller compilation_cache compiler contract debug dtypes env errors
+    former_attributes frozen_dataclasses installation interrupts module_names nearest plugins runtime
+    setting_values settings signatures stage_times target tensors torch_ops transform wheels whole_files
     """.split()
 )
 # Packages of which some modules are in tilecore-runtime, with these modules; data files belong to it, too.
@@ -26,8 +26,8 @@ PARTS: dict[str, frozenset[str]] = {
     "backends": frozenset({"cpu"}),
     "backends.cpu": frozenset(
         """
-        _pool adapter amx_permission codegen elf elf_aarch64 elf_link elf_memory elf_object elf_place elf_x86_64 plugin
-        pool pool_py processors target toolchain
+        _pool adapter amx_permission codegen elf elf_aarch64 elf_link elf_memory elf_object elf_place
+        elf_x86_64 plugin pool pool_py processors target toolchain
         """.split()
     ),
     "codegen": frozenset({"places", "source_callbacks", "text"}),
@@ -35,8 +35,9 @@ PARTS: dict[str, frozenset[str]] = {
     "ir": frozenset({"attributes", "language_names", "names", "spans", "thread_calls", "tile_op_table"}),
     "jit": frozenset(
         """
-        absent argument_key bundle call_cache collection compile eager eager_call execution_names explain export given_outputs
-        impl kernel kernel_adapter kernel_resources kernel_sources layered ranged_kernel request surroundings
+        absent argument_key bundle call_cache collection compile eager eager_call execution_names
+        explain export given_outputs impl kernel kernel_adapter kernel_resources kernel_sources layered
+        ranged_kernel request surroundings
         """.split()
     ),
     "language": frozenset({"annotations", "vector_shapes"}),
@@ -45,8 +46,9 @@ PARTS: dict[str, frozenset[str]] = {
 # Packages and modules that are in tilecore with all they contain.
 COMPILERS = frozenset(
     """
-    __main__ autotune autotuner bundle_builder cli commands demo element_values engine heuristics interpreter layout lowering math
-    pictures porting profiler progress scaffold simulate target_report testing
+    __main__ autotune autotuner bundle_builder cli commands demo element_values engine heuristics
+    interpreter layout lowering math pictures porting profiler progress scaffold simulate target_report
+    testing
     """.split()
 )
 TOP_LEVEL = WHOLE | {package for package in PARTS if "." not in package} | COMPILERS
