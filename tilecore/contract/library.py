@@ -99,6 +99,7 @@ LIBRARY = (
                 "ir.visit",
                 "children collect defined_variables jumps_out loads reads_variable renewed stores substitute variables",
             ),
+            ("ir.replace_buffers", "with_buffers"),
             ("ir.affine", "coefficient"),
             ("ir.analyzer", "Analyzer"),
             ("ir.contraction", "contract_products is_fma separated"),
