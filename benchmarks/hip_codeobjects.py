@@ -78,7 +78,7 @@ def row_of(example: str, call: str, arch: str) -> dict[str, Any]:
     symbols = tuple(entry.symbol for entry in artifact.entries)
     request = BuildRequest(artifact.name, artifact.source, symbols, target, adapter="hip")
     kernels = analysis(request, artifact.binary, artifact.entries)
-    return {plain_name(symbol): kernel.as_data() for symbol, kernel in kernels.items()}
+    return {plain_name(symbol, len(kernels) == 1): kernel.as_data() for symbol, kernel in kernels.items()}
 
 
 def rows(work: Sequence[tuple[str, str, str]], jobs: int) -> dict[str, dict[str, Any]]:

@@ -72,7 +72,8 @@ def row_of(example: str, call: str, family: str) -> dict[str, Any]:
         artifact = build_artifact(kernel.make({}), backend, target, "torch", CompileOptions())
     except TilecoreError as error:
         return {"refused": error.message}
-    return {plain_name(symbol): kernel.as_data() for symbol, kernel in analysis(artifact).items()}
+    kernels = analysis(artifact)
+    return {plain_name(symbol, len(kernels) == 1): kernel.as_data() for symbol, kernel in kernels.items()}
 
 
 def rows(match: str) -> dict[str, dict[str, Any]]:

@@ -51,9 +51,13 @@ def distinct_name(symbol: str, shapes: Iterable[str], types: Iterable[str], cont
     return f"{start}{_joined(LONGEST - len(start) - len(last) - 1 - len(digest), shapes)}{last}_{digest}"
 
 
-def plain_name(symbol: str) -> str:
-    """The name of a kernel without what tells it from others of its function: for records over time."""
-    return re.sub(rf"(_kernel(_\d+)?)(_\w+)?_[0-9a-f]{{{_DIGITS}}}$", r"\1", symbol)
+def plain_name(symbol: str, is_alone: bool = False) -> str:
+    """The name of a kernel without what tells it from others of its function: for records over time.
+
+    is_alone: whether its function has no other kernel; else a number behind ``_kernel`` is the kernel's own.
+    """
+    number = "" if is_alone else r"(_\d+)?"
+    return re.sub(rf"(_kernel{number})(_\w+)?_[0-9a-f]{{{_DIGITS}}}$", r"\1", symbol)
 
 
 def _joined(room: int, words: Iterable[str]) -> str:

@@ -92,3 +92,4 @@ def test_the_plain_name_is_the_function_s(kernels):
     plain = ["scale_kernel"] if kernels == 1 else ["scale_kernel_0", "scale_kernel_1"]
     assert [plain_name(symbol) for symbol in symbols(scale(4, 8, kernels=kernels))] == plain
     assert [plain_name(symbol) for symbol in plain] == plain
+    assert plain_name("add_kernel_8_8_i32_7b8ac2ab", is_alone=True) == "add_kernel"
