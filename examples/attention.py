@@ -302,6 +302,7 @@ def main(words=None):
     kv_heads = options.kv_heads or heads
 
     config = {"block_M": options.block, "block_N": options.block} if options.block else {}
+    config |= {"cores": options.cores} if options.cores else {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
@@ -309,7 +310,7 @@ def main(words=None):
     tuned = tilecore.autotune(configs="auto", tries=options.tries)(compiled)
     kernel = tuned(
         batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, dim_v=options.dim_v,
-        cores=options.cores, **config,
+        **config,
     )  # fmt: skip
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
