@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module, util
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -23,7 +23,7 @@ from tilecore.errors import ArgumentError
 from tilecore.frontend.function import PrimFunc
 from tilecore.jit.compile import ir_of
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, arguments_of
-from tilecore.jit.factory_calls import call_of, label_of
+from tilecore.jit.factory_calls import call_of
 from tilecore.jit.impl import JITImpl
 from tilecore.language.annotations import TensorType
 from tilecore.signatures import signature_of
@@ -43,7 +43,8 @@ class DeclaredKernel:
     """A kernel to compile.
 
     name: of the function. label: the call. arguments: in the order of the parameters. make_ir: builds its tile IR.
-    keys: the keys by which programs find the compiled kernel from its source. settings: of its ``tilecore.jit``.
+    keys: the keys by which programs find the compiled kernel from its source. settings: of its ``tilecore.jit``. call:
+    the function itself, and the arguments as they were given.
     """
 
     name: str
@@ -52,6 +53,7 @@ class DeclaredKernel:
     make_ir: Callable[[], Any]
     keys: Callable[[Request, Artifact], list[str]]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    call: tuple[Any, tuple[Any, ...], Mapping[str, Any]] = (None, (), {})
 
 
 def module_named(text: str) -> tuple[ModuleType, str | None]:
@@ -95,7 +97,43 @@ def declared_kernels(
             raise ArgumentError(
                 f"{module.__file__} declares no kernel {name!r}", expected=", ".join(values) or "a file with kernels"
             )
-    return list({kernel.label: kernel for kernel in declared}.values()), left_out
+    return _distinct(declared), left_out
+
+
+def _distinct(declared: Sequence[DeclaredKernel]) -> list[DeclaredKernel]:
+    """The kernels without those that were declared before; others of the same label get a number: ``f() #2``."""
+    by_label: dict[str, list[DeclaredKernel]] = {}
+    distinct = []
+    for kernel in declared:
+        others = by_label.setdefault(kernel.label, [])
+        if not any(_is_same(kernel.call, other.call) for other in others):
+            others.append(kernel)
+            label = kernel.label if len(others) == 1 else f"{kernel.label} #{len(others)}"
+            distinct.append(replace(kernel, label=label))
+    return distinct
+
+
+def _is_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two calls are of the same function object, with equal arguments of the same types."""
+    if one[0] is not other[0] or len(one[1]) != len(other[1]) or one[2].keys() != other[2].keys():
+        return False
+    pairs = [*zip(one[1], other[1], strict=True), *((one[2][name], other[2][name]) for name in one[2])]
+    return all(_is_equal(*pair) for pair in pairs)
+
+
+def _is_equal(value: Any, other: Any) -> bool:
+    if value is other:
+        return True
+    try:
+        return type(value) is type(other) and repr(value) == repr(other) and bool(value == other)
+    except Exception:  # arrays have no truth value
+        return False
+
+
+def _label(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The call as text, whole: ``matmul(200, 100, K=300)``."""
+    values = [*map(argument_text, args), *(f"{key}={argument_text(value)}" for key, value in kwargs.items())]
+    return f"{name}({', '.join(values)})"
 
 
 def _without_arguments(values: Mapping[str, Any]) -> tuple[list[DeclaredKernel], list[LeftOut]]:
@@ -155,9 +193,14 @@ def _declared(item: Any, module: ModuleType, values: Mapping[str, Any]) -> list[
 
 def _kernel(value: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> DeclaredKernel:
     if takes_no_arguments(value):
+        if args or kwargs:
+            raise ArgumentError(
+                f"the kernel {name} takes no arguments", found=_label(name, args, kwargs), expected=f"yield {name}"
+            )
         function = value.func if isinstance(value, JITImpl) else value
         settings = value.settings if isinstance(value, JITImpl) else {}
-        return DeclaredKernel(name, name, (), lambda: ir_of(function), lambda request, artifact: [], settings)
+        call = (function, (), {})
+        return DeclaredKernel(name, name, (), lambda: ir_of(function), lambda request, artifact: [], settings, call)
     if isinstance(value, JITImpl) and value.mode == "eager":
         return _eager(value, name, args, dict(kwargs))
     return _lazy(value, name, args, dict(kwargs))
@@ -177,9 +220,9 @@ def _lazy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return value.get_tir(*args, **kwargs) if is_jit else ir_of(value(*args, **kwargs))
 
     settings = value.settings if is_jit else {}
-    return DeclaredKernel(
-        name, label_of(value, args, kwargs), _arguments(bound.arguments, signature.parameters), make_ir, keys, settings
-    )
+    arguments = _arguments(bound.arguments, signature.parameters)
+    label, call = _label(name, args, kwargs), (_plain(value), args, kwargs)
+    return DeclaredKernel(name, label, arguments, make_ir, keys, settings, call)
 
 
 def _eager(value: JITImpl, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DeclaredKernel:
@@ -198,7 +241,13 @@ def _eager(value: JITImpl, name: str, args: tuple[Any, ...], kwargs: dict[str, A
     given = {**{name: kind for name, kind in call.types.items() if kind is not LEFT_OUT}, **call.constants}
     arguments = _arguments(given, value.signature.parameters)
     return DeclaredKernel(
-        name, label_of(value, args, kwargs), arguments, lambda: value.get_tir(*args, **kwargs), keys, value.settings
+        name,
+        _label(name, args, kwargs),
+        arguments,
+        lambda: value.get_tir(*args, **kwargs),
+        keys,
+        value.settings,
+        (value.func, args, kwargs),
     )
 
 

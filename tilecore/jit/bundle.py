@@ -64,7 +64,7 @@ class Bundle(Mapping[str, "JITKernel"]):
     def __getitem__(self, label: str) -> JITKernel:
         """The kernel of a call. Raises KeyError where there is none, LaunchError where none is for this machine."""
         if label not in self._by_label:
-            raise KeyError(label)
+            raise KeyError(f"{label!r}: the bundle has {_some(list(self._by_label))}")
         return self._load(label, self._by_label[label], None)
 
     def __contains__(self, label: object) -> bool:
@@ -91,6 +91,7 @@ class Bundle(Mapping[str, "JITKernel"]):
                 expected=_some(list(dict.fromkeys(labels)) or list(self.names)),
                 hint="tilecore compile adds kernels that the file declares; tilecore bundle lists them",
             )
+        self._refuse_ambiguous(name, records)
         return self._load(records[0].label, records, target)
 
     def load_all(self) -> dict[str, JITKernel]:
@@ -131,6 +132,19 @@ class Bundle(Mapping[str, "JITKernel"]):
         return f"<tilecore.Bundle {self.path}: {len(self)} kernels for {', '.join(self.targets)}>"
 
     # -- internals
+
+    def _refuse_ambiguous(self, name: str, records: Sequence[KernelRecord]) -> None:
+        """Raises ArgumentError where different kernels for one target were made for arguments of the same text."""
+        kernels: dict[tuple[str, str, str], set[Any]] = {}
+        for record in records:
+            kernels.setdefault((record.target, record.adapter, record.machine), set()).add(record.binary)
+        if any(len(binaries) > 1 for binaries in kernels.values()):
+            labels = list(dict.fromkeys(record.label for record in records))
+            raise ArgumentError(
+                f"{self.path} has several kernels {name} whose arguments have the same text",
+                found=_some(labels),
+                hint=f"take one by its label: bundle[{labels[0]!r}]",
+            )
 
     def _load(self, label: str, records: Sequence[KernelRecord], target: Any) -> JITKernel:
         record = self._best(records, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from bundle_kit import KERNELS, artifact_of, kernel_of, written
 
@@ -219,3 +220,84 @@ def test_signing(run, tmp_path, monkeypatch):
     assert (code, "signed by ssh-ed25519 AAAA" in printed) == (0, True)
     bundle = tilecore.load_bundle("a.tcb", signed_by="key.pub")
     assert list(bundle) == ["twice"]
+
+
+DIFFERENT_KERNELS = """
+import tilecore
+import tilecore.language as T
+
+
+def made(factor):
+    @tilecore.jit(target="cpu", out_idx=-1)
+    def f(N=32):
+        @T.prim_func
+        def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+            with T.Kernel(1):
+                for i in T.Parallel(N):
+                    B[i] = A[i] * factor
+
+        return main
+
+    return f
+
+
+class Factor:
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return "Factor()"
+
+
+@tilecore.jit(target="cpu", out_idx=-1)
+def by_object(factor, widths=()):
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                B[i] = A[i] * factor.value
+
+    return main
+
+
+double, triple = made(2.0), made(3.0)
+two, three = Factor(2.0), Factor(3.0)
+
+
+def tilecore_kernels():
+    yield double
+    yield triple
+    yield double
+    yield by_object, (two,)
+    yield by_object, (three,)
+    yield by_object, (two, (0,) * 40 + (1,))
+    yield by_object, (two, (0,) * 40 + (2,))
+"""
+
+
+def test_different_kernels_of_the_same_text_are_all_there(tmp_path, run):
+    """Closures of one name, and arguments of the same repr: a number tells them apart, and none is lost."""
+
+    class Same:
+        def __repr__(self):
+            return "Factor()"
+
+    source, bundle_path = tmp_path / "k.py", tmp_path / "k.tcb"
+    source.write_text(DIFFERENT_KERNELS)
+    status, _, errors = run("compile", source, "--target", "cpu", "-o", bundle_path)
+    assert status == 0, errors
+    with tilecore.load_bundle(bundle_path) as bundle:
+        assert list(bundle)[:4] == ["f()", "f() #2", "by_object(Factor())", "by_object(Factor()) #2"]
+        assert len(bundle) == 6
+        factors = [float(np.asarray(bundle[label](np.ones(n, "float32")))[0]) for label, n in zip(
+            list(bundle)[:4], (32, 32, 4, 4), strict=True)]  # fmt: skip
+        assert factors == [2, 3, 2, 3]
+        with pytest.raises(ArgumentError, match="several kernels by_object"):
+            bundle.find("by_object", Same())
+        with pytest.raises(KeyError, match="the bundle has"):
+            bundle["nothing"]
+
+
+def test_a_kernel_without_parameters_takes_no_arguments(load_module):
+    with pytest.raises(ArgumentError, match="the kernel twice takes no arguments"):
+        labels(load_module(KERNELS + "\n\ndef tilecore_kernels():\n    yield twice, (3,)\n"))
