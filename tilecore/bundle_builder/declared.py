@@ -199,8 +199,9 @@ def _kernel(value: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, A
             )
         function = value.func if isinstance(value, JITImpl) else value
         settings = value.settings if isinstance(value, JITImpl) else {}
-        call = (function, (), {})
-        return DeclaredKernel(name, name, (), lambda: ir_of(function), lambda request, artifact: [], settings, call)
+        return DeclaredKernel(
+            name, name, (), lambda: ir_of(function), lambda request, artifact: [], settings, (function, (), {})
+        )
     if isinstance(value, JITImpl) and value.mode == "eager":
         return _eager(value, name, args, dict(kwargs))
     return _lazy(value, name, args, dict(kwargs))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import ScalarParam
+from tilecore.artifact.records import ScalarParam, TensorParam
 from tilecore.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -140,10 +141,10 @@ def _sizes(artifact: Artifact, arguments: Sequence[Any], sizes: dict[str, int]) 
             )
         values = zip(inputs, arguments, strict=True)
         given = {param.name: value for param, value in values if isinstance(param, ScalarParam)}
-        return {
-            **{name: value for name, value in given.items() if isinstance(value, int)},
-            **sizes_of(artifact, arguments),
-        }
+        known = sizes_of(artifact, arguments)
+        for param, value in zip(inputs, arguments, strict=True):
+            _check_shape(artifact, param, value, known)
+        return {**{name: value for name, value in given.items() if isinstance(value, int)}, **known}
     missing = [name for name in symbols if name not in sizes]
     unknown = [name for name in sizes if name not in symbols and name not in scalars]
     if missing or unknown:
@@ -155,4 +156,32 @@ def _sizes(artifact: Artifact, arguments: Sequence[Any], sizes: dict[str, int]) 
             if symbols
             else "no sizes: all are fixed" + (f"; scalars: {', '.join(scalars)}" if scalars else ""),
         )
-    return {name: int(value) for name, value in sizes.items()}
+    return {name: _whole(artifact, name, value, 0 if name in symbols else None) for name, value in sizes.items()}
+
+
+def _whole(artifact: Artifact, name: str, value: Any, least: int | None) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        number = None
+    if number is None or (least is not None and number < least):
+        raise ArgumentError(
+            f"{artifact.name}.cost(): {name} is wrong",
+            found=f"{name}={value!r}",
+            expected="a whole number" + ("" if least is None else f", at least {least}"),
+        )
+    return number
+
+
+def _check_shape(artifact: Artifact, param: Any, value: Any, sizes: Mapping[str, int]) -> None:
+    """Raises ArgumentError for a tensor that the kernel would not accept with these sizes."""
+    if not isinstance(param, TensorParam) or value is None:
+        return
+    given = tuple(int(size) for size in value.shape)
+    shape = [size if isinstance(size, int) else sizes.get(str(size)) for size in param.shape]
+    if len(given) != len(shape) or any(size not in (None, own) for size, own in zip(shape, given, strict=True)):
+        raise ArgumentError(
+            f"{artifact.name}.cost(): the shape of {param.name} does not fit",
+            found=str(given),
+            expected=f"({', '.join(map(str, param.shape))})",
+        )

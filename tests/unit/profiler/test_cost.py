@@ -299,3 +299,25 @@ def test_the_bytes_written_are_those_that_a_call_changes(func):
     for param, tensor in zip(kernel.artifact.params, tensors, strict=True):
         if param.access == "w":
             assert counted[param.name].written == int((~tensor.isnan()).sum()) * tensor.element_size()
+
+
+def test_wrong_sizes_and_tensors_have_no_cost():
+    import numpy as np
+
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def copied(A: T.Tensor((n, 4), "float32"), B: T.Tensor((n, 4), "float32")):
+        with T.Kernel(n) as row:
+            for i in T.Parallel(4):
+                B[row, i] = A[row, i]
+
+    kernel = tilecore.compile(copied, target="cpu", out_idx=-1)
+    assert kernel.cost(n=np.int64(3)).bytes == kernel.cost(np.zeros((3, 4), "float32")).bytes == 96
+    assert kernel.cost(n=0).bytes == 0
+    for wrong in (-1, 1.5, "a", None):
+        with pytest.raises(ArgumentError, match="n is wrong"):
+            kernel.cost(n=wrong)
+    for shape in ((3, 5), (3,), (3, 4, 1)):
+        with pytest.raises(ArgumentError, match="the shape of A does not fit"):
+            kernel.cost(np.zeros(shape, "float32"))
