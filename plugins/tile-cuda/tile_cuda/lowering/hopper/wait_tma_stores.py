@@ -59,7 +59,13 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
 
 
 def _with_shared_memory(body: Stmt, sources: list[Any]) -> tuple[Stmt, list[Any]]:
-    """The code in which stores from memory of the same shape and type read the same, and the sources that are left."""
+    """The code in which stores from memory of the same shape and type read the same, and the sources that are left.
+
+    Only where the compiler has given the warps their roles: ranges of threads that the user names (T.ws) count their
+    warps each from 0, and would write the same slabs.
+    """
+    if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
+        return body, sources
     first: dict[tuple[Any, ...], Any] = {}
     same: dict[Var, Var] = {}
     for element in sources:
