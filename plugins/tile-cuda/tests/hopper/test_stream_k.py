@@ -15,7 +15,7 @@ from .kernels import operands, product
 from .kit import body, built, has_roles, rows, wide
 from .test_compiled import compiled, compiler, runs_free  # noqa: F401
 
-EXAMPLES = Path(tilecore.__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 TILE = {"block_M": 64, "block_N": 64, "block_K": 32, "stages": 3, "threads": 128}
 FULL = "cuda -arch=sm_90a"  # all multiprocessors: as many blocks as the tests ask for run at the same time
 
