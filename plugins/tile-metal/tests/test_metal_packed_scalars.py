@@ -45,8 +45,9 @@ def arguments(tensors: int) -> list[np.ndarray]:
 def test_scalars_share_a_slot_where_there_are_too_many(tmp_path):
     kernel = tilecore.compile(kernel_of(tmp_path, 3), target="metal", execution_backend="sim")
     source = kernel.get_kernel_source()
-    assert "struct many_kernel_scalars { long words[30]; };" in source
-    assert "constant many_kernel_scalars& tc_scalars [[buffer(3)]]" in source
+    symbol = kernel.artifact.entries[0].symbol
+    assert f"struct {symbol}_scalars {{ long words[30]; }};" in source
+    assert f"constant {symbol}_scalars& tc_scalars [[buffer(3)]]" in source
     assert kernel.artifact.entries[0].attributes["packed_scalars"] is True
     tensors = arguments(3)
     kernel(*tensors, *(VALUES[i % len(VALUES)] for i in range(COUNT)))

@@ -77,8 +77,8 @@ def has_roles(kernel: Any) -> bool:
 
 
 def body(kernel: Any) -> str:
-    """The emitted source."""
-    return str(kernel.get_kernel_source())
+    """The emitted source, without the digests in the names of kernels, which tell settings apart."""
+    return re.sub(r"(_kernel\w*)_[0-9a-f]{8}\b", r"\1", str(kernel.get_kernel_source()))
 
 
 def count(kernel: Any, pattern: str) -> int:

@@ -166,6 +166,8 @@ def test_decoding_over_small_pages(page, tile):
     spec = importlib.util.spec_from_file_location("example_paged_attention", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    func = module.paged_attention(2, 4, 2, 64, -(-300 // page), page, splits=2, block_N=tile, eviction_policy="evict_first")
+    func = module.paged_attention(
+        2, 4, 2, 64, -(-300 // page), page, splits=2, block_N=tile, eviction_policy="evict_first"
+    )
     kernel = tilecore.compile(func, target="cuda -arch=sm_90a", execution_backend="sim")
     assert re.search(r"tc_tensor_load_hinted\(.*&K_map", body(kernel))
