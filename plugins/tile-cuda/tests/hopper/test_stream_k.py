@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tilecore
-
 from .kernels import operands, product
 from .kit import body, built, has_roles, rows, wide
 from .test_compiled import compiled, compiler, runs_free  # noqa: F401
