@@ -234,16 +234,6 @@ def default_trusted_keys() -> tuple[str, ...]:
     return paths(os.pathsep.join((os.path.join(_config_dir(), "trusted_keys"), "/etc/tilecore/trusted_keys")))
 
 
-def size_of(text: str) -> int:
-    """Bytes of a text such as ``4G``. Raises ValueError."""
-    return size(text)
-
-
-def duration_of(text: str) -> float:
-    """Seconds of a text such as ``30d``. Raises ValueError."""
-    return duration(text)
-
-
 def disable_cache() -> bool:
     return SETTINGS["TILECORE_DISABLE_CACHE"].read()
 

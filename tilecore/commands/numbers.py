@@ -9,7 +9,7 @@ import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
-from tilecore import settings
+from tilecore import setting_values, settings
 
 LONGEST_TIMEOUT = 86_400  # seconds; the system's calls that wait for processes overflow at 25 days
 LONGEST_RUN = 525_600  # minutes
@@ -54,7 +54,7 @@ def duration(unit: str, most: int) -> Callable[[str], float]:
 def size(text: str) -> int:
     """A number of bytes, as TILECORE_CACHE_SIZE takes it."""
     try:
-        return settings.size_of(text)
+        return setting_values.size(text)
     except ValueError:
         raise ArgumentTypeError(f"got {text!r}, expected {settings.SIZE_TEXT}") from None
 
@@ -62,7 +62,7 @@ def size(text: str) -> int:
 def age(text: str) -> float:
     """A number of seconds, as TILECORE_CACHE_AGE takes it."""
     try:
-        return settings.duration_of(text)
+        return setting_values.duration(text)
     except ValueError:
         raise ArgumentTypeError(f"got {text!r}, expected {settings.DURATION_TEXT}") from None
 

@@ -66,13 +66,18 @@ def _checked(allocation: TorchAllocation, library: Any) -> TorchAllocation | Non
         return None
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (pointer, ctypes.c_char_p, pointer)
-    made = allocation.adopt(capsule(handle, None, None))
-    references, usual = made._use_count(), torch.empty(1)._use_count()
+    tensor = allocation.adopt(capsule(handle, None, None))
+    references, usual = tensor._use_count(), torch.empty(1)._use_count()
     if references == usual:
         allocation = allocation._replace(release=0)
     elif references != usual + 1 or ctypes.CFUNCTYPE(number, pointer)(allocation.release)(handle):
         return None
-    made.fill_(7)
-    facts = (type(made) is torch.Tensor, made.dtype == torch.int16, made.stride() == (3, 1), made.device.type == "cpu")
-    is_right = all(facts) and made.tolist() == [[7] * 3] * 2 and not made.requires_grad
-    return allocation if is_right and made._use_count() == usual else None
+    tensor.fill_(7)
+    facts = (
+        type(tensor) is torch.Tensor,
+        tensor.dtype == torch.int16,
+        tensor.stride() == (3, 1),
+        tensor.device.type == "cpu",
+    )
+    is_right = all(facts) and tensor.tolist() == [[7] * 3] * 2 and not tensor.requires_grad
+    return allocation if is_right and tensor._use_count() == usual else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.attributes import CudaStatementAttr
+from tile_cuda.lowering.hopper.role_statements import with_consumer
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq
 from tilecore.ir.nodes import AttrStmt, Bind, Call, PrimFunc, Stmt, Var, structural_map, structural_mutate
@@ -26,15 +26,7 @@ def _with_index(body: Stmt, threads: Threads) -> Stmt:
         return body
     if has_ranges(body):
         return _bind_in_ranges(body)
-    if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
-        return _bind_index(body)
-
-    def role(node: AttrStmt, mutator: Any) -> Any:
-        if node.attr_key != CudaStatementAttr.ROLE or str(node.value.value) != "consumer":
-            return mutator.default_mutate(node)
-        return AttrStmt(node.node, node.attr_key, node.value, _bind_index(node.body), span=node.span)
-
-    return structural_mutate(body, [(AttrStmt, role)])
+    return with_consumer(body, _bind_index)
 
 
 def _bind_in_ranges(body: Stmt) -> Stmt:

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from math import prod
 
 from tile_cuda.lowering.hopper.pipelines import Pipeline
-from tile_cuda.lowering.hopper.staging_memory import calls_in, staging_bytes
-from tile_cuda.lowering.hopper.tensor_adds import reason_against_add
-from tile_cuda.lowering.hopper.tma_stores import reason_against_store
+from tile_cuda.lowering.hopper.staging_memory import staging_bytes
+from tile_cuda.lowering.hopper.tensor_adds import staged_calls
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -68,8 +67,7 @@ def shared_bytes(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: 
     own = [alloc.buffer for alloc in collect(code, AllocBuffer) if is_shared(alloc.buffer)]
     total = _bytes(buffer for buffer in own if buffer not in tiles)
     total += sum(pipeline.bytes * pipeline.slots for pipeline in pipelines)
-    stores = [c for c in calls_in(code, ("copy",)) if reason_against_store(c, code, tensors, {}, env) is None]
-    adds = [c for c in calls_in(code, ("atomic",)) if reason_against_add(c, code, tensors, {}, env) is None]
+    stores, adds = staged_calls(code, code, tensors, env)
     with_adds = total + staging_bytes([*stores, *adds], code, env)
     if with_adds + SPARE <= env.capabilities.shared_bytes:
         return with_adds

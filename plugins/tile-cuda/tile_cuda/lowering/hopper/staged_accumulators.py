@@ -7,7 +7,7 @@ memory waits for the copy, so copies run beside the block's further work. Elemen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from tile_cuda.lowering.hopper.sums_of_accumulators import accumulator_of, produ
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
+from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
@@ -51,6 +52,33 @@ WIDEST = 128  # bytes of a row of a copy
 def source_of(call: TileCall) -> TensorRegion:
     """What a copy, or an atomic operation on a tile, writes to ``call.dst``."""
     return call.src if call.op.name == "copy" else call.value
+
+
+def staging_config(source: Var, target: Var, body: Stmt, tensors: Container[Var], env: PassEnv) -> WgmmaConfig | str:
+    """The configuration of the products whose accumulator ``source`` can be staged for ``target``; or why not.
+
+    tensors: the buffers that a launch can make tensor maps of.
+    """
+    if target not in tensors:
+        return f"{target.name} is a view"
+    config = config_of_accumulator(source, body, env)
+    if isinstance(config, str):
+        return config
+    if not width_of(config, dtype_of(target)):
+        return f"the columns of a warpgroup, of {config.n}, are not a multiple of 16"
+    return config
+
+
+def reason_against_map(call: TileCall, config: WgmmaConfig, divisors: Mapping[Var, int]) -> str | None:
+    """Why there is no tensor map for the parts of ``call.dst``; None where there is one."""
+    tiling = tiling_of_part(call, config, const(0, "int32"), const(0, "int32"), divisors)
+    return tiling if isinstance(tiling, str) else None
+
+
+def option_against(env: PassEnv) -> str | None:
+    """The option that turns copies of accumulators by tensor maps off, as a sentence."""
+    disabling = (option for option in (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER) if option.value_in(env.config))
+    return next((f"{key_name(option)} is set" for option in disabling), None)
 
 
 def config_of_source(call: TileCall, body: Stmt, env: PassEnv) -> WgmmaConfig:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from math import prod
 
+from tile_cuda.lowering.hopper.role_statements import has_roles
 from tile_cuda.lowering.hopper.staged_accumulators import kernel_with, source_of, staging_shape
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -22,10 +23,13 @@ from tilecore.ir.visit import collect
 OTHER_SHARED = 2048  # bytes: mbarriers and alignment
 
 
-def staging_bytes(calls: Iterable[TileCall], body: Stmt, env: PassEnv) -> int:
-    """The shared memory that copies of one kernel by tensor maps, and additions, take together."""
-    tiles = {(dtype_of(call.dst.source), staging_shape(call, body, env)) for call in calls}
-    return sum(prod(shape) * DType(dtype).bytes for dtype, shape in tiles)
+def staging_bytes(calls: Iterable[TileCall], body: Stmt, env: PassEnv, are_shared: bool = True) -> int:
+    """The shared memory that copies of one kernel by tensor maps, and additions, take together.
+
+    are_shared: whether those of the same shape and type take the same, as where warps have roles.
+    """
+    tiles = [(dtype_of(call.dst.source), staging_shape(call, body, env)) for call in calls]
+    return sum(prod(shape) * DType(dtype).bytes for dtype, shape in (set(tiles) if are_shared else tiles))
 
 
 def reason_of_memory(call: TileCall, body: Stmt, env: PassEnv, others: Iterable[TileCall] = ()) -> str | None:
@@ -33,11 +37,9 @@ def reason_of_memory(call: TileCall, body: Stmt, env: PassEnv, others: Iterable[
 
     others: further copies of the kernel that need staging memory.
     """
-    others = list(others)
-    of_tiles = bytes_of_tiles(body)
-    if others:
-        of_tiles = bytes_of_tiles(kernel_with(source_of(call).source, body)) + OTHER_SHARED
-    staging, limit = staging_bytes([call, *others], body, env), env.capabilities.shared_bytes
+    others, kernel = list(others), kernel_with(source_of(call).source, body)
+    of_tiles = bytes_of_tiles(kernel) + OTHER_SHARED if others else bytes_of_tiles(body)
+    staging, limit = staging_bytes([call, *others], body, env, has_roles(kernel)), env.capabilities.shared_bytes
     if of_tiles + staging <= limit:
         return None
     return f"its {staging} bytes of shared memory do not fit beside the kernel's tiles, of {of_tiles} bytes"

@@ -39,9 +39,7 @@ def unordered_write(region: TensorRegion, kernel: Stmt) -> str | None:
         return bool(roots.get(buffer, buffer).same_as(region.source))
 
     name = str(region.source.name)
-    if any(is_tensor(store.buffer) for store in collect(kernel, BufferStore)) or _is_changed_in_place(
-        kernel, is_tensor
-    ):
+    if any(is_tensor(store.buffer) for store in collect(kernel, BufferStore)) or is_changed_in_place(kernel, is_tensor):
         return f"threads write {name}, too"
     written = [r for node in collect(kernel, Evaluate) for r in _written(as_tile_call(node)) if is_tensor(r.source)]
     same = [other for other in written if structural_equal(other, region)]
@@ -60,7 +58,7 @@ def _written(call: TileCall | None) -> list[TensorRegion]:
     return [operand for operand in operands if isinstance(operand, TensorRegion)]
 
 
-def _is_changed_in_place(kernel: Stmt, is_tensor: Any) -> bool:
+def is_changed_in_place(kernel: Stmt, is_tensor: Any) -> bool:
     """Whether a call that is no tile operation, such as an atomic one, names an element of the tensor."""
     calls = [node.value for node in collect(kernel, Evaluate) if as_tile_call(node) is None]
     return any(is_tensor(var) for call in calls if isinstance(call, Call) for var in variables(call))

@@ -12,31 +12,29 @@ from collections.abc import Container, Mapping
 
 from tile_cuda.lowering.hopper.staged_accumulators import (
     StagedCopy,
-    config_of_accumulator,
     fragments,
     kernel_with,
+    option_against,
+    reason_against_map,
     source_of,
-    tiling_of_part,
-    width_of,
+    staging_config,
 )
 from tile_cuda.lowering.hopper.staging_memory import calls_in, reason_of_memory
+from tile_cuda.lowering.hopper.store_order import is_changed_in_place
 from tile_cuda.lowering.hopper.tma_stores import reason_against_store
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
-from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
-from tilecore.ir.build import const, dtype_of
-from tilecore.ir.nodes import BufferStore, Call, Evaluate, Stmt, TensorLoad, TensorRegion, Var
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import BufferStore, Evaluate, Stmt, TensorLoad, TensorRegion, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.visit import collect
 from tilecore.lowering.simt.state import ThreadCount, TileFunction
 from tilecore.lowering.simt.thread_env import ThreadEnv
-
-_DISABLING_OPTIONS = (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER)
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -48,15 +46,17 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     kernel = kernel_with(source_of(call).source, body)
-    others = staged_calls(kernel, body, state.tensors, env)
-    return reason_of_memory(call, body, env, others)
+    stores, adds = staged_calls(kernel, body, state.tensors, env)
+    return reason_of_memory(call, body, env, stores + adds)
 
 
-def staged_calls(kernel: Stmt, body: Stmt, tensors: Container[Var], env: PassEnv) -> list[TileCall]:
-    """The copies and additions of the kernel that tensor maps can do if there is memory."""
-    stores = [c for c in calls_in(kernel, ("copy",)) if reason_against_store(c, body, tensors, {}, env) is None]
-    adds = [c for c in calls_in(kernel, ("atomic",)) if reason_against_add(c, body, tensors, {}, env) is None]
-    return stores + adds
+def staged_calls(
+    code: Stmt, body: Stmt, tensors: Container[Var], env: PassEnv
+) -> tuple[list[TileCall], list[TileCall]]:
+    """The copies and the additions in the code that tensor maps can do if there is memory. body: the function's."""
+    stores = [c for c in calls_in(code, ("copy",)) if reason_against_store(c, body, tensors, {}, env) is None]
+    adds = [c for c in calls_in(code, ("atomic",)) if reason_against_add(c, body, tensors, {}, env) is None]
+    return stores, adds
 
 
 def reason_against_add(
@@ -67,27 +67,26 @@ def reason_against_add(
     body: the function's code with the call. tensors: the buffers that a launch can make tensor maps of. divisors: known
     divisors of variables.
     """
-    for option in _DISABLING_OPTIONS:
-        if option.value_in(env.config):
-            return f"{key_name(option)} is set"
-    if call.kind != "add" or call.order != "relaxed":
+    disabled = option_against(env)
+    if disabled is not None:
+        return disabled
+    if not _is_relaxed_addition(call):
         return "it is not a relaxed addition"
     source, target = call.value, call.dst.source
     if not (isinstance(source, TensorRegion) and is_fragment(source.source) and is_whole(source) and is_global(target)):
         return "it does not add a whole fragment to global memory"
     if dtype_of(target) != "float32":
         return f"the elements of {target.name} are not float32"
-    if target not in tensors:
-        return f"{target.name} is a view"
-    config = config_of_accumulator(source.source, body, env)
+    config = staging_config(source.source, target, body, tensors, env)
     if isinstance(config, str):
         return config
-    if not width_of(config, "float32"):
-        return f"the columns of a warpgroup, of {config.n}, are not a multiple of 16"
     if _is_used_otherwise(target, kernel_with(source.source, body)):
         return f"the kernel uses {target.name} for more than additions of tiles"
-    tiling = tiling_of_part(call, config, const(0, "int32"), const(0, "int32"), divisors)
-    return tiling if isinstance(tiling, str) else None
+    return reason_against_map(call, config, divisors)
+
+
+def _is_relaxed_addition(call: TileCall) -> bool:
+    return bool(call.op.name == "atomic" and call.kind == "add" and call.order == "relaxed")
 
 
 def _is_used_otherwise(tensor: Var, kernel: Stmt) -> bool:
@@ -97,19 +96,13 @@ def _is_used_otherwise(tensor: Var, kernel: Stmt) -> bool:
     def is_tensor(buffer: Var) -> bool:
         return bool(roots.get(buffer, buffer).same_as(tensor))
 
-    added = set()
-    for node in collect(kernel, Evaluate):
-        call = as_tile_call(node)
-        if call is None:
-            if isinstance(node.value, Call) and any(is_tensor(var) for var in variables(node.value)):
-                return True
-            continue
-        if call.op.name == "atomic" and call.kind == "add" and call.order == "relaxed" and is_tensor(call.dst.source):
-            added.add(call.dst)
-        regions = [region for region in call.regions if region not in added]
-        if any(is_tensor(region.source) for region in regions):
-            return True
+    if is_changed_in_place(kernel, is_tensor):
+        return True
     accesses = [load.source for load in collect(kernel, TensorLoad)]
+    calls = [call for node in collect(kernel, Evaluate) if (call := as_tile_call(node)) is not None]
+    for call in calls:
+        added = call.dst if _is_relaxed_addition(call) else None
+        accesses += [region.source for region in call.regions if region is not added]
     accesses += [store.buffer for store in collect(kernel, BufferStore)]
     return any(is_tensor(buffer) for buffer in accesses)
 

@@ -10,21 +10,20 @@ from collections.abc import Container, Mapping
 from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.staged_accumulators import (
     StagedCopy,
-    config_of_accumulator,
     fragments,
     kernel_with,
-    tiling_of_part,
-    width_of,
+    option_against,
+    reason_against_map,
+    staging_config,
 )
 from tile_cuda.lowering.hopper.staging_memory import reason_of_memory
 from tile_cuda.lowering.hopper.store_order import unordered_write
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
-from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.build import const, dtype_of
+from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import Evaluate, Stmt, TensorLoad, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
@@ -34,7 +33,6 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.simt.state import ThreadCount, TileFunction
 from tilecore.lowering.simt.thread_env import ThreadEnv
 
-_DISABLING_OPTIONS = (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER)
 _TYPES = ("float16", "bfloat16")
 
 
@@ -53,9 +51,9 @@ def reason_against_store(
     body: the function's code with the copy. tensors: the buffers that a launch can make tensor maps of. divisors: known
     divisors of variables.
     """
-    for option in _DISABLING_OPTIONS:
-        if option.value_in(env.config):
-            return f"{key_name(option)} is set"
+    disabled = option_against(env)
+    if disabled is not None:
+        return disabled
     if call.hints.get(CallAttr.DISABLE_TMA):
         return "disable_tma=True"
     if not (is_fragment(call.src.source) and is_whole(call.src) and is_global(call.dst.source)):
@@ -63,21 +61,14 @@ def reason_against_store(
     dtype = dtype_of(call.dst.source)
     if dtype not in _TYPES and not (dtype == "float32" and CudaCallAttr.STAGED in call.hints):
         return f"stmatrix does not store {dtype}, only {' and '.join(_TYPES)}"
-    if call.dst.source not in tensors:
-        return f"{call.dst.source.name} is a view"
-    config = config_of_accumulator(call.src.source, body, env)
+    config = staging_config(call.src.source, call.dst.source, body, tensors, env)
     if isinstance(config, str):
         return config
-    if not width_of(config, dtype):
-        return f"the columns of a warpgroup, of {config.n}, are not a multiple of 16"
     kernel = kernel_with(call.src.source, body)
     if _is_read(call.dst.source, kernel):
         return f"the kernel reads {call.dst.source.name}"
     unordered = unordered_write(call.dst, kernel)
-    if unordered is not None:
-        return unordered
-    tiling = tiling_of_part(call, config, const(0, "int32"), const(0, "int32"), divisors)
-    return tiling if isinstance(tiling, str) else None
+    return reason_against_map(call, config, divisors) if unordered is None else unordered
 
 
 def lower(call: TileCall, env: ThreadEnv) -> Stmt:

@@ -11,21 +11,19 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.attributes import CudaStatementAttr
+from tile_cuda.lowering.hopper.role_statements import has_roles, with_consumer
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, nothing, op_name, seq
 from tilecore.ir.nodes import (
     EQ,
     AllocBuffer,
-    AttrStmt,
     Call,
     IfThenElse,
     PrimFunc,
     Stmt,
     Var,
     structural_map,
-    structural_mutate,
 )
 from tilecore.ir.replace_buffers import with_buffers
 from tilecore.ir.visit import collect
@@ -40,32 +38,19 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
     sources = [c.args[1] for c in collect(body, Call) if _needs_wait(c)]
     if not sources:
         return body
-    body, sources = _with_shared_memory(body, sources)
+    if has_roles(body):  # ranges that the user names (T.ws) count their warps each from 0, and would write the same
+        body, sources = _with_shared_memory(body, sources)
     memory = {element.source: element for element in sources}
     first = [_first_element(element) for element in memory.values()]
     allocations = list({node.buffer: node for node in collect(body, AllocBuffer) if node.buffer in memory}.values())
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.linear_index() % WARP)
     wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.tma_store_group("wait_stores", 0, first), None)
-    if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
-        return seq([*allocations, body, wait])
-
-    def role(node: AttrStmt, mutator: Any) -> Any:
-        if node.attr_key != CudaStatementAttr.ROLE or str(node.value.value) != "consumer":
-            return mutator.default_mutate(node)
-        return AttrStmt(node.node, node.attr_key, node.value, seq([*allocations, node.body, wait]), span=node.span)
-
-    return structural_mutate(body, [(AttrStmt, role)])
+    return with_consumer(body, lambda code: seq([*allocations, code, wait]))
 
 
 def _with_shared_memory(body: Stmt, sources: list[Any]) -> tuple[Stmt, list[Any]]:
-    """The code in which stores from memory of the same shape and type read the same, and the sources that are left.
-
-    Only where the compiler has given the warps their roles: ranges of threads that the user names (T.ws) count their
-    warps each from 0, and would write the same slabs.
-    """
-    if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
-        return body, sources
+    """The code in which stores from memory of the same shape and type read the same, and the sources that are left."""
     first: dict[tuple[Any, ...], Any] = {}
     same: dict[Var, Var] = {}
     for element in sources:
