@@ -71,14 +71,15 @@ def summed(X: T.Tensor((64, 40), "float32"), R: T.Tensor((4,), "int32"), Y: T.Te
 
 def test_a_kernel_without_its_polls():
     """Each poll that the compiler inserts between commands and the control core is needed."""
-    source = tilecore.compile(summed, target="tpu", execution_backend="sim").get_kernel_source()
+    kernel = tilecore.compile(summed, target="tpu", execution_backend="sim")
+    source, symbol = kernel.get_kernel_source(), kernel.artifact.entries[0].symbol
     x, index, y = (
         np.arange(2560, dtype=np.float32).reshape(64, 40),
         np.array([3, 0, 63, 9], np.int32),
         np.zeros(4, "f4"),
     )
     arguments = [Tensor.of("X", x, "r"), Tensor.of("R", index, "r"), Tensor.of("Y", y, "w")]
-    SimulatedTpu().run(compile_kernel(source, include=[FOLDER]), "summed_kernel", arguments)
+    SimulatedTpu().run(compile_kernel(source, include=[FOLDER]), symbol, arguments)
     assert y.tolist() == [2.0 * x[i, 3] for i in index]
     lines = source.splitlines(keepends=True)
     polls = [i for i, line in enumerate(lines) if line.strip() == "tpu_poll();"]
@@ -86,6 +87,6 @@ def test_a_kernel_without_its_polls():
     for number in polls[:-1]:  # the last one ends the kernel
         broken = "".join(lines[:number] + lines[number + 1 :])
         with pytest.raises(TpuSimulationError, match="has not waited for it") as caught:
-            SimulatedTpu().run(compile_kernel(broken, include=[FOLDER]), "summed_kernel", arguments)
+            SimulatedTpu().run(compile_kernel(broken, include=[FOLDER]), symbol, arguments)
         assert caught.value.kind == "hazard"
         assert "test_missing_polls.py" in (caught.value.user_line or "")
