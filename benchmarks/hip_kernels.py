@@ -46,7 +46,7 @@ SMALLER = {
     "attention_backward": ["attention_backward(1, 4, 4, 1024, 64, block_M=32, block_N=32, stages=1, threads=128)"],
     "autotune_matmul": ["matmul(512, 512, 512, 64, 64, 32)"],
     "flash_attention": ["flash_attention(1, 8, 1024, 32)"],
-    "linear_attention": ["linear_attention(1, 500, 4, 32, 64)"],
+    "linear_attention": ["linear_attention(1, 500, 4, 64, 64, chunk=32, block_V=32, stages=1)"],
     "matmul": ["matmul(1024, 1024, 1024, 64, 64)"],
     "reduction": ["column_sum(4096, 1000, 32)"],
     "stream_k": ["stream_k(300, 300, 500, block_K=32, stages=2)"],

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.machinery
 import os
 import shutil
 import subprocess
@@ -34,7 +34,7 @@ def wheels_of(folder: Path) -> dict[str, Path]:
 def _build(folder: Path) -> None:
     if not (ROOT / "tilecore").is_dir():
         pytest.skip("there is no source to build wheels from, and TILECORE_TEST_WHEELS names no folder of wheels")
-    if importlib.util.find_spec("setuptools") is None or importlib.util.find_spec("pip") is None:
+    if any(importlib.machinery.PathFinder.find_spec(name) is None for name in ("setuptools", "pip")):
         pytest.skip("pip and setuptools are needed to build wheels")
     source = folder / "source"
     ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", "*.so")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import importlib.util
+import importlib.machinery
 import json
 import os
 import sys
@@ -261,7 +261,7 @@ def test_pip_brings_another_file(pip, wheel, folder, tmp_path):
 
 
 def test_no_pip(monkeypatch, wheel, folder):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", lambda name: None)
     with pytest.raises(ToolchainError, match="this Python does not have") as caught:
         fetch.fetch(wheel, folder / "fetched", lambda *_: None)
     assert "--from" in (caught.value.hint or "")

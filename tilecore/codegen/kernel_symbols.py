@@ -17,7 +17,7 @@ from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import IRModule, PrimFunc, Var, is_buffer_var
 
-LONGEST = 63  # characters: some runtimes keep names in 64 bytes with the final zero
+LONGEST = 62  # characters: some runtimes keep names in 64 bytes, and one of them finds some of 63 characters no more
 _DIGITS = 8
 _SHORT = {"float": "f", "bfloat": "bf", "tfloat": "tf", "uint": "u", "int": "i"}
 

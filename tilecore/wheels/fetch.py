@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
+import importlib.machinery
 import os
 import re
 import subprocess
@@ -42,7 +42,7 @@ def fetch(wheel: Wheel, folder: Path, progress: Progress) -> Path:
     whole = folder / wheel.file
     if whole.is_file() and digest(whole, lambda *_: None) == wheel.sha256:
         return whole
-    if importlib.util.find_spec("pip") is None:
+    if not _has_pip():
         raise ToolchainError(
             f"{wheel.file} is downloaded with pip, which this Python does not have",
             found=sys.executable,
@@ -58,6 +58,16 @@ def fetch(wheel: Wheel, folder: Path, progress: Progress) -> Path:
         check(wheel, part, progress)
         os.replace(part, whole)
     return whole
+
+
+def _has_pip() -> bool:
+    """Whether this Python has pip.
+
+    It is looked for on the path alone: importlib.util.find_spec("pip") makes setuptools hand out the distutils of
+    Python's own library from then on (_distutils_hack, before Python 3.12), and refuse those who ask for its own, such
+    as torch's Inductor.
+    """
+    return importlib.machinery.PathFinder.find_spec("pip") is not None
 
 
 def _pip(wheel: Wheel, folder: Path, progress: Progress) -> tuple[str, int]:

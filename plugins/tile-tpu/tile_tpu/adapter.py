@@ -7,7 +7,7 @@ They expect the following of an artifact:
 
 - ``source`` is the emitted C, ``binary`` the library built from it, ``binary_format`` "cmodel" or "firmware".
 - ``target`` names the chip (``-chip=``).
-- An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
+- An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 62
   characters. Its attribute ``cores`` is the number of work items of the launch, one for each core (default: 1). The
   code may depend on this number. bmlib's CModel launches one work item only and refuses kernels for more.
 - The struct of arguments has the layout that ``tile_tpu.launch`` describes. Every work item gets a copy of it.

@@ -88,9 +88,19 @@ class CModelDevice:
         _show(worker.output.printed())
         code = worker.output.task_code()
         if code is not None:
-            raise LaunchError(f"{kernels.name} failed on the CModel of {self.chip.name}: it returned {code}, not 0")
+            raise self._returned(kernels, code)
         if "failed" in answer:
             raise LaunchError(f"{kernels.name} failed on the CModel of {self.chip.name}: {answer['failed']}")
+
+    def _returned(self, kernels: KernelLibrary, code: int) -> LaunchError:
+        """The error where a launch returned ``code``, which is not 0."""
+        chip = self.chip.name
+        if code == -1:
+            return LaunchError(
+                f"{kernels.name} was not run, or returned -1, on the CModel of {chip}: "
+                "the vendor's runtime returns -1 for a kernel whose name it does not find"
+            )
+        return LaunchError(f"{kernels.name} failed on the CModel of {chip}: it returned {code}, not 0")
 
     def _config(self, kernels: KernelLibrary) -> WorkerConfig:
         files, libraries = self.files, [self.files.device.parent, self.files.runtime.parent]
