@@ -26,8 +26,9 @@ PARTS: dict[str, frozenset[str]] = {
     "backends": frozenset({"cpu"}),
     "backends.cpu": frozenset(
         """
-        _pool adapter amx_permission codegen elf elf_aarch64 elf_link elf_memory elf_object elf_place
-        elf_x86_64 plugin pool pool_py processors target toolchain
+        _pool adapter amx_permission code_memory code_rights codegen cpuid elf elf_aarch64 elf_link
+        elf_object elf_place elf_x86_64 host_processor plugin pool pool_py posix_memory processors systems
+        target toolchain windows_memory
         """.split()
     ),
     "codegen": frozenset({"places", "source_callbacks", "text"}),

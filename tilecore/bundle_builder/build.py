@@ -20,6 +20,7 @@ from tilecore.plugins import manager
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.suitable import suitable_names
 from tilecore.runtime.simulation import simulates
+from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.bundle_builder.declared import DeclaredKernel
@@ -55,7 +56,8 @@ class Built:
         kernel, request = self.task.kernel, self.task.request
         adapter = request.backend.adapters[request.adapter]
         device = request.backend.target.device if adapter.device is None else adapter.device
-        machine = this_machine() if device == HOST_MEMORY else ""
+        of_this_host = this_machine() if device == HOST_MEMORY else ""
+        machine = adapter.machine(Target.parse(self.artifact.target)) or of_this_host
         return BundledKernel(kernel.name, kernel.label, kernel.arguments, self.artifact, self.keys, machine)
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+import sys
 import threading
 import zlib
 from collections.abc import Callable
@@ -42,6 +43,7 @@ class BundleFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self._lock = threading.Lock()
+        self._position = threading.Lock()
         self._descriptor = -1
         try:
             self._open()
@@ -112,7 +114,7 @@ class BundleFile:
 
     def _read_front(self) -> tuple[bytes, bytes, bytes, int]:
         """The first two lines, the index, and where the members begin."""
-        front = os.pread(self._descriptor, 2 * LONGEST_LINE, 0)
+        front = self._piece(0, 2 * LONGEST_LINE)
         lines = front.split(b"\n", 2)
         size, digest = read_first_line(lines[0])
         if len(lines) < 3:
@@ -155,7 +157,7 @@ class BundleFile:
             raise self._named(BundleError("it is closed", hint="open it again by tilecore.load_bundle"))
         pieces = []
         while size > 0:
-            piece = os.pread(self._descriptor, size, offset)
+            piece = self._piece(offset, size)
             if not piece:
                 raise self._named(BundleError("it ends too early"))
             pieces.append(piece)
@@ -170,3 +172,11 @@ class BundleFile:
             error.message = f"{self.path}: {error.message}" if what == error.message else f"{self.path} {what}"
             error.args = (error.message,)
         return error
+
+    def _piece(self, offset: int, size: int) -> bytes:
+        """At most ``size`` bytes from ``offset`` on, as many as one read gives."""
+        if sys.platform != "win32":
+            return os.pread(self._descriptor, size, offset)
+        with self._position:  # reads move the position of the file, which threads share
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            return os.read(self._descriptor, size)

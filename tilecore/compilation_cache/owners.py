@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 
 def why_not_trusted(path: str, facts: os.stat_result) -> str:
@@ -10,7 +11,7 @@ def why_not_trusted(path: str, facts: os.stat_result) -> str:
 
     facts: what ``stat`` returned. Trusted are files of root and of the same user that nobody else can write to.
     """
-    mine = os.geteuid()
+    mine: int = getattr(os, "geteuid", lambda: 0)()  # where there is none, owners do not count (layout.py)
     if facts.st_uid not in (0, mine):
         return (
             f"{path} belongs to {user_text(facts.st_uid)}, and this process runs as {user_text(mine)}; "
@@ -21,9 +22,11 @@ def why_not_trusted(path: str, facts: os.stat_result) -> str:
 
 def user_text(uid: int) -> str:
     """The user's name and number."""
+    if sys.platform == "win32":
+        return f"user {uid}"
     try:
         import pwd
 
         return f"user {pwd.getpwuid(uid).pw_name} ({uid})"
-    except (ImportError, KeyError):  # a system without users, or a number without a name
+    except (ImportError, KeyError):  # a Python without the module, or a number without a name
         return f"user {uid}"

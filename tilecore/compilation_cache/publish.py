@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 
 from tilecore.compilation_cache.layout import NO_WAIT
 
-try:
+if sys.platform == "win32":  # files have no such locks, and age alone decides
+
+    def _lock_or_raise(handle: int) -> None:
+        raise OSError("no file can be locked")
+
+else:
     import fcntl
-except ImportError:  # not a POSIX system: age alone decides
-    fcntl = None  # type: ignore[assignment]
+
+    def _lock_or_raise(handle: int) -> None:
+        """Raises OSError where another process has the lock, and on file systems without locks."""
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
 
 _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -100,20 +109,17 @@ def _flush_directory(path: str) -> None:
 
 
 def _lock(handle: int) -> None:
-    if fcntl is not None:
-        # a file system without locks: age decides
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # a file system without locks: age decides
+    with contextlib.suppress(OSError):
+        _lock_or_raise(handle)
 
 
 def _is_abandoned(path: str, age: float) -> bool:
     if age >= ABANDONED_SECONDS:
         return True
-    if fcntl is None:
-        return False
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | NO_WAIT)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock_or_raise(handle)
         return True
     except OSError:
         return False

@@ -131,6 +131,12 @@ class KernelAdapter(ABC):
         have kernels for several targets, and the best one is used. By default only equal targets fit."""
         return 1 if compiled_for == wanted else 0
 
+    def machine(self, target: Target) -> str:
+        """The host that kernels for a resolved target need, where the target says: its system and its processor as
+        ``sys.platform`` and ``platform.machine()`` name them there, such as "linux-x86_64" or "win32-AMD64". By default
+        "": kernels that run on the host need the one that compiled them, and others need none."""
+        return ""
+
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import

@@ -14,6 +14,8 @@ from typing import Any
 
 from tilecore.plugins.interrupts import interrupted_again, interrupted_later
 
+assert sys.platform != "win32"  # who imports this looks at probe.CAN_FORK first
+
 GRACE_SECONDS = 1.0  # between the end of a child's answer and its own end
 
 

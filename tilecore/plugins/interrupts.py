@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 
 
@@ -13,7 +14,7 @@ def interrupted_later() -> Iterator[None]:
 
     Started processes inherit the blocked signal and call :func:`interrupted_again`.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":  # a process has no mask of signals
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -25,5 +26,5 @@ def interrupted_later() -> Iterator[None]:
 
 def interrupted_again() -> None:
     """Unblock Ctrl-C in a new process."""
-    if hasattr(signal, "pthread_sigmask"):
+    if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

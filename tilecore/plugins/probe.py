@@ -65,7 +65,7 @@ def look_all(kinds: Sequence[str], *, whole: bool = False, fork: bool = False, t
 
     A plugin that ends its process has state "crashed", one that exceeds the timeout "hung".
     """
-    if fork and CAN_FORK:
+    if fork and CAN_FORK and sys.platform != "win32":
         from tilecore.plugins.forking import fork_all
 
         answers = fork_all(kinds, lambda kind: look(kind, whole), timeout)

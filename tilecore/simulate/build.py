@@ -9,6 +9,7 @@ import os
 import platform
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -164,4 +165,6 @@ def _temporary_folder() -> tempfile.TemporaryDirectory:
 def _is_private(folder: Path) -> bool:
     """Is the folder the user's, and can nobody else write to it? Its libraries are loaded into the process."""
     facts = os.stat(folder)
+    if sys.platform == "win32":  # the rights of a user's folders are in lists of access control
+        return True
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

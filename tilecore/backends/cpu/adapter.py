@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilecore.artifact.records import Artifact
+from tilecore.backends.cpu import systems
 from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
-from tilecore.errors import LaunchError
+from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.target import Target
 
 
@@ -27,6 +28,9 @@ class NativeAdapter(KernelAdapter):
         from tilecore.backends.cpu.target import host_features, lacks_permission
 
         ok, detail = supported()
+        needed, here = self.machine(target), systems.this_python()
+        if ok and needed != here:
+            return Presence(False, f"its kernels run on {needed}, and this is {here}")
         missing = sorted(_features(target) - {*host_features()})
         if ok and missing and lacks_permission(missing):
             return Presence(False, f"the system does not let this process use {', '.join(missing)}")
@@ -39,11 +43,16 @@ class NativeAdapter(KernelAdapter):
         all that it has. The more extensions the better."""
         if compiled_for == wanted:
             return 1000
+        if self.machine(compiled_for) != self.machine(wanted):
+            return 0
         needed, present = _features(compiled_for), _features(wanted)
         is_native = compiled_for.get("march") == "native"
         if not needed <= present or (is_native and compiled_for.get("model") != wanted.get("model")):
             return 0
         return (500 if is_native else 1) + len(needed)
+
+    def machine(self, target: Target) -> str:
+        return systems.python_name(target)
 
     def binary_formats(self) -> Sequence[str]:
         return ("object",)
@@ -51,6 +60,14 @@ class NativeAdapter(KernelAdapter):
     def host_code(self, artifact: Artifact) -> HostCode:
         from tilecore.backends.cpu.host_code import host_code
 
+        needed, here = self.machine(Target.parse(artifact.target)), systems.this_python()
+        if needed != here:
+            raise UnsupportedError(
+                f"{artifact.name} is for {needed}, and shared libraries are linked by the compiler of this machine",
+                found=here,
+                expected=needed,
+                hint="write a bundle of kernels for other systems (tilecore compile), or export the library there",
+            )
         return host_code(artifact)
 
     def load(self, artifact: Artifact) -> LoadedKernel:

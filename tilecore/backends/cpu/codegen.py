@@ -20,9 +20,10 @@ def register() -> None:
 def build(mod: Any, target: str) -> dict[str, str]:
     """The module's source, and facts of its entries: {symbol: {"shared_bytes": ..., "attributes": {...}}} as JSON."""
     from tilecore.backends.cpu.llvm.module import emit_module
+    from tilecore.backends.cpu.systems import system_of
 
     resolved = Target.parse(target)
-    emitted = emit_module(mod, stream_bytes(resolved), features_of(resolved))
+    emitted = emit_module(mod, stream_bytes(resolved), features_of(resolved), system_of(resolved))
     facts = {
         symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
         for symbol, scratch in emitted.scratch.items()

@@ -7,7 +7,6 @@ loaded.address("kernel")
 from __future__ import annotations
 
 import ctypes
-import mmap
 import platform
 import sys
 import weakref
@@ -15,14 +14,20 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from tilecore.backends.cpu.code_memory import EXECUTE, PAGE, READ, unmap
+from tilecore.backends.cpu.code_memory import Mapping as MemoryMapping
 from tilecore.backends.cpu.elf_link import CODE, DATA, Linker, needs_low_addresses, plan_layout
-from tilecore.backends.cpu.elf_memory import EXECUTE, READ, unmap
-from tilecore.backends.cpu.elf_memory import Mapping as MemoryMapping
 from tilecore.backends.cpu.elf_object import AARCH64, MACHINES, X86_64, read_object
+from tilecore.backends.cpu.systems import LINUX, MACOS, WINDOWS, host_system
 from tilecore.errors import ToolchainError
 
 _HOST_MACHINES = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
-_LIBRARIES = (None, "libm.so.6", "libgcc_s.so.1")  # None: what this process has loaded
+# where functions are looked up; None: what this process has loaded
+_LIBRARIES = {
+    LINUX: (None, "libm.so.6", "libgcc_s.so.1"),
+    MACOS: (None,),  # libSystem, which has the functions of libm
+    WINDOWS: ("ucrtbase", "vcruntime140", "ntdll"),  # the last for __chkstk, which large stack frames call
+}
 
 
 class LoadedObject:
@@ -52,8 +57,9 @@ class LoadedObject:
 def load_object(data: bytes, externals: Mapping[str, int] | None = None) -> LoadedObject:
     """Load an ELF object for this machine.
 
-    externals: addresses of symbols that the object uses; what is not there is looked up in this process, in libm and
-    in libgcc. Raises ToolchainError when the object is damaged, is for another machine, or needs what is not there.
+    externals: addresses of symbols that the object uses; what is not there is looked up in this process and in the
+    system's libraries. Raises ToolchainError when the object is damaged, is for another machine, or needs what is not
+    there.
     """
     elf = read_object(data)
     machine = host_machine()
@@ -66,11 +72,10 @@ def load_object(data: bytes, externals: Mapping[str, int] | None = None) -> Load
     def resolve(name: str) -> int | None:
         return externals[name] if externals and name in externals else find_external(name)
 
-    layout = plan_layout(elf, mmap.PAGESIZE)
+    layout = plan_layout(elf, PAGE)
     mapping = MemoryMapping(layout.size, needs_low_addresses(elf))
     try:
         linker = Linker(elf, layout, mapping.address, resolve)
-        # Linux makes new code visible to instruction fetch when the pages first become executable
         mapping.write(linker.link())
         for kind, start, size in layout.areas:
             if kind != DATA:
@@ -84,8 +89,8 @@ def load_object(data: bytes, externals: Mapping[str, int] | None = None) -> Load
 
 def supported() -> tuple[bool, str]:
     """Whether objects can be loaded into this process, and why not."""
-    if not sys.platform.startswith("linux"):
-        return False, f"objects are loaded on Linux only, and this is {sys.platform}"
+    if host_system() not in _LIBRARIES:
+        return False, f"objects are loaded on {', '.join(_LIBRARIES)}, and this is {sys.platform}"
     machine = host_machine()
     if machine is None or sys.byteorder != "little" or sys.maxsize < 2**62:
         return False, f"objects are loaded on {' and '.join(MACHINES.values())} only, and this is {platform.machine()}"
@@ -99,11 +104,11 @@ def host_machine() -> int | None:
 
 @lru_cache(maxsize=1024)
 def find_external(name: str) -> int | None:
-    """The address of a function of this process, libm or libgcc; None when there is none."""
-    for library in _LIBRARIES:
-        address = _library(library)
-        if address is not None and hasattr(address, name):
-            return ctypes.cast(getattr(address, name), ctypes.c_void_p).value
+    """The address of a function of the C library, libm or the compiler's runtime; None when there is none."""
+    for file in _LIBRARIES.get(host_system(), ()):
+        library = _library(file)
+        if library is not None and hasattr(library, name):
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     return None
 
 

@@ -8,16 +8,26 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tilecore.errors import ToolchainError
 
-try:
+if sys.platform == "win32":
+
+    def _largest_file() -> int | None:
+        return None
+
+else:
     import resource
-except ImportError:  # not a POSIX system: there are no such limits
-    resource = None  # type: ignore[assignment]
+
+    def _largest_file() -> int | None:
+        """The most bytes that a file of this process may have; None where there is no limit."""
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        return None if limit == resource.RLIM_INFINITY else limit
+
 
 # An object is at most so many bytes longer than so many times its assembly text, reserved space apart: a line of
 # text with a name in it becomes an instruction, a relocation of 24 bytes and at most one symbol.
@@ -29,8 +39,9 @@ def object_bytes(module: Any, name: str) -> bytes:
     """The relocatable object of ``module``, made for the kernel ``name``. Raises ToolchainError where it has no
     room."""
     _require_file_size(module, name)
-    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
-        return _by_memory(module)
+    create = getattr(os, "memfd_create", None)
+    if create is not None and os.path.isdir("/proc/self/fd"):
+        return _by_memory(module, create("tilecore-kernel.o"))
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         _require_space(module, name, folder)
         path = Path(folder, "kernel.o")
@@ -38,8 +49,7 @@ def object_bytes(module: Any, name: str) -> bytes:
         return path.read_bytes()
 
 
-def _by_memory(module: Any) -> bytes:
-    handle = os.memfd_create("tilecore-kernel.o")
+def _by_memory(module: Any, handle: int) -> bytes:
     with os.fdopen(handle, "rb") as file:
         module.write_to_file(f"/proc/self/fd/{handle}", "o")
         return file.read()
@@ -47,8 +57,8 @@ def _by_memory(module: Any) -> bytes:
 
 def _require_file_size(module: Any, name: str) -> None:
     """The limit on the size of files is one on memory that has a path, too."""
-    limit = -1 if resource is None else resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    if resource is None or limit == resource.RLIM_INFINITY:
+    limit = _largest_file()
+    if limit is None:
         return
     needed = _most_bytes(module)
     if limit < needed:

@@ -9,6 +9,7 @@ the entry leaves in the first four bytes of ``scratch``, which are 0 when it sta
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -90,7 +91,6 @@ def _start() -> None:
 
 
 def _usable_cpus() -> int:
-    try:
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    return os.cpu_count() or 1

@@ -1,6 +1,7 @@
 """Processors by LLVM's names, and which of the extensions that change the emitted code each has.
 
-Source: LLVM's X86TargetParser (X86.def and X86TargetParser.cpp), and the levels of the x86-64 psABI.
+Source: LLVM's X86TargetParser (X86.def and X86TargetParser.cpp), and the levels of the x86-64 psABI. Of
+aarch64: AArch64Processors.td.
 """
 
 from __future__ import annotations
@@ -13,6 +14,13 @@ _VNNI = (*_V4, "avx512vnni")
 _BF16 = (*_VNNI, "avx512bf16")
 _AMX = (*_BF16, "amx-bf16", "amx-int8", "amx-tile")
 
+# of aarch64, whose vectors of 128 bits need no extension
+AARCH64_PROCESSORS = frozenset(
+    """
+    armv8-a apple-m1 apple-m2 apple-m3 apple-m4 cortex-a72 cortex-a76 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2
+    """.split()
+)
+
 PROCESSORS: dict[str, tuple[str, ...]] = {
     "generic": (),
     "x86-64": (),
@@ -23,6 +31,7 @@ PROCESSORS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("cascadelake", "icelake-client", "icelake-server", "tigerlake", "rocketlake"), _VNNI),
     **dict.fromkeys(("cooperlake", "znver4", "znver5"), _BF16),
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _AMX),
+    **dict.fromkeys(sorted(AARCH64_PROCESSORS), ()),
 }
 
 # VDPBF16PS takes two cycles, one for as many products as two multiply-adds of float32 (docs/notes/cpu.md)

@@ -6,7 +6,9 @@ import functools
 import os
 import platform
 from collections.abc import Collection
+from typing import Any
 
+from tilecore.backends.cpu import host_processor, systems
 from tilecore.backends.cpu.amx_permission import may_use_tiles
 from tilecore.backends.cpu.processors import (
     SLOW_BFLOAT16_DOTS,
@@ -41,25 +43,9 @@ _EXTENSIONS = {
 TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 
 
-@functools.lru_cache(maxsize=1)
-def _cpuinfo() -> dict[str, str]:
-    """The first processor's entries of /proc/cpuinfo; empty where there is none."""
-    fields: dict[str, str] = {}
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if not line.strip():
-                    break
-                name, _, value = line.partition(":")
-                fields[name.strip()] = value.strip()
-    except OSError:
-        pass
-    return fields
-
-
 def _extensions() -> frozenset[str]:
     """The extensions that the processor has, whether this process may use them or not."""
-    return _extensions_in(_cpuinfo().get("flags", ""))
+    return _extensions_in(host_processor.fields().get("flags", ""))
 
 
 @functools.lru_cache(maxsize=8)
@@ -84,7 +70,7 @@ def lacks_permission(features: Collection[str]) -> bool:
 
 def host_model() -> str:
     """A name for the processor's kind; it goes into cache keys, as the code is made for it."""
-    info = _cpuinfo()
+    info = host_processor.fields()
     words = [info.get(k, "") for k in ("vendor_id", "cpu family", "model")]
     text = "-".join(w.replace(" ", "_") for w in words if w)
     return text or platform.machine() or "unknown"
@@ -92,17 +78,7 @@ def host_model() -> str:
 
 def host_cache_bytes() -> int:
     """Size of the largest cache, 0 where the system does not say. At most 64 MiB, so that few sizes occur in keys."""
-    sizes = [0]
-    for index in range(8):
-        try:
-            with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size", encoding="utf-8") as file:
-                text = file.read().strip()
-        except (OSError, UnicodeDecodeError):
-            break
-        digits, unit = text[:-1], {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 0)
-        if digits.isdigit():
-            sizes.append(int(digits) * unit)
-    return min(max(sizes), 64 << 20)
+    return min(host_processor.cache_bytes(), 64 << 20)
 
 
 def _bits_of(features: tuple[str, ...]) -> int:
@@ -114,6 +90,7 @@ def resolve(target: Target) -> Target:
     """``-march=native`` becomes the machine's own facts; ``-march=generic`` the least that every machine has, another
     name what that processor has. Raises TargetError for a processor that is not known."""
     attributes = dict(target.attributes)
+    _resolve_system(attributes)
     if attributes.get("march", "native") == "native":
         features = tuple(str(attributes.get("features") or ",".join(host_features())).split(","))
         attributes.setdefault("model", host_model())
@@ -124,7 +101,7 @@ def resolve(target: Target) -> Target:
         attributes.setdefault("model", str(attributes["march"]))
         attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
-    _check_features(features)
+    _check_features(features, systems.machine_of_processor(str(attributes.get("march") or "native")))
     by_dots = "avx512bf16" in features and not _is_of(
         str(attributes["model"]), SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS
     )
@@ -149,7 +126,29 @@ def resolve(target: Target) -> Target:
     return Target(target.kind, {k: v for k, v in attributes.items() if v is not None})
 
 
-def _check_features(features: tuple[str, ...]) -> None:
+def _resolve_system(attributes: dict[str, Any]) -> None:
+    """Sets ``system``, by default to this machine's. Raises TargetError for a system that has no kernels for the
+    processor, and where the processor of another system than this is not named."""
+    march = str(attributes.get("march") or "native")
+    here = systems.host_system() if systems.host_system() in systems.SYSTEMS else systems.LINUX
+    system = attributes["system"] = str(attributes.get("system") or here)
+    if system != here and march == "native":
+        raise TargetError(
+            f"-march=native is this machine's processor, and kernels for {system} do not run on it",
+            found=f"-system={system} on {here}",
+            expected="a processor by its name",
+            hint="such as -march=x86-64-v3 or -march=apple-m1",
+        )
+    systems.require_known(system, systems.machine_of_processor(march))
+
+
+def _check_features(features: tuple[str, ...], machine: str) -> None:
+    if features and machine == systems.AARCH64:
+        raise TargetError(
+            "the extensions of target cpu are those of x86-64",
+            found=f"-features={','.join(features)} for {machine}",
+            expected="no features: vectors of 128 bits need none",
+        )
     known = sorted(name for name, _ in _EXTENSIONS.values())
     for feature in features:
         if feature not in known:
@@ -168,7 +167,7 @@ def _is_of(model: str, names: Collection[str], vendors: Collection[str]) -> bool
 
 def host_name() -> str:
     """The processor as its maker calls it."""
-    return _cpuinfo().get("model name") or platform.processor() or platform.machine()
+    return host_processor.fields().get("model name") or platform.processor() or platform.machine()
 
 
 def detect() -> Presence:
@@ -198,6 +197,10 @@ SPEC = TargetSpec(
     attributes={
         "march": AttributeSpec(
             "whose instructions to use: native, generic, or a processor by LLVM's name", "native", other_names=("mcpu",)
+        ),
+        "system": AttributeSpec(
+            "the system that kernels run on; this machine's by default",
+            choices=systems.SYSTEMS,
         ),
         "features": AttributeSpec("instruction set extensions, comma separated, in LLVM's spelling"),
         "bfloat16": AttributeSpec(

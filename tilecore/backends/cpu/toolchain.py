@@ -25,6 +25,7 @@ def find() -> Sequence[Found]:
 
 def llvm_target(target: Target) -> dict[str, Any]:
     """The TVM target that makes LLVM emit code for ``target``."""
+    from tilecore.backends.cpu.systems import triple_of
     from tilecore.ir.nodes import tvm
 
     options: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
@@ -37,6 +38,9 @@ def llvm_target(target: Target) -> dict[str, Any]:
             attributes.append("-prefer-256-bit")
     if attributes:
         options["mattr"] = attributes
+    triple = triple_of(target)
+    if triple is not None:
+        options["mtriple"] = triple
     return options
 
 

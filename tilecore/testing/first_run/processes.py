@@ -94,12 +94,15 @@ def _watched(
 
 def stop(process: subprocess.Popen[bytes], gently: float = 0) -> None:
     """Ends a process and its children. gently: seconds that they have, after an interrupt, to write what they found."""
-    with contextlib.suppress(ProcessLookupError):
-        if gently and process.poll() is None:
-            os.killpg(process.pid, signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(gently)
-        os.killpg(process.pid, signal.SIGKILL)
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            if gently and process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(gently)
+            os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):  # the system may wait for the device for ever
         process.wait(_END)
 
@@ -109,7 +112,7 @@ def ended(process: subprocess.Popen[bytes], seconds: float) -> str:
     code = process.returncode
     if code is None:
         return f"it took longer than {seconds:.0f} seconds, and the system cannot end it: a device may hang"
-    if code == -signal.SIGKILL:
+    if code == -9:  # SIGKILL
         return f"it took longer than {seconds:.0f} seconds and was ended"
     if code < 0:
         return f"its process was ended by {signal.Signals(-code).name}, as a fault of the device's memory does"

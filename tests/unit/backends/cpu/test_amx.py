@@ -7,7 +7,7 @@ import tvm_ffi
 
 import tilecore
 import tilecore.language as T
-from tilecore.backends.cpu import amx_permission, target
+from tilecore.backends.cpu import amx_permission, host_processor, target
 from tilecore.backends.cpu.adapter import NativeAdapter
 from tilecore.backends.cpu.llvm.tile_registers import configuration
 from tilecore.errors import TilecoreError
@@ -126,7 +126,7 @@ def test_exported_kernels_are_refused_elsewhere(tmp_path):
 
 def test_without_the_systems_permission_there_are_no_tiles(monkeypatch):
     flags = {"flags": "avx2 amx_tile amx_bf16 amx_int8"}
-    monkeypatch.setattr(target, "_cpuinfo", lambda: flags)
+    monkeypatch.setattr(host_processor, "fields", lambda: flags)
     monkeypatch.setattr(target, "may_use_tiles", lambda: False)
     assert target.host_features() == ("avx2",)
     _, resolved = manager.resolve(WITH_TILES)

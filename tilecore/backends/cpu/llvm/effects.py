@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm import tile_registers
+from tilecore.backends.cpu.llvm.c_library import print_line
 from tilecore.backends.cpu.llvm.function import Memory
 from tilecore.backends.cpu.llvm.narrow import widen
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
@@ -120,37 +121,33 @@ def _combined(emit: Expressions, word: str, old: Value, value: Value) -> Value:
 
 
 def _print(emit: Statements, node: Any) -> None:
-    """``message: value, value`` on standard output, through the C library's printf."""
+    """``message: value, value`` on standard output."""
     fn = emit.fn
     message = str(node.value.args[0].value)
     words, operands = [], []
     for arg in node.value.args[1:]:
         value = emit.value(arg)
-        word, text = _printable(emit, value)
+        word, operand = _printable(emit, value)
         words.append(word)
-        operands.append(text)
-    fn.module.declare("printf", "i32 {}(ptr, ...)")
-    fn.module.declare("fflush", "i32 {}(ptr)")
+        operands.append(operand)
     attrs = node.value.attrs
     for _ in range(
         int(attrs[CallAttr.INDICES_PRINTED]) if attrs is not None and CallAttr.INDICES_PRINTED in attrs else 0
     ):
         message = message.replace("{}", "\0" + words.pop(0), 1)  # indices of an element
     message = message.replace("%", "%%").replace("\0%%", "%")
-    line = message + (": " if words and message else "") + " ".join(words) + "\n"
-    arguments = ", ".join([f"ptr {fn.module.string(line)}", *operands])
-    fn.op(f"call i32 (ptr, ...) @printf({arguments})")
-    fn.op("call i32 @fflush(ptr null)")
+    print_line(fn, message + (": " if words and message else "") + " ".join(words) + "\n", operands)
 
 
-def _printable(emit: Statements, value: Value) -> tuple[str, str]:
+def _printable(emit: Statements, value: Value) -> tuple[str, Value]:
+    """The word of printf for a value, and the value as a double or an integer of 64 bits."""
     fn = emit.fn
     if is_float(value.dtype):
         text = value.text if value.type == "double" else fn.op(f"fpext {value.type} {value.text} to double")
-        return "%g", f"double {text}"
+        return "%g", Value(text, "float64")
     word = "sext" if is_signed(value.dtype) else "zext"
     text = value.text if value.type == "i64" else fn.op(f"{word} {value.type} {value.text} to i64")
-    return ("%lld" if is_signed(value.dtype) or value.dtype == "bool" else "%llu"), f"i64 {text}"
+    return ("%lld" if is_signed(value.dtype) or value.dtype == "bool" else "%llu"), Value(text, "int64")
 
 
 def _device_assert(emit: Statements, node: Any) -> None:

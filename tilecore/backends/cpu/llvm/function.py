@@ -28,10 +28,12 @@ class Module:
     """What the functions of one module share: declarations, constants, alias scopes.
 
     stream_bytes: outputs from this size on are written past the caches; 0: none. features: the processor's extensions.
+    system: whose C library is called.
     """
 
     stream_bytes: int = 0
     features: frozenset[str] = frozenset()
+    system: str = "linux"
     declarations: dict[str, str] = field(default_factory=dict)
     strings: dict[str, str] = field(default_factory=dict)
     constants: dict[bytes, str] = field(default_factory=dict)

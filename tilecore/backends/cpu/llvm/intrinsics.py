@@ -47,7 +47,12 @@ def intrinsic(fn: Function, word: str, args: list[Value], *more: str) -> Value:
 
 def call(fn: Function, name: str, args: list[Value]) -> Value:
     """A function of floats by its LLVM name (floor, maxnum, ...)."""
-    return intrinsic(fn, NAMES.get(name, name), args)
+    word = NAMES.get(name, name)
+    if word == "roundeven" and fn.module.system != "linux":
+        # without an instruction for it LLVM calls the C library's function, which only glibc has; the rounding mode is
+        # to nearest, ties to even
+        word = "nearbyint"
+    return intrinsic(fn, word, args)
 
 
 def saturating(fn: Function, word: str, value: Value, target: str) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilecore.backends.cpu.llvm import polynomials
+from tilecore.backends.cpu.llvm import c_library, polynomials
 from tilecore.backends.cpu.llvm.arithmetic import fenced
 from tilecore.backends.cpu.llvm.conversions import convert
 from tilecore.backends.cpu.llvm.directed import directed, narrow_fma
@@ -50,17 +50,13 @@ def function(emit: Expressions, name: str, node: Any) -> Value | None:
 def _library(fn: Function, name: str, args: list[Value]) -> Value:
     """The C library's function, lane by lane."""
     kind = computed(args[0].dtype)
-    symbol = name + ("f" if kind == "float" else "")
-    fn.module.declare(symbol, f"{kind} {{}}({', '.join([kind] * len(args))})")
     lanes = args[0].lanes
     if lanes == 1:
-        operands = ", ".join(f"{kind} {a.text}" for a in args)
-        return Value(fn.op(f"call {kind} @{symbol}({operands})"), args[0].dtype)
+        return Value(c_library.mathematical(fn, name, kind, [a.text for a in args]), args[0].dtype)
     total = "poison"
     for lane in range(lanes):
         parts = [fn.op(f"extractelement {a.type} {a.text}, i64 {lane}") for a in args]
-        operands = ", ".join(f"{kind} {p}" for p in parts)
-        unit = fn.op(f"call {kind} @{symbol}({operands})")
+        unit = c_library.mathematical(fn, name, kind, parts)
         total = fn.op(f"insertelement {args[0].type} {total}, {kind} {unit}, i64 {lane}")
     return Value(total, args[0].dtype, lanes)
 

@@ -27,10 +27,12 @@ class Emitted:
         self.assertions = assertions
 
 
-def emit_module(mod: IRModule, stream_bytes: int = 0, features: frozenset[str] = frozenset()) -> Emitted:
+def emit_module(
+    mod: IRModule, stream_bytes: int = 0, features: frozenset[str] = frozenset(), system: str = "linux"
+) -> Emitted:
     """``stream_bytes``: outputs from this size on are written past the caches; 0: none. ``features``: of the
-    processor, in LLVM's spelling."""
-    module = Module(stream_bytes, features)
+    processor, in LLVM's spelling. ``system``: whose C library the kernels call (systems.py)."""
+    module = Module(stream_bytes, features, system)
     bodies, scratch = [], {}
     for var, func in mod.functions.items():
         symbol = str(var.name_hint)
