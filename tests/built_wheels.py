@@ -17,7 +17,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PLUGINS = ("tile-cuda", "tile-hip", "tile-metal", "tile-tpu")
-PARTS = ("tilecore", "tilecore-runtime", "plugins", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+PARTS = (
+    "tilecore",
+    "tilecore-runtime",
+    "plugins",
+    "tilecore_pytest.py",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 
 
 def wheels_of(folder: Path) -> dict[str, Path]:

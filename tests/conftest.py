@@ -6,8 +6,10 @@ A shell starts what runs in its background with SIGINT ignored, and so would eve
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import sys
 import threading
 import zlib
 from collections.abc import Iterator
@@ -15,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from kernel_caches import private_cache
 
 from tilecore.testing.conformance.parts import Part
+
+_faults_end_the_process = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Faults of memory end the process at once, with the stacks of its threads. TVM's library puts a handler of its own
+    in the place of faulthandler's when it is loaded; it allocates memory, which waits for ever where memory management
+    itself has failed."""
+    global _faults_end_the_process
+    if not _faults_end_the_process and "tvm_ffi" in sys.modules and faulthandler.is_enabled():
+        _faults_end_the_process = True
+        stream = item.config.stash.get(fault_handler_stderr_fd_key, sys.__stderr__)
+        faulthandler.disable()
+        faulthandler.enable(file=stream)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

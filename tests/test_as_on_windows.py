@@ -13,10 +13,13 @@ import windows_program
 from tilecore.backends.cpu import systems
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.skipif(
-    (systems.host_system(), systems.host_machine()) != ("linux", "x86_64"),
-    reason="runs code of Windows on Linux, x86-64",
-)
+pytestmark = [
+    pytest.mark.rotated,
+    pytest.mark.skipif(
+        (systems.host_system(), systems.host_machine()) != ("linux", "x86_64"),
+        reason="runs code of Windows on Linux, x86-64",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

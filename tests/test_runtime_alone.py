@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.config import _iter_rewritable_modules
 from built_wheels import PLUGINS, ROOT, Environment, wheels_of
 
 import tilecore
@@ -54,6 +55,14 @@ def requirements_of(wheel: Path) -> set[str]:
 
 
 # -- what is in the wheels
+
+
+def test_pytest_takes_no_folder_of_the_package_for_a_package(wheels):
+    """Else it warns in every run where tilecore is installed (tilecore_pytest.py)."""
+    for name in ("tilecore", "tilecore-runtime"):
+        files = [file for file in zipfile.ZipFile(wheels[name]).namelist() if ".dist-info/" not in file]
+        modules = set(_iter_rewritable_modules(files))
+        assert modules == {"tilecore_pytest" if name == "tilecore" else "tilecore"}
 
 
 def test_the_two_wheels_share_no_file_and_have_all(wheels):

@@ -41,7 +41,7 @@ def _of_linux() -> dict[str, str]:
 
 
 def _of_macos() -> dict[str, str]:
-    """The chip, such as "Apple M2", which stands for its extensions as well."""
+    """The name of the chip, which stands for its extensions as well."""
     name = _control("machdep.cpu.brand_string").rstrip(b"\0").decode("utf-8", "replace")
     return {"vendor_id": name, "model name": name} if name else {}
 

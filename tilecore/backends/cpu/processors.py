@@ -17,7 +17,7 @@ _AMX = (*_BF16, "amx-bf16", "amx-int8", "amx-tile")
 # of aarch64, whose vectors of 128 bits need no extension
 AARCH64_PROCESSORS = frozenset(
     """
-    armv8-a apple-m1 apple-m2 apple-m3 apple-m4 cortex-a72 cortex-a76 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2
+    armv8-a cortex-a72 cortex-a76 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2
     """.split()
 )
 

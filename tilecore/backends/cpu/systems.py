@@ -22,8 +22,8 @@ _MACHINES = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AAR
 _TRIPLES = {
     (LINUX, X86_64): "x86_64-unknown-linux-gnu",
     (LINUX, AARCH64): "aarch64-unknown-linux-gnu",
-    (MACOS, X86_64): "x86_64-apple-macosx11.0.0-elf",
-    (MACOS, AARCH64): "arm64-apple-macosx11.0.0-elf",
+    (MACOS, X86_64): "x86_64-unknown-macosx11.0.0-elf",
+    (MACOS, AARCH64): "arm64-unknown-macosx11.0.0-elf",
     (WINDOWS, X86_64): "x86_64-pc-windows-msvc-elf",
 }
 # (sys.platform, platform.machine()) of Python there
@@ -83,7 +83,7 @@ def require_known(system: str, machine: str) -> None:
             f"there are no kernels for {system} on {machine}",
             found=f"-system={system}, and a processor of {machine}",
             expected=", ".join(known),
-            hint="name a processor by -march=, such as x86-64-v3 or apple-m1",
+            hint="name a processor by -march=, such as x86-64-v3 or armv8-a",
         )
 
 

@@ -45,6 +45,8 @@ TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 
 def _extensions() -> frozenset[str]:
     """The extensions that the processor has, whether this process may use them or not."""
+    if systems.host_machine() != systems.X86_64:
+        return frozenset()
     return _extensions_in(host_processor.fields().get("flags", ""))
 
 
@@ -137,7 +139,7 @@ def _resolve_system(attributes: dict[str, Any]) -> None:
             f"-march=native is this machine's processor, and kernels for {system} do not run on it",
             found=f"-system={system} on {here}",
             expected="a processor by its name",
-            hint="such as -march=x86-64-v3 or -march=apple-m1",
+            hint="such as -march=x86-64-v3 or -march=armv8-a",
         )
     systems.require_known(system, systems.machine_of_processor(march))
 

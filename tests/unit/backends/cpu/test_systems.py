@@ -17,8 +17,8 @@ from tilecore.plugins import manager
 OTHERS = {
     "cpu -system=windows -march=x86-64-v3": (X86_64, "win32-AMD64", "x86_64-pc-windows-msvc-elf"),
     "cpu -system=windows -march=x86-64": (X86_64, "win32-AMD64", "x86_64-pc-windows-msvc-elf"),
-    "cpu -system=macos -march=apple-m1": (AARCH64, "darwin-arm64", "arm64-apple-macosx11.0.0-elf"),
-    "cpu -system=macos -march=x86-64-v2": (X86_64, "darwin-x86_64", "x86_64-apple-macosx11.0.0-elf"),
+    "cpu -system=macos -march=armv8-a": (AARCH64, "darwin-arm64", "arm64-unknown-macosx11.0.0-elf"),
+    "cpu -system=macos -march=x86-64-v2": (X86_64, "darwin-x86_64", "x86_64-unknown-macosx11.0.0-elf"),
     "cpu -system=linux -march=neoverse-n1": (AARCH64, "linux-aarch64", "aarch64-unknown-linux-gnu"),
 }
 # what kernels may call: exported by libSystem.B.dylib, and by ucrtbase.dll, vcruntime140.dll or ntdll.dll
@@ -134,8 +134,8 @@ def test_a_kernel_for_another_system_fits_no_call_here():
     ("text", "message"),
     [
         ("cpu -system=windows", "-march=native is this machine's processor"),
-        ("cpu -system=windows -march=apple-m1", "no kernels for windows on aarch64"),
-        ("cpu -march=apple-m1 -features=avx2", "are those of x86-64"),
+        ("cpu -system=windows -march=armv8-a", "no kernels for windows on aarch64"),
+        ("cpu -march=armv8-a -features=avx2", "are those of x86-64"),
         ("cpu -system=beos", "cannot be 'beos'"),
     ],
 )
