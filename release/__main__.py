@@ -97,7 +97,7 @@ def release(given: argparse.Namespace) -> None:
         trial = Trial(workshop, interpreter)
         say("; ".join([f"Python {interpreter.version}", *trial.everything()]))
         if interpreter is found[0]:
-            say(f"installed: {', '.join(trial.each_extra())}")
+            say(f"pip resolves {', '.join(trial.each_extra())}")
         shutil.rmtree(trial.folder)
     hand_over(workshop, given.out)
 

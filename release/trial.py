@@ -62,8 +62,11 @@ class Trial:
         words: list[str | Path] = ["download", "--quiet", "--only-binary", ":all:", "-c", self.workshop.constraints]
         environment.pip(*words, "--dest", self.downloads, *requirements_of(wheels))
 
-    def install(self, environment: VirtualEnvironment, *projects: str) -> list[str]:
-        """Installs projects, such as "tilecore[all]". Returns the names of all that was installed for them."""
+    def install(self, environment: VirtualEnvironment, *projects: str, dry_run: bool = False) -> list[str]:
+        """Installs projects, such as "tilecore[all]". Returns the names of all that is installed for them.
+
+        dry_run: pip says what it would install, and does not.
+        """
         report = self.folder / "report.json"
         links = ("--find-links", self.workshop.files, "--find-links", self.downloads)
         words: list[str | Path] = [
@@ -76,6 +79,7 @@ class Trial:
             "--report",
             report,
         ]
+        words += ["--dry-run"] if dry_run else []
         environment.pip(*words, *(f"{project}=={self.version}" for project in projects), **ALONE)
         entries = json.loads(report.read_text())["install"]
         return [entry["metadata"]["name"] for entry in entries]
@@ -115,16 +119,15 @@ class Trial:
         return f"compiled for {', '.join(TARGETS)}"
 
     def each_extra(self) -> list[str]:
-        """Every extra with a backend, installed in an environment of its own."""
+        """What pip installs for every extra with a backend, in an environment that has nothing."""
         tried = []
         wheels = {project.name for project in PROJECTS}
+        environment = self.environment("extras")
         for name, packages in extras_of_backends().items():
-            environment = self.environment(f"extra-{name}")
-            installed = {*self.install(environment, f"tilecore[{name}]")} & wheels
+            installed = {*self.install(environment, f"tilecore[{name}]", dry_run=True)} & wheels
             expected = {"tilecore", "tilecore-runtime", *packages}
             if installed != expected:
-                raise ReleaseError(f"tilecore[{name}] installed {sorted(installed)}, not {sorted(expected)}")
-            shutil.rmtree(environment.folder)
+                raise ReleaseError(f"tilecore[{name}] installs {sorted(installed)}, not {sorted(expected)}")
             tried.append(f"tilecore[{name}]")
         return tried
 

@@ -21,4 +21,4 @@ for name in ("tilecore-runtime", "tile-cuda"):
 rng = np.random.default_rng(0)
 a, b = rng.standard_normal((128, 96), np.float32), rng.standard_normal((96, 160), np.float32)
 np.testing.assert_allclose(tilecore.load_kernel(sys.argv[1])(a, b), a @ b, rtol=1e-4, atol=1e-4)
-print("launched", built()[1])
+print("launched by", built()[1].rpartition("/")[2])
