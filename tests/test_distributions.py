@@ -8,10 +8,12 @@ import re
 import shutil
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fresh_processes import output_of
 
+from tilecore.plugins import target_errors
 from tilecore.scaffold.package import write_package
 
 ROOT = Path(__file__).parents[1]
@@ -86,3 +88,26 @@ def test_metadata_that_is_installed(name):
     if origin.get("dir_info", {}).get("editable"):
         pytest.skip(f"{name} is linked to a checkout: its metadata is of the day of the link; .ci/run installs it")
     check(distribution, name, (PROJECTS[name] / "README.md").read_text())
+
+
+@pytest.mark.parametrize(
+    "name", ["cuda", "nvidia", "hip", "rocm", "amd", "metal", "mps", "tpu", "bm1690", "bm1688", "all"]
+)
+def test_the_error_for_a_target_names_the_package_of_the_extra(name, tmp_path, monkeypatch):
+    """As tilecore's own metadata has it."""
+    distribution = built_metadata(ROOT, tmp_path)
+    monkeypatch.setattr(
+        target_errors,
+        "distributions",
+        lambda: [SimpleNamespace(name_and_version=lambda: ("tilecore", "1"), read_text=distribution.read_text)],
+    )
+    packages = {**dict.fromkeys(("cuda", "nvidia"), "tile-cuda"), **dict.fromkeys(("hip", "rocm", "amd"), "tile-hip")}
+    packages |= {
+        **dict.fromkeys(("metal", "mps"), "tile-metal"),
+        **dict.fromkeys(("bm1690", "bm1688", "tpu"), "tile-tpu"),
+    }
+    hint = target_errors.unknown_target(name, ["cpu"], [], []).hint or ""
+    if name == "all":  # brings four packages, and is no target
+        assert "install its backend" not in hint
+    else:
+        assert f"install its backend: pip install {packages[name]};" in hint

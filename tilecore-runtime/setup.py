@@ -1,5 +1,6 @@
 """Builds tilecore-runtime from the files of ../tilecore that tilecore/installation.py lists, and its extensions: the
-launcher, the launch on devices and the CPU thread pool. All are optional; plain Python replaces them.
+launcher, the launch on devices and the CPU thread pool. All are optional; plain Python replaces them. With
+TILECORE_REQUIRE_EXTENSIONS=1, which builds of releases set, the build fails where one of them cannot be built.
 
 For development: ``python setup.py build_ext --inplace``.
 """
@@ -23,6 +24,7 @@ IS_OF_RUNTIME = INSTALLATION["is_of_runtime"]
 LAUNCHER = "tilecore.runtime._launcher"
 DEVICE_LAUNCH = "tilecore.runtime._device_launch"
 POOL = "tilecore.backends.cpu._pool"
+REQUIRED = os.environ.get("TILECORE_REQUIRE_EXTENSIONS", "").lower() not in ("", "0", "false", "no", "off")
 DATA = ("py.typed", "*.pyx", "*.pxi", "*.pxd", "*.h")
 
 
@@ -69,7 +71,14 @@ class WholeSource(sdist):
 
 def explain(what, error):
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    print(f"tilecore-runtime: {what} was not built ({reason}); plain Python takes its place", file=sys.stderr)
+    do_without(f"{what} cannot be built here ({reason})")
+
+
+def do_without(problem):
+    """Goes on without what could not be built, or ends the build where it is required."""
+    if REQUIRED:
+        sys.exit(f"tilecore-runtime: {problem}, and TILECORE_REQUIRE_EXTENSIONS is set")
+    print(f"tilecore-runtime: {problem}; plain Python takes its place", file=sys.stderr)
 
 
 def packages():
@@ -85,7 +94,7 @@ def packages():
 def extensions():
     problem = unsuitable()
     if problem:
-        print(f"tilecore-runtime: no extensions are built ({problem}); plain Python takes their place", file=sys.stderr)
+        do_without(f"no extension can be built here ({problem})")
         return []
     found = [extension(LAUNCHER), extension(DEVICE_LAUNCH), extension(POOL, "-pthread")]
     try:

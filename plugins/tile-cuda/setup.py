@@ -1,4 +1,7 @@
-"""Builds the launch extension; it is optional, ctypes takes its place. No CUDA is needed to build it."""
+"""Builds the launch extension; it is optional, ctypes takes its place. No CUDA is needed to build it.
+
+With TILECORE_REQUIRE_EXTENSIONS=1, which builds of releases set, the build fails where it cannot be built.
+"""
 
 import os
 import sys
@@ -7,6 +10,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SOURCE = "tile_cuda/launch/_native.pyx"
+REQUIRED = os.environ.get("TILECORE_REQUIRE_EXTENSIONS", "").lower() not in ("", "0", "false", "no", "off")
 
 
 class OptionalBuild(build_ext):
@@ -27,11 +31,19 @@ class OptionalBuild(build_ext):
 
 def explain(error):
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    print(f"tile-cuda: the launch extension was not built ({reason}); ctypes takes its place", file=sys.stderr)
+    do_without(f"the launch extension cannot be built here ({reason})")
+
+
+def do_without(problem):
+    """Goes on without the extension, or ends the build where it is required."""
+    if REQUIRED:
+        sys.exit(f"tile-cuda: {problem}, and TILECORE_REQUIRE_EXTENSIONS is set")
+    print(f"tile-cuda: {problem}; ctypes takes its place", file=sys.stderr)
 
 
 def extensions():
     if os.name == "nt" or sys.maxsize < 2**62:
+        do_without("no extension can be built here (it needs POSIX and a 64-bit machine)")
         return []
     extension = Extension(
         "tile_cuda.launch._native",
