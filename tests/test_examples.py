@@ -119,6 +119,7 @@ SIZES = {
         "--rows 3 --columns 9000",
         "--rows 2 --columns 32767 --dtype bfloat16",
         "--rows 2 --columns 17001",
+        "--rows 2 --columns 9001 --dtype float16",
     ],
     "stream_k": ["--m 130 --n 140 --k 300 --blocks 3", "--m 30 --n 140 --k 130 --blocks 100"],
     "topk_gate": ["--tokens 45 --experts 20 --k 3", "--tokens 33 --experts 64 --k 8 --renormalize"],
