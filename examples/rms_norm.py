@@ -5,12 +5,12 @@ up to 32768. Of longer rows the blocks of a cluster hold a part each, on targets
 Others are read twice from memory, tile by tile.
 
     python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
-    python examples/rms_norm.py --target "cuda -arch=sm_90a" --rows 3 --columns 40000
 """
 
 import argparse
 
 import torch
+from tilecore.utils.target import determine_target
 
 import tilecore
 import tilecore.language as T
@@ -33,7 +33,7 @@ def rms_norm(M, N, eps=1e-6, dtype="float16", clusters=False):
 
 def has_clusters(target):
     """Whether a target has clusters of blocks: CUDA C++ for sm_90 and newer."""
-    resolved = tilecore.utils.target.determine_target(target, return_object=True)
+    resolved = determine_target(target, return_object=True)
     if resolved.kind != "cuda" or resolved.get("language") != "c++":
         return False
     return int("".join(filter(str.isdigit, resolved.get("arch")))) >= 90
@@ -133,7 +133,11 @@ def rms_norm_of_endless_rows(M, N, block_N=4096, threads=512, eps=1e-6, dtype="f
 
 
 # for `tilecore explain --targets`
-EXPLAIN = ["rms_norm_of_rows(4096, 1024, 2, 128)", "rms_norm_of_endless_rows(4096, 50000)"]
+EXPLAIN = [
+    "rms_norm_of_rows(4096, 1024, 2, 128)",
+    "rms_norm_over_clusters(2048, 65536, 2)",
+    "rms_norm_of_endless_rows(4096, 50000)",
+]
 
 
 def main(words=None):

@@ -1,18 +1,19 @@
 """Softmax of every row of a matrix, in float32, by the length of a row:
 
 - up to 8192 columns: 128 threads hold rows in registers, several rows where they are short,
-- up to 32768 of float16, 16384 of bfloat16: 512 threads hold a row in its own type, and convert it where they use it,
-- longer ones, where the target has clusters of blocks: each block of a cluster holds a part of the row,
-- up to 32768 otherwise: 1024 threads hold a row in registers as float32, and reduce it in pieces,
+- up to 32768: 1024 threads hold a row in registers as float32, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
 
+Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold rows of up to 64 KiB (of bfloat16 32 KiB)
+in their own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
+
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
-    python examples/softmax.py --target "cuda -arch=sm_90a" --rows 3 --columns 40000 --dtype float16
 """
 
 import argparse
 
 import torch
+from tilecore.utils.target import determine_target
 
 import tilecore
 import tilecore.language as T
@@ -28,20 +29,21 @@ MOST_BLOCKS = 8  # of a cluster, on every device that has clusters
 
 
 def softmax(M, N, dtype="float32", clusters=False):
-    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]. clusters: whether the target has clusters of blocks."""
+    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]. clusters: whether the target has clusters of blocks, and
+    so many registers as an H200, where the forms of 16-bit rows were measured."""
     blocks = T.ceildiv(N * T.dtype(dtype).itemsize, KEPT_BYTES[dtype])
     if N <= 8192:
         return softmax_of_rows(M, N, max(1, 2048 // N), dtype=dtype)
-    if blocks == 1 and dtype != "float32":
-        return softmax_of_long_rows(M, N, dtype=dtype)
     if clusters and blocks <= MOST_BLOCKS and (N > 32768 or dtype != "float32"):
+        if blocks == 1:
+            return softmax_of_long_rows(M, N, dtype=dtype)
         return softmax_over_clusters(M, N, tilecore.next_power_of_2(blocks), dtype=dtype)
     return softmax_in_pieces(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
 
 
 def has_clusters(target):
     """Whether a target has clusters of blocks: CUDA C++ for sm_90 and newer."""
-    resolved = tilecore.utils.target.determine_target(target, return_object=True)
+    resolved = determine_target(target, return_object=True)
     if resolved.kind != "cuda" or resolved.get("language") != "c++":
         return False
     return int("".join(filter(str.isdigit, resolved.get("arch")))) >= 90
@@ -233,6 +235,7 @@ def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
 EXPLAIN = [
     "softmax_of_rows(4096, 1000, 2)",
     "softmax_of_long_rows(4096, 32768, dtype='float16')",
+    "softmax_over_clusters(2048, 65536, 2, dtype='float16')",
     "softmax_in_pieces(4096, 32768)",
     "softmax_of_endless_rows(4096, 50000)",
 ]

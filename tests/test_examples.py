@@ -154,7 +154,8 @@ def test_examples_say_how_they_are_explained(path):
     assert kernels
     for kernel in kernels:
         assert isinstance(kernel, Kernel), kernel
-        assert kernel.make({}).attrs["global_symbol"]
+        if "over_clusters" not in kernel.label or "cuda" in manager.kinds():  # whose names of the language it has
+            assert kernel.make({}).attrs["global_symbol"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -68,6 +68,14 @@ def test_rms_norm(rows, columns, blocks, dtype):
 
 
 @needs_compiler
+@pytest.mark.parametrize(("columns", "dtype"), [(9001, "float16"), (8200, "bfloat16")])
+def test_softmax_of_rows_in_their_own_type(columns, dtype):
+    x = torch.randn(2, columns).to(getattr(torch, dtype))
+    y = simulated(example("softmax").softmax_of_long_rows(2, columns, dtype=dtype), FAST)(x)
+    torch.testing.assert_close(y, torch.softmax(x, dim=1))
+
+
+@needs_compiler
 def test_values_that_are_not_finite():
     """As torch: -inf is a probability of 0; a row of nothing else, or with inf or NaN, has no probabilities."""
     inf, nan = float("inf"), float("nan")
@@ -100,11 +108,11 @@ def name_of(func) -> str:
     ("columns", "dtype", "clusters", "without"),
     [
         (8192, "float16", "softmax_kernel", "softmax_kernel"),
-        (32768, "float16", "softmax_of_long_rows_kernel", "softmax_of_long_rows_kernel"),
+        (32768, "float16", "softmax_of_long_rows_kernel", "softmax_in_pieces_kernel"),
         (32769, "float16", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
         (262144, "float16", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
         (262145, "float16", "softmax_of_endless_rows_kernel", "softmax_of_endless_rows_kernel"),
-        (16384, "bfloat16", "softmax_of_long_rows_kernel", "softmax_of_long_rows_kernel"),
+        (16384, "bfloat16", "softmax_of_long_rows_kernel", "softmax_in_pieces_kernel"),
         (32768, "bfloat16", "softmax_over_clusters_kernel", "softmax_in_pieces_kernel"),
         (32768, "float32", "softmax_in_pieces_kernel", "softmax_in_pieces_kernel"),
         (65536, "float32", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
