@@ -55,7 +55,7 @@ def softmax(m: int, n: int) -> Case:
         want=torch.softmax(x.float(), -1),
         tolerance=2e-3,
         clocks=CLOCKS,
-        **by_prefetch(lambda: module.softmax(m, n, "float16"), FAST),
+        **by_prefetch(lambda: module.softmax(m, n, "float16", clusters=True), FAST),
     )
 
 
@@ -77,7 +77,7 @@ def rms_norm(m: int, n: int) -> Case:
         want=F.rms_norm(x.float(), (n,), w.float(), 1e-6),
         tolerance=2e-3,
         clocks=CLOCKS,
-        **by_prefetch(lambda: module.rms_norm(m, n), {}),
+        **by_prefetch(lambda: module.rms_norm(m, n, clusters=True), {}),
     )
 
 

@@ -33,7 +33,7 @@ SUITE = {
     "mla_decode": ["mla_decode(64, 128, 4096, block_H=16, block_N=16, stages=1)"],
     "softmax": [
         "softmax_of_rows(16384, 4096, 1, 256, 'float16')",
-        "softmax_of_long_rows(4096, 30000, 1024, 'float16')",
+        "softmax_in_pieces(4096, 30000, 1024, 'float16')",
     ],
     "rms_norm": ["rms_norm_of_rows(16384, 4096, 1, 256)"],
     "vector_add": ["vector_add(268435456, 2048, 256)"],

@@ -49,7 +49,7 @@ SUITE = {
     ],
     "softmax": [
         "softmax_of_rows(16384, 4096, 1, 256, 'float16')",
-        "softmax_of_long_rows(4096, 12000, 1024, 'float16')",
+        "softmax_in_pieces(4096, 12000, 1024, 'float16')",
     ],
 }
 

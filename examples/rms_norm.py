@@ -1,7 +1,8 @@
 """RMSNorm in half precision: Y = X / sqrt(mean(X^2) + eps) * W for every row, computed in float32.
 
 128 threads hold rows of up to 8192 columns in registers, several rows where they are short, and 512 threads one row of
-up to 32768. Longer rows are read twice from memory, tile by tile.
+up to 32768. Of longer rows the blocks of a cluster hold a part each, on targets that have clusters.
+Others are read twice from memory, tile by tile.
 
     python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
 """
@@ -9,16 +10,33 @@ up to 32768. Longer rows are read twice from memory, tile by tile.
 import argparse
 
 import torch
+from tilecore.utils.target import determine_target
 
 import tilecore
 import tilecore.language as T
 
+# Bytes of a row that 512 threads keep, so that two blocks fit on a multiprocessor of 65,536 registers. (The compiler of
+# CUDA keeps as float32, too, what it has converted from bfloat16.)
+KEPT_BYTES = {"float16": 65536, "bfloat16": 32768, "float32": 65536}
+MOST_BLOCKS = 8  # of a cluster, on every device that has clusters
 
-def rms_norm(M, N, eps=1e-6, dtype="float16"):
-    """X, Y [M, N]; W [N]."""
+
+def rms_norm(M, N, eps=1e-6, dtype="float16", clusters=False):
+    """X, Y [M, N]; W [N]. clusters: whether the target has clusters of blocks."""
+    blocks = T.ceildiv(N * T.dtype(dtype).itemsize, KEPT_BYTES[dtype])
     if N <= 32768:
         return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)
+    if clusters and blocks <= MOST_BLOCKS:
+        return rms_norm_over_clusters(M, N, tilecore.next_power_of_2(blocks), eps=eps, dtype=dtype)
     return rms_norm_of_endless_rows(M, N, eps=eps, dtype=dtype)
+
+
+def has_clusters(target):
+    """Whether a target has clusters of blocks: CUDA C++ for sm_90 and newer."""
+    resolved = determine_target(target, return_object=True)
+    if resolved.kind != "cuda" or resolved.get("language") != "c++":
+        return False
+    return int("".join(filter(str.isdigit, resolved.get("arch")))) >= 90
 
 
 def rms_norm_of_rows(M, N, block_M, threads, eps=1e-6, dtype="float16"):
@@ -39,6 +57,52 @@ def rms_norm_of_rows(M, N, block_M, threads, eps=1e-6, dtype="float16"):
             T.copy(row, Y[bx * block_M, 0])
 
     return rms_norm_kernel
+
+
+def rms_norm_over_clusters(M, N, blocks, threads=512, resident=2, eps=1e-6, dtype="float16"):
+    """The blocks of a cluster hold a part of a row each. Each writes the sum of its squares to the shared memory of all
+    blocks of the cluster, where an mbarrier counts the bytes.
+
+    resident: blocks that a multiprocessor runs at once, some of which load while others compute.
+    """
+    size = 16 // T.dtype(dtype).itemsize  # of a piece, which one thread loads at once
+    pieces = T.ceildiv(N, size * blocks)  # of a block
+
+    @T.prim_func
+    def rms_norm_over_clusters_kernel(X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(M, blocks, threads=threads, cluster_dims=(1, blocks, 1)) as (bx, part):
+            T.annotate_min_blocks_per_sm(resident)
+            row = T.alloc_fragment((pieces, size), dtype)
+            squares = T.alloc_fragment((pieces, size), "float32")
+            total_of = T.alloc_fragment((pieces,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            total_of_block = T.alloc_shared((blocks,), "float32")
+            landed = T.alloc_cluster_barrier(1, wait=False)
+            total_of_row = T.alloc_var("float32", init=0.0)
+
+            for i, j in T.Parallel(pieces, size):
+                row[i, j] = X[bx, (part * pieces + i) * size + j]  # zeros behind the end of a row
+            for i, j in T.Parallel(pieces, size):
+                squares[i, j] = T.cast(row[i, j], "float32") * T.cast(row[i, j], "float32")
+            T.reduce_sum(squares, total_of, dim=1)
+            T.reduce_sum(total_of, total, dim=0)
+
+            T.cluster_wait()  # all blocks have initialized their barriers
+            if T.get_thread_binding() == 0:
+                T.mbarrier_arrive_expect_tx(landed, 4 * blocks)
+            for b in T.Parallel(blocks):
+                T.cluster_store_async(total_of_block[part], total[0], dst_block=b, barrier=landed)
+            T.mbarrier_wait_parity(landed, 0)
+            for b in T.unroll(blocks):
+                total_of_row += total_of_block[b]
+
+            scale = T.rsqrt(total_of_row / N + eps)
+            for i, j in T.Parallel(pieces, size):
+                Y[bx, (part * pieces + i) * size + j] = (
+                    T.cast(row[i, j], "float32") * scale * T.cast(W[(part * pieces + i) * size + j], "float32")
+                )
+
+    return rms_norm_over_clusters_kernel
 
 
 def rms_norm_of_endless_rows(M, N, block_N=4096, threads=512, eps=1e-6, dtype="float16"):
@@ -69,7 +133,11 @@ def rms_norm_of_endless_rows(M, N, block_N=4096, threads=512, eps=1e-6, dtype="f
 
 
 # for `tilecore explain --targets`
-EXPLAIN = ["rms_norm_of_rows(4096, 1024, 2, 128)", "rms_norm_of_endless_rows(4096, 50000)"]
+EXPLAIN = [
+    "rms_norm_of_rows(4096, 1024, 2, 128)",
+    "rms_norm_over_clusters(2048, 65536, 2)",
+    "rms_norm_of_endless_rows(4096, 50000)",
+]
 
 
 def main(words=None):
@@ -79,7 +147,8 @@ def main(words=None):
     parser.add_argument("--columns", type=int, default=1024)
     options = parser.parse_args(words)
 
-    kernel = tilecore.jit(rms_norm, target=options.target, out_idx=-1)(options.rows, options.columns)
+    compiled = tilecore.jit(rms_norm, target=options.target, out_idx=-1)
+    kernel = compiled(options.rows, options.columns, clusters=has_clusters(options.target))
     device = kernel.adapter.torch_device()
     x = torch.randn(options.rows, options.columns, device=device, dtype=torch.float16)
     w = torch.randn(options.columns, device=device, dtype=torch.float16)

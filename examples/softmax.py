@@ -1,8 +1,11 @@
 """Softmax of every row of a matrix, in float32, by the length of a row:
 
 - up to 8192 columns: 128 threads hold rows in registers, several rows where they are short,
-- up to 32768: 1024 threads hold a row in registers, and reduce it in pieces,
+- up to 32768: 1024 threads hold a row in registers as float32, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
+
+Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold rows of up to 64 KiB (of bfloat16 32 KiB)
+in their own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
 """
@@ -10,6 +13,7 @@
 import argparse
 
 import torch
+from tilecore.utils.target import determine_target
 
 import tilecore
 import tilecore.language as T
@@ -18,11 +22,31 @@ LOG2_E = 1.4426950408889634  # exp(x) = 2 ** (x * LOG2_E)
 LOWEST = -3.4028234663852886e38  # of float32; no infinity: -inf - -inf is no number
 
 
-def softmax(M, N, dtype="float32"):
-    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]."""
+# Bytes of a row that 512 threads keep, so that two blocks fit on a multiprocessor of 65,536 registers. (The compiler of
+# CUDA keeps as float32, too, what it has converted from bfloat16.)
+KEPT_BYTES = {"float16": 65536, "bfloat16": 32768, "float32": 65536}
+MOST_BLOCKS = 8  # of a cluster, on every device that has clusters
+
+
+def softmax(M, N, dtype="float32", clusters=False):
+    """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]. clusters: whether the target has clusters of blocks, and
+    so many registers as an H200, where the forms of 16-bit rows were measured."""
+    blocks = T.ceildiv(N * T.dtype(dtype).itemsize, KEPT_BYTES[dtype])
     if N <= 8192:
         return softmax_of_rows(M, N, max(1, 2048 // N), dtype=dtype)
-    return softmax_of_long_rows(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
+    if clusters and blocks <= MOST_BLOCKS and (N > 32768 or dtype != "float32"):
+        if blocks == 1:
+            return softmax_of_long_rows(M, N, dtype=dtype)
+        return softmax_over_clusters(M, N, tilecore.next_power_of_2(blocks), dtype=dtype)
+    return softmax_in_pieces(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
+
+
+def has_clusters(target):
+    """Whether a target has clusters of blocks: CUDA C++ for sm_90 and newer."""
+    resolved = determine_target(target, return_object=True)
+    if resolved.kind != "cuda" or resolved.get("language") != "c++":
+        return False
+    return int("".join(filter(str.isdigit, resolved.get("arch")))) >= 90
 
 
 def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
@@ -46,13 +70,106 @@ def softmax_of_rows(M, N, block_M, threads=128, dtype="float32"):
     return softmax_kernel
 
 
-def softmax_of_long_rows(M, N, threads=1024, dtype="float32"):
+def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
+    @T.prim_func
+    def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(M, threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(2)  # one block loads while another computes
+            row = T.alloc_fragment((N,), dtype)
+            # every thread has its own largest value and sum; finalize_reducer combines them
+            largest = T.alloc_reducer((1,), "float32", op="max")
+            total = T.alloc_reducer((1,), "float32", op="sum")
+            T.copy(X[bx, 0:N], row)
+            T.fill(largest, -T.infinity("float32"))
+            for j in T.Parallel(N):
+                largest[0] = T.max(largest[0], T.cast(row[j], "float32"))
+            T.finalize_reducer(largest)
+            T.fill(total, 0)
+            for j in T.Parallel(N):
+                total[0] += T.exp2((T.cast(row[j], "float32") - largest[0]) * LOG2_E)
+            T.finalize_reducer(total)
+            # exp(x - largest) / total = 2 ** ((x - largest) * LOG2_E - log2(total))
+            for j in T.Parallel(N):
+                Y[bx, j] = T.exp2((T.cast(row[j], "float32") - largest[0]) * LOG2_E - T.log2(total[0]))
+
+    return softmax_of_long_rows_kernel
+
+
+def softmax_over_clusters(M, N, blocks, threads=512, resident=2, kept=None, dtype="float16"):
+    """The blocks of a cluster hold a part of a row each. Each computes its largest value and the sum relative to it,
+    and writes both to the shared memory of all blocks of the cluster, where an mbarrier counts the bytes.
+
+    resident: blocks that a multiprocessor runs at once, some of which load while others compute. kept: the type in
+    which a part is kept; as float32 each exponential is computed once, in a narrower type it takes less registers.
+    """
+    size = 16 // T.dtype(dtype).itemsize  # of a piece, which one thread loads at once
+    pieces = T.ceildiv(N, size * blocks)  # of a block
+    kept = kept or dtype
+
+    @T.prim_func
+    def softmax_over_clusters_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(M, blocks, threads=threads, cluster_dims=(1, blocks, 1)) as (bx, part):
+            T.annotate_safe_value({X: -T.infinity(dtype)})  # of what is read behind the end of a row
+            T.annotate_min_blocks_per_sm(resident)
+            row = T.alloc_fragment((pieces, size), kept)
+            terms = T.alloc_fragment((pieces, size), "float32")
+            largest_of = T.alloc_fragment((pieces,), "float32")
+            total_of = T.alloc_fragment((pieces,), "float32")
+            largest = T.alloc_fragment((1,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            factor = T.alloc_fragment((1,), "float32")
+            largest_of_block = T.alloc_shared((blocks,), "float32")
+            total_of_block = T.alloc_shared((blocks,), "float32")
+            landed = T.alloc_cluster_barrier(1, wait=False)
+            largest_of_row = T.alloc_var("float32", init=LOWEST)
+            total_of_row = T.alloc_var("float32", init=0.0)
+
+            for i, j in T.Parallel(pieces, size):
+                row[i, j] = X[bx, (part * pieces + i) * size + j]
+            for i, j in T.Parallel(pieces, size):
+                terms[i, j] = row[i, j]
+            T.fill(largest_of, LOWEST)
+            T.reduce_max(terms, largest_of, dim=1, clear=False)
+            T.reduce_max(largest_of, largest, dim=0)
+            for i, j in T.Parallel(pieces, size):
+                terms[i, j] = T.exp2((T.cast(row[i, j], "float32") - largest[0]) * LOG2_E)
+            T.reduce_sum(terms, total_of, dim=1)
+            T.reduce_sum(total_of, total, dim=0)
+
+            T.cluster_wait()  # all blocks have initialized their barriers
+            if T.get_thread_binding() == 0:
+                T.mbarrier_arrive_expect_tx(landed, 8 * blocks)
+            for b in T.Parallel(blocks):
+                T.cluster_store_async(largest_of_block[part], largest[0], dst_block=b, barrier=landed)
+                T.cluster_store_async(total_of_block[part], total[0], dst_block=b, barrier=landed)
+            T.mbarrier_wait_parity(landed, 0)
+            for b in T.unroll(blocks):
+                largest_of_row = T.max(largest_of_row, largest_of_block[b])
+            for b in T.unroll(blocks):
+                total_of_row += total_of_block[b] * T.exp2((largest_of_block[b] - largest_of_row) * LOG2_E)
+
+            if kept == "float32":
+                for i in T.Parallel(1):
+                    factor[i] = T.exp2((largest[i] - largest_of_row) * LOG2_E) / total_of_row
+                for i, j in T.Parallel(pieces, size):
+                    Y[bx, (part * pieces + i) * size + j] = terms[i, j] * factor[0]
+            else:
+                offset = T.log2(total_of_row)
+                for i, j in T.Parallel(pieces, size):
+                    Y[bx, (part * pieces + i) * size + j] = T.exp2(
+                        (T.cast(row[i, j], "float32") - largest_of_row) * LOG2_E - offset
+                    )
+
+    return softmax_over_clusters_kernel
+
+
+def softmax_in_pieces(M, N, threads=1024, dtype="float32"):
     """A piece of 8 neighbours has its own largest value, which one thread knows as soon as it has loaded the piece, and
     its exponentials are relative to that. They become relative to the row's largest value with the last factor."""
     pieces = T.ceildiv(N, 8)
 
     @T.prim_func
-    def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+    def softmax_in_pieces_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(M, threads=threads) as bx:
             T.annotate_safe_value({X: -T.infinity(dtype)})  # of what is read behind the end of a row
             row = T.alloc_fragment((pieces, 8), "float32")
@@ -77,7 +194,7 @@ def softmax_of_long_rows(M, N, threads=1024, dtype="float32"):
             for i, j in T.Parallel(pieces, 8):
                 Y[bx, i * 8 + j] = row[i, j] * largest_of[i]
 
-    return softmax_of_long_rows_kernel
+    return softmax_in_pieces_kernel
 
 
 def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
@@ -117,7 +234,9 @@ def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
 # for `tilecore explain --targets`
 EXPLAIN = [
     "softmax_of_rows(4096, 1000, 2)",
-    "softmax_of_long_rows(4096, 32768)",
+    "softmax_of_long_rows(4096, 32768, dtype='float16')",
+    "softmax_over_clusters(2048, 65536, 2, dtype='float16')",
+    "softmax_in_pieces(4096, 32768)",
     "softmax_of_endless_rows(4096, 50000)",
 ]
 
@@ -133,7 +252,7 @@ def main(words=None):
     # exp2 by one instruction: terms too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     compiled = tilecore.jit(softmax, target=options.target, out_idx=-1, pass_configs=fast)
-    kernel = compiled(options.rows, options.columns, options.dtype)
+    kernel = compiled(options.rows, options.columns, options.dtype, has_clusters(options.target))
     x = torch.randn(options.rows, options.columns, device=kernel.adapter.torch_device())
     x = x.to(getattr(torch, options.dtype))
     torch.testing.assert_close(kernel(x), torch.softmax(x, dim=1))

@@ -119,6 +119,7 @@ SIZES = {
         "--rows 3 --columns 9000",
         "--rows 2 --columns 32767 --dtype bfloat16",
         "--rows 2 --columns 17001",
+        "--rows 2 --columns 9001 --dtype float16",
     ],
     "stream_k": ["--m 130 --n 140 --k 300 --blocks 3", "--m 30 --n 140 --k 130 --blocks 100"],
     "topk_gate": ["--tokens 45 --experts 20 --k 3", "--tokens 33 --experts 64 --k 8 --renormalize"],
@@ -153,7 +154,8 @@ def test_examples_say_how_they_are_explained(path):
     assert kernels
     for kernel in kernels:
         assert isinstance(kernel, Kernel), kernel
-        assert kernel.make({}).attrs["global_symbol"]
+        if "over_clusters" not in kernel.label or "cuda" in manager.kinds():  # whose names of the language it has
+            assert kernel.make({}).attrs["global_symbol"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -42,6 +42,8 @@ extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
   tc_cluster_arrive(), tc_cluster_wait(), tc_cluster_barrier();
   tc_cluster_arrive_relaxed(), tc_cluster_wait();
   tc_store_remote((unsigned*)arena, 1u, tc_cluster_rank() ^ 1);
+  tc_store_remote_async((unsigned*)arena, 1u, arena + 8, tc_cluster_rank() ^ 1);
+  tc_store_remote_async((double*)arena, 1.0, arena + 8, tc_cluster_rank() ^ 1);
   tc_transaction_release_remote(arena, tc_cluster_rank() ^ 1), tc_transaction_wait_cluster(arena, 0);
   tc_grid_wait(), tc_grid_release();
   tc_transaction_arrive_remote(arena, 1);

@@ -36,3 +36,5 @@ class CudaKernelHint:
     """Hints of a kernel: the first operand of the tile operation ``annotate``."""
 
     MBARRIERS = "cuda.barrier"  # the mbarriers of T.alloc_barrier, and how many arrivals end a phase of each
+    # mbarriers of T.alloc_cluster_barrier at whose initialization the kernel waits by its own T.cluster_wait
+    LATE_WAIT = "cuda.late_cluster_wait"

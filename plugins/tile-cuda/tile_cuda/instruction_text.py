@@ -146,6 +146,12 @@ def _remote_store(emit: Statements, node: Any) -> None:
     emit.line(f"tc_store_remote({_operand(emit, to)}, {emit.value(value)}, {emit.value(rank)});")
 
 
+def _remote_store_async(emit: Statements, node: Any) -> None:
+    to, value, barrier, rank = node.value.args
+    arguments = [_operand(emit, to), str(emit.value(value)), _operand(emit, barrier), str(emit.value(rank))]
+    emit.line(f"tc_store_remote_async({', '.join(arguments)});")
+
+
 def _add_remote(emit: Statements, node: Any) -> None:
     count, registers, element, rank = node.value.args
     arguments = [_operand(emit, registers), _operand(emit, element), str(constant(rank))]
@@ -174,6 +180,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.CLUSTER: _with_template_arguments("tc_cluster_"),
     instructions.NAMED_ARRIVE: _named_arrive,
     instructions.REMOTE_STORE: _remote_store,
+    instructions.REMOTE_STORE_ASYNC: _remote_store_async,
     instructions.ADD_REMOTE: _add_remote,
     instructions.SETMAXNREG: _with_template_arguments("tc_registers_"),
     instructions.REGISTER_FENCE: _register_fence,

@@ -59,6 +59,8 @@ NAMED_ARRIVE = register_call("cuda.named_barrier_arrive")  # (number, threads): 
 GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): tc_grid_<name> of the header
 CLUSTER = register_call("cuda.cluster")  # (name): tc_cluster_<name> of the header
 REMOTE_STORE = register_call("cuda.remote_store")  # (element, value, rank): to the block of this rank in the cluster
+# (element, value, barrier, rank): starts a store to the block of this rank, whose barrier counts its bytes
+REMOTE_STORE_ASYNC = register_call("cuda.remote_store_async")
 # (count, registers, element, rank): adds elements of the block of this rank in the cluster to registers
 ADD_REMOTE = register_call("cuda.add_remote")
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32

@@ -231,3 +231,62 @@ def test_kernels_with_loops_with_branches_or_without_a_reduction():
     assert [tiles(kernel(form)) for form in ("loop", "branch", "copy")] == [[[]], [[]], [[]]]
     assert tiles(scaled) == [[]]
     assert tiles(product()) == [[]]
+
+
+def shared_rows(load, columns=256, parts=2, cluster=(1, 2, 1), rows=50, first_loop=False):
+    """Rows whose parts the blocks of a cluster read by ``load(X, row, bx, part)``, and reduce."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), "float16"), Y: T.Tensor((rows,), "float32")):
+        with T.Kernel(rows, parts, threads=64, cluster_dims=cluster) as (bx, part):
+            row = T.alloc_fragment((16, 8), "float32")
+            largest = T.alloc_fragment((16,), "float32")
+            if first_loop:
+                for _ in T.serial(bx):
+                    T.clear(row)
+            load(X, row, bx, part)
+            T.reduce_max(row, largest, dim=1)
+            for _ in T.unroll(2):
+                T.cluster_sync()
+            if part == 0:
+                Y[bx] = 1.0
+
+    return kernel
+
+
+@T.macro
+def of_the_row(X, row, bx, part):
+    for i, j in T.Parallel(16, 8):
+        row[i, j] = X[bx, (part * 16 + i) * 8 + j]
+
+
+@T.macro
+def the_same_in_all_blocks(X, row, bx, part):
+    for i, j in T.Parallel(16, 8):
+        row[i, j] = X[bx, i * 8 + j]
+
+
+@T.macro
+def overlapping_parts(X, row, bx, part):
+    for i, j in T.Parallel(16, 8):
+        row[i, j] = X[bx, (part * 15 + i) * 8 + j]
+
+
+PART = BlockTile("X", 0, 1, (0, 0), (1, 128), "blockIdx.y", 1, 128)
+
+
+@pytest.mark.parametrize(
+    ("load", "options", "found"),
+    [
+        (of_the_row, {}, [PART]),
+        (of_the_row, {"columns": 250}, [PART]),  # the last part has 122 columns
+        (of_the_row, {"parts": 4, "cluster": (1, 2, 1)}, []),  # two clusters for a row
+        (of_the_row, {"cluster": (2, 1, 1)}, []),
+        (of_the_row, {"cluster": (1, 1, 1)}, []),
+        (of_the_row, {"first_loop": True}, []),
+        (the_same_in_all_blocks, {}, []),
+        (overlapping_parts, {}, []),
+    ],
+)
+def test_rows_over_clusters(load, options, found):
+    assert tiles(shared_rows(load, **options)) == [found]

@@ -146,3 +146,48 @@ def test_each_kernel_of_a_function_has_its_own():
     first, second = compiled.split('extern "C"')[1:]
     assert "tc_prefetch" not in first
     assert re.search(r"tc_prefetch_bulk_l2\(X \+ bx(_1)? \* 1024 \+ 2048, 2048\);", second)
+
+
+def shared_row_sums(rows, columns, blocks=2):
+    """The sums of rows whose parts the blocks of a cluster add to the same element."""
+    pieces = T.ceildiv(columns, 8 * blocks)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), "float16"), Y: T.Tensor((rows,), "float32")):
+        with T.Kernel(rows, blocks, threads=64, cluster_dims=(1, blocks, 1)) as (bx, part):
+            row = T.alloc_fragment((pieces, 8), "float32")
+            total_of = T.alloc_fragment((pieces,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            for i, j in T.Parallel(pieces, 8):
+                row[i, j] = X[bx, (part * pieces + i) * 8 + j]
+            T.reduce_sum(row, total_of, dim=1)
+            T.reduce_sum(total_of, total, dim=0)
+            T.atomic_add(Y[bx], total[0])
+
+    return kernel
+
+
+def test_each_block_of_a_cluster_prefetches_its_part():
+    text = added(shared_row_sums(100, 2048), 6 * 4096)
+    assert "cuda.prefetch_bulk_l2(X[bx + 6, part * 1024], 2048)" in text
+    assert "part * 1024 + 1024" not in text, "the parts are whole"
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(9, 2050), (3, 4096), (4, 1030)])
+def test_parts_that_are_whole_in_the_tensor_are_prefetched(rows, columns):
+    kernel = tilecore.compile(
+        shared_row_sums(rows, columns), target="cuda -arch=sm_90a", execution_backend="sim", pass_configs={OPTION: 1}
+    )
+    text = kernel.get_kernel_source()
+    ((offset, size),) = re.findall(r"tc_prefetch_bulk_l2\(X \+ (.*), (\d+)\);", text)
+    prefetched = []
+    for bx, part in np.ndindex(rows, 2):
+        conditions = re.findall(r"if \((.*)\) \{\s+(?=if|tc_prefetch)", text)
+        if all(eval(c.replace("&&", "and"), {"bx": bx, "part": part, "tx": 0}) for c in conditions):
+            start = eval(offset, {"bx": bx, "part": part})
+            assert start % columns + int(size) // 2 <= columns
+            prefetched.append(start // columns)
+    assert prefetched == [row for row in range(1, rows) for _ in range(2 if columns % 16 == 0 else 1)]
+    x, y = np.ones((rows, columns), "float16"), np.zeros(rows, "float32")
+    kernel(x, y)
+    np.testing.assert_array_equal(y, columns)

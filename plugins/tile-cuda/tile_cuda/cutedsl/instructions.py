@@ -74,6 +74,7 @@ _NOT_EXPRESSED = (
     instructions.SETMAXNREG,
     instructions.RELEASE,
     instructions.REMOTE_STORE,
+    instructions.REMOTE_STORE_ASYNC,
     instructions.ADD_REMOTE,
     instructions.CLEAR_SHARED,
     instructions.TMA_LOAD,

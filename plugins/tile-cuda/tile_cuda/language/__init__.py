@@ -15,7 +15,7 @@ _NAMES_BY_MODULE = {
     "copies": "tma_copy tma_store_arrive tma_store_wait",
     "wgmma": "wgmma_gemm wait_wgmma warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand",
     "roles": "ws WarpSpecialize=ws shuffle_elect",
-    "cluster_copies": "copy_cluster",
+    "cluster_copies": "copy_cluster cluster_store_async",
     "clusters": "cluster_sync cluster_arrive cluster_arrive_relaxed cluster_wait block_rank_in_cluster",
     "source_kernel": "CUDASourceCodeKernel",
     "refused": " ".join(REFUSED),

@@ -22,7 +22,7 @@ from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.hints import annotate
-from tilecore.language.kernel import open_kernel
+from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import allocate
 from tilecore.tracing.current import current
 
@@ -39,17 +39,21 @@ def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
     return _allocate_barriers("T.alloc_barrier", arrive_count)
 
 
-def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
-    """T.alloc_barrier for a kernel with clusters: all blocks of the cluster wait until it is initialized."""
+def alloc_cluster_barrier(arrive_count: int | Sequence[int], wait: bool = True) -> BufferHandle:
+    """T.alloc_barrier for a kernel with clusters: all blocks of the cluster wait until it is initialized.
+
+    wait: False where the kernel does so itself, by T.cluster_wait in front of the first use of its barriers, so that a
+    block can load before the others have started. All barriers of the kernel must then be allocated so.
+    """
     if prod(open_kernel("T.alloc_cluster_barrier").cluster_dims) == 1:
         raise LanguageError(
             "T.alloc_cluster_barrier needs a kernel with clusters",
             hint="T.Kernel(cluster_dims=...), or T.alloc_barrier",
         )
-    return _allocate_barriers("T.alloc_cluster_barrier", arrive_count)
+    return _allocate_barriers("T.alloc_cluster_barrier", arrive_count, wait)
 
 
-def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) -> BufferHandle:
+def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int], wait: bool = True) -> BufferHandle:
     counts = list(arrive_count) if isinstance(arrive_count, (list, tuple)) else [arrive_count]
     kernel = open_kernel(function_name)
     if not counts or not all(isinstance(c, int) and 1 <= c <= MOST_ARRIVALS for c in counts):
@@ -61,11 +65,24 @@ def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) ->
 
     def record(barriers: BufferHandle) -> None:
         annotate(CudaKernelHint.MBARRIERS, barriers, *counts, hints=dialect_hints(KIND, function_name))
+        _check_waits(kernel, wait, function_name)
+        if not wait:
+            annotate(CudaKernelHint.LATE_WAIT, barriers, hints=dialect_hints(KIND, function_name))
         kernel.frame.facts.setdefault("barriers", set()).add(barriers.buffer)
         if function_name == "T.alloc_cluster_barrier":
             kernel.frame.facts.setdefault("cluster_barriers", set()).add(barriers.buffer)
 
     return allocate([len(counts)], "uint64", "shared", function_name, record)
+
+
+def _check_waits(kernel: Kernel, wait: bool, function_name: str) -> None:
+    """Raises LanguageError where a kernel waits for some of its barriers by itself, and not for others."""
+    if kernel.frame.facts.setdefault("waits_for_barriers", wait) != wait:
+        raise LanguageError(
+            f"{function_name}: a kernel waits for the initialization of all its barriers by itself, or of none",
+            found=f"wait={wait}, and {not wait} before",
+            expected="T.alloc_cluster_barrier(..., wait=False) for all of them",
+        )
 
 
 def barrier_element(barrier: Any, function_name: str) -> Expr:

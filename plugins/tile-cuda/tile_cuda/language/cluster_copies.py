@@ -11,6 +11,7 @@ from tile_cuda.language.barriers import alloc_cluster_barrier, barrier_element, 
 from tile_cuda.language.clusters import cluster_sync
 from tile_cuda.language.copies import tma_copy
 from tile_cuda.operations import KIND
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.ir.build import const, dtype_of, load, nest
 from tilecore.ir.nodes import (
@@ -27,8 +28,9 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import tile_statement
+from tilecore.language.buffers import as_load
 from tilecore.language.conversions import convert
-from tilecore.language.dialects import dialect_hints
+from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import describe, region_pair
 from tilecore.language.threads import thread_number
@@ -134,6 +136,35 @@ def _to_block(src: TensorRegion, dst: TensorRegion, rank: Any, barrier: Any) -> 
     arrive = Evaluate(Call(instructions.MBARRIER, args, attrs=hints, ret_ty="void"), span=span)
     builder.emit(tile_statement("sync_threads", [], span=span))
     builder.emit(IfThenElse(EQ(thread_number(open_kernel(NAME)), const(0, "int32")), arrive, None, span=span))
+
+
+def cluster_store_async(dst: Any, value: Any, *, dst_block: Any, barrier: Any) -> None:
+    """Start a store of one element to the shared memory of the block of this rank; its barrier counts the bytes.
+
+    dst: an element of a tile of 4 or 8 bytes in shared memory; the store is to its place in the other block. barrier:
+    of T.alloc_cluster_barrier, also at its place there. That block expects the bytes (T.mbarrier_arrive_expect_tx), and
+    sees the value after its wait. Every thread that reaches it stores, in T.Parallel one for each iteration. Raises
+    LanguageError for other tiles and barriers.
+    """
+    function_name = "T.cluster_store_async"
+    if prod(open_kernel(function_name).cluster_dims) == 1:
+        raise LanguageError(f"{function_name} needs a kernel with clusters", hint="T.Kernel(cluster_dims=...)")
+    element = as_load(dst)
+    if element is None or not is_shared(element.source) or DType(dtype_of(element)).bytes not in (4, 8):
+        raise LanguageError(
+            f"{function_name} stores to an element of 4 or 8 bytes of shared memory",
+            found=str(dst)[:60] if element is None else f"{element.source.name} of {dtype_of(element)}",
+            expected="tile[i], where tile is of T.alloc_shared",
+        )
+    mbarrier = barrier_element(barrier, function_name)
+    if mbarrier.source not in open_kernel(function_name).frame.facts.get("cluster_barriers", ()):
+        raise LanguageError(
+            f"{function_name} needs a barrier that other blocks use",
+            found=f"{mbarrier.source.name} of T.alloc_barrier",
+            expected="a barrier of T.alloc_cluster_barrier",
+        )
+    args = [element, convert(value, dtype_of(element)), mbarrier, convert(dst_block, "int32")]
+    emit_call(KIND, function_name, instructions.REMOTE_STORE_ASYNC, args)
 
 
 def _is_one(extent: Any) -> bool:

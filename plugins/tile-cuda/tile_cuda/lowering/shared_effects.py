@@ -57,6 +57,7 @@ def describe() -> None:
         instructions.DESCRIPTOR_AT,
         instructions.CLUSTER_RANK,
         instructions.REMOTE_STORE,
+        instructions.REMOTE_STORE_ASYNC,
         instructions.ADD_REMOTE,
         instructions.CLEAR_SHARED,
     )

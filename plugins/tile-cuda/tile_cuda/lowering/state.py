@@ -29,7 +29,8 @@ class BlockTile:
     """A contiguous part of a tensor that a block loads.
 
     first: where it begins in block 0. extents: its size along each axis. In each next block it begins ``step`` further
-    along ``axis``.
+    along ``axis``. In a grid whose clusters are all blocks along the grid's axis ``part_tag`` ("blockIdx.y"), it begins
+    ``part_step`` further along ``part_axis`` in each next block of the cluster.
     """
 
     tensor: str
@@ -37,6 +38,9 @@ class BlockTile:
     step: int
     first: tuple[int, ...]
     extents: tuple[int, ...]
+    part_tag: str = ""
+    part_axis: int = -1
+    part_step: int = 0
 
 
 @dataclass
@@ -54,11 +58,13 @@ class ExplicitBarriers(PassState, by="collect_mbarriers"):
     """The mbarriers of T.alloc_barrier.
 
     Published by collect_mbarriers; init_mbarriers reads it. arrivals: for each buffer of mbarriers, the arrivals that
-    end a phase of each. in_clusters: those buffers that are in kernels with clusters.
+    end a phase of each. in_clusters: those buffers that are in kernels with clusters. late: those whose kernel waits
+    itself until the blocks of the cluster have initialized them.
     """
 
     arrivals: dict[Var, list[int]] = field(default_factory=dict)
     in_clusters: set[Var] = field(default_factory=set)
+    late: set[Var] = field(default_factory=set)
 
 
 @dataclass

@@ -33,6 +33,26 @@ template <class T>
 TC_FN void tc_store_remote(T* own, T value, unsigned rank) {
   *tc_remote_shared(own, rank) = value;
 }
+// Starts a store of 4 or 8 bytes to this offset in the block of this rank; the mbarrier at that block's offset of
+// ``barrier`` counts them as they land, and who has waited for it sees them. PTX ISA, "st.async".
+template <class T>
+TC_FN void tc_store_remote_async(T* own, T value, void* barrier, unsigned rank) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "one word or two");
+  const unsigned to = tc_cluster_address(own, rank), counter = tc_cluster_address(barrier, rank);
+  if constexpr (sizeof(T) == 4) {
+    unsigned word;
+    memcpy(&word, &value, 4);
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(word),
+                 "r"(counter)
+                 : "memory");
+  } else {
+    unsigned long long words;
+    memcpy(&words, &value, 8);
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to), "l"(words),
+                 "r"(counter)
+                 : "memory");
+  }
+}
 // Adds N elements of 4 bytes, at this offset in the block of this rank, to registers; four at a time lie at a multiple of
 // 16 bytes.
 template <int N, class T>

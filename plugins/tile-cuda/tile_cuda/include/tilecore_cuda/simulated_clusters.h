@@ -18,6 +18,14 @@ template <class T>
 TC_FN void tc_store_remote(T* own, T value, unsigned rank, int line = TC_LINE) {
   tc_store(tc_remote_shared(own, rank, line), value, line);
 }
+template <class T>
+TC_FN void tc_store_remote_async(T* own, T value, void* barrier, unsigned rank, int line = TC_LINE) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "one word or two");
+  T* to = tc_remote_shared(own, rank, line);
+  tc_async_work(tc_sim_remote_shared(barrier, rank, line), sizeof(T), line).writes(to, sizeof(T)).start([=] {
+    __builtin_memcpy(to, &value, sizeof(T));
+  });
+}
 template <int N, class T>
 TC_FN void tc_add_remote(T* registers, T* own, unsigned rank, int line = TC_LINE) {
   const T* remote = tc_remote_shared(own, rank, line);

@@ -1,12 +1,14 @@
 """Collects what each block loads in kernels whose blocks load tiles, reduce them and store results.
 
 That is for ``prefetch_later_blocks``. A tile counts if it is a contiguous part of a tensor, and if the parts of the
-blocks follow one another. Kernels with loops other than T.Parallel, or with branches, are not concerned.
+blocks follow one another. Kernels with loops other than T.Parallel, or with branches, are not concerned. In a kernel
+whose grid is one row of clusters, these may stand behind the first reduction, where the blocks exchange results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tile_cuda.lowering.state import BlockTile, BlockTiles
@@ -14,6 +16,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import const, constant, dtype_of, statements_of
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -28,7 +31,7 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, loads, substitute
 from tilecore.lowering.analysis.kernels import axes_and_code, kernels_of
 
@@ -43,28 +46,50 @@ def collect_block_tiles(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _tiles(kernel: Stmt, tensors: set[Var]) -> list[BlockTile]:
     levels, code = axes_and_code(kernel)
-    block = only_block_axis(levels)
-    if block is None or collect(code, While, IfThenElse):
-        return []
-    if any(loop.kind != ForKind.PARALLEL for loop in collect(code, For)):
+    block, part = axes_of_grid(levels, _axis_of_clusters(levels, code))
+    if block is None or (part is None and _has_branches(code)):
         return []
     tiles: dict[Var, BlockTile] = {}
     for statement in statements_of(code):
+        if _has_branches(statement):
+            return []
         call = as_tile_call(statement)
         if call is not None and call.op.name in REDUCTIONS:
             return list(tiles.values())  # what a block loads behind its first reduction is loaded in time
         for region in _loaded(statement, call):
-            tile = _tile(region, block.node.var) if region.source in tensors else None
+            tile = _tile(region, block.node.var, part) if region.source in tensors else None
             if tile is not None:
                 tiles.setdefault(region.source, tile)
     return []
 
 
-def only_block_axis(levels: Sequence[AttrStmt]) -> AttrStmt | None:
-    """The axis of a kernel's grid that has several blocks; None if there is none, or more than one."""
-    blocks = [level for level in levels if str(level.node.thread_tag).startswith("blockIdx")]
-    several = [level for level in blocks if constant(level.value) != 1]
-    return several[0] if len(several) == 1 else None
+def _has_branches(code: Stmt) -> bool:
+    """Has the code branches, or loops other than T.Parallel?"""
+    return bool(collect(code, While, IfThenElse)) or any(loop.kind != ForKind.PARALLEL for loop in collect(code, For))
+
+
+def axes_of_grid(levels: Sequence[AttrStmt], part_tag: str = "") -> tuple[AttrStmt | None, AttrStmt | None]:
+    """The axis of a kernel's grid that has several blocks, and the one of this tag, along which lie those of a cluster.
+
+    The first is None where no other axis has several blocks, or more than one has.
+    """
+    several = [level for level in levels if _tag(level).startswith("blockIdx") and constant(level.value) != 1]
+    parts = [level for level in several if _tag(level) == part_tag]
+    others = [level for level in several if _tag(level) != part_tag]
+    return others[0] if len(others) == 1 else None, parts[0] if parts else None
+
+
+def _axis_of_clusters(levels: Sequence[AttrStmt], code: Stmt) -> str:
+    """The tag of the only axis along which the blocks of a cluster lie, if they are all blocks along it; else ""."""
+    hint = last_hint(code, KernelHint.CLUSTER_DIMS)
+    sizes = {} if hint is None else {f"blockIdx.{xyz}": constant(n) for xyz, n in zip("xyz", hint.rest, strict=True)}
+    tags = [tag for tag, size in sizes.items() if size != 1]
+    is_whole = [constant(level.value) == sizes[tags[0]] for level in levels if tags and _tag(level) == tags[0]]
+    return tags[0] if len(tags) == 1 and is_whole == [True] else ""
+
+
+def _tag(level: AttrStmt) -> str:
+    return str(level.node.thread_tag)
 
 
 def _loaded(statement: Stmt, call: TileCall | None) -> list[TensorRegion]:
@@ -95,13 +120,14 @@ def _range(index: Any, nest: dict[Var, For]) -> Range | None:
     return Range.from_min_extent(first, const(extent, dtype_of(index)))
 
 
-def _tile(region: TensorRegion, block: Var) -> BlockTile | None:
+def _tile(region: TensorRegion, block: Var, part: AttrStmt | None) -> BlockTile | None:
     """The region of a block, without what is behind the end of rows, if it is contiguous and only the block's index
-    moves it."""
+    moves it, and in a cluster the block's index ``part`` along another axis."""
     steps = [coefficient(r.min, block) for r in region.region]
     moving = [axis for axis, step in enumerate(steps) if step != 0]
     extents = constants([r.extent for r in region.region])
-    analyzer, first_block = Analyzer(), {block: const(0, dtype_of(block))}
+    indices = [block] if part is None else [block, part.node.var]
+    analyzer, first_block = Analyzer(), {index: const(0, dtype_of(index)) for index in indices}
     first = constants([analyzer.simplify(substitute(r.min, first_block)) for r in region.region])
     if len(moving) != 1 or extents is None or first is None or min(first) < 0 or list(region.source.strides):
         return None
@@ -115,7 +141,20 @@ def _tile(region: TensorRegion, block: Var) -> BlockTile | None:
         return None
     if axis > outer or not isinstance(step, int) or step < extents[axis] or min(extents) < 1:
         return None
-    return BlockTile(str(region.source.name), axis, step, tuple(first), tuple(extents))
+    tile = BlockTile(str(region.source.name), axis, step, tuple(first), tuple(extents))
+    return tile if part is None else _tile_of_part(tile, region, part)
+
+
+def _tile_of_part(tile: BlockTile, region: TensorRegion, part: AttrStmt) -> BlockTile | None:
+    """The tile of a block of a cluster, if the blocks' parts follow one another along one axis."""
+    steps = [coefficient(r.min, part.node.var) for r in region.region]
+    moving = [axis for axis, step in enumerate(steps) if step != 0]
+    if len(moving) != 1 or moving[0] == tile.axis:
+        return None
+    step = steps[moving[0]]
+    if not isinstance(step, int) or step < tile.extents[moving[0]]:
+        return None
+    return replace(tile, part_tag=_tag(part), part_axis=moving[0], part_step=step)
 
 
 def constants(values: Sequence[Any]) -> list[int] | None:

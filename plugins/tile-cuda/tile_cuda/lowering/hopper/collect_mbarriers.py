@@ -40,6 +40,7 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             barriers.arrivals[mbarriers] = [int(constant(count) or 0) for count in call.rest[1:]]
             if hints_of(kernel, KernelHint.CLUSTER_DIMS):
                 barriers.in_clusters.add(mbarriers)
+        barriers.late |= {call.rest[0].source for call in hints_of(kernel, CudaKernelHint.LATE_WAIT)}
     return func
 
 

@@ -29,20 +29,26 @@ def init_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return body
         other_code = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in counts else node))
         in_cluster = any(buffer in barriers.in_clusters for buffer in mbarriers)
-        return seq([*map(AllocBuffer, mbarriers), *_initialized(mbarriers, counts, threads, in_cluster), other_code])
+        # the fence of the initializing thread orders what the relaxed arrival does not (PTX ISA, "fence.mbarrier_init")
+        late = any(buffer in barriers.late for buffer in mbarriers)
+        wait = instructions.cluster("arrive_relaxed" if late else "barrier") if in_cluster else _block_barrier()
+        return seq([*map(AllocBuffer, mbarriers), _initialized(mbarriers, counts, threads), wait, other_code])
 
     return func.with_body(each_kernel(func.body, change))
 
 
-def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads, in_cluster: bool) -> list[Stmt]:
+def _block_barrier() -> Stmt:
+    return tile_statement("sync_threads", [])
+
+
+def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads) -> Stmt:
     inits = [
         instructions.mbarrier("init", load(buffer, [const(n, "int32")]), const(count, "int32"))
         for buffer in buffers
         for n, count in enumerate(counts[buffer])
     ]
     is_first: Any = EQ(Analyzer().simplify(threads.linear_index()), const(0, "int32"))
-    by_first_thread = IfThenElse(is_first, seq([*inits, instructions.mbarrier("fence_init")]), None)
-    return [by_first_thread, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
+    return IfThenElse(is_first, seq([*inits, instructions.mbarrier("fence_init")]), None)
 
 
 INIT_MBARRIERS = Pass("init_mbarriers", init_mbarriers, needs=(ExplicitBarriers,))

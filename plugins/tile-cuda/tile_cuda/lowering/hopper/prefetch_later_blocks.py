@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.collect_block_tiles import only_block_axis
+from tile_cuda.lowering.hopper.collect_block_tiles import axes_of_grid
 from tile_cuda.lowering.state import BlockTile, BlockTiles
 from tile_cuda.options import BLOCK_PREFETCH
 from tilecore.contract.passes import Pass, PassEnv
@@ -48,17 +48,19 @@ def _with_prefetch(
     kernel: Stmt, tiles: Sequence[BlockTile], tensors: Mapping[str, Var], ahead: int, env: PassEnv
 ) -> Stmt:
     levels, code = axes_and_code(kernel)
-    block = only_block_axis(levels)
+    block, part = axes_of_grid(levels, tiles[0].part_tag if tiles else "")
     size = sum(_bytes(tile, tensors[tile.tensor]) for tile in tiles)
     if block is None or size < LEAST:
         return kernel
-    distance, count = max(1, ahead // size), constant(block.value)
+    parts = 1 if part is None else int(constant(part.value) or 1)
+    distance, count = max(1, ahead // (size * parts)), constant(block.value)
     if count is not None and count <= distance:
         return kernel
     names = ", ".join(tile.tensor for tile in tiles)
-    env.note("notes", {"text": f"each block prefetches to L2 what the block {distance} further on loads of {names}"})
+    other = "the block" if part is None else "its block of the cluster"
+    env.note("notes", {"text": f"each block prefetches to L2 what {other} {distance} further on loads of {names}"})
     is_first = EQ(Analyzer().simplify(threads_of(levels).linear_index()), const(0, "int32"))
-    prefetches = [_prefetch(tile, tensors[tile.tensor], block, distance) for tile in tiles]
+    prefetches = [_prefetch(tile, tensors[tile.tensor], block, part, distance) for tile in tiles]
     return rebuild_kernel(levels, seq([IfThenElse(is_first, seq(prefetches), None), *statements_of(code)]))
 
 
@@ -66,19 +68,20 @@ def _bytes(tile: BlockTile, tensor: Var) -> int:
     return prod(tile.extents) * DType(dtype_of(tensor)).bits // 8
 
 
-def _prefetch(tile: BlockTile, tensor: Var, block: AttrStmt, distance: int) -> Stmt:
+def _prefetch(tile: BlockTile, tensor: Var, block: AttrStmt, part: AttrStmt | None, distance: int) -> Stmt:
     """The prefetch of the tile of the block ``distance`` further on, if all of it is in the tensor."""
-    index = block.node.var
+    index, analyzer = block.node.var, Analyzer()
     start: list[Expr] = [const(first, dtype_of(index)) for first in tile.first]
     start[tile.axis] = (index + const(distance, dtype_of(index))) * tile.step + tile.first[tile.axis]
-    end = start[tile.axis] + tile.extents[tile.axis]
-    inside = [end <= tensor.shape[tile.axis]]
-    inside += [
-        const(tile.first[axis] + extent, "int32") <= tensor.shape[axis]
-        for axis, extent in enumerate(tile.extents)
-        if axis != tile.axis
-    ]
-    needed = [bound for bound in inside if not Analyzer().can_prove(bound)]
+    known = [axis for axis in range(len(start)) if axis != tile.axis]
+    if part is not None:
+        analyzer.bind(part.node.var, part.node.dom)
+        start[tile.part_axis] = part.node.var * tile.part_step + tile.first[tile.part_axis]
+        known.remove(tile.part_axis)
+    moving = [axis for axis in range(len(start)) if axis not in known]
+    inside = [start[axis] + tile.extents[axis] <= tensor.shape[axis] for axis in moving]
+    inside += [const(tile.first[axis] + tile.extents[axis], "int32") <= tensor.shape[axis] for axis in known]
+    needed = [bound for bound in inside if not analyzer.can_prove(bound)]
     prefetch = instructions.prefetch_bulk_l2(load(tensor, start), _bytes(tile, tensor))
     return IfThenElse(all_of(needed), prefetch, None) if needed else prefetch
 
