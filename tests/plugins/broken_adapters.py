@@ -96,6 +96,16 @@ def host_code(self, artifact):
 """,
     ),
     BrokenPackage(
+        "adapter_nonsense_from_machine",
+        "The adapter returns the wrong thing from machine.",
+        step="machine",
+        says="plain.machine returned a wrong value",
+        adapter="""\
+def machine(self, target):
+    return None
+""",
+    ),
+    BrokenPackage(
         "adapter_nonsense_from_fit",
         "The adapter returns the wrong thing from fit.",
         step="fit",
@@ -272,6 +282,16 @@ def foreign_tensor(self, value, stream):
         says="plain.host_code raised RuntimeError: boom",
         adapter="""\
 def host_code(self, artifact):
+    raise RuntimeError("boom")
+""",
+    ),
+    BrokenPackage(
+        "adapter_raises_in_machine",
+        "The adapter raises in machine.",
+        step="machine",
+        says="plain.machine raised RuntimeError: boom",
+        adapter="""\
+def machine(self, target):
     raise RuntimeError("boom")
 """,
     ),

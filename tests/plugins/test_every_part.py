@@ -64,8 +64,8 @@ CASES: dict[str, tuple[str, str]] = {
         f"{FRAGMENTS}[{name} raised KeyError: 'bank']", f"{FRAGMENTS}[{name} {WRONG}]")
        for name in ("fragments", "relate")},
     **{f"KernelAdapter.{name}": (f"adapter_raises_in_{name}", f"adapter_nonsense_from_{name}") for name in (
-        "available", "target", "fit", "load", "host_code", "binary_formats", "current_stream", "capture", "timer",
-        "empty", "torch_device", "largest_run", "allocate", "device_ranges", "foreign_tensor")},
+        "available", "target", "fit", "machine", "load", "host_code", "binary_formats", "current_stream", "capture",
+        "timer", "empty", "torch_device", "largest_run", "allocate", "device_ranges", "foreign_tensor")},
     "KernelAdapter.synchronize": ("adapter_raises_in_synchronize", NOTHING),
     "Timer.start": ("adapter_raises_in_timer_start", NOTHING),
     "Timer.stop": ("adapter_raises_in_timer_stop", NOTHING),

@@ -55,6 +55,7 @@ RESULTS = {
         lambda value: value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))),
     ),
     "target": Rule("a Target", lambda value: isinstance(value, Target)),
+    "machine": Rule("text, which may be empty", lambda value: isinstance(value, str)),
     "fit": Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0),
 }
 ATTRIBUTES = {

@@ -45,6 +45,7 @@ def steps(kind):
     yield "available", lambda: adapter.available(target)
     yield "target", lambda: adapter.target(target)
     yield "fit", lambda: adapter.fit(target, target)
+    yield "machine", lambda: adapter.machine(target)
     yield "host_code", lambda: adapter.host_code(None)
     yield "current_stream", lambda: adapter.current_stream(0)
     yield "capture", lambda: adapter.capture(0, 0)

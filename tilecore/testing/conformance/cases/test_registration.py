@@ -117,6 +117,7 @@ def test_execution_backends(target):
         assert adapter.torch_device().strip()
         assert (adapter.largest_run() or 1) > 0
         assert adapter.fit(resolved, resolved) > 0, "a kernel for a target fits this target"
+        assert isinstance(adapter.machine(resolved), str)
 
 
 def test_toolchain_says_what_it_looks_for(target):
