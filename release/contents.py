@@ -25,7 +25,8 @@ def problems_in_wheel(path: Path, project: Project, extension_ending: str = "") 
         names = [name for name in archive.namelist() if not name.endswith("/")]
         yield from _leftovers(names, archive.read)
         (info,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
-        strangers = {name.partition("/")[0] for name in names} - {project.package, info}
+        yield from (f"it has no {module}" for module in project.modules if module not in names)
+        strangers = {name.partition("/")[0] for name in names} - {project.package, info, *project.modules}
         if strangers:
             yield f"it has more than the package {project.package}: {', '.join(sorted(strangers))}"
         if f"{info}/licenses/LICENSE" not in names:

@@ -21,6 +21,7 @@ class Project:
     package: str  # the package that its wheel has
     has_extensions: bool = False
     has_type_marker: bool = True  # py.typed
+    modules: tuple[str, ...] = ()  # files beside the package
 
     @property
     def file_name(self) -> str:
@@ -30,7 +31,9 @@ class Project:
 
 PROJECTS = (
     Project("tilecore-runtime", "tilecore-runtime", "tilecore", has_extensions=True),
-    Project("tilecore", ".", "tilecore", has_type_marker=False),  # the marker is tilecore-runtime's
+    Project(
+        "tilecore", ".", "tilecore", has_type_marker=False, modules=("tilecore_pytest.py",)
+    ),  # no marker: the runtime's
     Project("tile-cuda", "plugins/tile-cuda", "tile_cuda", has_extensions=True),
     Project("tile-hip", "plugins/tile-hip", "tile_hip"),
     Project("tile-metal", "plugins/tile-metal", "tile_metal"),
