@@ -57,6 +57,15 @@ def requirements_of(wheel: Path) -> set[str]:
 # -- what is in the wheels
 
 
+def test_both_wheels_are_installed_in_the_same_folder(wheels):
+    """Systems with a folder lib64 have one for wheels with extensions, and one for all others."""
+    for name in ("tilecore", "tilecore-runtime"):
+        archive = zipfile.ZipFile(wheels[name])
+        (path,) = (file for file in archive.namelist() if file.endswith(".dist-info/WHEEL"))
+        assert "Root-Is-Purelib: false" in archive.read(path).decode()
+    assert wheels["tilecore"].name.endswith("-py3-none-any.whl")
+
+
 def test_pytest_takes_no_folder_of_the_package_for_a_package(wheels):
     """Else it warns in every run where tilecore is installed (tilecore_pytest.py)."""
     for name in ("tilecore", "tilecore-runtime"):
