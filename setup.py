@@ -28,8 +28,8 @@ class CompilerModules(build_py):
 
 
 class BesideTheRuntime(Distribution):
-    """Goes where modules with extensions go. tilecore-runtime has some, and both fill one package: systems with a folder
-    lib64 of their own would install it in two places otherwise, where Python finds one half of it."""
+    """Goes where modules with extensions go. tilecore-runtime has some, and both fill one package: systems with a
+    folder lib64 of their own would install it in two places otherwise, where Python finds one half of it."""
 
     def has_ext_modules(self):
         return True

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from tilecore.errors import PluginError, TargetError
+from tilecore.installation import RUNTIME
 from tilecore.plugins.discovery import CORE, Entry
 from tilecore.plugins.installed import distributions
 
@@ -63,10 +64,11 @@ def _advice(name: str, close: Sequence[str]) -> str:
 
 
 def package_of_extra(name: str) -> str:
-    """The package that tilecore's extra ``name`` installs; "" where there is no such extra, or it is no backend."""
+    """The package that the extra ``name`` of tilecore and tilecore-runtime installs; "" where there is no such extra,
+    or it is no backend."""
     for distribution in distributions():
         try:
-            if distribution.name_and_version()[0].lower() != CORE:
+            if distribution.name_and_version()[0].lower() not in (CORE, RUNTIME):
                 continue
             text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
         except (OSError, UnicodeDecodeError):

@@ -47,6 +47,16 @@ def test_all_have_one_version(tmp_path):
         version_of_release(tmp_path)
 
 
+def test_both_distributions_have_the_same_extras():
+    tables = []
+    for project in PROJECTS[:2]:
+        section = text_of(project).partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+        lines = [line for line in section.splitlines() if "tile-" in line or line.startswith("all = ")]
+        tables.append([line.replace(f'"{project.name}[', '"[') for line in lines])
+    assert len(tables[0]) > 10
+    assert tables[0] == tables[1]
+
+
 def test_extras_of_backends():
     extras = extras_of_backends()
     assert extras["rocm"] == {"tile-hip"}
