@@ -225,8 +225,8 @@ def test_the_wheel_has_what_it_needs():
 def test_the_wheel_has_nothing_else():
     packaged = [name for name in shipped() if not name.startswith("../")]
     tops = {name.partition("/")[0] for name in packaged}
-    assert len(tops) == 3
-    assert {top.partition("-")[0] for top in tops} == {"tilecore", "tilecore_runtime"}
+    assert len(tops) == 4
+    assert {top.partition("-")[0] for top in tops} == {"tilecore", "tilecore_runtime", "tilecore_pytest.py"}
     allowed = {".py", ".pyc", ".pyx", ".pxd", ".pxi", ".h", ".so", ".pyd", ".typed"}
     templates = "tilecore/scaffold/templates/"  # of what `tilecore new-backend` writes
     assert {Path(name).suffix for name in packaged if name.startswith(templates)} == {".in"}

@@ -11,7 +11,7 @@ from tilecore import settings
 from tilecore.artifact.records import Artifact
 from tilecore.bundle_builder.write import BundledKernel
 from tilecore.bundles import layers
-from tilecore.bundles.layers import this_machine
+from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, TargetError, TilecoreError
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import build_all

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -18,6 +16,7 @@ from tilecore.bundles.trust import require_trusted
 from tilecore.compilation_cache.folder_layer import BUNDLE, FolderLayer
 from tilecore.compilation_cache.versions import portable_versions
 from tilecore.compilation_cache.warning import warn
+from tilecore.contract.adapter import this_machine
 from tilecore.errors import CacheError
 
 Fit = Callable[[str], int]
@@ -90,11 +89,6 @@ def _require_version(file: BundleFile) -> None:
 _layers: dict[str, BundleLayer] = {}
 _added: list[BundleLayer] = []
 _asked = True
-
-
-def this_machine() -> str:
-    """The system and processor of kernels that run on the host, such as "linux-x86_64"."""
-    return f"{sys.platform}-{platform.machine()}"
 
 
 def best_of(records: Sequence[KernelRecord], fit: Fit) -> KernelRecord | None:

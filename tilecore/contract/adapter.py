@@ -22,6 +22,14 @@ INTERPRETED = "interpret"  # name of the execution backend that runs kernels by 
 SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
 
 
+def this_machine() -> str:
+    """The system and processor of this host, as :meth:`KernelAdapter.machine` names them: "linux-x86_64"."""
+    import platform
+    import sys
+
+    return f"{sys.platform}-{platform.machine()}"
+
+
 @frozen
 class LoadedKernel:
     """A loaded artifact, ready to launch.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
@@ -19,6 +17,7 @@ from tilecore.jit.request import files_of
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
 from tilecore.progress import Progress
+from tilecore.tensors.current_device import get_available_cpu_count
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -71,13 +70,6 @@ def load(job: Job, artifact: Artifact) -> JITKernel:
     func, make_ir = job.func, job.make_ir
     request = request_of(artifact, job.request)
     return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, request, make_ir or (lambda: func)))
-
-
-def usable_cpus() -> int:
-    """CPUs that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _cached(job: Job) -> Artifact | None:
@@ -137,7 +129,7 @@ def _crew_for(
             f"only: compiling here, not by the executor"
         )
         warnings.warn(text, CompileWarning, stacklevel=5)
-    workers = max(1, min(num_workers or usable_cpus(), len(missing)))
+    workers = max(1, min(num_workers or get_available_cpu_count(), len(missing)))
     if executor is None and workers > 1 and _worth_processes(len(missing), workers) and can_be_sent(request):
         return _Crew(shared_pool(workers), remote=True, owns_executor=False, timeout=timeout)
     return _Crew(Pool(workers, Local), remote=False, owns_executor=True, timeout=timeout)

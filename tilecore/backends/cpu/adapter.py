@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilecore.artifact.records import Artifact
 from tilecore.backends.cpu import systems
-from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel
+from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel, this_machine
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.target import Target
@@ -28,7 +28,7 @@ class NativeAdapter(KernelAdapter):
         from tilecore.backends.cpu.target import host_features, lacks_permission
 
         ok, detail = supported()
-        needed, here = self.machine(target), systems.this_python()
+        needed, here = self.machine(target), this_machine()
         if ok and needed != here:
             return Presence(False, f"its kernels run on {needed}, and this is {here}")
         missing = sorted(_features(target) - {*host_features()})
@@ -60,7 +60,7 @@ class NativeAdapter(KernelAdapter):
     def host_code(self, artifact: Artifact) -> HostCode:
         from tilecore.backends.cpu.host_code import host_code
 
-        needed, here = self.machine(Target.parse(artifact.target)), systems.this_python()
+        needed, here = self.machine(Target.parse(artifact.target)), this_machine()
         if needed != here:
             raise UnsupportedError(
                 f"{artifact.name} is for {needed}, and shared libraries are linked by the compiler of this machine",

@@ -1,10 +1,23 @@
-"""The rights of pages of code, and the error where a system does not grant them."""
+"""Pages for code: their rights, how they are written, and the error where a system does not grant them."""
 
 from __future__ import annotations
+
+import ctypes
 
 from tilecore.errors import ToolchainError
 
 READ, WRITE, EXECUTE = 1, 2, 4
+
+
+class Pages:
+    """Pages of this process. ``address``: of the first byte."""
+
+    address: int
+    size: int
+
+    def write(self, data: bytearray) -> None:
+        source = (ctypes.c_char * len(data)).from_buffer(data)
+        ctypes.memmove(self.address, source, len(data))
 
 
 def forbidden(reason: str, answer: str, is_denied: bool) -> ToolchainError:

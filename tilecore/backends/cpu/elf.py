@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from tilecore.backends.cpu import systems
 from tilecore.backends.cpu.code_memory import EXECUTE, PAGE, READ, unmap
 from tilecore.backends.cpu.code_memory import Mapping as MemoryMapping
 from tilecore.backends.cpu.elf_link import CODE, DATA, Linker, needs_low_addresses, plan_layout
@@ -21,7 +22,7 @@ from tilecore.backends.cpu.elf_object import AARCH64, MACHINES, X86_64, read_obj
 from tilecore.backends.cpu.systems import LINUX, MACOS, WINDOWS, host_system
 from tilecore.errors import ToolchainError
 
-_HOST_MACHINES = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
+_MACHINES = {systems.X86_64: X86_64, systems.AARCH64: AARCH64}
 # where functions are looked up; None: what this process has loaded
 _LIBRARIES = {
     LINUX: (None, "libm.so.6", "libgcc_s.so.1"),
@@ -99,7 +100,7 @@ def supported() -> tuple[bool, str]:
 
 def host_machine() -> int | None:
     """The ELF number of this machine, None when its relocations are not known."""
-    return _HOST_MACHINES.get(platform.machine().lower())
+    return _MACHINES.get(systems.host_machine())
 
 
 @lru_cache(maxsize=1024)

@@ -8,8 +8,6 @@ the entry leaves in the first four bytes of ``scratch``, which are 0 when it sta
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -86,11 +84,6 @@ _started = False
 def _start() -> None:
     if not _started:
         from tilecore import settings
+        from tilecore.tensors.current_device import get_available_cpu_count
 
-        set_num_threads(settings.num_threads() or min(_usable_cpus(), MOST_THREADS))
-
-
-def _usable_cpus() -> int:
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        set_num_threads(settings.num_threads() or min(get_available_cpu_count(), MOST_THREADS))

@@ -13,7 +13,7 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from tilecore.backends.cpu.code_rights import EXECUTE, READ, WRITE, forbidden
+from tilecore.backends.cpu.code_rights import EXECUTE, READ, WRITE, Pages, forbidden
 from tilecore.errors import ToolchainError
 
 assert sys.platform != "win32"
@@ -23,20 +23,16 @@ _FAILED = ctypes.c_void_p(-1).value
 _DENIED = (1, 13)  # EPERM, EACCES
 
 
-class Mapping:
-    """Pages of this process. ``address``: of the first byte. low: below 2 GiB, where static code can reach it."""
+class Mapping(Pages):
+    """Pages that can be written. low: below 2 GiB, where static code can reach them."""
 
     def __init__(self, size: int, low: bool = False) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (_LOW_2_GIB if low else 0)
         address = _libc().mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
         if address in (None, _FAILED):
             raise _failure(f"{size} bytes {'below 2 GiB ' if low else ''}could not be mapped")
-        self.address: int = address
+        self.address = address
         self.size = size
-
-    def write(self, data: bytearray) -> None:
-        source = (ctypes.c_char * len(data)).from_buffer(data)
-        ctypes.memmove(self.address, source, len(data))
 
     def protect(self, start: int, size: int, rights: int) -> None:
         """Set the rights of the pages of start..start+size."""

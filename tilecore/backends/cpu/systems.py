@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from tilecore.backends.cpu.processors import AARCH64_PROCESSORS, PROCESSORS
+from tilecore.contract.adapter import this_machine
 from tilecore.errors import TargetError
 
 LINUX, MACOS, WINDOWS = "linux", "macos", "windows"
@@ -64,15 +65,10 @@ def machine_of_processor(name: str) -> str:
     return X86_64 if name in PROCESSORS and name != "generic" else host_machine()
 
 
-def this_python() -> str:
-    """This system and machine as Python names them."""
-    return f"{sys.platform}-{platform.machine()}"
-
-
 def python_name(target: Any) -> str:
     """The system and machine of a target as Python names them there, "linux-x86_64" for one."""
     pair = system_of(target), machine_of(target)
-    return _OF_PYTHON.get(pair, this_python())
+    return _OF_PYTHON.get(pair, this_machine())
 
 
 def require_known(system: str, machine: str) -> None:

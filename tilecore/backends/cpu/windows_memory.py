@@ -6,7 +6,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
-from tilecore.backends.cpu.code_rights import EXECUTE, WRITE, forbidden
+from tilecore.backends.cpu.code_rights import EXECUTE, WRITE, Pages, forbidden
 from tilecore.errors import ToolchainError
 
 _COMMIT, _RESERVE, _RELEASE = 0x1000, 0x2000, 0x8000  # MEM_*
@@ -15,8 +15,8 @@ _BELOW = 2**31 - 1  # the highest address that static code reaches
 _DENIED = (5, 1655)  # ERROR_ACCESS_DENIED, ERROR_DYNAMIC_CODE_BLOCKED
 
 
-class Mapping:
-    """Pages of this process. ``address``: of the first byte. low: below 2 GiB, where static code can reach it."""
+class Mapping(Pages):
+    """Pages that can be written. low: below 2 GiB, where static code can reach them."""
 
     def __init__(self, size: int, low: bool = False) -> None:
         places = range(0x10000000, _BELOW - size, 0x1000000) if low else (None,)
@@ -26,12 +26,8 @@ class Mapping:
                 break
         else:
             raise _failure(f"{size} bytes {'below 2 GiB ' if low else ''}could not be mapped")
-        self.address: int = address
+        self.address = address
         self.size = size
-
-    def write(self, data: bytearray) -> None:
-        source = (ctypes.c_char * len(data)).from_buffer(data)
-        ctypes.memmove(self.address, source, len(data))
 
     def protect(self, start: int, size: int, rights: int) -> None:
         """Set the rights of the pages of start..start+size."""

@@ -15,6 +15,7 @@ from object_kit import GCC, from_c
 
 from tilecore.backends.cpu import elf, pool, pool_py
 from tilecore.errors import ArgumentError
+from tilecore.tensors.current_device import get_available_cpu_count
 
 BLOCKS = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
@@ -322,7 +323,7 @@ int32_t spin(const int64_t *slots, int64_t begin, int64_t end, uint8_t *scratch)
 
 
 @pytest.mark.skipif(GCC is None or not elf.supported()[0], reason="needs gcc and a machine that loads objects")
-@pytest.mark.skipif(pool._usable_cpus() < 2, reason="needs two CPUs")
+@pytest.mark.skipif(get_available_cpu_count() < 2, reason="needs two CPUs")
 def test_two_threads_share_the_work_evenly(threads):
     """As fast as two plain threads that run one half each; so twice as fast as one where two CPUs are free."""
     loaded = elf.load_object(from_c(SPIN, "-O2", "-fPIC"))
@@ -397,7 +398,7 @@ def test_the_environment_sets_the_number_of_threads():
         output = output_of(code, default_settings=True, TILECORE_NUM_THREADS="3", TILECORE_PURE_PYTHON=pure)
         assert output.startswith("3 ")
         assert ("TILECORE_PURE_PYTHON is set" in output) == (pure == "1")
-    assert output_of(code, default_settings=True).startswith(f"{pool._usable_cpus()} ")
+    assert output_of(code, default_settings=True).startswith(f"{get_available_cpu_count()} ")
     assert "TILECORE_NUM_THREADS=many" in run_code(code, default_settings=True, TILECORE_NUM_THREADS="many").stderr
 
 

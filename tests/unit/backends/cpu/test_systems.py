@@ -11,6 +11,7 @@ from tilecore.backends.cpu import systems
 from tilecore.backends.cpu.adapter import NativeAdapter
 from tilecore.backends.cpu.elf_object import AARCH64, X86_64, read_object
 from tilecore.backends.cpu.toolchain import llvm_target
+from tilecore.contract.adapter import this_machine
 from tilecore.errors import TargetError, TilecoreError
 from tilecore.plugins import manager
 
@@ -93,7 +94,7 @@ def test_on_this_machine_llvm_chooses():
     for text in ("cpu", "cpu -march=generic", "cpu -march=x86-64-v3"):
         _, target = manager.resolve(text)
         assert systems.triple_of(target) is None
-        assert systems.python_name(target) == systems.this_python()
+        assert systems.python_name(target) == this_machine()
         assert NativeAdapter().available(target).present
 
 
@@ -113,7 +114,7 @@ def test_kernels_of_other_systems_are_compiled_and_refused(text, tmp_path):
     _, python, _ = OTHERS[text]
     kernel = tilecore.compile(many_functions("float32"), target=text)
     presence = NativeAdapter().available(manager.resolve(text)[1])
-    assert presence.detail == f"its kernels run on {python}, and this is {systems.this_python()}"
+    assert presence.detail == f"its kernels run on {python}, and this is {this_machine()}"
     with pytest.raises(TilecoreError, match=python):
         kernel(np.ones(8, np.float32), np.ones((32, 8), np.float32))
     with pytest.raises(TilecoreError, match="linked by the compiler of this machine"):

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from tilecore.backends.cpu import elf, host_processor, posix_memory, systems, windows_memory
+from tilecore.backends.cpu import adapter, elf, host_processor, posix_memory, systems, windows_memory
 
 UNARY = "exp exp2 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf nearbyint"
 UNARY += " floor ceil trunc"
@@ -154,7 +154,8 @@ def install(patch: pytest.MonkeyPatch) -> Kernel32:
         patch.setattr(module, "host_system", lambda: systems.WINDOWS)
     patch.setattr(host_processor, "fields", lambda: fields)
     patch.setattr(host_processor, "cache_bytes", lambda: 0)
-    patch.setattr(systems, "this_python", lambda: "win32-AMD64")
+    for module in (systems, adapter):
+        patch.setattr(module, "this_machine", lambda: "win32-AMD64")
     patch.setattr(windows_memory, "_kernel32", lambda: kernel32)
     patch.setattr(elf, "MemoryMapping", windows_memory.Mapping)
     patch.setattr(elf, "unmap", windows_memory.unmap)
