@@ -15,12 +15,9 @@ import argparse
 import gc
 import hashlib
 import json
-import os
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from h200_defaults import graphed
 from h200_measure import example, interleaved
 from h200_variant_cases import CASES, Case, Variant
+from h200_variant_files import build_all, right_calls
 
 import tilecore
 
@@ -57,42 +55,6 @@ def build(job: tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any], str, 
     return ""
 
 
-def build_all(cases: Sequence[Case], folder: Path, backend: str) -> int:
-    """The number of variants that do not compile."""
-    pairs = [(case, variant) for case in cases for variant in case.variants]
-    jobs = [
-        (c.example, c.sizes, c.fixed | v.arguments, v.passes, str(folder / file_of(c, v)), backend) for c, v in pairs
-    ]
-    failures, begun = 0, time.perf_counter()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for (case, variant), failure in zip(pairs, pool.map(build, jobs), strict=True):
-            if failure:
-                failures += 1
-                print(f"{case.name}, {variant.name}: {failure[:300]}", flush=True)
-    print(f"{len(jobs)} kernels in {time.perf_counter() - begun:.1f} s, {failures} failed", flush=True)
-    return failures
-
-
-def checked(case: Case, inputs: tuple[Any, ...], expected: Any, folder: Path) -> dict[str, Callable[[], Any]]:
-    """The calls of the variants whose results are right."""
-    works: dict[str, Callable[[], Any]] = {}
-    for variant in case.variants:
-        path = folder / file_of(case, variant)
-        if not path.exists():
-            continue
-        try:
-            kernel = tilecore.load_kernel(path)
-            error = ((kernel(*inputs).float() - expected).abs().max() / expected.abs().max()).item()
-        except Exception as failure:
-            print(f"{case.name}, {variant.name}: {str(failure)[:300]}", flush=True)
-            continue
-        if not error <= case.tolerance:
-            print(f"{case.name}, {variant.name}: WRONG, error {error:.2e}", flush=True)
-            continue
-        works[variant.name] = lambda kernel=kernel: kernel(*inputs)
-    return works
-
-
 def peers_of(case: Case, peers: dict[str, Callable[[], Any]], expected: Any) -> dict[str, Callable[[], Any]]:
     """The libraries' calls that run; their errors are printed, too."""
     works: dict[str, Callable[[], Any]] = {}
@@ -111,7 +73,8 @@ def peers_of(case: Case, peers: dict[str, Callable[[], Any]], expected: Any) -> 
 
 def measured(case: Case, folder: Path, rounds: int) -> list[dict[str, Any]]:
     inputs, peers, expected = case.tensors()
-    works = peers_of(case, peers, expected) | checked(case, inputs, expected, folder)
+    files = {variant.name: folder / file_of(case, variant) for variant in case.variants}
+    works = peers_of(case, peers, expected) | right_calls(case.name, files, inputs, expected, case.tolerance)
     if not works:
         return []
     if case.clock == "cold":
@@ -138,7 +101,16 @@ def main() -> int:
     options = parser.parse_args()
     cases = [case for group in options.only.split(",") for case in CASES[group]() if options.match in case.name]
     options.out.mkdir(parents=True, exist_ok=True)
-    failures = build_all(cases, options.out, options.backend)
+    jobs = [
+        (
+            f"{case.name}, {v.name}",
+            (case.example, case.sizes, case.fixed | v.arguments, v.passes, str(options.out / file_of(case, v)),
+             options.backend),
+        )
+        for case in cases
+        for v in case.variants
+    ]  # fmt: skip
+    failures = build_all(build, jobs)
     if options.compile:
         return 1 if failures else 0
     import torch

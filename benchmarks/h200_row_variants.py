@@ -18,12 +18,9 @@ import gc
 import hashlib
 import importlib
 import json
-import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -31,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from h200_row_cases import CASES, Case, Variant
+from h200_variant_files import build_all, right_calls
 
 TARGET = "cuda -arch=sm_90a"
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-5}
@@ -70,47 +68,12 @@ def build(job: tuple[Case, Variant, str, str]) -> str:
     return ""
 
 
-def build_all(cases: Sequence[Case], folder: Path, backend: str) -> int:
-    """The number of variants that do not compile."""
-    jobs = [(c, v, str(folder / file_of(c, v)), backend) for c in cases for v in c.variants()]
-    failures, begun = 0, time.perf_counter()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for (case, variant, _, _), failure in zip(jobs, pool.map(build, jobs), strict=True):
-            if failure:
-                failures += 1
-                print(f"{case.name}, {variant.name}: {failure[:300]}", flush=True)
-    print(f"{len(jobs)} kernels in {time.perf_counter() - begun:.1f} s, {failures} failed", flush=True)
-    return failures
-
-
-def checked(case: Case, inputs: tuple[Any, ...], expected: Any, folder: Path) -> dict[str, Callable[[], Any]]:
-    """The calls of the variants whose results are right."""
-    import tilecore
-
-    works: dict[str, Callable[[], Any]] = {}
-    largest = expected.abs().max().item()
-    for variant in case.variants():
-        path = folder / file_of(case, variant)
-        if not path.exists():
-            continue
-        try:
-            kernel = tilecore.load_kernel(path)
-            error = (kernel(*inputs).float() - expected).abs().max().item() / largest
-        except Exception as failure:
-            print(f"{case.name}, {variant.name}: {str(failure)[:300]}", flush=True)
-            continue
-        if not error <= TOLERANCE[case.dtype]:
-            print(f"{case.name}, {variant.name}: WRONG, error {error:.2e}", flush=True)
-            continue
-        works[variant.name] = lambda kernel=kernel: kernel(*inputs)
-    return works
-
-
 def measured(case: Case, folder: Path, rounds: int) -> list[dict[str, Any]]:
     from h200_measure import interleaved
 
     inputs, peers, expected = case.tensors()
-    works = peers | checked(case, inputs, expected, folder)
+    files = {variant.name: folder / file_of(case, variant) for variant in case.variants()}
+    works = peers | right_calls(case.name, files, inputs, expected, TOLERANCE[case.dtype])
     del expected
     times = {n: statistics.median(t) for n, t in interleaved(works, rounds, "cold", 1).items()}
     rows = []
@@ -134,7 +97,12 @@ def main() -> int:
     options = parser.parse_args()
     cases = [case for case in CASES if options.match in case.name]
     options.out.mkdir(parents=True, exist_ok=True)
-    failures = build_all(cases, options.out, options.backend)
+    jobs = [
+        (f"{case.name}, {variant.name}", (case, variant, str(options.out / file_of(case, variant)), options.backend))
+        for case in cases
+        for variant in case.variants()
+    ]
+    failures = build_all(build, jobs)
     if options.compile:
         return 1 if failures else 0
     import torch
