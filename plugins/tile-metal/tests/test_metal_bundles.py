@@ -37,4 +37,5 @@ def test_a_bundle_of_text(tmp_path, monkeypatch):
     assert [record.target.split()[1] for record in bundle.kernels] == ["-family=apple7", "-family=apple9"]
     artifact = bundle._file.artifact(bundle.kernels[0])
     assert artifact.binary_format == "msl"
-    assert "void twice_kernel(" in artifact.source
+    assert f"void {artifact.entries[0].symbol}(" in artifact.source
+    assert artifact.entries[0].symbol.startswith("twice_kernel_64_64_f32_"), "name, sizes, types, hash"

@@ -77,6 +77,9 @@ class Statements:
     def _for(self, node: For) -> None:
         fn = self.fn
         start, extent = self.value(node.min), self.value(node.extent)
+        if extent.text == "1":
+            self._single_iteration(node, start)
+            return
         stop = extent
         if start.text != "0":
             stop = Value(fn.op(f"add nsw {start.type} {start.text}, {extent.text}"), start.dtype)
@@ -98,6 +101,17 @@ class Statements:
         fn.label(latch)
         fn.line(f"{following} = add nsw {start.type} {var}, 1")
         fn.jump(head)
+        fn.label(end)
+
+    def _single_iteration(self, node: For, start: Value) -> None:
+        """The body alone. LLVM would hoist it out of the loop, and what it hoists has no line of the source."""
+        fn = self.fn
+        end = fn.new_label("end")
+        self.expressions.env[node.loop_var] = start
+        fn.loops.append((end, end))
+        self.emit(node.body)
+        fn.loops.pop()
+        fn.jump(end)
         fn.label(end)
 
     def _while(self, node: While) -> None:
