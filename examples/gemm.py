@@ -177,6 +177,8 @@ def main(words=None):
     parser.add_argument("--tries", type=int, default=1, help="configurations to time")
     options = parser.parse_args(words)
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
+    if options.out_dtype == "int32" and dtype != "int8":
+        parser.error(f"--out-dtype int32 takes --dtype int8: sums of {dtype} would be cut off")
 
     parameters = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
     if options.stream_k is not None:

@@ -210,7 +210,7 @@ def configuration(batch, length, heads, dim_k, dim_v, cores=132):
     """block_V and segments with which ``cores`` multiprocessors have work; as few parts as that takes, as each of them
     reads Q and K (columns of V), or K and V (segments), again."""
     for block_V in (64, 32):
-        blocks = batch * heads * -(-dim_v // block_V)
+        blocks = max(1, batch * heads * -(-dim_v // block_V))
         if blocks >= 0.9 * cores:
             return {"block_V": block_V, "segments": 1}
     segments = min(-(-cores // blocks), -(-length // 512))  # a segment has at least 8 chunks

@@ -41,7 +41,7 @@ class BundleFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(os.fsdecode(path))
         self._lock = threading.Lock()
         self._position = threading.Lock()
         self._descriptor = -1

@@ -37,6 +37,7 @@ def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
 
 def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     """The artifact in a file; raises CacheError when it is missing, damaged or of another version."""
+    path = os.fsdecode(path)  # a number would be a file descriptor
     try:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some

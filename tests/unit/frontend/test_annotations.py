@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 import sys
 import textwrap
 
 import numpy
 import pytest
-import torch
 
 import tilecore
 import tilecore.language as T
@@ -303,7 +303,12 @@ def test_sizes_in_brackets_are_a_shape_of_float32():
 
 
 def test_brackets_with_an_element_type_are_a_call():
-    for kind in ("float16", T.float16, numpy.float16, numpy.dtype("float16"), torch.float16):
+    kinds = ["float16", T.float16, numpy.float16, numpy.dtype("float16")]
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        kinds.append(torch.float16)
+    for kind in kinds:
         for sizes in (8, (8,), [8]):
             annotation = T.Tensor[sizes, kind]
             assert (annotation.shape, annotation.dtype) == ((8,), "float16")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, TargetError
 from tilecore.target_report.files import module_of, path_and_name
 from tilecore.target_report.kernels import Kernel, LeftOut, kernels_of
 
@@ -175,3 +177,28 @@ def test_one_eager_kernel_is_explained(eager_file):
     with pytest.raises(ArgumentError, match=r"T\.const 'N' is not known") as caught:
         compiled(f"{eager_file}:scaled", ["M=64"], "cpu")
     assert "--set NAME=VALUE" in caught.value.hint
+
+
+FAILING_FILES = {
+    "raises": ("import os\n\n\ndef f():\n    return 1 // 0\n\n\nf()\n", "cannot be run: ZeroDivisionError", 5),
+    "ends": ("import sys\n\nsys.exit(3)\n", "ends the process", 3),
+    "imports": ("import no_such_module_here\n", "cannot be run: ModuleNotFoundError", 1),
+    "syntax": ("x = 1\ndef f(:\n    pass\n", "cannot be run: SyntaxError", 2),
+}
+
+
+@pytest.mark.parametrize("name", FAILING_FILES)
+def test_files_that_fail_name_their_line(name, tmp_path, monkeypatch):
+    text, message, line = FAILING_FILES[name]
+    (tmp_path / f"failing_{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match=message) as raised:
+        module_of(Path(f"failing_{name}.py"))
+    assert raised.value.location is not None
+    assert raised.value.location.line == line
+
+
+def test_tilecore_errors_of_files_pass_through(tmp_path):
+    (tmp_path / "failing_target.py").write_text("import tilecore\n\ntilecore.Target.parse('cpu -no_such=1 -')\n")
+    with pytest.raises(TargetError):
+        module_of(tmp_path / "failing_target.py")
