@@ -36,12 +36,9 @@ def _failure(path: Path, error: Exception | SystemExit) -> ArgumentError:
     if isinstance(error, SyntaxError) and error.filename is not None:
         location = Location(error.filename, error.lineno or 1, max(0, (error.offset or 1) - 1))
     else:
-        frames = [
-            frame
-            for frame in traceback.extract_tb(error.__traceback__)
-            if Path(frame.filename).resolve() == path.resolve()
-        ]
-        location = Location(str(path), (frames[-1].lineno if frames else None) or 1)
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+        location = Location(str(path), (lines[-1] if lines else None) or 1)
     if isinstance(error, SystemExit):
         what, hint = f"{path} ends the process when it is run", 'put it under if __name__ == "__main__":'
     else:
