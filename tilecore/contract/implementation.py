@@ -32,9 +32,10 @@ class TileOpImpl:
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
     last_resort: whether it applies where faster implementations of a target decline. in_place: the names of the
     operands that it reads from a tensor in global memory as fast as from a copy; the call has the tensor for the
-    operand. copies_in_passing: the names of those that it copies itself from a tensor while it reads them for the first
-    time. needs, leaves: the classes of state (tilecore/contract/state.py) that its functions read, and those that they
-    add to.
+    operand; with "c" where that tensor has a narrower type than the sums (the hint CallAttr.SUMS), to which it rounds
+    them as it stores them. copies_in_passing: the names of those that it copies itself from a tensor while it reads
+    them for the first time; of B it copies all rows of some columns before it stores to these columns of C. needs,
+    leaves: the classes of state (tilecore/contract/state.py) that its functions read, and those that they add to.
     """
 
     op: str

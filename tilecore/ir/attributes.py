@@ -89,6 +89,7 @@ class CallAttr:
     IN_PASSING = "in_passing"  # a gemm: the operands, of "b", that are parts of tensors and that it copies itself
     HOISTED = "hoisted"  # a gemm: the operands, of "ab", that are tiles which another kernel has copied beforehand
     ROW_FACTORS = "row_factors"  # a gemm: the region of factors, by which the rows of C are multiplied beforehand
+    SUMS = "sums"  # a gemm: the element type of its sums, where C is a part of a tensor to whose type it rounds them
     PREFETCH = "prefetch"  # a gemm: the regions to prefetch while it runs
     SUNK = "sunk"  # a reduction that may be left to the reduction across threads behind the loop
     INDICES_PRINTED = "places"  # a print: how many of its values are the element's indices

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tilecore.backends.cpu.streams import Streams
+from tilecore.backends.cpu.target import prefers_row_prefetches
 from tilecore.contract.records import Codegen
 from tilecore.target import Target
 
@@ -23,7 +25,7 @@ def build(mod: Any, target: str) -> dict[str, str]:
     from tilecore.backends.cpu.systems import system_of
 
     resolved = Target.parse(target)
-    emitted = emit_module(mod, stream_bytes(resolved), features_of(resolved), system_of(resolved))
+    emitted = emit_module(mod, streams_of(resolved), features_of(resolved), system_of(resolved))
     facts = {
         symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
         for symbol, scratch in emitted.scratch.items()
@@ -36,10 +38,10 @@ def features_of(target: Target) -> frozenset[str]:
     return frozenset(str(target.get("features", "")).split(","))
 
 
-def stream_bytes(target: Target) -> int:
-    """Size from which outputs are written past the caches: a quarter of the last one, where stores can do that."""
+def streams_of(target: Target) -> Streams:
+    """Outputs from a quarter of the last cache on are written past the caches, where stores can do that."""
     able = {"avx2", "avx512f"} & features_of(target)
-    return int(target.get("cache_bytes") or 0) // 4 if able else 0
+    return Streams(int(target.get("cache_bytes") or 0) // 4 if able else 0, not prefers_row_prefetches(target))
 
 
 CODEGEN = Codegen(function=FUNCTION, emits="ll", register=register)

@@ -4,6 +4,7 @@ types, and with operands and results of matrix products where a core reads and w
 from __future__ import annotations
 
 from tilecore.backends.cpu import amx, dot_products
+from tilecore.backends.cpu.prefetch_rows import PREFETCH_ROWS
 from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
 from tilecore.lowering.loops.accumulate_in_place import ACCUMULATE_IN_PLACE
@@ -29,5 +30,6 @@ LOWERING = Lowering(
         PassEdit("insert", "separate_overlaps", COPY_IN_PASSING),
         PassEdit("insert", "separate_overlaps", ACCUMULATE_IN_PLACE),
         PassEdit("insert", "separate_overlaps", FOLD_SCALES),
+        PassEdit("insert", "before_outline", PREFETCH_ROWS),
     ),
 )

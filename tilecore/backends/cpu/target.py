@@ -11,6 +11,8 @@ from typing import Any
 from tilecore.backends.cpu import host_processor, systems
 from tilecore.backends.cpu.amx_permission import may_use_tiles
 from tilecore.backends.cpu.processors import (
+    ROW_PREFETCHES,
+    ROW_PREFETCHES_VENDORS,
     SLOW_BFLOAT16_DOTS,
     SLOW_BFLOAT16_VENDORS,
     WIDE_TILES,
@@ -165,6 +167,11 @@ def _check_features(features: tuple[str, ...], machine: str) -> None:
 def _is_of(model: str, names: Collection[str], vendors: Collection[str]) -> bool:
     """Is the processor's kind one of LLVM's ``names``, or, as :func:`host_model` gives it, of one of ``vendors``?"""
     return model in names or model.partition("-")[0] in vendors
+
+
+def prefers_row_prefetches(target: Target) -> bool:
+    """Is it one of the processors on which loops over short rows gain by prefetches (processors.py)?"""
+    return _is_of(str(target.get("model", "")), ROW_PREFETCHES, ROW_PREFETCHES_VENDORS)
 
 
 def host_name() -> str:

@@ -1,8 +1,9 @@
 """Lets gemms accumulate in the tensor itself where the block would only copy its accumulator there at the end.
 
 The accumulator must start from zero in the block, only gemms may use it, and the copy must write a tile that lies
-inside the tensor. As the tensor is then written earlier, the kernel may read neither it nor a tensor that a call may
-pass in its place.
+inside the tensor. Where the tensor has another type, one gemm must make the sums, of all of K at once, and its
+implementation must round them as it stores them. As the tensor is then written earlier, the kernel may read neither it
+nor a tensor that a call may pass in its place (written_tiles.py).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilecore.contract.implementation import choose
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.attributes import CallAttr
@@ -33,10 +35,11 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
-from tilecore.lowering.loops.moved_tiles import without_copies
+from tilecore.lowering.loops.moved_tiles import with_moved_regions, without_copies
 from tilecore.lowering.loops.tile_uses import (
     KernelUses,
     Use,
@@ -45,6 +48,7 @@ from tilecore.lowering.loops.tile_uses import (
     knows_blocks_and_loops,
     note_copy,
 )
+from tilecore.lowering.loops.written_tiles import is_apart
 
 
 def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -52,7 +56,7 @@ def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
     params = set(func.params)
     statements = []
     for statement in statements_of(func.body):
-        copies = _last_copies(statement, params, memory) if is_axis(statement) else []
+        copies = _last_copies(statement, params, memory, env) if is_axis(statement) else []
         for copy in copies:
             name = str(copy.call.dst.source.name)  # type: ignore[union-attr]
             note_copy(env, copy, "accumulated in place", name, f"the sums are accumulated in {name} itself")
@@ -62,7 +66,7 @@ def accumulate_in_place(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(seq(statements))
 
 
-def _last_copies(kernel: Stmt, params: set[Var], memory: Memory) -> list[Use]:
+def _last_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEnv) -> list[Use]:
     levels, code = axes_and_code(kernel)
     blocks = blocks_of(levels)
     uses = KernelUses(code)
@@ -75,17 +79,35 @@ def _last_copies(kernel: Stmt, params: set[Var], memory: Memory) -> list[Use]:
         accumulator, tensor = call.src.source, call.dst.source
         if accumulator not in uses.allocated or len(accumulator.shape) != 2 or not is_whole(call.src):
             continue
-        if tensor not in params or tensor in memory.roots or dtype_of(tensor) != dtype_of(accumulator):
+        if tensor not in params or tensor in memory.roots:
             continue
-        if len(uses.of(tensor)) != 1 or any(memory.may_alias(tensor, other) for other in others):
+        if len(uses.of(tensor)) != 1 or any(collect(r.min, TensorLoad, Call) for r in call.dst.region):
             continue
-        if any(collect(r.min, TensorLoad, Call) for r in call.dst.region) or not _is_sum(copy, uses):
+        if any(memory.may_alias(tensor, other) and not is_apart(other, call.dst, uses, blocks) for other in others):
+            continue
+        if not _is_sum(copy, uses):
             continue
         if not _differs_by_block(call.dst, blocks):
             continue
-        if is_matrix_inside(call.dst, accumulator, knows_blocks_and_loops(blocks, copy.loops)):
+        if not is_matrix_inside(call.dst, accumulator, knows_blocks_and_loops(blocks, copy.loops)):
+            continue
+        if dtype_of(tensor) == dtype_of(accumulator) or _is_rounded_by_its_gemm(copy, uses, env):
             copies.append(copy)
     return copies
+
+
+def _is_rounded_by_its_gemm(copy: Use, uses: KernelUses, env: PassEnv) -> bool:
+    """Does one gemm make the sums at once, and does its implementation round them to the type of the tensor?"""
+    accumulator, tile = copy.call.src.source, copy.call.dst  # type: ignore[union-attr]
+    calls = [use for use in uses.of(accumulator) if use.call is not None and use.call.op.name == "gemm"]
+    if len(calls) != 1 or uses.of(accumulator)[0] is not calls[0]:
+        return False  # another statement clears it
+    if any(constant(around.extent) != 1 for around in calls[0].loops[len(copy.loops) :]):
+        return False
+    call = calls[0].call
+    on_tensor = as_tile_call(with_moved_regions(call, {accumulator: _in_tensor(tile)}, CallAttr.IN_PLACE))
+    assert on_tensor is not None
+    return "c" in choose(call, env.implementations, env).impl.in_place(on_tensor, env)
 
 
 def _differs_by_block(region: TensorRegion, blocks: dict[Var, Any]) -> bool:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tilecore.ir.build import nothing
+from tilecore.ir.attributes import CallAttr
+from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, BufferRegion, Evaluate, Stmt, TensorRegion, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.analysis.kernels import axes_and_code, rebuild_kernel
@@ -21,12 +22,17 @@ def in_buffer(buffer: Var) -> Callable[[TensorRegion], TensorRegion]:
 
 
 def with_moved_regions(call: TileCall, moved: Moved, hint: str | None = None) -> Evaluate:
-    """The operation on the other memory. hint: the hint of a gemm that gets the names of its moved operands added."""
+    """The operation on the other memory. hint: the hint of a gemm that gets the names of its moved operands added; one
+    whose C has another type there also gets the hint that names the type of its sums."""
     args = [_moved_region(arg, moved) if isinstance(arg, TensorRegion) else arg for arg in call.call.args]
     if hint is None or call.op.name != "gemm":
         return call.rebuilt(args)
     names = "".join(name for name in "abc" if call.args[name].source in moved)
-    return call.rebuilt(args, hints={**call.hints, hint: f"{call.hints.get(hint, '')}{names}"})
+    hints = {**call.hints, hint: f"{call.hints.get(hint, '')}{names}"}
+    sums = dtype_of(call.c.source)
+    if "c" in names and dtype_of(moved[call.c.source](call.c).source) != sums:
+        hints[CallAttr.SUMS] = sums
+    return call.rebuilt(args, hints=hints)
 
 
 def without_copies(kernel: Stmt, copies: Iterable[Stmt], moved: Moved, hint: str | None = None) -> Stmt:

@@ -10,6 +10,7 @@ from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.buffers.place_dynamic_shared import PLACE_DYNAMIC_SHARED
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
+from tilecore.lowering.loops.drop_dead_stores import DROP_DEAD_STORES
 from tilecore.lowering.loops.fold_clears import FOLD_CLEARS
 from tilecore.lowering.loops.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.loops.lower_reducers import LOWER_REDUCERS
@@ -42,6 +43,7 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     DECODE_SCALES,
     GUARD_BOUNDS,
     FUSE_LOOPS,
+    DROP_DEAD_STORES,
     FLATTEN_BUFFERS,
     ExtensionPoint("before_vectorize"),
     VECTORIZE_LOOPS,

@@ -170,3 +170,104 @@ def test_results(kinds, sizes, transpose_b, clear):
     kernel(a, b, c)
     assert name == "AMX tiles"
     np.testing.assert_array_equal(c, expected)
+
+
+# -- sums that are rounded into a tensor, and panels that the product makes -------------------------------------------
+
+
+def narrow_product(M, N, K, bm, bn, kinds=("bfloat16", "bfloat16"), transpose_b=False):
+    """All of K at once, to C of ``kinds[1]``."""
+    b_shape, b_tile = ((N, K), (bn, K)) if transpose_b else ((K, N), (K, bn))
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, K), kinds[0]), B: T.Tensor(b_shape, kinds[0]), C: T.Tensor((M, N), kinds[1])):
+        with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm)) as (bx, by):
+            a, b = T.alloc_shared((bm, K), kinds[0]), T.alloc_shared(b_tile, kinds[0])
+            c = T.alloc_fragment((bm, bn), "float32")
+            T.copy(A[by * bm, 0], a)
+            if transpose_b:
+                T.copy(B[bx * bn, 0], b)
+            else:
+                T.copy(B[0, bx * bn], b)
+            T.gemm(a, b, c, transpose_B=transpose_b, clear_accum=True)
+            T.copy(c, C[by * bm, bx * bn])
+
+    return kernel
+
+
+def copies(kernel, what):
+    """The names of the tensors whose copies became ``what``, by the compiler's report."""
+    return sorted(row["name"] for row in kernel.artifact.report.get("copies", ()) if row["what"] == what)
+
+
+NARROW_SIZES = [
+    (32, 32, 32, 32, 32), (64, 128, 1024, 64, 128), (100, 256, 544, 100, 128), (17, 64, 64, 17, 64),
+    (96, 160, 800, 32, 160), (40, 33, 64, 40, 33), (33, 128, 512, 33, 128), (128, 320, 2048, 64, 320),
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not has_tiles, reason="this processor has no tile registers, or the system does not lend them")
+@pytest.mark.parametrize("sizes", NARROW_SIZES, ids=str)
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_rounded_sums(sizes, kind, transpose_b):
+    torch.manual_seed(0)
+    m, n, k = sizes[:3]
+    a = torch.randn(m, k).bfloat16()
+    b = torch.randn((n, k) if transpose_b else (k, n)).bfloat16()
+    c = torch.zeros(m, n, dtype=getattr(torch, kind))
+    name, kernel = implementation(narrow_product(*sizes, ("bfloat16", kind), transpose_b), "cpu")
+    kernel(a, b, c)
+    assert name == "AMX tiles"
+    may_be_one = k == n == sizes[4]  # a call may pass one tensor for A and C
+    inside = m % sizes[3] == n % sizes[4] == 0
+    assert copies(kernel, "accumulated in place") == (["C"] if inside and not may_be_one else [])
+    in_passing = m == sizes[3] and not transpose_b and sizes[4] % 32 == 0
+    assert copies(kernel, "copied in passing") == (["B"] if in_passing else [])
+    expected = a.double() @ (b.T if transpose_b else b).double()
+    torch.testing.assert_close(c.double(), expected, rtol=8e-3 if kind == "bfloat16" else 1e-3, atol=1e-3 * k**0.5)
+
+
+@pytest.mark.skipif(not has_tiles, reason="this processor has no tile registers, or the system does not lend them")
+def test_sums_are_rounded_to_nearest_even_and_special_values_stay():
+    """One product each, so that the sums are exact: ties, infinities, NaN, and numbers too small for float32."""
+    values = [1.0, -1.0, 3.0, 2.0**-100, -(2.0**27), float("inf"), float("-inf"), float("nan"), 0.0, 257.0]
+    a, b = torch.zeros(32, 32), torch.zeros(32, 32)
+    for i in range(32):
+        a[i, i] = values[i % len(values)]
+    b[:, :] = 1.0 + 2.0**-7 * torch.arange(32).float()[None, :]
+    b[:, 30], b[:, 31] = 2.0**-30, 2.0**100
+    c = torch.zeros(32, 32, dtype=torch.bfloat16)
+    a, b = a.bfloat16(), b.bfloat16()
+    tilecore.compile(narrow_product(32, 32, 32, 32, 32), target="cpu")(a, b, c)
+    exact = torch.diagonal(a.float())[:, None] * b.float()
+    exact = torch.where(exact.abs() < 2.0**-126, torch.zeros(()), exact).bfloat16()  # TDPBF16PS makes zeros of them
+    torch.testing.assert_close(c, exact, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.skipif(not has_tiles, reason="this processor has no tile registers, or the system does not lend them")
+@pytest.mark.parametrize("columns", [64, 32])
+def test_one_tensor_for_b_and_c(columns):
+    """Each block reads the columns of B that it writes: that call has a defined result. So has one of A and C, where
+    one block reads all of A."""
+    torch.manual_seed(0)
+    a, b = torch.randn(64, 64).bfloat16(), torch.randn(64, 64).bfloat16()
+    expected = (a.float() @ b.float()).bfloat16()
+    kernel = tilecore.compile(narrow_product(64, 64, 64, 64, columns), target="cpu")
+    assert copies(kernel, "copied in passing") == ["B"]
+    assert copies(kernel, "accumulated in place") == (["C"] if columns == 32 else [])
+    both = b.clone()
+    kernel(a, both, both)
+    torch.testing.assert_close(both, expected, rtol=8e-3, atol=1e-2)
+    if columns == 64:
+        both = a.clone()
+        kernel(both, b, both)
+        torch.testing.assert_close(both, expected, rtol=8e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("kinds", [("bfloat16", "bfloat16"), ("bfloat16", "float16")], ids=str)
+def test_llvm_compiles_rounded_sums(kinds):
+    _, kernel = implementation(narrow_product(64, 128, 1024, 64, 128, kinds))
+    source = kernel.get_kernel_source()
+    assert ("cvtneps2bf16" in source) == (kinds[1] == "bfloat16")
+    assert kernel.artifact.binary

@@ -7,7 +7,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.backends.cpu.codegen import stream_bytes
+from tilecore.backends.cpu.codegen import streams_of
 from tilecore.backends.cpu.target import host_cache_bytes, host_features
 from tilecore.plugins import manager
 
@@ -81,5 +81,23 @@ def test_threshold():
     _, native = manager.resolve("cpu")
     _, generic = manager.resolve("cpu -march=generic")
     assert native.get("cache_bytes") == host_cache_bytes()
-    assert stream_bytes(generic) == 0
+    assert streams_of(generic).least_bytes == 0
     assert 0 <= host_cache_bytes() <= 64 << 20
+
+
+@pytest.mark.parametrize("model", ["GenuineIntel-6-207", "AuthenticAMD-25-17"])
+def test_rows_that_are_stored_between_loops_of_exponentials(model):
+    """On Intel's processors such bursts stay in the caches; other outputs do not."""
+    from tilecore.demo import kernels
+
+    target = f"cpu -march=sapphirerapids -cache_bytes=16384 -model={model}"
+    assert streams(tilecore.compile(kernels.softmax.func(64, 256), target=target)) == (not model.startswith("Genuine"))
+    assert streams(tilecore.compile(kernels.rms_norm.func(64, 256), target=target))
+
+    @T.prim_func
+    def exponentials(X: T.Tensor((65536,), "float32"), Y: T.Tensor((65536,), "float32")):
+        with T.Kernel(256) as bx:
+            for i in T.Parallel(256):
+                Y[bx * 256 + i] = T.exp(X[bx * 256 + i])
+
+    assert streams(tilecore.compile(exponentials, target=target)), "the loop that stores computes them"

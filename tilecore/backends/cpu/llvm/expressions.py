@@ -201,6 +201,14 @@ class Expressions:
         x, y = (self.fn.op(f"bitcast {v.type} {v.text} to {kind}") for v in (a, b))
         return same(self.fn, a, f"call {a.type} @{name}({kind} {x}, {kind} {y})")
 
+    def _round_to_bfloat16(self, node: Call) -> Value:
+        """VCVTNEPS2BF16 on 16 lanes."""
+        value = self.value(node.args[0])
+        name, kind = "llvm.x86.avx512bf16.cvtneps2bf16.512", "<16 x bfloat>"
+        self.fn.module.declare(name, f"{kind} {{}}({value.type})")
+        rounded = self.fn.op(f"call {kind} @{name}({value.type} {value.text})")
+        return Value("", "bfloat16", value.lanes, self.fn.op(f"bitcast {kind} {rounded} to <16 x i16>"))
+
     def _across(self, node: Call) -> Value:
         return mathematics.across(self.fn, self.value(node.args[0]), str(node.args[1].value))
 
@@ -228,6 +236,7 @@ _CALLS: dict[str, Callable[[Expressions, Any], Value]] = {
     "cpu.dot_bfloat16": Expressions._dot_product,
     "cpu.dot_uint8_int8": Expressions._dot_product,
     "cpu.dot_int16": Expressions._pairs,
+    "cpu.round_to_bfloat16": Expressions._round_to_bfloat16,
     ATOMIC_ELEMENT: Expressions._atomic,
 }
 _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {

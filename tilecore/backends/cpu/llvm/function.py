@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tilecore.backends.cpu.llvm.debug_lines import DebugLines
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal, stored, vector
+from tilecore.backends.cpu.streams import Streams
 
 NO_SCOPE = -1
 SCRATCH_END = "<end of scratch>"  # stands for the number of bytes that the function's own buffers take
@@ -27,11 +28,11 @@ class Memory:
 class Module:
     """What the functions of one module share: declarations, constants, alias scopes.
 
-    stream_bytes: outputs from this size on are written past the caches; 0: none. features: the processor's extensions.
+    streams: which outputs are written past the caches. features: the processor's extensions.
     system: whose C library is called.
     """
 
-    stream_bytes: int = 0
+    streams: Streams = field(default_factory=Streams)
     features: frozenset[str] = frozenset()
     system: str = "linux"
     declarations: dict[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from tilecore.backends.cpu.llvm import streaming
 from tilecore.backends.cpu.llvm.function import SCRATCH_END, Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_narrow, split, stored
+from tilecore.backends.cpu.streams import Streams
 from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import IRModule, PrimFunc, Stmt, Var, is_buffer_var
@@ -28,11 +29,14 @@ class Emitted:
 
 
 def emit_module(
-    mod: IRModule, stream_bytes: int = 0, features: frozenset[str] = frozenset(), system: str = "linux"
+    mod: IRModule,
+    streams: Streams = Streams(),  # noqa: B008 - frozen
+    features: frozenset[str] = frozenset(),
+    system: str = "linux",
 ) -> Emitted:
-    """``stream_bytes``: outputs from this size on are written past the caches; 0: none. ``features``: of the
-    processor, in LLVM's spelling. ``system``: whose C library the kernels call (systems.py)."""
-    module = Module(stream_bytes, features, system)
+    """``streams``: which outputs are written past the caches. ``features``: of the processor, in LLVM's spelling.
+    ``system``: whose C library the kernels call (systems.py)."""
+    module = Module(streams, features, system)
     bodies, scratch = [], {}
     for var, func in mod.functions.items():
         symbol = str(var.name_hint)
@@ -91,7 +95,7 @@ def _parameters(fn: Function, emit: Statements, func: PrimFunc) -> None:
 
     A call in place passes one tensor for two parameters, so those that may have equally many bytes share a scope.
     """
-    streams = streaming.streamed(func, fn.module.stream_bytes)
+    streams = streaming.streamed(func, fn.module.streams)
     scopes: dict[int | None, int] = {}
     sizes = {param: _bytes(param) for param in func.params if is_buffer_var(param)}
     unknown = None in sizes.values()

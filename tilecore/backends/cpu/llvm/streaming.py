@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm.types import bytes_of, split
+from tilecore.backends.cpu.streams import Streams
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import constant
-from tilecore.ir.nodes import PrimFunc, TensorLoad, Var, is_buffer_var
+from tilecore.ir.build import constant, op_name
+from tilecore.ir.nodes import BufferStore, Call, For, PrimFunc, TensorLoad, Var, is_buffer_var
 from tilecore.ir.views import sources_in
 from tilecore.ir.visit import collect
 
@@ -22,17 +23,31 @@ if TYPE_CHECKING:
 
 LINE = 64  # bytes
 SIZES = (16, 32, LINE)  # bytes that one instruction stores
+ELEMENTARY = frozenset({"exp", "exp2", "exp10", "log", "log2", "log10", "tanh", "erf", "sigmoid"})
 
 
-def streamed(func: PrimFunc, least_bytes: int) -> set[Var]:
-    """Parameters of ``least_bytes`` or more, of known size, that the kernel only stores to. 0 bytes: none."""
+def streamed(func: PrimFunc, which: Streams) -> set[Var]:
+    """Parameters of known size that the kernel only stores to, and that are written past the caches."""
+    least_bytes = which.least_bytes
     if not least_bytes:
         return set()
     large = {p for p in func.params if is_buffer_var(p) and _size(p) >= least_bytes}
     if large:
         large -= {node.source for node in collect(func.body, TensorLoad)}
         large -= sources_in(func.body)
+    if large and not which.bursts:
+        large = {buffer for buffer in large if not _comes_in_bursts(func, buffer)}
     return large
+
+
+def _comes_in_bursts(func: PrimFunc, buffer: Var) -> bool:
+    """Do innermost loops compute elementary functions that do not store to the buffer?"""
+    innermost = [node for node in collect(func.body, For) if not collect(node.body, For)]
+    return any(
+        any(op_name(call) in ELEMENTARY for call in collect(node.body, Call))
+        and not any(store.buffer.same_as(buffer) for store in collect(node.body, BufferStore))
+        for node in innermost
+    )
 
 
 def _size(buffer: Var) -> int:

@@ -1,0 +1,96 @@
+"""Tiles that are written early although a call may pass one tensor for two parameters: only where no such call has a
+defined result, or where the order of the kernel's reads and writes gives the same one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore
+import tilecore.language as T
+
+from .cpu_kit import copies, whole_numbers
+
+SIZE = 64
+
+
+def product(columns, rows=SIZE, deep=SIZE, loops=1, kinds=("float32",) * 3):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((SIZE, SIZE), kinds[0]), B: T.Tensor((SIZE, SIZE), kinds[1]), C: T.Tensor((SIZE, SIZE), kinds[2])
+    ):
+        with T.Kernel(SIZE // columns, SIZE // rows) as (bx, by):
+            a, b = T.alloc_shared((rows, deep), kinds[0]), T.alloc_shared((deep, columns), kinds[1])
+            c = T.alloc_fragment((rows, columns), kinds[2])
+            T.clear(c)
+            for k in T.serial(loops):
+                T.copy(A[by * rows, k * deep], a)
+                T.copy(B[k * deep, bx * columns], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * rows, bx * columns])
+
+    return kernel
+
+
+def in_place(func):
+    return copies(func, "accumulated in place") == ["C"]
+
+
+def test_what_other_blocks_read():
+    assert in_place(product(columns=32)), "two blocks read all of A, and each its columns of B alone"
+    assert not in_place(product(columns=SIZE)), "one block reads A and writes C"
+    assert not in_place(product(columns=32, deep=32, loops=2)), "rows of B are read after C is written"
+    assert in_place(product(columns=32, rows=32)), "two blocks read each tile of A, and two each of B"
+    assert not in_place(product(columns=SIZE, rows=32)), "each block reads the rows of A that it writes"
+
+
+def test_a_part_of_k():
+    """Columns of A behind the first 32 are read by no block: one tensor for A and C is allowed for those."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((SIZE, SIZE), "float32"), B: T.Tensor((32, SIZE), "float32"), C: T.Tensor((SIZE, SIZE), "float32")
+    ):
+        with T.Kernel(2) as bx:
+            a, b = T.alloc_shared((SIZE, 32), "float32"), T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((SIZE, 32), "float32")
+            T.copy(A[0, 0], a)
+            T.copy(B[0, bx * 32], b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C[0, bx * 32])
+
+    assert not in_place(kernel)
+
+
+@pytest.mark.parametrize("columns", [32, SIZE])
+@pytest.mark.parametrize("loops", [1, 2])
+def test_one_tensor_for_b_and_c(columns, loops):
+    """Each block reads the columns of B that it writes, and no others: the result is defined."""
+    rng = np.random.default_rng(0)
+    a, b = whole_numbers(rng, (SIZE, SIZE), "float32"), whole_numbers(rng, (SIZE, SIZE), "float32")
+    expected = a @ b
+    tilecore.compile(product(columns, deep=SIZE // loops, loops=loops), target="cpu")(a, b, b)
+    np.testing.assert_array_equal(b, expected)
+
+
+@pytest.mark.parametrize("rows", [32, SIZE])
+@pytest.mark.parametrize("loops", [1, 2])
+def test_one_tensor_for_a_and_c(rows, loops):
+    """Each block reads the rows of A that it writes, and no others."""
+    rng = np.random.default_rng(1)
+    a, b = whole_numbers(rng, (SIZE, SIZE), "float32"), whole_numbers(rng, (SIZE, SIZE), "float32")
+    expected = a @ b
+    tilecore.compile(product(SIZE, rows, SIZE // loops, loops), target="cpu")(a, b, a)
+    np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize("kind", ["float64", "int32", "float16"])
+def test_another_form(kind):
+    """A tensor of another size cannot be C; one with elements of another size is no operand of this rule."""
+    kinds = ("float16", "float16", "float32") if kind == "float16" else (kind,) * 3
+    func = product(columns=32, kinds=kinds)
+    rng = np.random.default_rng(2)
+    a, b = whole_numbers(rng, (SIZE, SIZE), kinds[0]), whole_numbers(rng, (SIZE, SIZE), kinds[1])
+    c = np.zeros((SIZE, SIZE), kinds[2])
+    tilecore.compile(func, target="cpu")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(kinds[2]) @ b.astype(kinds[2]))
