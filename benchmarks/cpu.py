@@ -25,6 +25,7 @@ import torch.nn.functional as F
 
 import tilecore
 import tilecore.language as T
+from tilecore import heuristics
 from tilecore.backends.cpu import pool
 from tilecore.backends.cpu.target import TILE_FEATURES, host_features, host_model, host_name
 from tilecore.demo import kernels
@@ -130,33 +131,11 @@ def on_host(kernel):
 Tile = tuple[int, ...]
 
 
-def tiles(m: int, n: int, k: int, dtype: str, threads: int) -> Tile:
-    """Rows, columns and depth of a block.
-
-    Few rows: B is read as it lies, on Intel's processors by whole pages in order. Tile registers: all of K, and so
-    many columns that their part of B takes half of the second-level cache (of 2 MiB). Else blocks whose operands share
-    that cache. Each thread gets a block.
-    """
-    if dtype == "float32":
-        if m > 28 and k < 64 and IS_INTEL:
-            return min(m, 64), min(n, 1024), k  # C is most of the work, and written by whole pages in order
-        if m > 28:
-            return m if m <= 512 else rows_that_divide(m), min(n, 256), min(k, 1024)
-        deep = min(k, 32 if IS_INTEL or m < 4 else 1024)
-        return m, min(-(-n // threads), 1024), deep
-    if not HAS_TILES:
-        return min(m, 128), min(n, 256), min(k, 1024)
-    if m <= 28:
-        return m, min(n, 512), min(k, 64)
-    element = 2 if dtype == "bfloat16" else 1
-    columns = min(n, max(32, (1 << 20) // (element * k) // 32 * 32), 512)
-    return min(m, 256 if dtype == "bfloat16" and k > 512 else 128), columns, min(k, 2048)
-
-
-def rows_that_divide(m: int) -> int:
-    """The most rows of a block up to 128 that divide ``m``, or 128 where few do: blocks that cross no edge read A and
-    accumulate C in place."""
-    return next((rows for rows in range(128, 95, -1) if m % rows == 0), 128)
+def tiles(m: int, n: int, k: int, dtype: str) -> Tile:
+    """Rows, columns and depth of a block: the best of heuristics for this number of threads, untuned."""
+    out = "int32" if dtype == "int8" else dtype
+    config = heuristics.gemm(m, n, k, dtype, out, target="cpu", count=1)[0].config
+    return config["block_M"], config["block_N"], config["block_K"]
 
 
 def other_tiles(m: int, n: int, k: int, dtype: str) -> list[Tile]:
@@ -206,7 +185,7 @@ def product(name: str, sizes: Tile, dtype: str, bar: float, threads: int, varian
     def make(*tile: int) -> Any:
         return on_host(kernels.matmul)(m, n, k, *tile, dtype=dtype)
 
-    ours = kernels_of(make, tiles(m, n, k, dtype, threads), other_tiles(m, n, k, dtype), variants)
+    ours = kernels_of(make, tiles(m, n, k, dtype), other_tiles(m, n, k, dtype), variants)
     rtol, atol = (1e-4, 1e-3) if dtype == "float32" else (2e-2, 1.0)
     return Case(
         name, bar, calls_of(ours, a, b, c), lambda: torch.matmul(a, b, out=c), lambda: close(c, a @ b, rtol, atol)
@@ -217,7 +196,7 @@ def gemm_int8(threads: int, variants: bool) -> Iterator[Case]:
     for size in (512, 1024, 2048):
         a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8) for _ in range(2))
         c = torch.empty(size, size, dtype=torch.int32)
-        first, others = tiles(size, size, size, "int8", threads), other_tiles(size, size, size, "int8")
+        first, others = tiles(size, size, size, "int8"), other_tiles(size, size, size, "int8")
         ours = kernels_of(lambda *tile, size=size: matmul_int8(size, size, size, *tile), first, others, variants)
         yield Case(
             f"gemm int8 {size}", bar("gemm int8"), calls_of(ours, a, b, c),
@@ -245,7 +224,10 @@ def attention(threads: int, variants: bool) -> Iterator[Case]:
             def make(rows: int, keys: int, shape: Tile = shape, causal: bool = causal) -> Any:
                 return on_host(kernels.flash_attention)(*shape, causal, block_M=rows, block_N=keys)
 
-            first = (64, 64) if causal else (64, 128)
+            (best,) = heuristics.attention(
+                1, heads, heads, length, length, dim, is_causal=causal, dtype="float32", target="cpu", count=1
+            )
+            first = best.config["block_M"], best.config["block_N"]
             ours = kernels_of(make, first, [(64, 64), (32, 64), (128, 128)], variants)
 
             def peer(q: torch.Tensor = q, k: torch.Tensor = k, v: torch.Tensor = v, causal: bool = causal) -> Any:

@@ -10,6 +10,7 @@ from tilecore.heuristics.attention_space import Tiling, Work, tilings
 from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.proposal import Proposal, assumptions, ranked
+from tilecore.profiler.tile_device import AttentionBlocks
 
 LEAST_ROUNDS = 16  # tiles of queries for a block from which an order of even work is proposed
 
@@ -52,9 +53,21 @@ def attention(
         raise ArgumentError("causal attention has as many queries as keys", found=f"queries {queries}, keys {keys}")
     chip = chip_of(target)
     work = Work(batch, heads, kv_heads, queries, keys, dim, dim_v, is_causal, element_type(dtype, chip))
+    own = None if work.is_decoding else chip.attention_blocks(batch * heads, queries, keys, dim, is_causal)
+    if own is not None:
+        return [_of_backend(blocks) for blocks in own[:count]]
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in dict.fromkeys(tilings(work, chip))]
     check_some_fit(estimates, f"heads of {dim} and {dim_v}", chip)
     return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
+
+
+def _of_backend(blocks: AttentionBlocks) -> Proposal:
+    """A proposal of the backend: the rest of the configuration does not matter there."""
+    config = {
+        "block_M": blocks.block_M, "block_N": blocks.block_N, "stages": 2, "threads": 128, "width": None,
+        "q_in_registers": False, "cores": None,
+    }  # fmt: skip
+    return Proposal(config, blocks.seconds * 1e3, blocks.reason)
 
 
 def _shape(tiling: Tiling) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.profiler.tile_device import TileDevice, get_arch
+from tilecore.profiler.tile_device import AttentionBlocks, GemmBlocks, TileDevice, get_arch
 
 if TYPE_CHECKING:
     from tilecore.contract.records import Capabilities
@@ -30,7 +30,8 @@ class Chip:
     memory of a block and of a core (0: no limit), reserved: bytes that every block takes beside its own. registers: of
     a core, 4 bytes each (0: not known). bandwidth, l2_bandwidth: bytes a second of global memory and of the
     second-level cache. latency: of a load. launch: of an empty kernel. loop_parts: how many blocks the compiler lets
-    share the loop of one, of (blocks of the grid, iterations). dtypes: the element types it has; empty: not known.
+    share the loop of one, of (blocks of the grid, iterations). gemm_blocks, attention_blocks: the backend's own
+    proposals (TileDevice), None for those of the model. dtypes: the element types it has; empty: not known.
     assumed: figures that the backend does not declare.
     """
 
@@ -54,6 +55,8 @@ class Chip:
     latency: float
     launch: float
     loop_parts: Callable[[int, int], int]
+    gemm_blocks: Callable[[int, int, int, str, str], Sequence[GemmBlocks] | None]
+    attention_blocks: Callable[[int, int, int, int, bool], Sequence[AttentionBlocks] | None]
     dtypes: frozenset[str]
     assumed: tuple[str, ...] = ()
 
@@ -108,6 +111,8 @@ def _from_figures(device: TileDevice, capabilities: Capabilities) -> Chip:
         latency=figure("latency", device.latency) * 1e-6,
         launch=figure("launch_time", device.launch_time) * 1e-6,
         loop_parts=device.loop_parts,
+        gemm_blocks=device.gemm_blocks,
+        attention_blocks=device.attention_blocks,
         dtypes=capabilities.dtypes,
         assumed=tuple(assumed),
     )

@@ -11,6 +11,7 @@ from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.gemm_model import Estimate, estimate
 from tilecore.heuristics.gemm_space import Tiling, Work, rounds_of, streamed, tilings
 from tilecore.heuristics.proposal import Proposal, assumptions, ranked
+from tilecore.profiler.tile_device import GemmBlocks
 
 LAYOUTS = ("NN", "NT", "TN", "TT")
 LEAST_GAIN = 0.01  # of the time, by which a divided last round must win: the model does not know smaller differences
@@ -53,12 +54,26 @@ def gemm(
     chip = chip_of(target)
     kind = element_type(dtype, chip)
     work = Work(M, N, K, kind, element_type(out_dtype, chip) if out_dtype else kind, layout)
+    own = chip.gemm_blocks(M, N, K, kind, layout)
+    if own is not None:
+        return [_of_backend(blocks, stream_k) for blocks in own[:count]]
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in tilings(work, chip)]
     check_some_fit(estimates, f"{M} x {N} x {K} of {kind}", chip)
     if stream_k:
         estimates += _streamed(work, estimates, chip)
     chosen = ranked(estimates, _shape, count)
     return [_proposal(work, tiling, guess, chip, stream_k) for guess, tiling in chosen]
+
+
+def _of_backend(blocks: GemmBlocks, with_stream_k: bool) -> Proposal:
+    """A proposal of the backend: the rest of the configuration does not matter there."""
+    config = {
+        "block_M": blocks.block_M, "block_N": blocks.block_N, "block_K": blocks.block_K, "stages": 2, "threads": 128,
+        "split_k": 1,
+    }  # fmt: skip
+    if with_stream_k:
+        config["stream_k"] = 0
+    return Proposal(config, blocks.seconds * 1e3, blocks.reason)
 
 
 def _streamed(work: Work, estimates: list[tuple[Estimate, Tiling]], chip: Chip) -> list[tuple[Estimate, Tiling]]:

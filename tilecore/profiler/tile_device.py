@@ -5,11 +5,31 @@ Each backend may offer a class of its chips in ``tilecore.carver.arch`` (``Targe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilecore.errors import TargetError
+
+
+class GemmBlocks(NamedTuple):
+    """Sizes of a block of a GEMM that a backend proposes: rows and columns of C, and steps along K at a time. seconds:
+    what it expects of the whole product, to compare proposals by. reason: of the choice, in words."""
+
+    block_M: int
+    block_N: int
+    block_K: int
+    seconds: float
+    reason: str
+
+
+class AttentionBlocks(NamedTuple):
+    """Sizes of a block of attention that a backend proposes: queries, and keys at a time. The rest as of GemmBlocks."""
+
+    block_M: int
+    block_N: int
+    seconds: float
+    reason: str
 
 
 class TileDevice:
@@ -63,6 +83,17 @@ class TileDevice:
         """How many blocks the backend's compiler lets share the loop of each block of a GEMM, where a grid of
         ``blocks`` with loops of ``iterations`` would leave multiprocessors idle; 1: it never does."""
         return 1
+
+    def gemm_blocks(self, M: int, N: int, K: int, dtype: str, layout: str) -> Sequence[GemmBlocks] | None:
+        """Blocks for C [M, N] = A @ B over K, the best first, by the backend's own rules; None: by the model of
+        multiprocessors of tilecore.heuristics. layout: as of ``heuristics.gemm``."""
+        return None
+
+    def attention_blocks(
+        self, heads: int, queries: int, keys: int, dim: int, is_causal: bool
+    ) -> Sequence[AttentionBlocks] | None:
+        """The same for attention of several queries; ``heads`` of all sequences together."""
+        return None
 
     def get_avaliable_tensorintrin_shapes(self) -> list[list[int]]:
         """[M, N] of the chip's matrix instructions that tiles are made of (spelt as TileLang spells it)."""

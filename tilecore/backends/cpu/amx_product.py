@@ -2,7 +2,8 @@
 
 Eight registers: 0 to 3 are 2 x 2 tiles of C, 4 and 5 two of A, 6 and 7 two of B. A strip of 32 rows of A is multiplied
 with all of B before the next strip. Along K the strip is taken in chunks that stay in the first-level cache while all
-panels of B pass; between the chunks the sums of the strip wait in memory that the second-level cache holds.
+panels of B pass, in a copy that the first panel makes, as rows of a tensor share few sets of that cache; between the
+chunks the sums of the strip wait in memory that the second-level cache holds.
 
 Where B is still a part of a tensor, the first strip interleaves its rows into the panels between its products, which
 leave the vector units idle. Where C is a part of a tensor of narrower floats, sums are rounded tile by tile.
@@ -88,6 +89,7 @@ class TileProduct:
         self.is_rounded = CallAttr.SUMS in call.hints
         self.rounds_pairs = dtype_of(call.c.source) == "bfloat16" and "avx512bf16" in target_features(env)
         self.panels: Var | None = None  # of B, where the gemm makes them
+        self.chunk: Var | None = None  # the copy of a chunk of A: [step, row, element]
         self.waiting: Var | None = None  # sums of a strip between two chunks: [panel, register, row, column]
         self.tile: Var | None = None  # sums to be rounded
         self.buffers: list[Stmt] = []
@@ -100,6 +102,7 @@ class TileProduct:
             self.panels = self._buffer(shape, dtype_of(self.call.b.source), "panels")
         if sum(chunk.count for chunk in self._chunks(by_columns[0])) > 1:
             self.waiting = self._buffer([by_columns[0].count, 4, SIDE, SIDE], self.sums, "waiting")
+            self.chunk = self._buffer([STEPS_OF_CHUNK, STRIP, self.step], dtype_of(self.call.a.source), "chunk")
         if self.is_rounded:
             self.tile = self._buffer([STRIP, STRIP], self.sums, "tile")
         parts = []
@@ -117,8 +120,7 @@ class TileProduct:
     def _chunks(self, columns: Piece) -> list[Piece]:
         """The steps along K, in chunks of one or two sizes."""
         steps = self.operands.k // self.step
-        stays = columns.count >= LEAST_PANELS_OF_CHUNKS and self.a_pitch % ALIASING_PITCH
-        if not stays or steps < 2 * STEPS_OF_CHUNK:
+        if columns.count < LEAST_PANELS_OF_CHUNKS or steps < 2 * STEPS_OF_CHUNK:
             return [Piece(0, 1, steps)]
         return balanced_pieces(steps, STEPS_OF_CHUNK)
 
@@ -139,18 +141,23 @@ class TileProduct:
         """One strip of A: for each chunk along K all panels."""
 
         def chunk(steps: _Steps) -> Stmt:
-            def panel(ni: Any) -> Stmt:
+            def panel(ni: Any, makes: frozenset[str]) -> Stmt:
                 ahead = []
                 if steps.first and not strips.start and not columns.start:
                     ahead = portion(self.call, mi * columns.count + ni, strips.count * columns.count)
-                return seq([*ahead, self._tile(strips, columns, mi, ni, steps, makes_panels)])
+                return seq([*ahead, self._tile(strips, columns, mi, ni, steps, makes)])
 
-            return loop(IntImm("int32", columns.count), panel, name="ni")
+            made = frozenset("b" if makes_panels else "")
+            if steps.first and steps.last:
+                return loop(IntImm("int32", columns.count), lambda ni: panel(ni, made), name="ni")
+            others = loop(IntImm("int32", columns.count - 1), lambda ni: panel(ni + 1, made | {"chunk"}), name="ni")
+            return seq([panel(IntImm("int32", 0), made | {"chunk", "a"}), others])
 
         return seq(_over_chunks(self._chunks(columns), chunk))
 
-    def _tile(self, strips: Piece, columns: Piece, mi: Any, ni: Any, steps: _Steps, makes_panels: bool) -> Stmt:
-        """The products of some steps for 2 x 2 accumulators."""
+    def _tile(self, strips: Piece, columns: Piece, mi: Any, ni: Any, steps: _Steps, made: frozenset[str]) -> Stmt:
+        """The products of some steps for 2 x 2 accumulators. made: "a" where they copy the chunk of A, "chunk" where
+        they read that copy, "b" where they make the panel of B."""
         m0, n0 = strips.start + mi * strips.width, columns.start + ni * columns.width
         halves = [i for i, size in enumerate(_halves(strips.width)) if size]
         sides = [j for j, size in enumerate(_halves(columns.width)) if size]
@@ -159,12 +166,17 @@ class TileProduct:
         def step(s: Any) -> Stmt:
             k = (steps.start + s) * self.step
             b = [tiles.load(6 + j, self._b(k, n0 + j * SIDE), ROW_BYTES) for j in sides]
-            a = [tiles.load(4 + i, self._a(m0 + i * SIDE, k), self.a_pitch) for i in halves]
+            if "chunk" in made:
+                a = [tiles.load(4 + i, self._in_chunk(s, i * SIDE), ROW_BYTES) for i in halves]
+            else:
+                a = [tiles.load(4 + i, self._a(m0 + i * SIDE, k), self.a_pitch) for i in halves]
             dots = [tiles.multiply(self.product.instruction, 2 * i + j, 4 + i, 6 + j) for i, j in sums]
             # each product as soon as its operands are there
             order = [b[0], a[0], *b[1:], *dots[: len(sides)], *a[1:], *dots[len(sides) :]]
-            made = [self._interleave(k, n0)] if makes_panels else []
-            return seq([*made, *self._next_strip(m0, strips, columns, ni, k), *order])
+            copies = [self._interleave(k, n0)] if "b" in made else []
+            if "a" in made:
+                copies.append(self._copy_of_a(m0, k, s, strips.width))
+            return seq([*copies, *self._next_strip(m0, strips, columns, ni, k), *order])
 
         begin = self._start(m0, n0, sums) if steps.first else self._between(tiles.load, ni, sums)
         end = self._finish(m0, n0, strips, columns, sums) if steps.last else self._between(tiles.store, ni, sums)
@@ -228,6 +240,21 @@ class TileProduct:
     def _a(self, m: Any, k: Any) -> BufferLoad:
         return BufferLoad(self.call.a.source, element_indices(self.call.a, m, k))
 
+    def _in_chunk(self, s: Any, row: int) -> BufferLoad:
+        return BufferLoad(self.chunk, [s, IntImm("int32", row), IntImm("int32", 0)])
+
+    def _copy_of_a(self, m0: Any, k0: Any, s: Any, rows: int) -> Stmt:
+        """The elements of one step, of all rows of a strip."""
+
+        def row(i: Any) -> Stmt:
+            def element(j: Any) -> Stmt:
+                value = load(self.call.a.source, element_indices(self.call.a, m0 + i, k0 + j), self.call.span)
+                return store(self.chunk, value, [s, i, j], self.call.span)
+
+            return loop(IntImm("int32", self.step), element, name="j", kind=ForKind.VECTORIZED)
+
+        return loop(IntImm("int32", rows), row, name="i", kind=ForKind.UNROLLED)
+
     def _b(self, k: Any, n: Any) -> BufferLoad:
         if self.panels is not None:
             at = [IntImm("int32", 0)] * 2
@@ -264,7 +291,9 @@ class TileProduct:
 
     def _lines_of_c(self, m0: Any, n0: Any, height: int, width: int) -> list[Stmt]:
         """Where C is a tensor, its lines are fetched while the products run."""
-        if not is_in_place(self.call, "c") or self.operands.k // self.step < LEAST_STEPS_OF_PREFETCH:
+        if not is_in_place(self.call, "c") or self.is_rounded:
+            return []  # rounded ones are half as many, and wait for no load
+        if self.operands.k // self.step < LEAST_STEPS_OF_PREFETCH:
             return []
         buffer = self.call.c.source
         elements = LINE // DType(dtype_of(buffer)).bytes
@@ -275,6 +304,13 @@ class TileProduct:
 def _over_chunks(chunks: Sequence[Piece], body: Callable[[_Steps], Stmt]) -> list[Stmt]:
     """``body`` for each chunk: the first and the last of all by themselves, those between them in loops."""
     final = chunks[-1].start + chunks[-1].count * chunks[-1].width
+
+    def between(piece: Piece, low: int, high: int) -> Stmt:
+        def chunk(number: Any) -> Stmt:
+            return body(_Steps(piece.start + (number + low) * piece.width, piece.width, False, False))
+
+        return loop(IntImm("int32", high - low), chunk, name="chunk")
+
     parts = []
     for piece in chunks:
         begins, ends = piece.start == 0, piece.start + piece.count * piece.width == final
@@ -282,15 +318,7 @@ def _over_chunks(chunks: Sequence[Piece], body: Callable[[_Steps], Stmt]) -> lis
             parts.append(body(_Steps(IntImm("int32", 0), piece.width, True, ends and piece.count == 1)))
         low, high = int(begins), piece.count - int(ends)
         if high > low:
-            parts.append(
-                loop(
-                    IntImm("int32", high - low),
-                    lambda number, piece=piece, low=low: body(
-                        _Steps(piece.start + (number + low) * piece.width, piece.width, False, False)
-                    ),
-                    name="chunk",
-                )
-            )
+            parts.append(between(piece, low, high))
         if ends and not (begins and piece.count == 1):
             parts.append(body(_Steps(IntImm("int32", final - piece.width), piece.width, False, True)))
     return parts

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tilecore.profiler.tile_device import TileDevice, checked_kind
+from tilecore.backends.cpu import blocks
+from tilecore.backends.cpu.target import TILE_FEATURES, is_intels
+from tilecore.profiler.tile_device import AttentionBlocks, GemmBlocks, TileDevice, checked_kind
 
 
 class CPU(TileDevice):
@@ -14,6 +17,21 @@ class CPU(TileDevice):
         super().__init__(checked_kind(target, "cpu", "CPU"))
         self.compute_max_core = get_num_sms()
         self.l2_cache_size_bytes = int(self.target.get("cache_bytes") or 0)
+
+    def gemm_blocks(self, M: int, N: int, K: int, dtype: str, layout: str) -> Sequence[GemmBlocks]:
+        return blocks.gemm_blocks(self._processor(), M, N, K, dtype, layout)
+
+    def attention_blocks(
+        self, heads: int, queries: int, keys: int, dim: int, is_causal: bool
+    ) -> Sequence[AttentionBlocks]:
+        return blocks.attention_blocks(self._processor(), heads, queries, keys, is_causal)
+
+    def _processor(self) -> blocks.Processor:
+        features = str(self.target.get("features", "")).split(",")
+        lanes = int(self.target.get("vector_bits") or 128) // 32
+        return blocks.Processor(
+            self.compute_max_core, is_intels(self.target), TILE_FEATURES.issubset(features), operations=4 * lanes
+        )
 
 
 def is_cpu_arch(arch: TileDevice) -> bool:

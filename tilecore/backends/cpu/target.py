@@ -169,6 +169,11 @@ def _is_of(model: str, names: Collection[str], vendors: Collection[str]) -> bool
     return model in names or model.partition("-")[0] in vendors
 
 
+def is_intels(target: Target) -> bool:
+    """Is the processor one of Intel's with AVX-512, as far as the target says?"""
+    return _is_of(str(target.get("model", "")), WIDE_TILES, WIDE_TILES_VENDORS)
+
+
 def prefers_row_prefetches(target: Target) -> bool:
     """Is it one of the processors on which loops over short rows gain by prefetches (processors.py)?"""
     return _is_of(str(target.get("model", "")), ROW_PREFETCHES, ROW_PREFETCHES_VENDORS)

@@ -105,6 +105,7 @@ def _is_rounded_by_its_gemm(copy: Use, uses: KernelUses, env: PassEnv) -> bool:
     if any(constant(around.extent) != 1 for around in calls[0].loops[len(copy.loops) :]):
         return False
     call = calls[0].call
+    assert call is not None
     on_tensor = as_tile_call(with_moved_regions(call, {accumulator: _in_tensor(tile)}, CallAttr.IN_PLACE))
     assert on_tensor is not None
     return "c" in choose(call, env.implementations, env).impl.in_place(on_tensor, env)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.dtypes import dtype as DType
+from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -49,8 +49,8 @@ def drop_dead_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _is_of_the_block(buffer: Var, roots: dict[Var, Var]) -> bool:
-    kind = DType(dtype_of(buffer))
-    exact = kind.bits >= NARROWEST and kind.facts.kind != "bool"
+    facts = FACTS.get(dtype_of(buffer))  # None of vector types
+    exact = facts is not None and facts.bits >= NARROWEST and facts.kind != "bool"
     return exact and buffer not in roots and not is_global(buffer) and not is_total(buffer)
 
 

@@ -22,6 +22,8 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def plan(node: For) -> Any:
         if int(node.annotations.get(LoopAttr.STAGES, 0)) < 2 or not isinstance(node.body, SeqStmt):
             return node
+        if constant(node.extent) == 1:
+            return node  # there is no next iteration
         parts = list(node.body.seq)
         calls = [as_tile_call(part) if isinstance(part, Evaluate) else None for part in parts]
         regions = [_next_region(call, node) for call in calls if call is not None and _is_prefetchable(call, node)]
