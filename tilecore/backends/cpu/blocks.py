@@ -86,11 +86,16 @@ def _with_vectors(processor: Processor, M: int, N: int, K: int) -> list[tuple[in
         deep = min(K, 32 if processor.is_intel or M < 4 else 1024)
         return [(M, min(ceil(N / threads), 1024), deep), (M, min(ceil(N / threads), 256), min(K, 1024))]
     if K < 64 and processor.is_intel:
-        return [(_rows(M, 64), min(N, 1024), K), (_rows(M, 128), min(N, 256), K)]
+        return [(_rows(M, 128), min(N, 1024), K), (_rows(M, 64), min(N, 1024), K), (_rows(M, 128), min(N, 256), K)]
     depth = ceil(K / ceil(K / MOST_DEPTH["vectors"]))
     all_rows = M if M <= 512 else _dividing(M, 128)
     wide = _shared(N, WIDTH["vectors"], threads)
-    return [(all_rows, wide, depth), (_dividing(M, 128), wide, depth), (_rows(M, 256), wide, depth), (128, 128, depth)]
+    return [
+        (all_rows, wide, depth),
+        (_dividing(M, 128), wide, depth),
+        (_rows(M, 256), wide, depth),
+        (min(M, 128), min(N, 128), depth),
+    ]
 
 
 def _rows(M: int, most: int) -> int:

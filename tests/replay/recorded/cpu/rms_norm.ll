@@ -210,20 +210,14 @@ body162:
   %v178 = fpext <4 x half> %v177 to <4 x float>
   %v179 = fmul <4 x float> %v174, %v178
   %v180 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v179)
-  %v181 = mul nsw i32 %j_1_v165, 4
-  %p182 = getelementptr inbounds float, ptr %row_18, i32 %v181
-  store <4 x float> %v180, ptr %p182, align 4, !alias.scope !1003, !noalias !2003
-  %v183 = mul nsw i32 %j_1_v165, 4
-  %p184 = getelementptr inbounds float, ptr %row_18, i32 %v183
-  %v185 = load <4 x float>, ptr %p184, align 4, !alias.scope !1003, !noalias !2003
-  %v186 = fptrunc <4 x float> %v185 to <4 x half>
-  %v187 = mul nsw i32 %v9, 2048
-  %v188 = mul nsw i32 %i14, 256
-  %v189 = add nsw i32 %v187, %v188
-  %v190 = mul nsw i32 %j_1_v165, 4
-  %v191 = add nsw i32 %v189, %v190
-  %p192 = getelementptr inbounds half, ptr %Y_5, i32 %v191
-  store <4 x half> %v186, ptr %p192, align 2, !alias.scope !1000, !noalias !2000
+  %v181 = fptrunc <4 x float> %v180 to <4 x half>
+  %v182 = mul nsw i32 %v9, 2048
+  %v183 = mul nsw i32 %i14, 256
+  %v184 = add nsw i32 %v182, %v183
+  %v185 = mul nsw i32 %j_1_v165, 4
+  %v186 = add nsw i32 %v184, %v185
+  %p187 = getelementptr inbounds half, ptr %Y_5, i32 %v186
+  store <4 x half> %v181, ptr %p187, align 2, !alias.scope !1000, !noalias !2000
   br label %next163
 next163:
   %next166 = add nsw i32 %j_1_v165, 1

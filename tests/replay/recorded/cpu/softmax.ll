@@ -503,19 +503,13 @@ body445:
   %v456 = shufflevector <4 x float> %v455, <4 x float> poison, <4 x i32> zeroinitializer
   %v457 = fmul <4 x float> %v453, %v456
   %v458 = call <4 x float> @llvm.arithmetic.fence.v4f32(<4 x float> %v457)
-  %v459 = mul nsw i32 %j_1_v448, 4
-  %p460 = getelementptr inbounds float, ptr %row_17, i32 %v459
-  store <4 x float> %v458, ptr %p460, align 4, !alias.scope !1003, !noalias !2003
-  %v461 = mul nsw i32 %j_1_v448, 4
-  %p462 = getelementptr inbounds float, ptr %row_17, i32 %v461
-  %v463 = load <4 x float>, ptr %p462, align 4, !alias.scope !1003, !noalias !2003
-  %v464 = mul nsw i32 %v7, 2048
-  %v465 = mul nsw i32 %i12, 256
-  %v466 = add nsw i32 %v464, %v465
-  %v467 = mul nsw i32 %j_1_v448, 4
-  %v468 = add nsw i32 %v466, %v467
-  %p469 = getelementptr inbounds float, ptr %Y_3, i32 %v468
-  store <4 x float> %v463, ptr %p469, align 4, !alias.scope !1000, !noalias !2000
+  %v459 = mul nsw i32 %v7, 2048
+  %v460 = mul nsw i32 %i12, 256
+  %v461 = add nsw i32 %v459, %v460
+  %v462 = mul nsw i32 %j_1_v448, 4
+  %v463 = add nsw i32 %v461, %v462
+  %p464 = getelementptr inbounds float, ptr %Y_3, i32 %v463
+  store <4 x float> %v458, ptr %p464, align 4, !alias.scope !1000, !noalias !2000
   br label %next446
 next446:
   %next449 = add nsw i32 %j_1_v448, 1
