@@ -26,9 +26,9 @@ PARTS: dict[str, frozenset[str]] = {
     "backends": frozenset({"cpu"}),
     "backends.cpu": frozenset(
         """
-        _pool adapter amx_permission code_memory code_rights codegen cpuid elf elf_aarch64 elf_link
-        elf_object elf_place elf_x86_64 host_processor plugin pool pool_py posix_memory processors systems
-        target toolchain windows_memory
+        _pool adapter amx_permission code_memory code_rights codegen cpuid elf elf_aarch64 elf_link elf_object elf_place
+        elf_x86_64 host_processor plugin pool pool_py posix_memory processors streams systems target toolchain
+        windows_memory
         """.split()
     ),
     "codegen": frozenset({"places", "source_callbacks", "text"}),

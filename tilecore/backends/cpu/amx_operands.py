@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tilecore.backends.cpu.dot_products import grouped_panels
+from tilecore.backends.cpu.grouped_panels import grouped_panels
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of

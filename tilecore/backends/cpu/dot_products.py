@@ -7,9 +7,9 @@ Intel 64 and IA-32 architectures SDM, volume 2: VDPBF16PS, VPDPBUSD, VPMADDWD.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from tilecore.backends.cpu.grouped_panels import grouped_panels
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
@@ -45,7 +45,6 @@ from tilecore.lowering.loops.register_tiles import (
 from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
 
 LANES = 16
-WIDTH = 2 * LANES  # of B's panels, where a caller names none
 ROWS = {4: 6, 2: 8}  # of a register tile, by the vectors of a row
 ROWS_OF_FEW_REGISTERS = 6
 BFLOAT16_PAIRS = "bfloat16 pairs"
@@ -66,29 +65,6 @@ def vectors_of(columns: int, env: PassEnv) -> int:
     ``tile_vectors`` says which is best."""
     lanes, most = lanes_of(env), int(env.target.get("tile_vectors", 2) or 2)
     return most if lanes == LANES and most in ROWS and columns % (most * lanes) == 0 else 2
-
-
-def grouped_panels(
-    rows: int, columns: int, group: int, transposed: bool, moved: bool = False, width: int = WIDTH
-) -> BufferLayout:
-    """B [rows = K, columns = N] (or [N, K]) as [N / width, K / group, width, group].
-
-    moved: int8 elements are kept with 128 added, as uint8, which is what the instruction takes for its first factor.
-    """
-    n, k = (rows, columns) if transposed else (columns, rows)
-
-    def place(indices: Sequence[Any]) -> list[Any]:
-        at_n, at_k = (indices[0], indices[1]) if transposed else (indices[1], indices[0])
-        return [at_n // width, at_k // group, at_n % width, at_k % group]
-
-    name = f"panels of {width} columns, {group} rows together{', 128 added' if moved else ''}"
-    codecs = (_flip, _flip) if moved else ()
-    return BufferLayout(name, (-(-n // width), k // group, width, group), place, *codecs)
-
-
-def _flip(value: Expr) -> Expr:
-    """The sign bit of an int8 turned: 128 added to it, read as uint8."""
-    return tirx.BitwiseXor(value, tirx.const(-128, "int8"))
 
 
 class Kind:
