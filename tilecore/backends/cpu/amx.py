@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tilecore.backends.cpu.amx_operands import (
     SIDE,
-    STRIP,
     Product,
     layouts,
     product_of_call,
@@ -68,8 +67,8 @@ def in_place(call: TileCall, env: PassEnv) -> frozenset[str]:
 
 
 def copies_in_passing(call: TileCall, env: PassEnv) -> frozenset[str]:
-    """B where its columns fill the panels: the first strip of A interleaves the rows of each panel that it needs."""
-    return frozenset() if call.transpose_b or Operands(call).n % STRIP else frozenset("b")
+    """B: the first strip of A interleaves the rows of each panel that it needs."""
+    return frozenset() if call.transpose_b else frozenset("b")
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:

@@ -98,7 +98,7 @@ class TileProduct:
         by_columns = pieces(self.operands.n, STRIP)
         if is_copied_in_passing(self.call, "b"):
             group = self.product.group
-            shape = [self.operands.n // SIDE, self.operands.k // group, SIDE, group]
+            shape = [-(-self.operands.n // SIDE), self.operands.k // group, SIDE, group]
             self.panels = self._buffer(shape, dtype_of(self.call.b.source), "panels")
         if sum(chunk.count for chunk in self._chunks(by_columns[0])) > 1:
             self.waiting = self._buffer([by_columns[0].count, 4, SIDE, SIDE], self.sums, "waiting")
@@ -173,7 +173,7 @@ class TileProduct:
             dots = [tiles.multiply(self.product.instruction, 2 * i + j, 4 + i, 6 + j) for i, j in sums]
             # each product as soon as its operands are there
             order = [b[0], a[0], *b[1:], *dots[: len(sides)], *a[1:], *dots[len(sides) :]]
-            copies = [self._interleave(k, n0)] if "b" in made else []
+            copies = self._interleaved(k, n0, columns.width) if "b" in made else []
             if "a" in made:
                 copies.append(self._copy_of_a(m0, k, s, strips.width))
             return seq([*copies, *self._next_strip(m0, strips, columns, ni, k), *order])
@@ -266,20 +266,26 @@ class TileProduct:
     def _c(self, m: Any, n: Any) -> BufferLoad:
         return BufferLoad(self.call.c.source, element_indices(self.call.c, m, n))
 
-    def _interleave(self, k0: Any, n0: Any) -> Stmt:
-        """The rows of B of one step, in the columns of two panels (interleave_rows.py makes vectors of the nest)."""
+    def _interleaved(self, k0: Any, n0: Any, width: int) -> list[Stmt]:
+        """The rows of B of one step, in the columns of two panels; columns in parts of powers of two, of which
+        interleave_rows.py makes vectors."""
         group = self.product.group
 
-        def row(k: Any) -> Stmt:
-            def column(n: Any) -> Stmt:
-                value = load(self.call.b.source, element_indices(self.call.b, k0 + k, n0 + n), self.call.span)
-                where = [tirx.floordiv(n0 + n, SIDE), tirx.floordiv(k0 + k, group)]
-                inner = [tirx.floormod(n0 + n, SIDE), tirx.floormod(k0 + k, group)]
-                return store(self.panels, value, [*where, *inner], self.call.span)
+        def part(first: int, count: int) -> Stmt:
+            def row(k: Any) -> Stmt:
+                def column(n: Any) -> Stmt:
+                    at_k, at_n = k0 + k, n0 + first + n
+                    value = load(self.call.b.source, element_indices(self.call.b, at_k, at_n), self.call.span)
+                    where = [tirx.floordiv(at_n, SIDE), tirx.floordiv(at_k, group)]
+                    inner = [tirx.floormod(at_n, SIDE), tirx.floormod(at_k, group)]
+                    return store(self.panels, value, [*where, *inner], self.call.span)
 
-            return loop(IntImm("int32", STRIP), column, name="j", kind=ForKind.PARALLEL)
+                return loop(IntImm("int32", count), column, name="j", kind=ForKind.PARALLEL)
 
-        return loop(IntImm("int32", self.step), row, name="i", kind=ForKind.PARALLEL)
+            return loop(IntImm("int32", self.step), row, name="i", kind=ForKind.PARALLEL)
+
+        powers = [1 << bit for bit in reversed(range(width.bit_length())) if width >> bit & 1]
+        return [part(sum(powers[:number]), count) for number, count in enumerate(powers)]
 
     def _next_strip(self, m0: Any, strips: Piece, columns: Piece, ni: Any, k: Any) -> list[Stmt]:
         """Each panel of B fetches some rows of the strip of A that comes next into the second-level cache."""
