@@ -6,7 +6,8 @@ panels of B pass, in a copy that the first panel makes, as rows of a tensor shar
 chunks the sums of the strip wait in memory that the second-level cache holds.
 
 Where B is still a part of a tensor, the first strip interleaves its rows into the panels between its products, which
-leave the vector units idle. Where C is a part of a tensor of narrower floats, sums are rounded tile by tile.
+leave the vector units idle. What K has behind the last whole step is multiplied from copies with zeros behind it. Where
+C is a part of a tensor of narrower floats, sums are rounded tile by tile.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ class TileProduct:
         self.rounds_pairs = dtype_of(call.c.source) == "bfloat16" and "avx512bf16" in target_features(env)
         self.panels: Var | None = None  # of B, where the gemm makes them
         self.chunk: Var | None = None  # the copy of a chunk of A: [step, row, element]
+        self.tail = self.operands.k % self.step  # elements along K behind the last whole step
+        self.tail_a: Var | None = None  # of a strip, with zeros behind them: [row, element]
+        self.tail_b: Var | None = None  # of all columns, in the form of panels
         self.waiting: Var | None = None  # sums of a strip between two chunks: [panel, register, row, column]
         self.tile: Var | None = None  # sums to be rounded
         self.buffers: list[Stmt] = []
@@ -98,14 +102,19 @@ class TileProduct:
         by_columns = pieces(self.operands.n, STRIP)
         if is_copied_in_passing(self.call, "b"):
             group = self.product.group
-            shape = [-(-self.operands.n // SIDE), self.operands.k // group, SIDE, group]
+            shape = [-(-self.operands.n // SIDE), (self.operands.k - self.tail) // group, SIDE, group]
             self.panels = self._buffer(shape, dtype_of(self.call.b.source), "panels")
         if sum(chunk.count for chunk in self._chunks(by_columns[0])) > 1:
             self.waiting = self._buffer([by_columns[0].count, 4, SIDE, SIDE], self.sums, "waiting")
             self.chunk = self._buffer([STEPS_OF_CHUNK, STRIP, self.step], dtype_of(self.call.a.source), "chunk")
         if self.is_rounded:
             self.tile = self._buffer([STRIP, STRIP], self.sums, "tile")
-        parts = []
+        parts: list[Stmt] = []
+        if self.tail:
+            shape = [-(-self.operands.n // SIDE), self.step // self.product.group, SIDE, self.product.group]
+            self.tail_a = self._buffer([STRIP, self.step], dtype_of(self.call.a.source), "tail_a")
+            self.tail_b = self._buffer(shape, dtype_of(self.call.b.source), "tail_b")
+            parts += self._copies_of_tail_b(by_columns)
         for strips in pieces(self.operands.m, STRIP):
             for columns in by_columns:
                 rows, widths = _halves(strips.width), _halves(columns.width)
@@ -153,7 +162,8 @@ class TileProduct:
             others = loop(IntImm("int32", columns.count - 1), lambda ni: panel(ni + 1, made | {"chunk"}), name="ni")
             return seq([panel(IntImm("int32", 0), made | {"chunk", "a"}), others])
 
-        return seq(_over_chunks(self._chunks(columns), chunk))
+        before = self._copies_of_tail_a(strips.start + mi * strips.width, strips.width) if self.tail else []
+        return seq([*before, *_over_chunks(self._chunks(columns), chunk)])
 
     def _tile(self, strips: Piece, columns: Piece, mi: Any, ni: Any, steps: _Steps, made: frozenset[str]) -> Stmt:
         """The products of some steps for 2 x 2 accumulators. made: "a" where they copy the chunk of A, "chunk" where
@@ -163,6 +173,11 @@ class TileProduct:
         sides = [j for j, size in enumerate(_halves(columns.width)) if size]
         sums = [(i, j) for i in halves for j in sides]
 
+        def products(a: list[Stmt], b: list[Stmt]) -> list[Stmt]:
+            """Each as soon as its operands are there."""
+            dots = [tiles.multiply(self.product.instruction, 2 * i + j, 4 + i, 6 + j) for i, j in sums]
+            return [b[0], a[0], *b[1:], *dots[: len(sides)], *a[1:], *dots[len(sides) :]]
+
         def step(s: Any) -> Stmt:
             k = (steps.start + s) * self.step
             b = [tiles.load(6 + j, self._b(k, n0 + j * SIDE), ROW_BYTES) for j in sides]
@@ -170,14 +185,17 @@ class TileProduct:
                 a = [tiles.load(4 + i, self._in_chunk(s, i * SIDE), ROW_BYTES) for i in halves]
             else:
                 a = [tiles.load(4 + i, self._a(m0 + i * SIDE, k), self.a_pitch) for i in halves]
-            dots = [tiles.multiply(self.product.instruction, 2 * i + j, 4 + i, 6 + j) for i, j in sums]
-            # each product as soon as its operands are there
-            order = [b[0], a[0], *b[1:], *dots[: len(sides)], *a[1:], *dots[len(sides) :]]
             copies = self._interleaved(k, n0, columns.width) if "b" in made else []
             if "a" in made:
                 copies.append(self._copy_of_a(m0, k, s, strips.width))
-            return seq([*copies, *self._next_strip(m0, strips, columns, ni, k), *order])
+            return seq([*copies, *self._next_strip(m0, strips, columns, ni, k), *products(a, b)])
 
+        behind = []
+        if self.tail and steps.last:
+            first = IntImm("int32", 0)
+            b = [tiles.load(6 + j, self._in_tail_b(n0 + j * SIDE), ROW_BYTES) for j in sides]
+            a = [tiles.load(4 + i, BufferLoad(self.tail_a, [first + i * SIDE, first]), ROW_BYTES) for i in halves]
+            behind = products(a, b)
         begin = self._start(m0, n0, sums) if steps.first else self._between(tiles.load, ni, sums)
         end = self._finish(m0, n0, strips, columns, sums) if steps.last else self._between(tiles.store, ni, sums)
         return seq(
@@ -185,6 +203,7 @@ class TileProduct:
                 *(self._lines_of_c(m0, n0, strips.width, columns.width) if steps.last else []),
                 *begin,
                 loop(IntImm("int32", steps.count), step, name="k"),
+                *behind,
                 *end,
             ]
         )
@@ -269,23 +288,58 @@ class TileProduct:
     def _interleaved(self, k0: Any, n0: Any, width: int) -> list[Stmt]:
         """The rows of B of one step, in the columns of two panels; columns in parts of powers of two, of which
         interleave_rows.py makes vectors."""
+        powers = [1 << bit for bit in reversed(range(width.bit_length())) if width >> bit & 1]
+        return [
+            self._in_panels(self.panels, k0, n0 + sum(powers[:number]), self.step, count, k0)
+            for number, count in enumerate(powers)
+        ]
+
+    def _in_panels(self, panels: Any, k0: Any, n0: Any, rows: int, columns: int, at: Any) -> Stmt:
+        """``rows`` rows of B from ``k0`` and ``columns`` columns from ``n0``, as the rows from ``at`` of panels."""
         group = self.product.group
 
-        def part(first: int, count: int) -> Stmt:
-            def row(k: Any) -> Stmt:
-                def column(n: Any) -> Stmt:
-                    at_k, at_n = k0 + k, n0 + first + n
-                    value = load(self.call.b.source, element_indices(self.call.b, at_k, at_n), self.call.span)
-                    where = [tirx.floordiv(at_n, SIDE), tirx.floordiv(at_k, group)]
-                    inner = [tirx.floormod(at_n, SIDE), tirx.floormod(at_k, group)]
-                    return store(self.panels, value, [*where, *inner], self.call.span)
+        def row(k: Any) -> Stmt:
+            def column(n: Any) -> Stmt:
+                element = (n0 + n, k0 + k) if self.call.transpose_b else (k0 + k, n0 + n)
+                value = load(self.call.b.source, element_indices(self.call.b, *element), self.call.span)
+                where = [tirx.floordiv(n0 + n, SIDE), tirx.floordiv(at + k, group)]
+                inner = [tirx.floormod(n0 + n, SIDE), tirx.floormod(at + k, group)]
+                return store(panels, value, [*where, *inner], self.call.span)
 
-                return loop(IntImm("int32", count), column, name="j", kind=ForKind.PARALLEL)
+            return loop(IntImm("int32", columns), column, name="j", kind=ForKind.PARALLEL)
 
-            return loop(IntImm("int32", self.step), row, name="i", kind=ForKind.PARALLEL)
+        return loop(IntImm("int32", rows), row, name="i", kind=ForKind.PARALLEL)
 
-        powers = [1 << bit for bit in reversed(range(width.bit_length())) if width >> bit & 1]
-        return [part(sum(powers[:number]), count) for number, count in enumerate(powers)]
+    def _in_tail_b(self, n: Any) -> BufferLoad:
+        return BufferLoad(self.tail_b, [tirx.floordiv(n, SIDE), *[IntImm("int32", 0)] * 3])
+
+    def _copies_of_tail_b(self, by_columns: Sequence[Piece]) -> list[Stmt]:
+        """The last rows of B, with zeros behind them."""
+        assert self.tail_b is not None
+        statements = [_zeros(self.tail_b)]
+        whole, zero = self.operands.k - self.tail, IntImm("int32", 0)
+        for columns in by_columns:
+
+            def panel(ni: Any, columns: Piece = columns) -> Stmt:
+                n0 = columns.start + ni * columns.width
+                return self._in_panels(self.tail_b, whole, n0, self.tail, columns.width, zero)
+
+            statements.append(loop(IntImm("int32", columns.count), panel, name="ni"))
+        return statements
+
+    def _copies_of_tail_a(self, m0: Any, rows: int) -> list[Stmt]:
+        """The last elements of the rows of a strip, with zeros behind them."""
+        assert self.tail_a is not None
+        whole = self.operands.k - self.tail
+
+        def row(i: Any) -> Stmt:
+            def element(j: Any) -> Stmt:
+                value = load(self.call.a.source, element_indices(self.call.a, m0 + i, whole + j), self.call.span)
+                return store(self.tail_a, value, [i, j], self.call.span)
+
+            return loop(IntImm("int32", self.tail), element, name="j", kind=ForKind.VECTORIZED)
+
+        return [_zeros(self.tail_a), loop(IntImm("int32", rows), row, name="i")]
 
     def _next_strip(self, m0: Any, strips: Piece, columns: Piece, ni: Any, k: Any) -> list[Stmt]:
         """Each panel of B fetches some rows of the strip of A that comes next into the second-level cache."""
@@ -328,6 +382,18 @@ def _over_chunks(chunks: Sequence[Piece], body: Callable[[_Steps], Stmt]) -> lis
         if ends and not (begins and piece.count == 1):
             parts.append(body(_Steps(IntImm("int32", final - piece.width), piece.width, False, True)))
     return parts
+
+
+def _zeros(buffer: Var) -> Stmt:
+    """A buffer filled with zeros."""
+
+    def axis(indices: list[Any]) -> Stmt:
+        number = len(indices)
+        if number == len(buffer.shape):
+            return store(buffer, tirx.const(0, dtype_of(buffer)), indices)
+        return loop(buffer.shape[number], lambda i: axis([*indices, i]), name="i", kind=ForKind.PARALLEL)
+
+    return axis([])
 
 
 def _halves(width: int) -> tuple[int, int]:

@@ -44,7 +44,7 @@ def gemm_blocks(processor: Processor, M: int, N: int, K: int, dtype: str, layout
     group = STEPS[dtype] if by_tiles else 1
     proposals: list[GemmBlocks] = []
     for rows, columns, depth in dict.fromkeys([*shapes, *_smaller(shapes[0])]):
-        deep = ceil(depth / group) * group
+        deep = depth if depth >= group else group  # fewer steps are filled up with zeros
         products, copies = _seconds(processor, (M, N, K), (rows, columns, deep), dtype, by_tiles)
         blocks = ceil(M / rows) * ceil(N / columns)
         reason = f"{blocks} blocks for {processor.threads} threads; products {products * 1e6:.1f} us, copies"
@@ -107,7 +107,7 @@ def _shared(N: int, most: int, threads: int) -> int:
     """At most ``most`` columns of which every thread has some; a number that divides N where one is near, as blocks
     that cross no edge read and write tensors in place."""
     width = max(min(N, 32), min(most, ceil(N / threads)))
-    near = [columns for columns in range(width, width * 3 // 4, -1) if N % columns == 0]
+    near = [columns for columns in range(width, width // 2, -1) if N % columns == 0]
     whole = [columns for columns in near if columns % 32 == 0]
     return (whole or near or [width])[0]
 

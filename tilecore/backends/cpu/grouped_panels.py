@@ -27,7 +27,7 @@ def grouped_panels(
 
     name = f"panels of {width} columns, {group} rows together{', 128 added' if moved else ''}"
     codecs = (_flip, _flip) if moved else ()
-    return BufferLayout(name, (-(-n // width), k // group, width, group), place, *codecs)
+    return BufferLayout(name, (-(-n // width), -(-k // group), width, group), place, *codecs)
 
 
 def _flip(value: Expr) -> Expr:

@@ -71,8 +71,8 @@ def test_llvm_compiles_each_instruction(kinds, transpose_b):
 
 
 def test_what_takes_no_tiles():
-    assert implementation(product(64, 64, 40, 32, 32, 40))[0] != "AMX tiles", "K is no multiple of 32"
-    assert implementation(product(64, 64, 64, 32, 32, 32, ("int8", "int8", "int32")))[0] != "AMX tiles", "of 64"
+    assert implementation(product(64, 64, 30, 32, 32, 30))[0] != "AMX tiles", "K is less than 32"
+    assert implementation(product(64, 64, 64, 32, 32, 32, ("int8", "int8", "int32")))[0] != "AMX tiles", "than 64"
     assert implementation(product(64, 64, 64, 32, 32, 32), "cpu -march=cooperlake")[0] != "AMX tiles"
     no_tile = "cpu -march=generic -features=amx-bf16"
     assert implementation(product(64, 64, 64, 32, 32, 32), no_tile)[0] != "AMX tiles", "both features are needed"
@@ -146,7 +146,8 @@ def test_asking_for_permission_answers_and_does_no_harm():
 
 SIZES = [
     (32, 32, 64, 32, 32, 64), (64, 96, 256, 32, 48, 128), (1, 32, 64, 1, 32, 64), (17, 33, 64, 17, 33, 64),
-    (100, 100, 70, 50, 25, 64), (48, 16, 128, 16, 16, 64), (130, 200, 200, 65, 100, 128),
+    (100, 100, 70, 50, 25, 64), (48, 16, 128, 16, 16, 64), (130, 200, 200, 65, 100, 128), (33, 40, 93, 33, 40, 93),
+    (70, 300, 1021, 35, 150, 1021), (20, 50, 300, 20, 50, 75),
 ]  # fmt: skip
 
 
@@ -202,7 +203,10 @@ def copies(kernel, what):
 
 NARROW_SIZES = [
     (32, 32, 32, 32, 32), (64, 128, 1024, 64, 128), (100, 256, 544, 100, 128), (17, 64, 64, 17, 64),
-    (96, 160, 800, 32, 160), (70, 250, 640, 70, 125), (33, 7, 64, 33, 7), (64, 47, 1056, 64, 47), (40, 33, 64, 40, 33), (33, 128, 512, 33, 128), (128, 320, 2048, 64, 320),
+    (96, 160, 800, 32, 160), (70, 250, 640, 70, 125), (33, 7, 64, 33, 7), (64, 47, 1056, 64, 47), (40, 33, 64, 40, 33),
+    (33, 128, 512, 33, 128), (128, 320, 2048, 64, 320), (33, 65, 47, 33, 65), (64, 40, 71, 64, 40),
+    (50, 250, 1000, 50, 250),
+    (40, 96, 545, 40, 48), (7, 20, 1023, 7, 20),
 ]  # fmt: skip
 
 

@@ -57,11 +57,12 @@ def test_blocks_that_cross_no_edge_where_there_are_such():
 
 
 def test_steps_of_tile_registers():
-    """K is filled with zeros up to a whole step, so that the instructions apply; not where they do not."""
-    assert gemm_blocks(INTEL, 100, 100, 70, "bfloat16", "NN")[0].block_K == 96
-    assert gemm_blocks(INTEL, 100, 100, 70, "int8", "NT")[0].block_K == 128
-    assert gemm_blocks(INTEL, 100, 100, 70, "bfloat16", "TN")[0].block_K == 70
-    assert gemm_blocks(INTEL._replace(has_tiles=False), 100, 100, 70, "bfloat16", "NN")[0].block_K == 70
+    """Fewer elements along K than a step are filled up with zeros, so that the instructions apply; not elsewhere."""
+    assert gemm_blocks(INTEL, 100, 100, 13, "bfloat16", "NN")[0].block_K == 32
+    assert gemm_blocks(INTEL, 100, 100, 63, "int8", "NT")[0].block_K == 64
+    assert gemm_blocks(INTEL, 100, 100, 70, "bfloat16", "NN")[0].block_K == 70
+    assert gemm_blocks(INTEL, 100, 100, 13, "bfloat16", "TN")[0].block_K == 13
+    assert gemm_blocks(INTEL._replace(has_tiles=False), 100, 100, 13, "bfloat16", "NN")[0].block_K == 13
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
