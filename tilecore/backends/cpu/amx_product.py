@@ -272,7 +272,7 @@ class TileProduct:
 
             return loop(IntImm("int32", self.step), element, name="j", kind=ForKind.VECTORIZED)
 
-        return loop(IntImm("int32", rows), row, name="i", kind=ForKind.UNROLLED)
+        return loop(IntImm("int32", rows), row, name="i")
 
     def _b(self, k: Any, n: Any) -> BufferLoad:
         if self.panels is not None:
