@@ -14,7 +14,6 @@ from tilecore.backends.cpu.amx_operands import (
     sums_of,
     target_features,
 )
-from tilecore.backends.cpu.amx_product import TileProduct
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -72,6 +71,8 @@ def copies_in_passing(call: TileCall, env: PassEnv) -> frozenset[str]:
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
+    from tilecore.backends.cpu.amx_product import TileProduct  # with the first gemm that needs it
+
     return TileProduct(call, env).lower()
 
 

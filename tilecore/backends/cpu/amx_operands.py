@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 from tilecore.backends.cpu.grouped_panels import grouped_panels
 from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout, of_each_tile
+from tilecore.ir.nodes import IntImm, Var, tirx
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.register_tiles import is_copied_in_passing, is_hoisted, rows_apart
@@ -21,6 +23,7 @@ from tilecore.lowering.loops.register_tiles import is_copied_in_passing, is_hois
 SIDE = 16  # rows of a tile register, and columns of an accumulator
 STRIP = 2 * SIDE
 ROW_BYTES = 64  # of a tile register
+ZERO = IntImm("int32", 0)
 _INT8 = ("int8", "uint8")
 
 
@@ -70,3 +73,21 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
 def target_features(env: PassEnv) -> list[str]:
     """The instruction sets that the target's processor has."""
     return str(env.target.get("features", "")).split(",")
+
+
+def pitch(call: TileCall, env: PassEnv, operand: str) -> int:
+    """Bytes from one row of ``a`` or ``c`` to the next."""
+    buffer = call.args[operand].source
+    granted = layouts(call, env).get(buffer)
+    shape = buffer.shape if granted is None else granted.shape
+    return int(shape[-1]) * DType(dtype_of(buffer)).bytes
+
+
+def halves(width: int) -> tuple[int, int]:
+    """The rows (or columns) of two tile registers side by side that together have ``width``."""
+    return min(width, SIDE), max(0, width - SIDE)
+
+
+def block_buffer(shape: list[int], dtype: str, name: str) -> Var:
+    """A buffer of the block."""
+    return tirx.decl_buffer(shape, dtype, name, scope="shared", layout=None)
