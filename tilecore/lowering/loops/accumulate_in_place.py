@@ -83,9 +83,9 @@ def _last_copies(kernel: Stmt, params: set[Var], memory: Memory, env: PassEnv) -
             continue
         if len(uses.of(tensor)) != 1 or any(collect(r.min, TensorLoad, Call) for r in call.dst.region):
             continue
-        if any(memory.may_alias(tensor, other) and not is_apart(other, call.dst, uses, blocks) for other in others):
-            continue
         if not _is_sum(copy, uses):
+            continue
+        if any(memory.may_alias(tensor, other) and not is_apart(other, copy, uses, blocks) for other in others):
             continue
         if not _differs_by_block(call.dst, blocks):
             continue

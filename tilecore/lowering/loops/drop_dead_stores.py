@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferStore,
@@ -105,6 +106,8 @@ def _with_value(inner: list[Stmt], position: int) -> list[Stmt] | None:
     another element is read, or another statement reads this one."""
     store = inner[position]
     buffer = store.buffer
+    if effect_in(store.value) is not None:
+        return None  # the next statement may read the element under a condition only
     accesses = [node for part in inner for node in collect(part, TensorLoad) if node.source.same_as(buffer)]
     if not all(_is_same_element(node, store) for node in accesses):
         return None

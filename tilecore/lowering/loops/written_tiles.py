@@ -9,27 +9,32 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Break, Continue, For, Range, TensorRegion, Var, structural_equal
+from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.register_tiles import is_copied_in_passing
-from tilecore.lowering.loops.tile_uses import KernelUses, Use
+from tilecore.lowering.loops.tile_uses import KernelUses, Use, fills_operand
 
 
-def is_apart(other: Var, tile: TensorRegion, uses: KernelUses, blocks: dict[Var, Any]) -> bool:
-    """May the kernel be compiled as if no call passed one tensor for ``other``, which it reads, and for the tensor that
-    has the tile?
+def is_apart(other: Var, copy: Use, uses: KernelUses, blocks: dict[Var, Any]) -> bool:
+    """May the kernel be compiled as if no call passed one tensor for ``other``, which it reads, and for the tensor into
+    which ``copy`` stores sums at the end?
 
-    So it is where other blocks read that place of ``other``: then such a call has no defined result, however the
-    blocks' statements are ordered. And where a gemm alone reads ``other``, which copies the columns of its tile in
-    passing before it writes them.
+    So it is where other blocks read that place of ``other``, for a result that they store: then such a call has no
+    defined result, however the blocks' statements are ordered. And where only the gemm that makes the sums reads
+    ``other``, and copies the columns of its tile in passing before it writes them.
     """
+    tile, accumulator = copy.call.dst, copy.call.src.source  # type: ignore[union-attr]
     if not _have_one_form(other, tile.source):
         return False
     if any(isinstance(use.statement, (Break, Continue)) for use in uses.uses):
         return False  # some statements may not run
     readers = uses.of(other)
-    if any(_other_blocks_read_the_tile(use, region, tile, blocks) for use, region in _regions(readers, other)):
+    if any(
+        _other_blocks_read_the_tile(use, region, tile, blocks) for use, region in _regions(readers, copy, other, uses)
+    ):
         return True
-    return len(readers) == 1 and _reads_columns_first(readers[0], other, tile)
+    gemms = [use for use in uses.of(accumulator) if use.call is not None and use.call.op.name == "gemm"]
+    return len(readers) == 1 and readers[0] is gemms[0] and _reads_columns_first(readers[0], other, tile)
 
 
 def _have_one_form(a: Var, b: Var) -> bool:
@@ -40,15 +45,36 @@ def _have_one_form(a: Var, b: Var) -> bool:
     return DType(dtype_of(a)).bits == DType(dtype_of(b)).bits
 
 
-def _regions(readers: list[Use], buffer: Var) -> list[tuple[Use, TensorRegion]]:
-    """The regions of the buffer that tile operations read in every block."""
-    return [
-        (use, region)
-        for use in readers
-        if use.call is not None and not use.conditional
-        for region in use.call.regions
-        if region.source.same_as(buffer)
-    ]
+def _regions(readers: list[Use], copy: Use, buffer: Var, uses: KernelUses) -> list[tuple[Use, TensorRegion]]:
+    """The regions of the buffer that gemms read in every block for sums that the block stores, with the statement that
+    reads each: the gemm, or the copy that fills its operand."""
+    found: list[tuple[Use, TensorRegion]] = []
+    for use in readers:
+        if use.call is None or use.conditional or not _runs_as_often_as(copy, use):
+            continue
+        if use.call.op.name == "gemm" and _are_stored(use, uses):
+            found += [(use, region) for region in (use.call.a, use.call.b) if region.source.same_as(buffer)]
+        elif fills_operand(use, uses) and any(_are_stored(other, uses) for other in uses.of(use.call.dst.source)):
+            found.append((use, use.call.src))
+    return found
+
+
+def _runs_as_often_as(copy: Use, use: Use) -> bool:
+    """Does the statement surely run where the copy does? The loops around it alone must have iterations."""
+    depth = 0
+    while depth < min(len(copy.loops), len(use.loops)) and copy.loops[depth].same_as(use.loops[depth]):
+        depth += 1
+    return all((constant(node.extent) or 0) >= 1 for node in use.loops[depth:])
+
+
+def _are_stored(use: Use, uses: KernelUses) -> bool:
+    """Does the block store the sums of this gemm, as the last that it does with them?"""
+    if use.call is None or use.call.op.name != "gemm":
+        return False
+    last = uses.of(use.call.c.source)[-1]
+    if last.call is None or last.call.op.name != "copy" or last.conditional:
+        return is_global(use.call.c.source)
+    return last.call.src.source.same_as(use.call.c.source) and is_global(last.call.dst.source)
 
 
 def _other_blocks_read_the_tile(use: Use, read: TensorRegion, tile: TensorRegion, blocks: dict[Var, Any]) -> bool:

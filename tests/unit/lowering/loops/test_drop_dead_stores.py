@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilecore
 import tilecore.language as T
 from tilecore.ir.nodes import BufferStore
 from tilecore.ir.visit import collect
@@ -169,3 +170,22 @@ def test_a_loop_that_goes_on_with_what_it_stored():
 
     assert stores(kernel, "t") == (2, 2)
     agrees(kernel, values((32,)), values((3, 32)))
+
+
+def test_effects_run_as_often_as_in_the_program():
+    """The element is read under a condition; what the store adds is added always."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), H: T.Tensor((1,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((32,), "int32")
+            for i in T.serial(32):
+                t[i] = T.atomic_add(H[0], A[i], return_prev=True)
+                B[i] = T.if_then_else(i > 3, t[i], -1)
+
+    assert stores(kernel, "t") == (1, 0)
+    a, h, b = np.arange(1, 33, dtype=np.int32), np.full(1, 7, np.int32), np.zeros(32, np.int32)
+    tilecore.compile(kernel, target="cpu")(a, h, b)
+    assert h[0] == 7 + a.sum()
+    before = 7 + np.concatenate([[0], a.cumsum()[:-1]])
+    np.testing.assert_array_equal(b, np.where(np.arange(32) > 3, before, -1))

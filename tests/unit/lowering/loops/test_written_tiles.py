@@ -94,3 +94,96 @@ def test_another_form(kind):
     c = np.zeros((SIZE, SIZE), kinds[2])
     tilecore.compile(func, target="cpu")(a, b, c)
     np.testing.assert_array_equal(c, a.astype(kinds[2]) @ b.astype(kinds[2]))
+
+
+def several(body):
+    """Two accumulators of 32 columns for each of two blocks; ``body`` fills them."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((SIZE, SIZE), "float32"),
+        B: T.Tensor((SIZE, SIZE), "float32"),
+        E: T.Tensor((SIZE, SIZE), "float32"),
+        C: T.Tensor((SIZE, SIZE), "float32"),
+        D: T.Tensor((SIZE, SIZE), "float32"),
+        count: T.int32,
+    ):
+        with T.Kernel(2) as bx:
+            a, b = T.alloc_shared((SIZE, SIZE), "float32"), T.alloc_shared((SIZE, 32), "float32")
+            other = T.alloc_shared((SIZE, SIZE), "float32")
+            c, d = T.alloc_fragment((SIZE, 32), "float32"), T.alloc_fragment((SIZE, 32), "float32")
+            body(A, B, E, C, D, count, bx, a, b, other, c, d)
+
+    return kernel
+
+
+@T.macro
+def later_gemm_reads_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+    """C is written in place by its gemm before the one of D reads B."""
+    T.copy(E, a)
+    T.copy(A[0, bx * 32], b)
+    T.gemm(a, b, c, clear_accum=True)
+    T.copy(A, a)
+    T.copy(B[0, bx * 32], b)
+    T.gemm(a, b, d, clear_accum=True)
+    T.copy(c, C[0, bx * 32])
+    T.copy(d, D[0, bx * 32])
+
+
+@T.macro
+def unused_copy_of_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+    """Both blocks read all of B, and use none of it."""
+    T.copy(B, other)
+    T.copy(A, a)
+    T.copy(E[0, bx * 32], b)
+    T.gemm(a, b, c, clear_accum=True)
+    T.copy(B[0, bx * 32], b)
+    T.gemm(a, b, c)
+    T.copy(c, C[0, bx * 32])
+
+
+@T.macro
+def unused_product_of_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+    """Both blocks multiply all of B, and store no such product."""
+    T.copy(E, a)
+    T.copy(A[0, bx * 32], b)
+    T.gemm(a, b, c, clear_accum=True)
+    T.copy(B[0, bx * 32], b)
+    T.gemm(a, b, c)
+    T.copy(B, other)
+    T.gemm(other, b, d, clear_accum=True)
+    T.copy(c, C[0, bx * 32])
+
+
+@T.macro
+def product_that_does_not_run(A, B, E, C, D, count, bx, a, b, other, c, d):
+    """Both blocks read all of B in a loop of no iterations."""
+    T.clear(d)
+    for _ in T.serial(count):
+        T.copy(B, other)
+        T.copy(E[0, bx * 32], b)
+        T.gemm(other, b, d)
+    T.copy(A, a)
+    T.copy(E[0, bx * 32], b)
+    T.gemm(a, b, c, clear_accum=True)
+    T.copy(B[0, bx * 32], b)
+    T.gemm(a, b, c)
+    T.copy(c, C[0, bx * 32])
+    T.copy(d, D[0, bx * 32])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [later_gemm_reads_b, unused_copy_of_b, unused_product_of_b, product_that_does_not_run],
+    ids=lambda body: body.__name__,
+)
+def test_one_tensor_for_b_and_c_of_which_each_block_uses_its_columns(body):
+    kernel = tilecore.compile(several(body), target="cpu")
+    rng = np.random.default_rng(3)
+    a, b, e = (whole_numbers(rng, (SIZE, SIZE), "float32") for _ in range(3))
+    c, d, d_of_both = (np.zeros((SIZE, SIZE), np.float32) for _ in range(3))
+    kernel(a, b, e, c, d, 0)
+    both = b.copy()
+    kernel(a, both, e, both, d_of_both, 0)
+    np.testing.assert_array_equal(both, c)
+    np.testing.assert_array_equal(d_of_both, d)
