@@ -110,64 +110,65 @@ def several(body):
     ):
         with T.Kernel(2) as bx:
             a, b = T.alloc_shared((SIZE, SIZE), "float32"), T.alloc_shared((SIZE, 32), "float32")
+            a2, b2 = T.alloc_shared((SIZE, SIZE), "float32"), T.alloc_shared((SIZE, 32), "float32")
             other = T.alloc_shared((SIZE, SIZE), "float32")
             c, d = T.alloc_fragment((SIZE, 32), "float32"), T.alloc_fragment((SIZE, 32), "float32")
-            body(A, B, E, C, D, count, bx, a, b, other, c, d)
+            body(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d)
 
     return kernel
 
 
 @T.macro
-def later_gemm_reads_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+def later_gemm_reads_b(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
     """C is written in place by its gemm before the one of D reads B."""
     T.copy(E, a)
     T.copy(A[0, bx * 32], b)
     T.gemm(a, b, c, clear_accum=True)
-    T.copy(A, a)
-    T.copy(B[0, bx * 32], b)
-    T.gemm(a, b, d, clear_accum=True)
+    T.copy(A, a2)
+    T.copy(B[0, bx * 32], b2)
+    T.gemm(a2, b2, d, clear_accum=True)
     T.copy(c, C[0, bx * 32])
     T.copy(d, D[0, bx * 32])
 
 
 @T.macro
-def unused_copy_of_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+def unused_copy_of_b(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
     """Both blocks read all of B, and use none of it."""
     T.copy(B, other)
     T.copy(A, a)
     T.copy(E[0, bx * 32], b)
     T.gemm(a, b, c, clear_accum=True)
-    T.copy(B[0, bx * 32], b)
-    T.gemm(a, b, c)
+    T.copy(B[0, bx * 32], b2)
+    T.gemm(a, b2, c)
     T.copy(c, C[0, bx * 32])
 
 
 @T.macro
-def unused_product_of_b(A, B, E, C, D, count, bx, a, b, other, c, d):
+def unused_product_of_b(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
     """Both blocks multiply all of B, and store no such product."""
     T.copy(E, a)
     T.copy(A[0, bx * 32], b)
     T.gemm(a, b, c, clear_accum=True)
-    T.copy(B[0, bx * 32], b)
-    T.gemm(a, b, c)
+    T.copy(B[0, bx * 32], b2)
+    T.gemm(a, b2, c)
     T.copy(B, other)
     T.gemm(other, b, d, clear_accum=True)
     T.copy(c, C[0, bx * 32])
 
 
 @T.macro
-def product_that_does_not_run(A, B, E, C, D, count, bx, a, b, other, c, d):
+def product_that_does_not_run(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
     """Both blocks read all of B in a loop of no iterations."""
     T.clear(d)
     for _ in T.serial(count):
         T.copy(B, other)
-        T.copy(E[0, bx * 32], b)
-        T.gemm(other, b, d)
+        T.copy(E[0, bx * 32], a2[0:SIZE, 0:32])
+        T.gemm(other, a2[0:SIZE, 0:32], d)
     T.copy(A, a)
     T.copy(E[0, bx * 32], b)
     T.gemm(a, b, c, clear_accum=True)
-    T.copy(B[0, bx * 32], b)
-    T.gemm(a, b, c)
+    T.copy(B[0, bx * 32], b2)
+    T.gemm(a, b2, c)
     T.copy(c, C[0, bx * 32])
     T.copy(d, D[0, bx * 32])
 
