@@ -21,6 +21,7 @@ from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.suitable import suitable_names
 from tilecore.runtime.simulation import simulates
 from tilecore.target import Target
+from tilecore.target_report.files import failure_of
 
 if TYPE_CHECKING:
     from tilecore.bundle_builder.declared import DeclaredKernel
@@ -143,9 +144,10 @@ def _prepared(tasks: Sequence[Task]) -> Iterator[tuple[Task, Job | Exception]]:
                 functions[id(kernel)] = kernel.make_ir()
             function = functions[id(kernel)]
             yield task, function if isinstance(function, Exception) else Job(task.label, function, task.request)
-        except Exception as error:
-            functions.setdefault(id(kernel), error)
-            yield task, error
+        except (Exception, SystemExit) as error:
+            known = error if isinstance(error, TilecoreError) else failure_of("it cannot be built", error)
+            functions.setdefault(id(kernel), known)
+            yield task, known
 
 
 def _keys(task: Task, job: Job, artifact: Artifact) -> tuple[str, ...]:

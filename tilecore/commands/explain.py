@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.commands.destinations import checked_file
 from tilecore.commands.text import dump
-from tilecore.errors import ArgumentError
-from tilecore.target_report.files import module_of, path_and_name
+from tilecore.errors import ArgumentError, TilecoreError
+from tilecore.target_report.files import failure_of, module_of, path_and_name
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
@@ -144,6 +144,10 @@ def _compile(source: Any, name: str, values: dict[str, Any], target: str | None)
         raise
     except TypeError as error:
         raise ArgumentError(f"{name} cannot be built: {error}", hint="--set NAME=VALUE gives its arguments") from None
+    except (TilecoreError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise failure_of(f"{name} cannot be built", error) from error
     if isinstance(kernel, JITImpl):
         return _compile(kernel, name, {}, target)
     return tilecore.compile(kernel, target=target)

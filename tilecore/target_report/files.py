@@ -10,6 +10,8 @@ from types import ModuleType
 
 from tilecore.errors import ArgumentError, Location, TilecoreError
 
+PACKAGE = Path(__file__).resolve().parents[1]
+
 
 def module_of(path: Path) -> ModuleType:
     """The module of a Python file, run under the file's name. Raises ArgumentError where there is no such file, and
@@ -19,31 +21,46 @@ def module_of(path: Path) -> ModuleType:
         raise ArgumentError(f"there is no Python file {path}", expected="a file named something.py")
     module = util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
-    sys.path.insert(0, str(path.resolve().parent))
+    place = path.resolve()  # before the file may change the working directory
+    sys.path.insert(0, str(place.parent))
     try:
         spec.loader.exec_module(module)
-    except TilecoreError:
+    except (TilecoreError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        raise _failure(path, error) from error
+    except BaseException as error:
+        raise failure_of(f"{path} cannot be run", error, f"the whole traceback: python {path}", place) from error
     finally:
         sys.path.pop(0)
     return module
 
 
-def _failure(path: Path, error: Exception | SystemExit) -> ArgumentError:
-    """What to raise where running the file at ``path`` raised ``error``, with the line of the file."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        location = Location(error.filename, error.lineno or 1, max(0, (error.offset or 1) - 1))
-    else:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
-        location = Location(str(path), (lines[-1] if lines else None) or 1)
+def failure_of(what: str, error: BaseException, hint: str | None = None, place: Path | None = None) -> ArgumentError:
+    """What to raise where a user's code raised ``error``, with the line of that code. what: what cannot be done, in a
+    sentence. place: the file of the code; without it, the innermost file that is not of tilecore."""
     if isinstance(error, SystemExit):
-        what, hint = f"{path} ends the process when it is run", 'put it under if __name__ == "__main__":'
+        text = f"{what}: it ends the process (sys.exit)"
+        hint = 'put what ends it under if __name__ == "__main__":'
     else:
-        what, hint = f"{path} cannot be run: {type(error).__name__}: {error}", f"the whole traceback: python {path}"
-    return ArgumentError(what, location=location, hint=hint)
+        text = f"{what}: {type(error).__name__}: {_text_of(error)}"
+    return ArgumentError(text, location=_line_of(error, place), hint=hint)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(an error without a text)"
+
+
+def _line_of(error: BaseException, place: Path | None) -> Location | None:
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return Location(error.filename, error.lineno or 1, max(0, (error.offset or 1) - 1))
+    frames = traceback.extract_tb(error.__traceback__)
+    files = [(Path(frame.filename).resolve(), frame) for frame in frames]
+    users = [frame for file, frame in files if (file == place if place else not file.is_relative_to(PACKAGE))]
+    if not users:
+        return None if place is None else Location(str(place), 1)
+    return Location(users[-1].filename, users[-1].lineno or 1)
 
 
 def path_and_name(text: str) -> tuple[Path, str | None]:

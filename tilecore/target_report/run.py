@@ -51,7 +51,7 @@ def _build_tile_ir(kernel: Kernel) -> tuple[Any, LeftOut | None]:
         return kernel.make({}), None
     except TilecoreError as error:
         return None, LeftOut(kernel.label, str(error), "")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return None, LeftOut(kernel.label, f"building it raised {describe(error)}", "try other arguments: --call")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tilecore.cli import main
 from tilecore.errors import ArgumentError, TargetError
 from tilecore.target_report.files import module_of, path_and_name
 from tilecore.target_report.kernels import Kernel, LeftOut, kernels_of
@@ -182,6 +183,13 @@ def test_one_eager_kernel_is_explained(eager_file):
 FAILING_FILES = {
     "raises": ("import os\n\n\ndef f():\n    return 1 // 0\n\n\nf()\n", "cannot be run: ZeroDivisionError", 5),
     "ends": ("import sys\n\nsys.exit(3)\n", "ends the process", 3),
+    "moves": ("import os\n\nos.chdir('/')\nraise ValueError('x')\n", "cannot be run: ValueError", 4),
+    "base": ("class Stop(BaseException):\n    pass\n\n\nraise Stop('x')\n", "cannot be run: Stop: x", 5),
+    "mute": (
+        "class Mute(Exception):\n    def __str__(self):\n        raise KeyError\n\n\nraise Mute\n",
+        "cannot be run: Mute: .an error without a text",
+        6,
+    ),
     "imports": ("import no_such_module_here\n", "cannot be run: ModuleNotFoundError", 1),
     "syntax": ("x = 1\ndef f(:\n    pass\n", "cannot be run: SyntaxError", 2),
 }
@@ -202,3 +210,32 @@ def test_tilecore_errors_of_files_pass_through(tmp_path):
     (tmp_path / "failing_target.py").write_text("import tilecore\n\ntilecore.Target.parse('cpu -no_such=1 -')\n")
     with pytest.raises(TargetError):
         module_of(tmp_path / "failing_target.py")
+
+
+FACTORIES = {
+    "undefined": ("    A[0] = undefined_name\n", "NameError"),
+    "raises": ("    raise ValueError('no such size')\n", "ValueError: no such size"),
+    "ends": ("    import sys; sys.exit(2)\n", "ends the process"),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+@pytest.mark.parametrize("command", [["explain"], ["compile", "-o", "k.tcb"], ["explain", "--targets", "cpu"]])
+def test_commands_name_the_line_of_a_factory_that_fails(name, command, tmp_path, monkeypatch, capsys):
+    text, message = FACTORIES[name]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
+    source = "import tilecore\nimport tilecore.language as T\n\n\n@tilecore.jit(target='cpu')\ndef made(M=32):\n"
+    source += "    @T.prim_func\n    def kernel(A: T.Tensor((M,), 'float32')):\n        with T.Kernel(1):\n"
+    source += "            A[0] = undefined_name\n\n    return kernel\n" if name == "undefined" else ""
+    source = source if name == "undefined" else source[: source.index("    @T.prim_func")] + text
+    Path("factory.py").write_text(source)
+    with pytest.raises(SystemExit) as ended:
+        main([command[0], "factory.py", *command[1:]])
+    assert ended.value.code not in (0, 2)
+    output = capsys.readouterr()
+    wanted = "SystemExit" if name == "ends" and "--targets" in command else message
+    assert wanted in output.err + output.out
+    assert "Traceback" not in output.err + output.out
+    if command != ["explain", "--targets", "cpu"]:
+        assert "factory.py:" in output.err + output.out

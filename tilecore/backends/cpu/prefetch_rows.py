@@ -27,24 +27,23 @@ LEAST_OF_ROW = 0.75  # that the loop reads of a row
 def prefetch_rows(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not prefers_row_prefetches(env.target):
         return func
-    tensors = {param for param in func.params if is_buffer_var(param)}
-    names: list[str] = []
+    tensors = [param for param in func.params if is_buffer_var(param)]
+    fetched: set[Var] = set()
 
     def change(node: For) -> Any:
         if collect(node.body, For):
             return node
         ahead = []
-        for tensor in [*tensors]:
-            lines = _lines_of_next_row(node, tensor)
+        for tensor in tensors:
+            lines = [] if tensor in fetched else _lines_of_next_row(node, tensor)
             if lines:
                 ahead += lines
-                tensors.discard(tensor)  # what another loop reads of the row again is in the cache
-                names.append(str(tensor.name))
+                fetched.add(tensor)  # what another loop reads of the row again is in the cache
         return with_body(node, seq([*ahead, *statements_of(node.body)])) if ahead else node
 
     body = structural_map(func.body, (For, change))
-    if names:
-        env.note("row prefetches", {"tensors": sorted(names)})
+    if fetched:
+        env.note("row prefetches", {"tensors": sorted(str(tensor.name) for tensor in fetched)})
     return func.with_body(body)
 
 

@@ -33,8 +33,8 @@ def is_apart(other: Var, copy: Use, uses: KernelUses, blocks: dict[Var, Any]) ->
         _other_blocks_read_the_tile(use, region, tile, blocks) for use, region in _regions(readers, copy, other, uses)
     ):
         return True
-    gemms = [use for use in uses.of(accumulator) if use.call is not None and use.call.op.name == "gemm"]
-    return len(readers) == 1 and readers[0] is gemms[0] and _reads_columns_first(readers[0], other, tile)
+    first = uses.of(accumulator)[0]  # what clears the sums, or another gemm, would write the tile before it is read
+    return len(readers) == 1 and readers[0] is first and _reads_columns_first(first, other, tile)
 
 
 def _have_one_form(a: Var, b: Var) -> bool:

@@ -66,3 +66,28 @@ def test_results_stay(sizes):
     kernel(x, y)
     e = np.exp(x - x.max(axis=1, keepdims=True))
     np.testing.assert_allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_tensors_are_fetched_in_the_order_of_the_parameters():
+    """The text must not depend on addresses of objects: bundles and records compare it."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 1024), "float32"),
+        B: T.Tensor((64, 1024), "float32"),
+        C: T.Tensor((64, 1024), "float32"),
+        D: T.Tensor((64, 1024), "float32"),
+    ):
+        with T.Kernel(16) as bx:
+            row, total = T.alloc_fragment((4, 1024), "float32"), T.alloc_fragment((4,), "float32")
+            for i, j in T.Parallel(4, 1024):
+                row[i, j] = C[bx * 4 + i, j] * B[bx * 4 + i, j] + A[bx * 4 + i, j]
+            T.reduce_sum(row, total, dim=1)
+            for i, j in T.Parallel(4, 1024):
+                D[bx * 4 + i, j] = row[i, j] / total[i]
+
+    source = tilecore.compile(kernel, target=INTEL).get_kernel_source()
+    pattern = r"getelementptr \w+, ptr %([ABC])_\d+, i32 %v\d+\s+call void @llvm.prefetch"
+    fetched = re.findall(pattern, source)
+    assert fetched == sorted(fetched)
+    assert set(fetched) == {"A", "B", "C"}

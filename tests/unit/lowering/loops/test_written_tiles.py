@@ -173,9 +173,37 @@ def product_that_does_not_run(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, 
     T.copy(d, D[0, bx * 32])
 
 
+@T.macro
+def cleared_in_front_of_a_condition(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
+    """The clear would write C."""
+    T.copy(A, a)
+    T.copy(B[0, bx * 32], b)
+    T.clear(c)
+    if count == 0:
+        T.gemm(a, b, c)
+    T.copy(c, C[0, bx * 32])
+
+
+@T.macro
+def another_gemm_is_first(A, B, E, C, D, count, bx, a, b, a2, b2, other, c, d):
+    T.copy(A, a)
+    T.copy(B[0, bx * 32], b)
+    T.fill(b2, 1)
+    T.gemm(a, b2, c, clear_accum=True)
+    T.gemm(a, b, c)
+    T.copy(c, C[0, bx * 32])
+
+
 @pytest.mark.parametrize(
     "body",
-    [later_gemm_reads_b, unused_copy_of_b, unused_product_of_b, product_that_does_not_run],
+    [
+        cleared_in_front_of_a_condition,
+        another_gemm_is_first,
+        later_gemm_reads_b,
+        unused_copy_of_b,
+        unused_product_of_b,
+        product_that_does_not_run,
+    ],
     ids=lambda body: body.__name__,
 )
 def test_one_tensor_for_b_and_c_of_which_each_block_uses_its_columns(body):
@@ -188,3 +216,35 @@ def test_one_tensor_for_b_and_c_of_which_each_block_uses_its_columns(body):
     kernel(a, both, e, both, d_of_both, 0)
     np.testing.assert_array_equal(both, c)
     np.testing.assert_array_equal(d_of_both, d)
+
+
+@pytest.mark.parametrize("loop", [lambda n, by: T.serial(n), lambda n, by: T.serial(by * 0)], ids=["argument", "zero"])
+def test_readers_in_loops_of_no_iterations(loop):
+    """Each block reads the rows of A that it writes; the reader of all rows does not run."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((SIZE, SIZE), "float32"),
+        B: T.Tensor((SIZE, SIZE), "float32"),
+        C: T.Tensor((SIZE, SIZE), "float32"),
+        n: T.int32,
+    ):
+        with T.Kernel(2) as by:
+            whole = T.alloc_shared((SIZE, SIZE), "float32")
+            a, b = T.alloc_shared((32, 16), "float32"), T.alloc_shared((16, SIZE), "float32")
+            c = T.alloc_fragment((32, SIZE), "float32")
+            T.clear(c)
+            for _ in loop(n, by):
+                T.copy(A, whole)
+                T.gemm(whole[0:32, :], whole, c)
+            for k in T.serial(4):
+                T.copy(A[by * 32, k * 16], a)
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 32, 0])
+
+    rng = np.random.default_rng(4)
+    a, b = whole_numbers(rng, (SIZE, SIZE), "float32"), whole_numbers(rng, (SIZE, SIZE), "float32")
+    both = a.copy()
+    tilecore.compile(kernel, target="cpu")(both, b, both, 0)
+    np.testing.assert_array_equal(both, a @ b)

@@ -73,7 +73,7 @@ class Function:
 
     def fresh(self, stem: str = "v") -> str:
         self.counter += 1
-        return f"%{stem}{self.counter}"
+        return f"%{stem}{'_' if stem[-1:].isdigit() else ''}{self.counter}"  # i1 and 11 are not i and 111
 
     def line(self, text: str) -> None:
         if not self.ended:
