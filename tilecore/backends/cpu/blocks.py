@@ -73,7 +73,7 @@ def _with_tiles(processor: Processor, M: int, N: int, K: int, dtype: str) -> lis
     wide = _shared(N, most, processor.threads)
     rows = MOST_ROWS
     if processor.threads > 1:
-        rows = max(LEAST_ROWS, M * ceil(N / wide) // (BLOCKS_OF_THREAD * processor.threads))
+        rows = min(rows, max(LEAST_ROWS, M * ceil(N / wide) // (BLOCKS_OF_THREAD * processor.threads)))
     narrow = _shared(N, max(32, most // 2), processor.threads)
     return [(_rows(M, rows), wide, depth), (_rows(M, 256), wide, depth), (_rows(M, MOST_ROWS), narrow, depth)]
 
