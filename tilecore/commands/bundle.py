@@ -11,10 +11,12 @@ from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
     from tilecore.bundles.file import BundleFile
+    from tilecore.bundles.signatures import Signature
 
 TEXT = """show what a bundle contains, whether it is trusted, and whether it is intact
 
 Every byte is read and checked, and nothing is run. The exit code is 1 if the bundle is not trusted or is damaged."""
+RIGHT, WRONG = "right", "wrong"
 EXAMPLES = "  tilecore bundle kernels.tcb\n  tilecore bundle kernels.tcb --signed-by bundle_key.pub --json"
 
 
@@ -30,12 +32,14 @@ def run(arguments: Namespace) -> int:
 
     file = BundleFile(arguments.file)
     signature = parse_signature(file.signature)
+    checked = None if signature is None else _check(file, signature)
     facts: dict[str, Any] = {
         "bundle": file.path,
         "bytes": file.facts.st_size,
         "tilecore": file.index.tilecore,
         "created": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(file.index.created)),
         "signed_by": None if signature is None else key_text(signature.key),
+        "signature": checked,
         "kernels": [
             {
                 "kernel": record.label,
@@ -48,11 +52,23 @@ def run(arguments: Namespace) -> int:
         ],
         "problems": _problems(file, arguments.signed_by),
     }
+    if checked == WRONG and not any("signature" in problem for problem in facts["problems"]):
+        facts["problems"].append("its signature is wrong: the file was changed after it was signed")
     if arguments.json:
         dump(facts)
     else:
         _print(facts)
     return 1 if facts["problems"] else 0
+
+
+def _check(file: BundleFile, signature: Signature) -> str:
+    """Whether the signature is right. Of a bundle that its owner makes trusted loading it does not ask."""
+    from tilecore.bundles.signatures import has_signed
+
+    try:
+        return RIGHT if has_signed(signature, file.first_line) else WRONG
+    except CacheError as error:  # the package is missing
+        return f"not checked: {error}"
 
 
 def _problems(file: BundleFile, signed_by: str | None) -> list[str]:
@@ -79,7 +95,9 @@ def _print(facts: dict[str, Any]) -> None:
         ]
         print(target)
         print(table(("  kernel", "execution backend", "machine", "size"), rows))
-    signer = f"signed by {facts['signed_by']}" if facts["signed_by"] else "not signed"
+    signer = "not signed"
+    if facts["signed_by"]:
+        signer = f"signed by {facts['signed_by']}, whose signature is {facts['signature']}"
     total = f"{len(facts['kernels'])} kernels, {size(facts['bytes'])}"
     print(f"{facts['bundle']}: {total}, tilecore {facts['tilecore']}, {facts['created']}, {signer}")
     for problem in facts["problems"]:

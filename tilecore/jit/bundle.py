@@ -13,6 +13,7 @@ from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
 from tilecore.bundles.lookup import argument_text, matches
 from tilecore.bundles.trust import require_trusted
+from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, LaunchError, TilecoreError
 from tilecore.jit.export import kernel_of
 from tilecore.plugins import manager
@@ -148,14 +149,23 @@ class Bundle(Mapping[str, "JITKernel"]):
 
     def _load(self, label: str, records: Sequence[KernelRecord], target: Any) -> JITKernel:
         record = self._best(records, target)
+        wanted = [str(one) for one in self._wanted(records, target).values()] if record is None else []
+        is_for_it = target is None or any(one.target in wanted for one in records)
+        if record is None and is_for_it and not any(map(layers.runs_here, records)):
+            machines = list(dict.fromkeys(record.machine for record in records))
+            raise LaunchError(
+                f"{self.path} has no kernel {label} for this system",
+                found=f"kernels for {_some(machines)}",
+                expected=f"kernels for {this_machine()}",
+                hint="they are loaded on such machines; for this one compile the bundle here, or name its -system",
+            )
         if record is None:
             raise LaunchError(
                 f"{self.path} has no kernel {label} for {'this machine' if target is None else target}",
-                found=f"kernels for {_some(list(dict.fromkeys(record.target for record in records)))}"
-                + ("" if any(map(layers.runs_here, records)) else f", on {records[0].machine}"),
-                expected=_some([str(wanted) for wanted in self._wanted(records, target).values()])
-                or "the package of one of these targets",
-                hint="compile the bundle for this target, too: tilecore compile --target",
+                found=f"kernels for {_some(list(dict.fromkeys(record.target for record in records)))}",
+                expected=_some(wanted) or "the package of one of these targets",
+                hint="compile the bundle for this target, too (--target may be repeated); bundle.targets lists those it"
+                " has, and tilecore doctor says which of them run here",
             )
         return self._kernel(record)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,8 +219,17 @@ def test_signing(run, tmp_path, monkeypatch):
     assert code == 0, told
     code, printed, _ = run("bundle", "a.tcb", "--signed-by", "key.pub")
     assert (code, "signed by ssh-ed25519 AAAA" in printed) == (0, True)
+    assert "whose signature is right" in printed
     bundle = tilecore.load_bundle("a.tcb", signed_by="key.pub")
     assert list(bundle) == ["twice"]
+    code, _, told = run("compile", "kernels.py:twice", "--target", "cpu -march=x86-64", "-o", "b.tcb")
+    assert code == 0, told
+    signed, other = (Path(name).read_bytes().split(b"\n", 2) for name in ("a.tcb", "b.tcb"))
+    Path("c.tcb").write_bytes(b"\n".join([other[0], signed[1], other[2]]))
+    Path("c.tcb").chmod(0o644)
+    code, printed, told = run("bundle", "c.tcb")
+    assert code == 1, "it is an own file, and its signature is checked nevertheless"
+    assert "its signature is wrong" in printed + told
 
 
 DIFFERENT_KERNELS = """

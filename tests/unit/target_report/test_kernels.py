@@ -71,7 +71,8 @@ def test_changed_arguments_make_another_kernel(sample):
     [
         ("nothing(1)", "has no kernel 'nothing'"),
         ("not_a_kernel(1)", "has no kernel 'not_a_kernel'"),
-        ("matmul", "takes the call of one function by its name"),
+        ("matmul", "takes a call, and this is a name"),
+        ("matmul.func(3)", "takes the call of one function by its name"),
         ("matmul(", "the call cannot be read"),
         ("matmul(*[1])", "unpacks arguments with"),
         ("matmul(unknown_name)", "an argument cannot be evaluated: name 'unknown_name' is not defined"),
@@ -239,3 +240,9 @@ def test_commands_name_the_line_of_a_factory_that_fails(name, command, tmp_path,
     assert "Traceback" not in output.err + output.out
     if command != ["explain", "--targets", "cpu"]:
         assert "factory.py:" in output.err + output.out
+
+
+def test_a_name_is_no_call(sample):
+    with pytest.raises(ArgumentError, match="this is a name") as raised:
+        kernels_of(sample, None, ["matmul"])
+    assert '"matmul()"' in str(raised.value)
