@@ -161,23 +161,23 @@ def calls_of(named: dict[str, Any], *arguments: torch.Tensor) -> dict[str, Calla
 
 def gemm(threads: int, variants: bool) -> Iterator[Case]:
     for size in (512, 1024, 2048):
-        yield product(f"gemm fp32 {size}", (size, size, size), "float32", bar("gemm float32"), threads, variants)
+        yield product(f"gemm fp32 {size}", (size, size, size), "float32", bar("gemm float32"), variants)
 
 
 def gemm_bf16(threads: int, variants: bool) -> Iterator[Case]:
     for size in (512, 1024, 2048):
-        yield product(f"gemm bf16 {size}", (size, size, size), "bfloat16", bar("gemm bfloat16"), threads, variants)
+        yield product(f"gemm bf16 {size}", (size, size, size), "bfloat16", bar("gemm bfloat16"), variants)
 
 
 def skinny(threads: int, variants: bool) -> Iterator[Case]:
     for dtype in ("float32", "bfloat16"):
         for m, n, k in ((1, 1024, 1024), (16, 1024, 1024), (17, 1024, 1024), (100, 1024, 1024), (1024, 1024, 13)):
             if k >= 32 or dtype == "float32":
-                yield product(f"gemm {dtype} {m}x{n}x{k}", (m, n, k), dtype, 1.0, threads, variants)
-    yield product("gemm float32 1000x1000x1000", (1000, 1000, 1000), "float32", 1.0, threads, variants)
+                yield product(f"gemm {dtype} {m}x{n}x{k}", (m, n, k), dtype, 1.0, variants)
+    yield product("gemm float32 1000x1000x1000", (1000, 1000, 1000), "float32", 1.0, variants)
 
 
-def product(name: str, sizes: Tile, dtype: str, bar: float, threads: int, variants: bool) -> Case:
+def product(name: str, sizes: Tile, dtype: str, bar: float, variants: bool) -> Case:
     m, n, k = sizes
     kind = getattr(torch, dtype)
     a, b, c = torch.randn(m, k).to(kind), torch.randn(k, n).to(kind), torch.empty(m, n, dtype=kind)

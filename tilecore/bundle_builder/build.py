@@ -145,9 +145,9 @@ def _prepared(tasks: Sequence[Task]) -> Iterator[tuple[Task, Job | Exception]]:
             function = functions[id(kernel)]
             yield task, function if isinstance(function, Exception) else Job(task.label, function, task.request)
         except (Exception, SystemExit) as error:
-            known = error if isinstance(error, TilecoreError) else failure_of("it cannot be built", error)
-            functions.setdefault(id(kernel), known)
-            yield task, known
+            failure = error if isinstance(error, TilecoreError) else failure_of("it cannot be built", error)
+            functions.setdefault(id(kernel), failure)
+            yield task, failure
 
 
 def _keys(task: Task, job: Job, artifact: Artifact) -> tuple[str, ...]:

@@ -6,15 +6,11 @@ from collections.abc import Sequence
 
 from tilecore.artifact.records import Artifact
 from tilecore.backends.cpu import systems
+from tilecore.backends.cpu.target import features_in
 from tilecore.contract.adapter import HostCode, KernelAdapter, LoadedKernel, this_machine
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.target import Target
-
-
-def _features(target: Target) -> set[str]:
-    """The extensions that kernels for a target use."""
-    return {feature for feature in str(target.get("features") or "").split(",") if feature}
 
 
 class NativeAdapter(KernelAdapter):
@@ -31,7 +27,7 @@ class NativeAdapter(KernelAdapter):
         needed, here = self.machine(target), this_machine()
         if ok and needed != here:
             return Presence(False, f"its kernels run on {needed}, and this is {here}")
-        missing = sorted(_features(target) - {*host_features()})
+        missing = sorted(features_in(target) - {*host_features()})
         if ok and missing and lacks_permission(missing):
             return Presence(False, f"the system does not let this process use {', '.join(missing)}")
         if ok and missing:
@@ -45,7 +41,7 @@ class NativeAdapter(KernelAdapter):
             return 1000
         if self.machine(compiled_for) != self.machine(wanted):
             return 0
-        needed, present = _features(compiled_for), _features(wanted)
+        needed, present = features_in(compiled_for), features_in(wanted)
         is_native = compiled_for.get("march") == "native"
         if not needed <= present or (is_native and compiled_for.get("model") != wanted.get("model")):
             return 0

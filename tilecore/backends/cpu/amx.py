@@ -7,13 +7,12 @@ Intel 64 and IA-32 architectures SDM, volume 1, chapter 18 (AMX), volume 2: LDTI
 from __future__ import annotations
 
 from tilecore.backends.cpu.amx_operands import (
-    SIDE,
     Product,
     layouts,
     product_of_call,
     sums_of,
-    target_features,
 )
+from tilecore.backends.cpu.target import features_in
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -23,7 +22,7 @@ from tilecore.ir.regions import is_whole_tile
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.register_tiles import is_copied_in_passing, is_hoisted, is_in_place
-from tilecore.lowering.tile_ops.gemm import Operands, needs_constant_sizes
+from tilecore.lowering.tile_ops.gemm import gemm_sizes, needs_constant_sizes
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -31,7 +30,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if product is None:
         kinds = [dtype_of(region.source) for region in (call.a, call.b, call.c)]
         return f"element types {', '.join(kinds)}, for which there is no instruction"
-    features = target_features(env)
+    features = features_in(env.target)
     missing = [feature for feature in ("amx-tile", product.feature) if feature not in features]
     if missing:
         return f"the target has no {', '.join(missing)}"
@@ -41,9 +40,9 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 def _shapes(call: TileCall, product: Product) -> str | None:
     if call.transpose_a:
         return "A is transposed: its neighbours along K do not lie together"
-    step = SIDE * product.group
-    if Operands(call).k < step:
-        return f"K is less than {step}"
+    _, _, depth = gemm_sizes(call)
+    if depth < product.step:
+        return f"K is less than {product.step}"
     if not is_whole_tile(call.b) and not is_copied_in_passing(call, "b"):
         return "B is a part of a buffer"
     return "A and B are one buffer" if call.b.source.same_as(call.a.source) else None

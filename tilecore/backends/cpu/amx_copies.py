@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.backends.cpu.amx_operands import SIDE, STRIP, ZERO, Product, block_buffer
-from tilecore.ir.build import dtype_of, load, loop, seq, store
+from tilecore.ir.build import dtype_of, load, loop, nest, store
 from tilecore.ir.nodes import AllocBuffer, BufferLoad, ForKind, IntImm, Stmt, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.tile_ops import TileCall
@@ -23,7 +23,7 @@ class Copies:
 
     def __init__(self, call: TileCall, product: Product, chunk_steps: int) -> None:
         self.call, self.group = call, product.group
-        self.step = SIDE * product.group  # elements along K
+        self.step = product.step
         _, columns, depth = gemm_sizes(call)
         self.tail = depth % self.step
         self.whole = depth - self.tail
@@ -110,26 +110,17 @@ class Copies:
     def _interleaved(self, panels: Any, k0: Any, n0: Any, rows: int, columns: int, at: Any) -> Stmt:
         """``rows`` rows of B from ``k0`` and ``columns`` columns from ``n0``, as the rows from ``at`` of panels."""
 
-        def row(k: Any) -> Stmt:
-            def column(n: Any) -> Stmt:
-                element = (n0 + n, k0 + k) if self.call.transpose_b else (k0 + k, n0 + n)
-                value = load(self.call.b.source, element_indices(self.call.b, *element), self.call.span)
-                where = [tirx.floordiv(n0 + n, SIDE), tirx.floordiv(at + k, self.group)]
-                inner = [tirx.floormod(n0 + n, SIDE), tirx.floormod(at + k, self.group)]
-                return store(panels, value, [*where, *inner], self.call.span)
+        def element(indices: list[Any]) -> Stmt:
+            k, n = indices
+            of_b = (n0 + n, k0 + k) if self.call.transpose_b else (k0 + k, n0 + n)
+            value = load(self.call.b.source, element_indices(self.call.b, *of_b), self.call.span)
+            where = [tirx.floordiv(n0 + n, SIDE), tirx.floordiv(at + k, self.group)]
+            inner = [tirx.floormod(n0 + n, SIDE), tirx.floormod(at + k, self.group)]
+            return store(panels, value, [*where, *inner], self.call.span)
 
-            return loop(IntImm("int32", columns), column, name="j", kind=ForKind.PARALLEL)
-
-        return loop(IntImm("int32", rows), row, name="i", kind=ForKind.PARALLEL)
+        return nest([IntImm("int32", rows), IntImm("int32", columns)], element)
 
 
 def _zeros(buffer: Any) -> Stmt:
     """A buffer filled with zeros."""
-
-    def axis(indices: list[Any]) -> Stmt:
-        number = len(indices)
-        if number == len(buffer.shape):
-            return store(buffer, tirx.const(0, dtype_of(buffer)), indices)
-        return loop(buffer.shape[number], lambda i: axis([*indices, i]), name="i", kind=ForKind.PARALLEL)
-
-    return seq([axis([])])
+    return nest(list(buffer.shape), lambda indices: store(buffer, tirx.const(0, dtype_of(buffer)), indices))

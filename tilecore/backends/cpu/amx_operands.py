@@ -35,6 +35,11 @@ class Product(NamedTuple):
     group: int
     feature: str
 
+    @property
+    def step(self) -> int:
+        """Elements along K that one instruction takes."""
+        return SIDE * self.group
+
 
 def product_of(a: str, b: str, c: str) -> Product | None:
     """The instruction for these element types of A, B and C; None where there is none."""
@@ -68,11 +73,6 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         if not is_global(region.source) or is_hoisted(call, name):
             granted[region.source] = rows_apart(region.source)
     return granted
-
-
-def target_features(env: PassEnv) -> list[str]:
-    """The instruction sets that the target's processor has."""
-    return str(env.target.get("features", "")).split(",")
 
 
 def pitch(call: TileCall, env: PassEnv, operand: str) -> int:

@@ -62,8 +62,7 @@ class TileProduct:
         assert product is not None
         self.call, self.product = call, product
         self.rows, self.columns, depth = gemm_sizes(call)
-        self.step = SIDE * product.group  # elements along K
-        self.steps = depth // self.step
+        self.steps = depth // product.step
         self.a_pitch = pitch(call, env, "a")
         panels = pieces(self.columns, STRIP)[0].count
         waits = sum(chunk.count for chunk in self._chunks(panels)) > 1
@@ -128,7 +127,7 @@ class TileProduct:
         ]
 
         def step(s: Any) -> Stmt:
-            k = (steps.start + s) * self.step
+            k = (steps.start + s) * self.product.step
             made = self.copies.make_panels(k, n0, columns.width) if makes.panels else []
             if makes.chunk_of_a:
                 made.append(self.copies.make_chunk(m0, strips.width, k, s))

@@ -16,8 +16,8 @@ from tilecore.backends.cpu.amx_operands import (
     halves,
     pitch,
     sums_of,
-    target_features,
 )
+from tilecore.backends.cpu.target import features_in
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import CallAttr
@@ -42,7 +42,7 @@ class Sums:
         self.call, self.dtype, self.steps = call, sums_of(call), steps
         self.pitch = pitch(call, env, "c")
         self.are_rounded = CallAttr.SUMS in call.hints
-        self.rounds_pairs = dtype_of(call.c.source) == "bfloat16" and "avx512bf16" in target_features(env)
+        self.rounds_pairs = dtype_of(call.c.source) == "bfloat16" and "avx512bf16" in features_in(env.target)
         # [panel, register, row, column], and the sums of a tile that are rounded next
         self.waiting: Var | None = block_buffer([panels, 4, SIDE, SIDE], self.dtype, "waiting") if waits else None
         self.tile: Var | None = block_buffer([STRIP, STRIP], self.dtype, "tile") if self.are_rounded else None

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tilecore.backends.cpu.streams import Streams
-from tilecore.backends.cpu.target import prefers_row_prefetches
+from tilecore.backends.cpu.target import features_in, is_intels
 from tilecore.contract.records import Codegen
 from tilecore.target import Target
 
@@ -25,7 +25,7 @@ def build(mod: Any, target: str) -> dict[str, str]:
     from tilecore.backends.cpu.systems import system_of
 
     resolved = Target.parse(target)
-    emitted = emit_module(mod, streams_of(resolved), features_of(resolved), system_of(resolved))
+    emitted = emit_module(mod, streams_of(resolved), features_in(resolved), system_of(resolved))
     facts = {
         symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
         for symbol, scratch in emitted.scratch.items()
@@ -33,15 +33,10 @@ def build(mod: Any, target: str) -> dict[str, str]:
     return {"source": emitted.text, "entries": json.dumps(facts)}
 
 
-def features_of(target: Target) -> frozenset[str]:
-    """The extensions that the target's processor has, in LLVM's spelling."""
-    return frozenset(str(target.get("features", "")).split(","))
-
-
 def streams_of(target: Target) -> Streams:
     """Outputs from a quarter of the last cache on are written past the caches, where stores can do that."""
-    able = {"avx2", "avx512f"} & features_of(target)
-    return Streams(int(target.get("cache_bytes") or 0) // 4 if able else 0, not prefers_row_prefetches(target))
+    able = {"avx2", "avx512f"} & features_in(target)
+    return Streams(int(target.get("cache_bytes") or 0) // 4 if able else 0, not is_intels(target))
 
 
 CODEGEN = Codegen(function=FUNCTION, emits="ll", register=register)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.backends.cpu.grouped_panels import grouped_panels
+from tilecore.backends.cpu.target import features_in
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
@@ -75,7 +76,7 @@ class Kind:
         self.name, self.a, self.b, self.c, self.group, self.features = name, a, b, c, group, features
 
     def matches(self, call: TileCall, env: PassEnv) -> str | None:
-        features = str(env.target.get("features", "")).split(",")
+        features = features_in(env.target)
         if self.features.get(vector_bits(env)) not in features:
             return f"the processor lacks {' or '.join(self.features.values())} on vectors of {vector_bits(env)} bits"
         if self.name == BFLOAT16_PAIRS and env.target.get("bfloat16") == "widened":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.backends.cpu import blocks
-from tilecore.backends.cpu.target import TILE_FEATURES, is_intels
+from tilecore.backends.cpu.target import TILE_FEATURES, features_in, is_intels
 from tilecore.profiler.tile_device import AttentionBlocks, GemmBlocks, TileDevice, checked_kind
 
 
@@ -27,10 +27,12 @@ class CPU(TileDevice):
         return blocks.attention_blocks(self._processor(), heads, queries, keys, is_causal)
 
     def _processor(self) -> blocks.Processor:
-        features = str(self.target.get("features", "")).split(",")
         lanes = int(self.target.get("vector_bits") or 128) // 32
         return blocks.Processor(
-            self.compute_max_core, is_intels(self.target), TILE_FEATURES.issubset(features), operations=4 * lanes
+            self.compute_max_core,
+            is_intels(self.target),
+            TILE_FEATURES.issubset(features_in(self.target)),
+            operations=4 * lanes,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilecore.artifact.records import Artifact
 from tilecore.backends.cpu.pool import NO_MEMORY
-from tilecore.backends.cpu.target import TILE_FEATURES
+from tilecore.backends.cpu.target import TILE_FEATURES, features_in
 from tilecore.contract.adapter import HostCode
 from tilecore.target import Target
 
@@ -71,7 +71,7 @@ def host_code(artifact: Artifact) -> HostCode:
     head = "static int tilecore_launch(const int64_t *slots, const int64_t *grids, int device) {"
     begin = ["  int code = 0;", "  (void)device;"]
     run = _RUN
-    if TILE_FEATURES & {*str(Target.parse(artifact.target).get("features") or "").split(",")}:
+    if TILE_FEATURES & features_in(Target.parse(artifact.target)):
         run += _ASK_FOR_TILES
         begin.append(f"  if (!tilecore_may_use_tiles()) return {NO_TILES};")
     lines = [*declared, run.replace("LEAST", str(_LEAST)).replace("NO_MEMORY", str(NO_MEMORY)), head, *begin, *calls]

@@ -1,7 +1,8 @@
-"""Prefetches the next rows of a tensor where a loop reads a row that lies in few pages.
+"""Prefetches the next rows of a tensor where a loop reads a row that lies in few pages, on Intel's processors.
 
-A processor's prefetcher follows an address within a page of 4 KiB, and begins anew behind it: a kernel that takes one
-such row after the other, and computes with each in between, waits for the first lines of every row (docs/notes/cpu.md;
+Their prefetcher follows an address within a page of 4 KiB, and begins anew behind it: a kernel that takes one
+such row after the other, and computes with each in between, waits for the first lines of every row. On Zen 4 a softmax
+lost a quarter of its time by such prefetches (docs/notes/cpu.md;
 Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetching", DCU and L2 streamer).
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.backends.cpu.target import prefers_row_prefetches
+from tilecore.backends.cpu.target import is_intels
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
@@ -25,7 +26,7 @@ LEAST_OF_ROW = 0.75  # that the loop reads of a row
 
 
 def prefetch_rows(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    if not prefers_row_prefetches(env.target):
+    if not is_intels(env.target):
         return func
     tensors = [param for param in func.params if is_buffer_var(param)]
     fetched: set[Var] = set()

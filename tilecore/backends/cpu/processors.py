@@ -44,11 +44,6 @@ SLOW_BFLOAT16_VENDORS = frozenset({"GenuineIntel"})  # by CPUID
 WIDE_TILES = frozenset({"sapphirerapids", "emeraldrapids", "graniterapids"})
 WIDE_TILES_VENDORS = frozenset({"GenuineIntel"})
 
-# rows of a few KiB are fetched ahead: the prefetchers of these processors begin anew in each page. On Zen 4 it lost a
-# quarter of the time of a softmax (docs/notes/cpu.md)
-ROW_PREFETCHES = WIDE_TILES
-ROW_PREFETCHES_VENDORS = WIDE_TILES_VENDORS
-
 
 def features_of(name: str) -> tuple[str, ...]:
     """The extensions of a processor. Raises TargetError for one that is not known."""

@@ -11,8 +11,6 @@ from typing import Any
 from tilecore.backends.cpu import host_processor, systems
 from tilecore.backends.cpu.amx_permission import may_use_tiles
 from tilecore.backends.cpu.processors import (
-    ROW_PREFETCHES,
-    ROW_PREFETCHES_VENDORS,
     SLOW_BFLOAT16_DOTS,
     SLOW_BFLOAT16_VENDORS,
     WIDE_TILES,
@@ -169,14 +167,14 @@ def _is_of(model: str, names: Collection[str], vendors: Collection[str]) -> bool
     return model in names or model.partition("-")[0] in vendors
 
 
+def features_in(target: Target) -> frozenset[str]:
+    """The extensions that kernels for a resolved target use, in LLVM's spelling."""
+    return frozenset(feature for feature in str(target.get("features") or "").split(",") if feature)
+
+
 def is_intels(target: Target) -> bool:
     """Is the processor one of Intel's with AVX-512, as far as the target says?"""
     return _is_of(str(target.get("model", "")), WIDE_TILES, WIDE_TILES_VENDORS)
-
-
-def prefers_row_prefetches(target: Target) -> bool:
-    """Is it one of the processors on which loops over short rows gain by prefetches (processors.py)?"""
-    return _is_of(str(target.get("model", "")), ROW_PREFETCHES, ROW_PREFETCHES_VENDORS)
 
 
 def host_name() -> str:

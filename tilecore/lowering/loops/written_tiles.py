@@ -48,15 +48,15 @@ def _have_one_form(a: Var, b: Var) -> bool:
 def _regions(readers: list[Use], copy: Use, buffer: Var, uses: KernelUses) -> list[tuple[Use, TensorRegion]]:
     """The regions of the buffer that gemms read in every block for sums that the block stores, with the statement that
     reads each: the gemm, or the copy that fills its operand."""
-    found: list[tuple[Use, TensorRegion]] = []
+    regions: list[tuple[Use, TensorRegion]] = []
     for use in readers:
         if use.call is None or use.conditional or not _runs_as_often_as(copy, use):
             continue
         if use.call.op.name == "gemm" and _are_stored(use, uses):
-            found += [(use, region) for region in (use.call.a, use.call.b) if region.source.same_as(buffer)]
+            regions += [(use, region) for region in (use.call.a, use.call.b) if region.source.same_as(buffer)]
         elif fills_operand(use, uses) and any(_are_stored(other, uses) for other in uses.of(use.call.dst.source)):
-            found.append((use, use.call.src))
-    return found
+            regions.append((use, use.call.src))
+    return regions
 
 
 def _runs_as_often_as(copy: Use, use: Use) -> bool:

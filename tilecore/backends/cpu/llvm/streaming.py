@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilecore.backends.cpu.llvm import polynomials
 from tilecore.backends.cpu.llvm.types import bytes_of, split
 from tilecore.backends.cpu.streams import Streams
 from tilecore.ir.affine import coefficient
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 LINE = 64  # bytes
 SIZES = (16, 32, LINE)  # bytes that one instruction stores
-ELEMENTARY = frozenset({"exp", "exp2", "exp10", "log", "log2", "log10", "tanh", "erf", "sigmoid"})
 
 
 def streamed(func: PrimFunc, which: Streams) -> set[Var]:
@@ -44,7 +44,7 @@ def _comes_in_bursts(func: PrimFunc, buffer: Var) -> bool:
     """Do innermost loops compute elementary functions that do not store to the buffer?"""
     innermost = [node for node in collect(func.body, For) if not collect(node.body, For)]
     return any(
-        any(op_name(call) in ELEMENTARY for call in collect(node.body, Call))
+        any(op_name(call) in polynomials.FUNCTIONS for call in collect(node.body, Call))
         and not any(store.buffer.same_as(buffer) for store in collect(node.body, BufferStore))
         for node in innermost
     )
