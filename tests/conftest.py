@@ -57,10 +57,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="in the other half, which the next commits run"))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How much memory the tests took: a process that the system ends for want of it leaves no stack. Then the stacks of
-    processes that crashed or hung, once more, beside the failures: faulthandler wrote them to standard error, which
-    ``.ci/run`` keeps in a file, when they ended."""
+    processes that crashed or hung, once more, at the end of what pytest prints, as long output may be cut in its middle:
+    faulthandler wrote them to standard error, which ``.ci/run`` keeps in a file, when they ended."""
     path = os.environ.get("TILECORE_TEST_STDERR")
     if path is None or hasattr(terminalreporter.config, "workerinput") or not Path(path).is_file():
         return
@@ -68,11 +69,22 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     terminalreporter.write_line(f"The largest process of the tests that ended took {largest} MiB.")
-    text = Path(path).read_text(errors="replace")
-    starts = [at for words in ("Fatal Python error", "Timeout (") if (at := text.find(words)) >= 0]
-    if starts:
+    stacks = newest_frames(Path(path).read_text(errors="replace"))
+    if stacks:
         terminalreporter.section("stacks of a process that crashed or hung")
-        terminalreporter.write_line(text[min(starts) :][:12000])
+        terminalreporter.write_line(stacks)
+
+
+def newest_frames(text: str, frames: int = 9, lines: int = 60) -> str:
+    """Of what faulthandler wrote to standard error: the reason, and of each thread the frames that were entered last; ""
+    if it wrote nothing."""
+    starts = [at for words in ("Fatal Python error", "Timeout (") if (at := text.find(words)) >= 0]
+    kept, in_thread = list[str](), 0
+    for line in text[min(starts) :].splitlines() if starts else ():
+        in_thread = in_thread + 1 if line.startswith("  File ") else 0
+        if in_thread <= frames:
+            kept.append(line)
+    return "\n".join(kept[:lines])
 
 
 @pytest.fixture(scope="module")

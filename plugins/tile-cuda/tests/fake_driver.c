@@ -55,8 +55,8 @@ API int cuDeviceGetAttribute(int *v, int number, int d) {
 API int cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)(uintptr_t)(0xC000 + d); retained[d]++; return 0; }
 API int cuCtxGetCurrent(void **c) { *c = depth ? stack[depth - 1] : 0; return 0; }
 API int cuCtxGetDevice(int *d) { *d = (int)((uintptr_t)stack[depth - 1] - 0xC000); return 0; }
-API int cuCtxPushCurrent_v2(void *c) { stack[depth++] = c; return 0; }
-API int cuCtxPopCurrent_v2(void **c) { *c = stack[--depth]; return 0; }
+API int cuCtxPushCurrent_v2(void *c) { if (depth == 16) return 999; stack[depth++] = c; return 0; }
+API int cuCtxPopCurrent_v2(void **c) { if (!depth) return 201; *c = stack[--depth]; return 0; }
 API int fake_depth(void) { return depth; }  // contexts of this thread
 API int cuCtxSetLimit(int number, size_t value) { note("limit %ld %ld\n", number, (long)value, 0, 0); return 0; }
 API int cuCtxGetLimit(size_t *value, int number) { *value = 4096; return 0; }
