@@ -34,7 +34,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from h200_measure import example, interleaved
+from h200_measure import example, graphed, interleaved
 
 import tilecore
 
@@ -229,22 +229,6 @@ def logarithms(q: Any, k: Any, s: Shape) -> Any:
     return lse
 
 
-def graphed(work: Callable[[], Any]) -> Callable[[], Any]:
-    """A replay of the work's launches; the work itself where they cannot be captured."""
-    import torch
-
-    work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            work()
-    except Exception:
-        torch.cuda.synchronize()
-        return work
-    return graph.replay
-
-
 def measured(s: Shape, folder: Path, rounds: int) -> dict[str, Any]:
     inputs, peer, expected = of_torch(s)
     works: dict[str, Callable[[], Any]] = {"cudnn": peer}
@@ -271,7 +255,7 @@ def measured(s: Shape, folder: Path, rounds: int) -> dict[str, Any]:
             continue
         works[v.name] = lambda kernel=kernel: kernel(*inputs)
     launches = 2 if s.operations > 2e11 else 8
-    times = interleaved({name: graphed(work) for name, work in works.items()}, rounds, "row", launches)
+    times = interleaved({name: graphed(work) or work for name, work in works.items()}, rounds, "row", launches)
     us = {name: statistics.median(samples) * 1e3 for name, samples in times.items()}
     ratios = {name: us["cudnn"] / us[name] for name in sorted(us, key=lambda n: us[n]) if name != "cudnn"}
     reached = max(ratios.values(), default=0.0)

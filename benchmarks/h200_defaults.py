@@ -21,7 +21,6 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -72,25 +71,8 @@ def build_all(shapes: list[Any], folder: Path) -> None:
                 print(f"{job[0]} {job[1]}: {failure[:300]}", flush=True)
 
 
-def graphed(work: Callable[[], Any]) -> Callable[[], Any] | None:
-    """A replay of the work's launches; None where they cannot be captured."""
-    import torch
-
-    work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            work()
-    except Exception as error:
-        print(f"not captured: {str(error)[:200]}", flush=True)
-        torch.cuda.synchronize()
-        return None
-    return graph.replay
-
-
 def measured(shape: Gemm | Attention, folder: Path, rounds: int) -> dict[str, Any]:
-    from h200_measure import interleaved
+    from h200_measure import graphed, interleaved
 
     inputs, peers, expected = tensors(shape)
     works, proposals = dict(peers), proposals_of(shape)

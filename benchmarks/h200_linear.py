@@ -29,10 +29,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import h200_linear_peers as peers
-from h200_defaults import graphed
 from h200_linear_cases import TOLERANCE, by_torch, tensors, variants_of
 from h200_linear_shapes import SHAPES, Shape
-from h200_measure import example, interleaved
+from h200_measure import example, graphed, interleaved
 
 import tilecore
 

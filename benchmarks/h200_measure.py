@@ -2,7 +2,8 @@
 
 clock "cold": single launches after other data has been written to the L2 cache, as triton.testing.do_bench does: with
 zeros that still have to be stored. "do_bench": that function itself, which gives the mean. "row": several launches one
-after the other. "single": one launch after the device has been idle for 8 ms.
+after the other. "graph": the same, captured in a CUDA graph, so that the host's time for a call does not count.
+"single": one launch after the device has been idle for 8 ms.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Case:
     """One piece of work. amount: bytes moved, or operations. ours: factories of a T.prim_func by configuration;
     args: of the kernel, its output last. peers: calls by name, of which ``base`` is what ratios are to; want: the right
     output. tolerance: largest error over the largest value. clocks: how many launches one after the other each of the
-    clocks "cold", "row", "single" takes. options: of tilecore.compile; options_of: in place of these, by configuration.
+    clocks "cold", "row", "graph", "single" takes. options: of tilecore.compile; options_of: in place of these, by
+    configuration.
     without: names of peers that are left out."""
 
     name: str
@@ -81,7 +83,12 @@ class Case:
         works |= {name: work for name, work in self.peers.items() if name not in self.without}
         rows = []
         for clock, launches in self.clocks.items():
-            measured = by_do_bench(works) if clock == "do_bench" else interleaved(works, rounds, clock, launches)
+            if clock == "do_bench":
+                measured = by_do_bench(works)
+            elif clock == "graph":
+                measured = interleaved_graphs(works, rounds, launches)
+            else:
+                measured = interleaved(works, rounds, clock, launches)
             rows += self._rows(clock, measured)
         return rows
 
@@ -103,6 +110,33 @@ def by_do_bench(works: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
     import triton.testing
 
     return {name: [triton.testing.do_bench(work)] for name, work in works.items()}
+
+
+def graphed(work: Callable[[], Any], launches: int = 1) -> Callable[[], Any] | None:
+    """A replay of so many calls of the work, captured in a CUDA graph; None where they cannot be captured."""
+    work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            for _ in range(launches):
+                work()
+    except Exception as problem:
+        print(f"not captured: {str(problem)[:200]}", flush=True)
+        torch.cuda.synchronize()
+        return None
+    return graph.replay
+
+
+def interleaved_graphs(works: dict[str, Callable[[], Any]], rounds: int, launches: int) -> dict[str, list[float]]:
+    """``interleaved`` over CUDA graphs of so many launches; what cannot be captured is called as often."""
+
+    def repeated(work: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: [work() for _ in range(launches)]
+
+    replays = {name: graphed(work, launches) or repeated(work) for name, work in works.items()}
+    times = interleaved(replays, rounds, "row", 1)
+    return {name: [time_of_all / launches for time_of_all in samples] for name, samples in times.items()}
 
 
 def interleaved(works: dict[str, Callable[[], Any]], rounds: int, clock: str, launches: int) -> dict[str, list[float]]:

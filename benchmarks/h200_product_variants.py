@@ -24,8 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from h200_defaults import graphed
-from h200_measure import example, interleaved
+
+from h200_measure import example, graphed, interleaved
 from h200_variant_cases import CASES, Case, Variant
 from h200_variant_files import build_all, right_calls
 

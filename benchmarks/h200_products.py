@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from h200_measure import Case, example
+from h200_peers import quack_gemm
 from h200_triton import triton_matmul
 
 LARGE = {
@@ -32,6 +33,7 @@ def gemm(m: int, n: int, k: int, configs: dict[str, dict[str, Any]], clocks: dic
     peers: dict[str, Callable[[], Any]] = {"torch": lambda: torch.mm(a, b, out=c)}
     if m >= 1024:
         peers["triton"] = triton_matmul(a, b)
+        peers |= quack_gemm(a, b, c)
     name = f"gemm fp16 {m}x{n}x{k}"
     return Case(name, "TFLOP/s", 2.0 * m * n * k, (a, b, c), ours, peers, a.float() @ b.float(), 2e-3, clocks=clocks)
 

@@ -5,13 +5,13 @@ Beside them run torch, torch.compile, a copy, and the kernels of quack-kernels (
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from h200_measure import Case, example
+from h200_peers import quack_rows
 
 import tilecore
 
@@ -19,17 +19,6 @@ ROWS = ((16384, 4096), (8192, 8192), (4096, 32768), (20000, 5120), (65536, 1000)
 CLOCKS = {"cold": 1, "do_bench": 1}
 FAST = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
 AHEAD = {"without prefetch": 0, "2 MiB ahead": 2 << 20, "8 MiB ahead": 8 << 20}
-
-
-def of_quack(name: str, *args: Any, **options: Any) -> dict[str, Callable[[], Any]]:
-    """A call of the package quack-kernels, if it is installed and can do it."""
-    try:
-        function = getattr(importlib.import_module("quack"), name)
-        function(*args, **options)
-    except Exception as problem:  # whatever a package that is still to compile its kernel meets
-        print(f"without quack.{name}: {problem!r}"[:200], flush=True)
-        return {}
-    return {"quack": lambda: function(*args, **options)}
 
 
 def by_prefetch(make: Callable[[], Any], configs: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +40,7 @@ def softmax(m: int, n: int) -> Case:
         "TB/s",
         2.0 * x.nbytes,
         (x, y),
-        peers=peers | of_quack("softmax", x),
+        peers=peers | quack_rows("softmax", x),
         want=torch.softmax(x.float(), -1),
         tolerance=2e-3,
         clocks=CLOCKS,
@@ -73,7 +62,7 @@ def rms_norm(m: int, n: int) -> Case:
         "TB/s",
         2.0 * x.nbytes,
         (x, w, y),
-        peers=peers | of_quack("rmsnorm", x, w, eps=1e-6),
+        peers=peers | quack_rows("rmsnorm", x, w, eps=1e-6),
         want=F.rms_norm(x.float(), (n,), w.float(), 1e-6),
         tolerance=2e-3,
         clocks=CLOCKS,

@@ -45,6 +45,7 @@ SUITE = [
     "plugins/tile-cuda/tests/test_on_gpu.py",
     "plugins/tile-cuda/tests/test_device.py",
     "plugins/tile-cuda/tests/test_products_on_gpu.py",
+    "plugins/tile-cuda/tests/test_arrays_on_gpu.py",
 ]
 CHECKERS = ("memcheck", "racecheck", "synccheck")
 # of the time: about the seconds that each takes with 16 processes, and some room for the kit, which comes first
