@@ -1,8 +1,8 @@
 """RMSNorm in half precision: Y = X / sqrt(mean(X^2) + eps) * W for every row, computed in float32.
 
 128 threads hold rows of up to 8192 columns in registers, several rows where they are short, and 512 threads one row of
-up to 32768. Of longer rows the blocks of a cluster hold a part each, on targets that have clusters.
-Others are read twice from memory, tile by tile.
+up to 32768. On targets that have clusters of blocks, each block of a cluster holds a part of a row from 16385 columns on.
+Longer rows than these are read twice from memory, tile by tile.
 
     python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
 """
@@ -15,19 +15,22 @@ from tilecore.utils.target import determine_target
 import tilecore
 import tilecore.language as T
 
-# Bytes of a row that 512 threads keep, so that two blocks fit on a multiprocessor of 65,536 registers. (The compiler of
-# CUDA keeps as float32, too, what it has converted from bfloat16.)
-KEPT_BYTES = {"float16": 65536, "bfloat16": 32768, "float32": 65536}
+# Measured on an H200: most with 32 columns of a row in each thread, and blocks of 256 threads.
+COLUMNS_OF_BLOCK = 8192
 MOST_BLOCKS = 8  # of a cluster, on every device that has clusters
+# of a row over a cluster. (The compiler of CUDA keeps as float32, too, what it has converted from bfloat16.)
+MOST_COLUMNS = {"float16": 262144, "bfloat16": 131072, "float32": 131072}
 
 
 def rms_norm(M, N, eps=1e-6, dtype="float16", clusters=False):
     """X, Y [M, N]; W [N]. clusters: whether the target has clusters of blocks."""
-    blocks = T.ceildiv(N * T.dtype(dtype).itemsize, KEPT_BYTES[dtype])
+    if clusters and 16384 < N <= MOST_COLUMNS[dtype]:
+        blocks = min(MOST_BLOCKS, tilecore.next_power_of_2(T.ceildiv(N, COLUMNS_OF_BLOCK)))
+        is_long = N > (131072 if dtype == "float16" else 65536)
+        threads, resident = (512, 2) if is_long else (256, 4)
+        return rms_norm_over_clusters(M, N, blocks, threads, resident, eps=eps, dtype=dtype)
     if N <= 32768:
         return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)
-    if clusters and blocks <= MOST_BLOCKS:
-        return rms_norm_over_clusters(M, N, tilecore.next_power_of_2(blocks), eps=eps, dtype=dtype)
     return rms_norm_of_endless_rows(M, N, eps=eps, dtype=dtype)
 
 
@@ -135,7 +138,7 @@ def rms_norm_of_endless_rows(M, N, block_N=4096, threads=512, eps=1e-6, dtype="f
 # for `tilecore explain --targets`
 EXPLAIN = [
     "rms_norm_of_rows(4096, 1024, 2, 128)",
-    "rms_norm_over_clusters(2048, 65536, 2)",
+    "rms_norm_over_clusters(2048, 65536, 8, 256, 4)",
     "rms_norm_of_endless_rows(4096, 50000)",
 ]
 

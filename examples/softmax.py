@@ -4,8 +4,8 @@
 - up to 32768: 1024 threads hold a row in registers as float32, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
 
-Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold rows of up to 64 KiB (of bfloat16 32 KiB)
-in their own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
+Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold 16-bit rows of up to 16384 columns in their
+own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
 """
@@ -22,23 +22,31 @@ LOG2_E = 1.4426950408889634  # exp(x) = 2 ** (x * LOG2_E)
 LOWEST = -3.4028234663852886e38  # of float32; no infinity: -inf - -inf is no number
 
 
-# Bytes of a row that 512 threads keep, so that two blocks fit on a multiprocessor of 65,536 registers. (The compiler of
-# CUDA keeps as float32, too, what it has converted from bfloat16.)
-KEPT_BYTES = {"float16": 65536, "bfloat16": 32768, "float32": 65536}
+# Measured on an H200: most with 32 columns of a row in each thread, and blocks of 256 threads.
+COLUMNS_OF_BLOCK = 8192
 MOST_BLOCKS = 8  # of a cluster, on every device that has clusters
+# of a row over a cluster. (The compiler of CUDA keeps as float32, too, what it has converted from bfloat16.)
+MOST_COLUMNS = {"float16": 262144, "bfloat16": 131072, "float32": 131072}
 
 
 def softmax(M, N, dtype="float32", clusters=False):
     """Y[i, j] = exp(X[i, j]) / sum(exp(X[i, :])). X, Y [M, N]. clusters: whether the target has clusters of blocks, and
-    so many registers as an H200, where the forms of 16-bit rows were measured."""
-    blocks = T.ceildiv(N * T.dtype(dtype).itemsize, KEPT_BYTES[dtype])
+    so many registers as an H200."""
     if N <= 8192:
         return softmax_of_rows(M, N, max(1, 2048 // N), dtype=dtype)
-    if clusters and blocks <= MOST_BLOCKS and (N > 32768 or dtype != "float32"):
-        if blocks == 1:
-            return softmax_of_long_rows(M, N, dtype=dtype)
-        return softmax_over_clusters(M, N, tilecore.next_power_of_2(blocks), dtype=dtype)
+    if clusters and N <= 16384 and dtype != "float32":
+        return softmax_of_long_rows(M, N, dtype=dtype)
+    if clusters and 16384 < N <= MOST_COLUMNS[dtype]:
+        return softmax_over_clusters(M, N, **part_of_rows(N, dtype), dtype=dtype)
     return softmax_in_pieces(M, N, dtype=dtype) if N <= 32768 else softmax_of_endless_rows(M, N, dtype=dtype)
+
+
+def part_of_rows(N, dtype):
+    """Blocks of a cluster for rows of N columns, their threads, and the type in which they keep their part."""
+    blocks = tilecore.next_power_of_2(T.ceildiv(N, COLUMNS_OF_BLOCK))
+    if blocks <= MOST_BLOCKS:
+        return {"blocks": blocks, "threads": 256, "resident": 4}
+    return {"blocks": MOST_BLOCKS, "threads": 512, "resident": 2, "kept": "float32" if N <= 131072 else dtype}
 
 
 def has_clusters(target):
@@ -235,7 +243,7 @@ def softmax_of_endless_rows(M, N, block_N=4096, threads=512, dtype="float32"):
 EXPLAIN = [
     "softmax_of_rows(4096, 1000, 2)",
     "softmax_of_long_rows(4096, 32768, dtype='float16')",
-    "softmax_over_clusters(2048, 65536, 2, dtype='float16')",
+    "softmax_over_clusters(2048, 65536, 8, 256, 4, dtype='float16')",
     "softmax_in_pieces(4096, 32768)",
     "softmax_of_endless_rows(4096, 50000)",
 ]

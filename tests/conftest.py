@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How much memory the tests took: a process that the system ends for want of it leaves no stack. Then the stacks of
-    processes that crashed or hung, once more, at the end of what pytest prints, as long output may be cut in its middle:
-    faulthandler wrote them to standard error, which ``.ci/run`` keeps in a file, when they ended."""
+    processes that crashed or hung, once more, at the end of what pytest prints, as long output may be cut in its
+    middle: faulthandler wrote them to standard error, which ``.ci/run`` keeps in a file, when they ended."""
     path = os.environ.get("TILECORE_TEST_STDERR")
     if path is None or hasattr(terminalreporter.config, "workerinput") or not Path(path).is_file():
         return
@@ -76,8 +76,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def newest_frames(text: str, frames: int = 9, lines: int = 60) -> str:
-    """Of what faulthandler wrote to standard error: the reason, and of each thread the frames that were entered last; ""
-    if it wrote nothing."""
+    """Of what faulthandler wrote to standard error: the reason, and of each thread the frames that were entered last;
+    "" if it wrote nothing."""
     starts = [at for words in ("Fatal Python error", "Timeout (") if (at := text.find(words)) >= 0]
     kept, in_thread = list[str](), 0
     for line in text[min(starts) :].splitlines() if starts else ():

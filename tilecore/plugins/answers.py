@@ -8,7 +8,7 @@ from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.adapter import HostCode
+from tilecore.contract.adapter import ForeignTensor, HostCode
 from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.ir.names import MEMORY_ORDERS
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, mapping, shown, wrong
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 NAMES = Rule("a frozenset of names", lambda value: isinstance(value, AbstractSet) and all(map(is_text, value)))
 COUNT = Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0)
 WORDS = Rule("a str", lambda value: isinstance(value, str))
+
+
+def _ints(count: int, meaning: str) -> Rule:
+    return Rule(
+        f"a tuple of {count} ints ({meaning})",
+        lambda value: isinstance(value, tuple) and len(value) == count and all(map(is_int, value)),
+    )
+
 
 RULES: dict[type, dict[str, Rule]] = {
     Capabilities: {
@@ -48,6 +56,16 @@ RULES: dict[type, dict[str, Rule]] = {
         "allocates": FLAG,
         "has_streams": FLAG,
         "finds_device": FLAG,
+    },
+    ForeignTensor: {
+        "address": COUNT,
+        "shape": Rule(
+            "a tuple of ints, 0 or more", lambda value: isinstance(value, tuple) and all(map(COUNT.holds, value))
+        ),
+        "strides": Rule("a tuple of ints", lambda value: isinstance(value, tuple) and all(map(is_int, value))),
+        "dtype": _ints(3, "code, bits, lanes"),
+        "device": _ints(2, "type, index"),
+        "read_only": FLAG,
     },
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},
 }

@@ -1,6 +1,7 @@
 """Arrays of other libraries: which must not be written, and how a result becomes an array of the caller's library.
 
 A library is known by the array API standard: its arrays have ``__array_namespace__``, the namespace ``from_dlpack``.
+Where they do not have that yet, the package that calls their type its ``ndarray`` is taken for it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ def namespace_of(values: Iterable[Any]) -> Any:
     found: Any = None
     for value in values:
         ask = getattr(type(value), "__array_namespace__", None)
-        if ask is None:
-            return None
-        namespace = ask(value)
+        namespace = _package_of(type(value)) if ask is None else ask(value)
         if not hasattr(namespace, "from_dlpack") or (found is not None and namespace is not found):
             return None
         found = namespace
     return found
+
+
+def _package_of(kind: type) -> Any:
+    """The imported package whose ``ndarray`` the type is; None if there is none."""
+    package = sys.modules.get(kind.__module__.partition(".")[0])
+    is_its_array = getattr(package, "ndarray", None) is kind
+    return package if is_its_array and hasattr(package, "asarray") else None
 
 
 def importer(namespace: Any) -> Callable[[Any], Any]:

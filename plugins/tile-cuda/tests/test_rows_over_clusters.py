@@ -108,13 +108,15 @@ def name_of(func) -> str:
     ("columns", "dtype", "clusters", "without"),
     [
         (8192, "float16", "softmax_kernel", "softmax_kernel"),
-        (32768, "float16", "softmax_of_long_rows_kernel", "softmax_in_pieces_kernel"),
+        (16384, "float16", "softmax_of_long_rows_kernel", "softmax_in_pieces_kernel"),
+        (16385, "float16", "softmax_over_clusters_kernel", "softmax_in_pieces_kernel"),
         (32769, "float16", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
         (262144, "float16", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
         (262145, "float16", "softmax_of_endless_rows_kernel", "softmax_of_endless_rows_kernel"),
         (16384, "bfloat16", "softmax_of_long_rows_kernel", "softmax_in_pieces_kernel"),
         (32768, "bfloat16", "softmax_over_clusters_kernel", "softmax_in_pieces_kernel"),
-        (32768, "float32", "softmax_in_pieces_kernel", "softmax_in_pieces_kernel"),
+        (16384, "float32", "softmax_in_pieces_kernel", "softmax_in_pieces_kernel"),
+        (32768, "float32", "softmax_over_clusters_kernel", "softmax_in_pieces_kernel"),
         (65536, "float32", "softmax_over_clusters_kernel", "softmax_of_endless_rows_kernel"),
     ],
 )
@@ -124,11 +126,25 @@ def test_the_form_of_softmax_by_the_length_of_a_row(columns, dtype, clusters, wi
     assert name_of(module.softmax(4, columns, dtype)) == without
 
 
+@pytest.mark.parametrize("columns", [16385, 20000, 32768, 32775, 65536, 65537, 100000, 131072, 200000, 262144])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_part_of_a_row_that_a_thread_keeps(columns, dtype):
+    """At most as many columns as fit into the registers of so many resident blocks."""
+    softmax = example("softmax")
+    if columns > softmax.MOST_COLUMNS[dtype]:
+        return
+    part = softmax.part_of_rows(columns, dtype)
+    of_thread = columns / part["blocks"] / part["threads"]
+    assert of_thread <= (64 if part.get("kept") == "float16" else 33)
+    assert part["blocks"] in (2, 4, 8)
+    assert part["threads"] * part["resident"] <= 1024
+
+
 @pytest.mark.parametrize(
     ("columns", "dtype", "clusters"),
     [
-        (32768, "float16", "rms_norm_kernel"),
-        (32769, "float16", "rms_norm_over_clusters_kernel"),
+        (16384, "float16", "rms_norm_kernel"),
+        (16385, "float16", "rms_norm_over_clusters_kernel"),
         (131072, "bfloat16", "rms_norm_over_clusters_kernel"),
         (131073, "bfloat16", "rms_norm_of_endless_rows_kernel"),
     ],

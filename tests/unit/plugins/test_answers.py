@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tilecore.contract.adapter import ForeignTensor
 from tilecore.contract.records import Capabilities
 from tilecore.errors import PluginError
 from tilecore.ir.thread_calls import MEMORY_ORDERS
@@ -51,3 +52,30 @@ def test_legal_capabilities(field, value):
 def test_wrong_capabilities(field, value):
     with pytest.raises(PluginError, match=f"TargetSpec.capabilities returned a wrong value: field '{field}'"):
         answered(**{field: value})
+
+
+MEMORY = ForeignTensor(0x7000, (5, 0), (0, -1), (2, 32, 1), (2, 0), owner=object())
+
+
+def test_a_tensor_that_a_protocol_of_the_device_describes():
+    assert record(ORIGIN, "adapter.foreign_tensor", ForeignTensor)(MEMORY) is MEMORY
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("address", -1),
+        ("address", None),
+        ("shape", (5, -1)),
+        ("shape", [5]),
+        ("strides", None),
+        ("strides", (1.0,)),
+        ("dtype", (2, 32)),
+        ("dtype", "float32"),
+        ("device", (2, 0, 0)),
+        ("read_only", 1),
+    ],
+)
+def test_wrong_tensors(field, value):
+    with pytest.raises(PluginError, match=f"foreign_tensor returned a wrong value: field '{field}'"):
+        record(ORIGIN, "adapter.foreign_tensor", ForeignTensor)(replace(MEMORY, **{field: value}))

@@ -85,3 +85,21 @@ def test_other_failures_pass(error):
 
     with pytest.raises(error):
         importer(types.SimpleNamespace(from_dlpack=fails, asarray=library.asarray))(ones())
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_library_without_the_array_api(monkeypatch, named):
+    """Its package calls the type ``ndarray``; a type of another name may be anything."""
+
+    class Cells(Nameless):
+        pass
+
+    package = types.ModuleType("cells")
+    package.from_dlpack = lambda tensor: Cells(np.from_dlpack(tensor))
+    package.asarray = lambda tensor: Cells(np.array(tensor))
+    setattr(package, "ndarray" if named else "cells", Cells)
+    Cells.__module__ = "cells.core"
+    monkeypatch.setitem(__import__("sys").modules, "cells", package)
+    assert namespace_of([Cells(ones()), Cells(ones())]) is (package if named else None)
+    result = tilecore.compile(add, target="cpu", out_idx=2)(Cells(ones()), Cells(ones()))
+    assert (type(result) is Cells) is named
