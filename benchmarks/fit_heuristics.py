@@ -1,6 +1,7 @@
 """Fits the constants of the models of tilecore.heuristics to data of heuristics_data.py, and says how good they are.
 
     python benchmarks/fit_heuristics.py data.json[.gz] [--kind Gemm] [--steps 1500] [--seed 1] [--stay 0.01]
+                                        [--fixed memory,second]
 
 Only shapes that are not held out are fitted on. The search changes constants by chance, and
 keeps what is better: the logarithms of measured to expected times, most of all of the fast configurations, and the
@@ -82,8 +83,8 @@ def judged(shapes: list[Shape], chip: Chip, model: Any, constants: Any) -> tuple
     return errors / max(weights, 1e-9), math.exp(lost / count), math.exp(ratios / count)
 
 
-def changed(dice: random.Random, constants: Any) -> Any:
-    names = list(asdict(constants))
+def changed(dice: random.Random, constants: Any, fixed: set[str]) -> Any:
+    names = [name for name in asdict(constants) if name not in fixed]
     chosen = dice.sample(names, dice.choice((1, 1, 2, 3)))
     constants = replace(constants, **{n: getattr(constants, n) * math.exp(dice.gauss(0, 0.15)) for n in chosen})
     shares = [name for name in ("hidden", "overlap", "alone", "late") if hasattr(constants, name)]
@@ -97,9 +98,10 @@ def main() -> int:
     parser.add_argument("--kind", default="Gemm", choices=["Gemm", "Attention"])
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fixed", default="", help="constants that do not change, such as memory,second")
     parser.add_argument("--stay", type=float, default=0.0, help="cost of moving away from the constants that are there")
     options = parser.parse_args()
-    chip, dice = chip_of(TARGET), random.Random(options.seed)
+    chip, dice, fixed = chip_of(TARGET), random.Random(options.seed), set(options.fixed.split(","))
     model: Any = gemm_model if options.kind == "Gemm" else attention_model
     shapes = read(options.data, options.kind, chip)
     fitted, held_out = ([s for s in shapes if s.held_out is held] for held in (False, True))
@@ -119,7 +121,7 @@ def main() -> int:
 
     best = score(constants)
     for _ in range(options.steps):
-        other = changed(dice, constants)
+        other = changed(dice, constants, fixed)
         reached = score(other)
         if reached < best:
             best, constants = reached, other

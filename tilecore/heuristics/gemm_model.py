@@ -34,9 +34,9 @@ class Constants:
     shared_rate: float = 94.4
     tile: float = 1.36
     epilogue: float = 508.0
-    second: float = 0.198
+    second: float = 0.27
     sums: float = 0.573
-    part: float = 2.75
+    part: float = 3.2
     part_rate: float = 8.86
     short: float = 0.638
     port: float = 56.2
