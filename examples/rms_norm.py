@@ -1,8 +1,8 @@
 """RMSNorm in half precision: Y = X / sqrt(mean(X^2) + eps) * W for every row, computed in float32.
 
 128 threads hold rows of up to 8192 columns in registers, several rows where they are short, and 512 threads one row of
-up to 32768. On targets that have clusters of blocks, each block of a cluster holds a part of a row from 16385 columns on.
-Longer rows than these are read twice from memory, tile by tile.
+up to 32768. On targets that have clusters, rows of more than 16384 columns are divided over the blocks of one. Longer
+rows than these are read twice from memory, tile by tile.
 
     python examples/rms_norm.py --target cpu --rows 4096 --columns 1024
 """
@@ -26,8 +26,8 @@ def rms_norm(M, N, eps=1e-6, dtype="float16", clusters=False):
     """X, Y [M, N]; W [N]. clusters: whether the target has clusters of blocks."""
     if clusters and 16384 < N <= MOST_COLUMNS[dtype]:
         blocks = min(MOST_BLOCKS, tilecore.next_power_of_2(T.ceildiv(N, COLUMNS_OF_BLOCK)))
-        is_long = N > (131072 if dtype == "float16" else 65536)
-        threads, resident = (512, 2) if is_long else (256, 4)
+        columns_of_256_threads = 131072 if dtype == "float16" else 65536
+        threads, resident = (256, 4) if N <= columns_of_256_threads else (512, 2)
         return rms_norm_over_clusters(M, N, blocks, threads, resident, eps=eps, dtype=dtype)
     if N <= 32768:
         return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)

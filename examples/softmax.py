@@ -4,8 +4,8 @@
 - up to 32768: 1024 threads hold a row in registers as float32, and reduce it in pieces,
 - longer: two passes over the row in memory, tile by tile.
 
-Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold 16-bit rows of up to 16384 columns in their
-own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
+Where the target has clusters of blocks (cuda -arch=sm_90a), 512 threads hold 16-bit rows of up to 16384 columns in
+their own type, and convert them where they use them. Of longer rows each block of a cluster holds a part.
 
     python examples/softmax.py --target cpu --rows 4096 --columns 1000
 """

@@ -15,9 +15,13 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore import heuristics
+from tilecore.autotune.profile_args import ProfileOptions
 from tilecore.cli import _parser
 from tilecore.dtypes import ALIASES, FACTS
 from tilecore.errors import LanguageError
+from tilecore.heuristics.attention import DECODING_NAMES, FORWARD_NAMES
+from tilecore.heuristics.gemm import GEMM_NAMES
 from tilecore.language import _NAMES
 from tilecore.language.foreign import _REASONS, MissingNameError
 from tilecore.plugins import manager
@@ -179,8 +183,12 @@ def test_entry_point_group():
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/language.md", "docs/first-hour.md", "docs/torch.md", "docs/profiling.md"]
-)
+    "name",
+    [
+        "README.md", "docs/language.md", "docs/first-hour.md", "docs/torch.md", "docs/profiling.md",
+        "docs/heuristics.md",
+    ],
+)  # fmt: skip
 def test_python_of_the_page_runs(name, tmp_path):
     pytest.importorskip("torch")
     assert blocks(TEXTS[name], "python")
@@ -332,6 +340,25 @@ def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
     listed = [name for names, _ in rows for name in re.findall(r"`T\.(\w+)`", names)]
     assert sorted(listed) == sorted(_REASONS)
     assert not {name for name in listed if hasattr(T, name)}
+
+
+# -- docs/heuristics.md ---------------------------------------------------------------------------------------------
+
+
+def test_the_functions_of_heuristics_are_documented_with_their_parameters():
+    page = TEXTS["docs/heuristics.md"]
+    calls = re.findall(r"^### `((?:heuristics|tilecore)\.\w+\(.*\))`$", page, re.MULTILINE)
+    for call in calls:
+        module, _, name = call.partition("(")[0].partition(".")
+        function = getattr(heuristics if module == "heuristics" else tilecore, name)
+        assert written_parameters(call) == shape_of(inspect.signature(function)), call
+    named = {call.partition("(")[0] for call in calls}
+    assert named == {"tilecore.autotune", *(f"heuristics.{name}" for name in heuristics.__all__)}
+    tables = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", page, re.MULTILINE))))
+    of_configurations = {*GEMM_NAMES, *FORWARD_NAMES, *DECODING_NAMES, "stream_k"}
+    assert of_configurations <= tables
+    of_searches = {*inspect.signature(tilecore.autotune).parameters, *ProfileOptions.__annotations__}
+    assert of_searches - {"func", "options", "cache_input_tensors"} <= tables
 
 
 @pytest.mark.parametrize("name", ["passes.md", "hooks/library.md", "hooks/header.md"])

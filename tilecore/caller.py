@@ -10,10 +10,12 @@ import re
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from tilecore.errors import LanguageError, Location, UnsupportedError, WrongTypeError
 from tilecore.signatures import complaint_and_hint, keywords_of, signature_of
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -67,7 +69,7 @@ def _characters(file: str, line: int | None, column: int | None) -> int:
     return len(linecache.getline(file, line).encode()[:column].decode(errors="ignore"))
 
 
-def placed(function: Callable[..., Any]) -> Callable[..., Any]:
+def placed(function: _Function) -> _Function:
     """Decorator of what users call outside of kernels' bodies: its errors point at the call."""
 
     @functools.wraps(function)
@@ -85,7 +87,7 @@ def placed(function: Callable[..., Any]) -> Callable[..., Any]:
             expected = f"{function.__name__}{without_types(function)}"
             raise at_caller(WrongTypeError(text, expected=expected, hint=hint)) from None
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 def without_types(function: Callable[..., Any]) -> inspect.Signature:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore.commands import bundle, compile, numbers
+from tilecore.commands.options import CommandParser
 from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
 from tilecore.porting import command as port
+
+if TYPE_CHECKING:
+    from tilecore.errors import TilecoreError
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -43,6 +49,7 @@ def _run(words: Sequence[str] | None) -> int | str | None:
             code = import_module(arguments.module).run(arguments)
         sys.stdout.flush()
     except TilecoreError as error:
+        _print_cause(error)
         print(f"tilecore: {error}", file=sys.stderr)
         code = 1
     except KeyboardInterrupt:
@@ -60,6 +67,19 @@ def _run(words: Sequence[str] | None) -> int | str | None:
     return code
 
 
+def _print_cause(error: TilecoreError) -> None:
+    """With TILECORE_DEBUG, print the traceback of the error that caused this one: of the user's code, for instance."""
+    from tilecore import debug
+    from tilecore.errors import TilecoreError
+
+    cause = error.__cause__
+    try:
+        if cause is not None and not isinstance(cause, TilecoreError) and debug.level():
+            traceback.print_exception(cause)
+    except TilecoreError:  # the variable has a wrong value
+        return
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilecore",
@@ -68,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=CommandParser)
     for command in _COMMANDS:
         _add(commands, command)
     return parser

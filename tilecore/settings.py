@@ -105,6 +105,13 @@ SETTINGS: dict[str, Setting] = _table(
     ),
     Setting("TILECORE_DISABLE_CACHE", flag, _FLAG, False, "whether the cache on disk is not used"),
     Setting(
+        "TILECORE_CACHED_ONLY",
+        flag,
+        _FLAG,
+        False,
+        "whether a kernel that no cache and no bundle has raises an error instead of being compiled",
+    ),
+    Setting(
         "TILECORE_AUTO_TUNING_DISABLE_CACHE",
         flag,
         _FLAG,
@@ -222,6 +229,11 @@ def cache_age() -> float | None:
 def cache_path() -> tuple[str, ...] | None:
     """Absolute paths of the read-only layers under the kernel cache: cache directories and bundle files, or None."""
     return SETTINGS["TILECORE_CACHE_PATH"].read()
+
+
+def cached_only() -> bool:
+    """Whether a kernel that no cache and no bundle has raises an error instead of being compiled."""
+    return SETTINGS["TILECORE_CACHED_ONLY"].read()
 
 
 def trusted_keys() -> tuple[str, ...] | None:

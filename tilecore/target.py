@@ -20,6 +20,8 @@ Attribute = str | int | bool
 # A word of a target's text with the quotes in it, as a shell splits.
 _WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
+_LONG = 80  # characters of a text that ``brief`` shortens
+_OF_CHIP = ("arch", "march", "chip", "device")  # attributes that say which chip it is
 
 
 @frozen
@@ -65,6 +67,16 @@ class Target:
             value = self.attributes[name]
             words.append(f"-{name}" if value is True else f"-{name}={_text_of(value)}")
         return " ".join(words)
+
+    def brief(self) -> str:
+        """For messages and tables: the whole text, or, where that is long, the chip and how many attributes are left
+        out: ``kind -march=native (7 more attributes)``."""
+        text = str(self)
+        if len(text) <= _LONG:
+            return text
+        chip = Target(self.kind, {name: self.attributes[name] for name in _OF_CHIP if name in self.attributes})
+        left_out = len(self.attributes) - len(chip.attributes)
+        return f"{chip} ({left_out} more attribute{'s' if left_out > 1 else ''})"
 
 
 def _text_of(value: Attribute) -> str:

@@ -1,7 +1,7 @@
 """Writes files that users name: a file holds all of the new data or what it held before, whenever the process ends.
 
-A symbolic link stays, and the file that it names is replaced. Pipes, devices and the standard streams are written in
-place.
+Folders of the path that are missing are made. A symbolic link stays, and the file that it names is replaced; folders
+that are missing behind a link are not made. Pipes, devices and the standard streams are written in place.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ STANDARD_OUTPUTS = (1, 2)  # descriptors of the standard output and of the stand
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text as UTF-8. Raises OSError where its folder is not there or cannot be written."""
+    """Write a text as UTF-8. Raises OSError where its folder cannot be made or written."""
     write_whole_bytes(path, text.encode("utf-8"))
 
 
 def write_whole_bytes(path: Path, data: bytes) -> None:
-    """Write the data. Raises OSError where its folder is not there or cannot be written."""
+    """Write the data. Raises OSError where its folder cannot be made or written."""
     if not can_be_replaced(path):
         _write_in_place(path, data)
         return
+    if not os.path.lexists(path.parent):  # of a file in its place, the write says that it is no folder
+        path.parent.mkdir(parents=True, exist_ok=True)
     target = Path(os.path.realpath(path))
     staged = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:

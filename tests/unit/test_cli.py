@@ -102,6 +102,14 @@ def test_doctor_text_names_what_is_broken(cache_dir):
     assert "DEBUGG" not in ended.stdout.partition("broken:\n")[2]
 
 
+def test_doctor_finds_files_of_keys_that_are_not_there(tmp_path):
+    ended = run("doctor", "--json", TILECORE_TRUSTED_KEYS=str(tmp_path / "none"))
+    (row,) = [row for row in json.loads(ended.stdout)["environment"] if row["name"] == "TILECORE_TRUSTED_KEYS"]
+    assert row["state"] == "wrong"
+    assert f"names {tmp_path / 'none'}, which does not exist" in row["reason"]
+    assert ended.returncode == 1
+
+
 def test_doctor_finds_an_unusable_cache(tmp_path):
     (tmp_path / "file").write_text("")
     facts = json.loads(run("doctor", "--json", TILECORE_CACHE_DIR=str(tmp_path / "file" / "below")).stdout)
@@ -230,6 +238,57 @@ def test_a_full_disk_is_reported_once():
     assert code == 1
     assert errors.startswith("tilecore: [Errno 28]")
     assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "told"),
+    [
+        ("compile kernels.py --traget cpu", "compile", "--traget; did you mean --target?"),
+        ("compile kernels.py --traget=cpu -o a.tcb", "compile", "--traget=cpu; did you mean --target?"),
+        ("compile kernels.py -traget cpu", "compile", "-traget cpu; did you mean --target?"),
+        ("bundle a.tcb --sigend-by key.pub", "bundle", "--sigend-by; did you mean --signed-by?"),
+        ("passes --traget cpu", "passes", "--traget; did you mean --target?"),
+        ("cache gc --maxsize 4G", "cache", "--maxsize; did you mean --max-size?"),
+        ("targets --qqq", "targets", "--qqq; `tilecore targets --help` describes what it takes"),
+        ("targets all", "targets", "all; `tilecore targets --help` describes what it takes"),
+    ],
+)
+def test_a_mistyped_option_gets_the_usage_of_its_command(capsys, words, command, told):
+    """Also where an option that is needed is the mistyped one."""
+    from tilecore.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"usage: tilecore {command} ")
+    assert errors.endswith(f"\ntilecore {command}: error: unrecognized arguments: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["compile", "kernels.py", "--targ", "cpu"], "target", ["cpu"]),
+        (["compile", "kernels.py", "--targ=cpu"], "target", ["cpu"]),
+        (["compile", "--", "--kernels.py"], "file", "--kernels.py"),
+        (["compile", "--a file.py"], "file", "--a file.py"),
+        (["explain", "kernels.py", "--call=--x"], "call", ["--x"]),
+    ],
+)
+def test_what_argparse_takes_is_taken(words, name, value):
+    """The beginning of an option, what follows --, and what has a space in it."""
+    from tilecore.cli import _parser
+
+    assert getattr(_parser().parse_args(words), name) == value
+
+
+def test_help_comes_before_a_mistyped_option(capsys):
+    from tilecore.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["targets", "--help", "--qqq"])
+    assert ended.value.code == 0
+    assert "examples:" in capsys.readouterr().out
 
 
 SECONDS = "expected a number of seconds that is above 0 and at most 86400"
@@ -376,16 +435,16 @@ def test_explain_says_what_is_wrong(tmp_path, words, message):
     ("words", "message"),
     [
         (
-            ("conform", "--target", "cpu", "--out", "none/report.json"),
-            "--out names a file in a folder that does not exist",
+            ("conform", "--target", "cpu", "--out", "file/report.json"),
+            "--out names a file in a folder that cannot be made",
         ),
         (("conform", "--target", "cpu", "--out", "."), "--out names the folder"),
         (("new-backend", "acme", "--into", "file/acme"), "--into names a folder that cannot be created"),
         (("new-backend", "acme", "--into", "file"), "--into names a folder that cannot be created"),
         (("passes", "--target", "cpu", "--dump", "file", "kernel.py"), "--dump names a folder that cannot be created"),
-        (("explain", "kernel.py", "--layout", "C", "--svg", "none/c.svg"), "--svg names a file in a folder"),
+        (("explain", "kernel.py", "--layout", "C", "--svg", "file/too/c.svg"), "--svg names a file in a folder"),
         (("fuzz", "--target", "cpu", "--out", "file"), "--out names a folder that cannot be created"),
-        (("fuzz", "--target", "cpu", "--json", "none/f.json"), "--json names a file in a folder"),
+        (("fuzz", "--target", "cpu", "--json", "file/f.json"), "--json names a file in a folder"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, words, message):
@@ -397,6 +456,16 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch
     assert ended.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_folders_that_are_missing_are_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = run("conform", "--target", "cpu", "--level", "0", "--out", "new/too/report.json")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert json.loads((tmp_path / "new" / "too" / "report.json").read_text())[0]["reached"] == 0
+    ended = run("fuzz", "--target", "cpu", "--count", "1", "--out", "found", "--json", "counts/too/f.json")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert json.loads((tmp_path / "counts" / "too" / "f.json").read_text())["kernels"] == 1
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no /proc, where no folder can be created")

@@ -64,3 +64,13 @@ def test_dicts():
     for wrong in ({"a": 1}, {"kind": "acme", "a": 1.5}, {"kind": "acme", "a": None}, 3):
         with pytest.raises(TargetError):
             Target.parse(wrong)
+
+
+def test_a_long_text_is_shortened_for_messages():
+    short = Target("acme", {"arch": "a1", "fast": True})
+    assert short.brief() == str(short)
+    features = ",".join(f"feature{number}" for number in range(20))
+    long = Target("acme", {"features": features, "march": "native", "model": "m", "lanes": 4})
+    assert long.brief() == "acme -march=native (3 more attributes)"
+    assert Target("acme", {"features": features}).brief() == "acme (1 more attribute)"
+    assert str(Target.parse(str(long))) == str(long)

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,23 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path, exists):
     assert target.read_text() == "new"
     assert not target.is_symlink()
     assert list(folder.iterdir()) == [target]
+
+
+def test_folders_that_are_missing_are_made(tmp_path, monkeypatch):
+    write_whole(tmp_path / "a" / "b" / "report.json", "new")
+    assert (tmp_path / "a" / "b" / "report.json").read_text() == "new"
+    monkeypatch.chdir(tmp_path)
+    write_whole(Path("c/report.json"), "new")
+    assert (tmp_path / "c" / "report.json").read_text() == "new"
+
+
+def test_folders_behind_a_link_are_not_made(tmp_path):
+    (tmp_path / "file.json").symlink_to(tmp_path / "unmounted" / "file.json")
+    (tmp_path / "folder").symlink_to(tmp_path / "unmounted")
+    for path in (tmp_path / "file.json", tmp_path / "folder" / "file.json"):
+        with pytest.raises(FileNotFoundError):
+            write_whole(path, "new")
+    assert not (tmp_path / "unmounted").exists()
 
 
 def read_later(path):

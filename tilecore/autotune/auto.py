@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilecore import debug, settings
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.calls import configs_for
+from tilecore.heuristics.calls import CallConfigs, configs_for
 
 if TYPE_CHECKING:
     from tilecore.autotune.configs import Config
@@ -19,6 +20,7 @@ LOOKED_AT = 8  # that are compiled, at most, until one is legal, where none is t
 
 class AutoConfigs:
     """What ``configs="auto"`` stands for: called with the arguments of a call, it gives ``tries`` configurations.
+    Where the kernel is verbose, it says once which values of the call no proposal has.
 
     Raises ArgumentError unless ``tries`` is at least 1.
     """
@@ -28,6 +30,7 @@ class AutoConfigs:
             raise ArgumentError("tries is not a number of configurations", found=repr(tries), expected="at least 1")
         self.jit_impl = jit_impl
         self.tries = tries
+        self._said: set[str] = set()
 
     @property
     def is_untimed(self) -> bool:
@@ -35,6 +38,21 @@ class AutoConfigs:
         return self.tries == 1
 
     def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Config]:
+        configs, departure = self._of_call(args, kwargs)
+        if departure and departure not in self._said and self._is_verbose():
+            self._said.add(departure)
+            name = getattr(self.jit_impl, "__name__", "kernel")
+            debug.announce(f"{name}: {departure}; the other values are those of the nearest proposals")
+        return configs
+
+    def _is_verbose(self) -> bool:
+        return bool(self.jit_impl.request().options.verbose) or settings.verbose()
+
+    def departure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Which values of the call no proposal has, in words; empty where there are none."""
+        return self._of_call(args, kwargs).departure
+
+    def _of_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallConfigs:
         signature = self.jit_impl.call_signature(kwargs)
         bound = signature.bind_partial(*args, **kwargs)
         fixed = {name: value for name, value in bound.arguments.items() if value is not None}

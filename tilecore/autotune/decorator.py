@@ -15,7 +15,7 @@ from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
-from tilecore.errors import ArgumentError, LanguageError, TilecoreError
+from tilecore.errors import ArgumentError, AutotuneError, LanguageError, MissingInputsError, TilecoreError
 from tilecore.jit.argument_key import key_of
 from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
@@ -88,7 +88,7 @@ class AutotunedKernel:
 
         Raises AutotuneError when no candidate is left.
         """
-        return self._result(args, kwargs) or self._tuning(args, kwargs).run()
+        return self._result(args, kwargs) or self._searched(args, kwargs)
 
     def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
         """The configuration to use without a search: a known one, unless the call sets tunable arguments itself, or
@@ -96,6 +96,9 @@ class AutotunedKernel:
         is_untimed = isinstance(self.configs, AutoConfigs) and self.configs.is_untimed
         if self.known_configs is None and not is_untimed:
             return None
+        key = self._memory_key(args, kwargs) if is_untimed else None
+        if key in self._untimed:
+            return self._untimed[key]
         signature = self._signature(args, kwargs)
         configs = expand(self.configs, signature, args, kwargs)
         names = tunables(configs)
@@ -106,13 +109,13 @@ class AutotunedKernel:
             known = self.known_configs.find(self.jit_impl.request().target, bound.arguments)
             if known is not None:
                 return known
-        return self._first_legal(configs, args, kwargs) if is_untimed and len(fixed) < len(names) else None
+        if not is_untimed or len(fixed) == len(names):
+            return None
+        self._untimed[key] = self._first_legal(configs, args, kwargs)
+        return self._untimed[key]
 
     def _first_legal(self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
         """The first configuration that compiles. Raises the first one's error where none does."""
-        key = self._memory_key(args, kwargs)
-        if key in self._untimed:
-            return self._untimed[key]
         first_error: TilecoreError | None = None
         for config in configs:
             try:
@@ -120,10 +123,9 @@ class AutotunedKernel:
             except TilecoreError as error:
                 first_error = first_error or error
                 continue
-            self._untimed[key] = config
             return config
         assert first_error is not None
-        raise first_error
+        raise self._with_departure(first_error, args, kwargs)
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
         """For a call with these arguments. Raises ArgumentError where they do not fit; tunables may be missing."""
@@ -140,8 +142,25 @@ class AutotunedKernel:
                     signature = self._signature(args, kwargs)
                     names = tunables(expand(self.configs, signature, args, kwargs))
                     whole = len(set_by_call(names, signature, args, kwargs)) == len(names)
-                    self._results[key] = None if whole else self._tuning(args, kwargs).run()
+                    self._results[key] = None if whole else self._searched(args, kwargs)
         return self._results[key]
+
+    def _searched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult:
+        tuning = self._tuning(args, kwargs)
+        try:
+            return tuning.run()
+        except MissingInputsError:
+            raise
+        except AutotuneError as error:
+            self._with_departure(error, args, kwargs)
+            raise
+
+    def _with_departure(self, error: TilecoreError, args: Sequence[Any], kwargs: dict[str, Any]) -> TilecoreError:
+        """The error, with the values of the call that no proposal has, as they may be its reason."""
+        departure = self.configs.departure(args, kwargs) if isinstance(self.configs, AutoConfigs) else ""
+        if departure:
+            error.hint = f"{error.hint}; {departure}" if error.hint else departure
+        return error
 
     def _tuning(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tuning:
         inputs = get_autotune_inputs()
@@ -156,9 +175,12 @@ class AutotunedKernel:
 
     def _memory_key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         bound = self.jit_impl.call_signature(kwargs).bind_partial(*args, **kwargs)
+        given = {name for name, value in bound.arguments.items() if value is not None}  # tunables among them are fixed
         bound.apply_defaults()
         ignored = self.do_not_specialize
-        values = tuple((name, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored)
+        values = tuple(
+            (name, name in given, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored
+        )
         return values, self.jit_impl.state()
 
     def __getattr__(self, name: str) -> Any:

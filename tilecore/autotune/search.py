@@ -63,7 +63,9 @@ def search(
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
     if not timed:
         raise AutotuneError(
-            f"none of {len(candidates)} configurations gave a kernel", found="\n" + why_none(candidates)
+            f"none of {len(candidates)} configurations gave a kernel",
+            found="\n" + why_none(candidates),
+            hint=_hint(candidates, args),
         )
     winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
     assert winner.artifact is not None

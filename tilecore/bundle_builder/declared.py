@@ -7,15 +7,13 @@ defaults. ``--call`` replaces both.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module, util
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.records import Artifact, TensorParam
+from tilecore.bundle_builder.user_code import EXAMPLE, HOOK, declared_items
 from tilecore.bundles.format import Argument
 from tilecore.bundles.lookup import argument_text
 from tilecore.compilation_cache.source_key import source_key
@@ -28,14 +26,10 @@ from tilecore.jit.impl import JITImpl
 from tilecore.language.annotations import TensorType
 from tilecore.signatures import signature_of
 from tilecore.target_report.calls import parse_calls
-from tilecore.target_report.files import module_of, path_and_name
 from tilecore.target_report.kernels import LeftOut, kernel_in, missing_arguments, takes_no_arguments
 
 if TYPE_CHECKING:
     from tilecore.jit.request import Request
-
-HOOK = "tilecore_kernels"
-_EXAMPLE = f"def {HOOK}(): yield matmul, (1024, 1024, 1024)"
 
 
 @dataclass(frozen=True)
@@ -56,23 +50,6 @@ class DeclaredKernel:
     call: tuple[Any, tuple[Any, ...], Mapping[str, Any]] = (None, (), {})
 
 
-def module_named(text: str) -> tuple[ModuleType, str | None]:
-    """The module of ``FILE[:NAME]`` or ``PACKAGE.MODULE[:NAME]``, and the name. Raises ArgumentError."""
-    path, name = path_and_name(text)
-    if path.suffix != ".py" and not path.exists():
-        folder = str(Path.cwd())
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-        try:
-            found = util.find_spec(str(path))
-        except (ImportError, ValueError):
-            found = None
-        if found is not None:
-            return import_module(str(path)), name
-        raise ArgumentError(f"there is no Python file or module {path}", expected="kernels.py, or package.kernels")
-    return module_of(path), name
-
-
 def declared_kernels(
     module: ModuleType, name: str | None, calls: Sequence[str]
 ) -> tuple[list[DeclaredKernel], list[LeftOut]]:
@@ -87,7 +64,7 @@ def declared_kernels(
     if calls:
         declared = [kernel for text in calls for kernel in _called(text, module, values)]
     elif hook is not None:
-        declared = [kernel for item in _items(hook, module) for kernel in _declared(item, module, values)]
+        declared = [kernel for item in declared_items(hook, module) for kernel in _declared(item, module, values)]
     else:
         declared, left_out = _without_arguments(values)
     if name is not None:
@@ -145,20 +122,11 @@ def _without_arguments(values: Mapping[str, Any]) -> tuple[list[DeclaredKernel],
         missing, tensor_types = missing_arguments(value)
         if missing:
             example = ", ".join(f"{parameter}=..." for parameter in missing)
-            hint = f'--call "{key}({example})", or in the file: {_EXAMPLE}'
+            hint = f'--call "{key}({example})", or in the file: {EXAMPLE}'
             left_out.append(LeftOut(key, f"it needs {', '.join(missing)}", hint))
         else:
             declared.append(_kernel(value, key, (), tensor_types))
     return declared, left_out
-
-
-def _items(hook: Any, module: ModuleType) -> Iterable[Any]:
-    items = hook() if callable(hook) else hook
-    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-        raise ArgumentError(
-            f"{HOOK} of {module.__file__} gives no kernels", found=repr(items)[:80], expected=f"a generator: {_EXAMPLE}"
-        )
-    return items
 
 
 def _called(text: str, module: ModuleType, values: Mapping[str, Any]) -> list[DeclaredKernel]:
@@ -182,7 +150,7 @@ def _declared(item: Any, module: ModuleType, values: Mapping[str, Any]) -> list[
         raise ArgumentError(
             f"{HOOK} of {module.__file__} gives something that is no kernel",
             found=repr(item)[:120],
-            expected=f"a call as text, or a pair of a function and its arguments, as in {_EXAMPLE}",
+            expected=f"a call as text, or a pair of a function and its arguments, as in {EXAMPLE}",
             hint="give the function and its arguments apart: a call compiles for this machine"
             if type(function).__name__ in ("JITKernel", "AbsentKernel")
             else None,

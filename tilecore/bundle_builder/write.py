@@ -71,7 +71,8 @@ def bundle_bytes(kernels: Sequence[BundledKernel], private_key: Any = None) -> b
 
 
 def write_bundle(path: Path, kernels: Sequence[BundledKernel], private_key: Any = None) -> int:
-    """Write a bundle, whole or not at all; returns its size in bytes. Raises BundleError."""
+    """Write a bundle, whole or not at all, in a folder that is made if there is none; returns its size in bytes. Raises
+    BundleError."""
     data = bundle_bytes(kernels, private_key)
     try:
         write_whole_bytes(path, data)

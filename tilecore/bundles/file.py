@@ -26,6 +26,7 @@ from tilecore.bundles.format import (
     decode_index,
     read_first_line,
 )
+from tilecore.compilation_cache.entry_format import is_entry
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -115,6 +116,13 @@ class BundleFile:
     def _read_front(self) -> tuple[bytes, bytes, bytes, int]:
         """The first two lines, the index, and where the members begin."""
         front = self._piece(0, 2 * LONGEST_LINE)
+        if is_entry(front):
+            raise BundleError(
+                "it is not a bundle",
+                found="a file with one kernel, as kernel.export() writes it",
+                expected="a file with many kernels, as `tilecore compile` writes it",
+                hint=f"tilecore.load_kernel({self.path!r}) loads the kernel",
+            )
         lines = front.split(b"\n", 2)
         size, digest = read_first_line(lines[0])
         if len(lines) < 3:

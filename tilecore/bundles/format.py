@@ -87,6 +87,11 @@ class Index:
     kernels: tuple[KernelRecord, ...]
 
 
+def is_bundle(data: bytes) -> bool:
+    """Whether the bytes begin as a bundle of any version."""
+    return data.startswith(MAGIC)
+
+
 def first_line(index: bytes) -> bytes:
     """The line that seals the index, without its end."""
     return b"%b%b %d %b" % (MAGIC, VERSION, len(index), sha256(index).hexdigest().encode("ascii"))
@@ -94,7 +99,7 @@ def first_line(index: bytes) -> bytes:
 
 def read_first_line(line: bytes) -> tuple[int, str]:
     """Size and digest of the index. Raises BundleError for a file of another kind or version."""
-    if not line.startswith(MAGIC):
+    if not is_bundle(line):
         raise BundleError("it is not a bundle", expected="a file that `tilecore compile` wrote")
     words = line[len(MAGIC) :].split(b" ")
     if words[0] != VERSION:

@@ -45,6 +45,12 @@ class BundleLayer:
                     self._give_up(error)
         return None
 
+    def records(self) -> tuple[KernelRecord, ...] | None:
+        """All kernels of the bundle; None where it is not used."""
+        self._by_key()
+        is_used = self._file is not None and bool(self._kernels)
+        return self._file.index.kernels if is_used and self._file is not None else None
+
     def _by_key(self) -> dict[str, list[KernelRecord]]:
         if self._kernels is None:
             with self._lock:
@@ -131,9 +137,20 @@ def are_there() -> bool:
     return _asked and bool(_added or settings.cache_path())
 
 
+def are_set_aside() -> bool:
+    """Whether the process is inside of :func:`set_aside`."""
+    return not _asked
+
+
+def all_layers() -> Iterator[BundleLayer]:
+    """The bundles in the order in which they are asked."""
+    yield from _added
+    yield from _of_settings()
+
+
 def find(keys: Sequence[str], adapter: str, fit: Fit) -> Artifact | None:
     """The artifact of a kernel of the first bundle that has it."""
-    for layer in (*_added, *_of_settings()):
+    for layer in all_layers():
         artifact = layer.find(keys, adapter, fit)
         if artifact is not None:
             return artifact

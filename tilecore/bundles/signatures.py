@@ -22,6 +22,7 @@ from tilecore.compilation_cache.owners import why_not_trusted
 from tilecore.errors import CacheError
 
 KEY_TYPE = "ssh-ed25519"
+_PUBLIC_KEY_TYPES = ("ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-")  # in front of a public key of OpenSSH
 _PACKAGE = "the package cryptography is needed for signed bundles"
 _INSTALL = "pip install 'tilecore[sign]'"
 _PURPOSE = b"tilecore bundle\0"  # in front of what is signed, so that a signature has no other use
@@ -79,6 +80,15 @@ def read_private_key(path: str) -> Any:
             data = file.read()
     except OSError as error:
         raise CacheError(f"the key {path} cannot be read: {error.strerror or error}") from error
+    if _is_public_key(data.decode("utf-8", "replace")):
+        private_path = path.removesuffix(".pub")
+        is_there = private_path != path and os.path.isfile(private_path)
+        raise CacheError(
+            f"{path} cannot sign a bundle",
+            found="a public key, which only checks signatures",
+            expected="the private key, which ssh-keygen wrote to the file of the same name without .pub",
+            hint=f"name the private key: {private_path}" if is_there else _MAKE_KEY,
+        )
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
@@ -98,6 +108,16 @@ def read_private_key(path: str) -> Any:
     if not isinstance(key, Ed25519PrivateKey):
         raise CacheError(f"{path} is not an Ed25519 key", found=type(key).__name__, hint=_MAKE_KEY)
     return key
+
+
+def is_private_key(text: str) -> bool:
+    """Whether the text is a private key of OpenSSH or PEM."""
+    return "PRIVATE KEY-----" in text
+
+
+def _is_public_key(text: str) -> bool:
+    """Whether the text is a public key of OpenSSH, of any type, or of PEM."""
+    return not is_private_key(text) and (text.lstrip().startswith(_PUBLIC_KEY_TYPES) or "PUBLIC KEY-----" in text)
 
 
 _MAKE_KEY = "ssh-keygen -t ed25519 -f bundle_key makes a pair of keys"
@@ -128,20 +148,29 @@ def keys_of(text: str) -> list[bytes]:
 
 
 def trusted_keys() -> tuple[set[bytes], list[str]]:
-    """The keys in the files of TILECORE_TRUSTED_KEYS, and why some of the files are not used."""
+    """The keys in the files of TILECORE_TRUSTED_KEYS, and why some of the files are not used. The default files need
+    not exist."""
     keys: set[bytes] = set()
     problems: list[str] = []
-    paths = settings.trusted_keys()
-    for path in settings.default_trusted_keys() if paths is None else paths:
+    named_paths = settings.trusted_keys()
+    for path in settings.default_trusted_keys() if named_paths is None else named_paths:
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 facts = os.fstat(file.fileno())
-                if not stat.S_ISREG(facts.st_mode) or not is_trusted(facts, of_root=True):
+                if not stat.S_ISREG(facts.st_mode):
+                    problems.append(f"the keys in {path} are not used: it is no regular file")
+                elif not is_trusted(facts, of_root=True):
                     problems.append(f"the keys in {path} are not used: {why_not_trusted(path, facts)}")
-                    continue
-                keys.update(keys_of(file.read()))
+                else:
+                    text = file.read()
+                    keys.update(keys_of(text))
+                    if is_private_key(text):
+                        problems.append(f"{path} has a private key where public keys are expected: name {path}.pub")
         except FileNotFoundError:
-            continue
+            if named_paths is not None:
+                problems.append(
+                    f"TILECORE_TRUSTED_KEYS names {path}, which does not exist: correct the path, or unset the variable"
+                )
         except OSError as error:
             problems.append(f"the keys in {path} cannot be read: {error.strerror or error}")
     return keys, problems

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tilecore import settings
 from tilecore.bundles.signatures import (
     Signature,
     has_signed,
+    is_private_key,
     key_text,
     keys_of,
     parse_signature,
@@ -16,6 +18,7 @@ from tilecore.bundles.signatures import (
 )
 from tilecore.compilation_cache.layout import is_trusted
 from tilecore.compilation_cache.owners import why_not_trusted
+from tilecore.compilation_cache.warning import WarnOnce
 from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
@@ -26,10 +29,18 @@ class UntrustedError(CacheError):
     """A bundle may not be used: neither its owner nor its signature is trusted. The message says what to do."""
 
 
+class WrongSignatureError(UntrustedError):
+    """A bundle was changed after it was signed."""
+
+
+_warn_once = WarnOnce()
+
+
 def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None = None) -> None:
     """Raises UntrustedError unless the bundle may be used: one of root or of the same user that nobody else can write
     to, or one that is signed by a key of TILECORE_TRUSTED_KEYS. One that such a key signed and that was changed later
-    is refused, whoever owns it.
+    is refused, whoever owns it. Files of TILECORE_TRUSTED_KEYS that cannot be used are told: by the error, else by one
+    warning.
 
     signed_by: a public key, or a file of public keys: only bundles that one of them signed are then trusted.
     """
@@ -38,26 +49,24 @@ def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None =
         _require_signature(file, signature, _demanded(signed_by))
         return
     is_own = is_trusted(file.facts, of_root=True)
-    if signature is None and is_own:
-        return
-    keys, problems = trusted_keys() if signature is not None else (set(), [])
+    is_asked_for_keys = signature is not None or settings.trusted_keys() is not None
+    keys, problems = trusted_keys() if is_asked_for_keys else (set(), [])
     if signature is not None and signature.key in keys:
         try:
             _require_signature(file, signature, keys)
-            return
         except UntrustedError:
             raise
         except CacheError:  # the package is missing
             if not is_own:
                 raise
-            return
-    if is_own:
-        return
-    raise UntrustedError(
-        f"{file.path} is not trusted: {_signer(signature)}, and {why_not_trusted(file.path, file.facts)}",
-        found="; ".join(problems) or None,
-        hint=_hint(signature),
-    )
+    elif not is_own:
+        raise UntrustedError(
+            f"{file.path} is not trusted: {_signer(signature)}, and {why_not_trusted(file.path, file.facts)}",
+            found="; ".join(problems) or None,
+            hint=_hint(signature),
+        )
+    for problem in problems:
+        _warn_once(problem, problem)
 
 
 def _require_signature(file: BundleFile, signature: Signature | None, keys: set[bytes]) -> None:
@@ -67,7 +76,7 @@ def _require_signature(file: BundleFile, signature: Signature | None, keys: set[
             expected=f"a bundle that is signed by {' or '.join(sorted(map(key_text, keys))) or 'a trusted key'}",
         )
     if not has_signed(signature, file.first_line):
-        raise UntrustedError(
+        raise WrongSignatureError(
             f"{file.path} is not trusted: its signature by {key_text(signature.key)} is wrong",
             hint="the file was changed after it was signed: get it again",
         )
@@ -78,11 +87,26 @@ def _demanded(signed_by: str | os.PathLike[str]) -> set[bytes]:
     key = public_key(text)
     if key is not None:
         return {key}
+    if is_private_key(text):  # which the message must not show
+        raise CacheError(
+            "signed_by has the text of a private key, which only signs",
+            expected='the public key, "ssh-ed25519 AAAA...", or the path of a file of public keys',
+        )
     try:
         with open(text, encoding="utf-8", errors="replace") as file:
-            keys = keys_of(file.read())
+            content = file.read()
     except (OSError, ValueError) as error:
         raise CacheError(f"signed_by={text!r} cannot be read: {error}") from error
+    keys = keys_of(content)
+    if not keys and is_private_key(content):
+        public_path = f"{text}.pub"
+        is_there = os.path.isfile(public_path)
+        raise CacheError(
+            f"signed_by={text!r} cannot check a signature",
+            found="a private key, which only signs",
+            expected=f"the public key, which ssh-keygen wrote to {public_path}",
+            hint=f"name the public key: {public_path}" if is_there else f"ssh-keygen -y -f {text} > {public_path}",
+        )
     if not keys:
         raise CacheError(
             f"signed_by={text!r} has no Ed25519 public key", expected='a line of the form "ssh-ed25519 AAAA..."'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -50,10 +51,8 @@ def run(arguments: Namespace) -> int:
             }
             for record in file.index.kernels
         ],
-        "problems": _problems(file, arguments.signed_by),
     }
-    if checked == WRONG and not any("signature" in problem for problem in facts["problems"]):
-        facts["problems"].append("its signature is wrong: the file was changed after it was signed")
+    facts["problems"], facts["warnings"] = _problems(file, arguments.signed_by, checked)
     if arguments.json:
         dump(facts)
     else:
@@ -71,19 +70,26 @@ def _check(file: BundleFile, signature: Signature) -> str:
         return f"not checked: {error}"
 
 
-def _problems(file: BundleFile, signed_by: str | None) -> list[str]:
-    from tilecore.bundles.trust import UntrustedError, require_trusted
+def _problems(file: BundleFile, signed_by: str | None, checked: str | None) -> tuple[list[str], list[str]]:
+    """What is wrong with the bundle, and warnings about the files of trusted keys. checked: what `_check` says of its
+    signature."""
+    from tilecore.bundles.trust import UntrustedError, WrongSignatureError, require_trusted
 
-    problems = []
-    try:
-        require_trusted(file, signed_by)
-    except UntrustedError as error:
-        problems.append(str(error))
+    problems, is_told_of_signature = [], False
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            require_trusted(file, signed_by)
+        except UntrustedError as error:
+            problems.append(str(error))
+            is_told_of_signature = isinstance(error, WrongSignatureError)
+    if checked == WRONG and not is_told_of_signature:
+        problems.append("its signature is wrong: the file was changed after it was signed")
     try:
         file.verify()
     except CacheError as error:
         problems.append(str(error))
-    return problems
+    return problems, [str(warning.message) for warning in given]
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -100,5 +106,7 @@ def _print(facts: dict[str, Any]) -> None:
         signer = f"signed by {facts['signed_by']}, whose signature is {facts['signature']}"
     total = f"{len(facts['kernels'])} kernels, {size(facts['bytes'])}"
     print(f"{facts['bundle']}: {total}, tilecore {facts['tilecore']}, {facts['created']}, {signer}")
+    for warning in facts["warnings"]:
+        note("warning", warning)
     for problem in facts["problems"]:
         note("problem", problem)

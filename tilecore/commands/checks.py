@@ -53,6 +53,7 @@ def packages() -> list[dict[str, Any]]:
 def environment() -> list[dict[str, Any]]:
     """Every TILECORE_* variable that is set. state: ok, wrong (bad value), unknown (no such setting)."""
     from tilecore import settings
+    from tilecore.bundles.signatures import trusted_keys
 
     rows: list[dict[str, Any]] = []
     for name, setting in settings.SETTINGS.items():
@@ -60,6 +61,9 @@ def environment() -> list[dict[str, Any]]:
             facts = {"name": name, "value": os.environ[name], "state": "ok", "reason": setting.doc, "fix": None}
             try:
                 setting.read()
+                problems = trusted_keys()[1] if name == "TILECORE_TRUSTED_KEYS" else []
+                if problems:
+                    facts |= {"state": "wrong", "reason": "; ".join(problems)}
             except settings.SettingError as error:
                 facts |= {"state": "wrong", "reason": f"expected {error.expected}", "fix": error.hint}
             rows.append(facts)

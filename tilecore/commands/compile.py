@@ -45,7 +45,13 @@ def add_options(parser: ArgumentParser) -> None:
         help="a target with its attributes; values with commas, or targets with semicolons, are several targets "
         "(default: each kernel's own target, or this machine's)",
     )
-    add("-o", "--out", type=Path, metavar="FILE", help=f"the bundle to write (default: the file's name{EXTENSION})")
+    add(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"the bundle to write; folders that are missing are made (default: the file's name{EXTENSION})",
+    )
     add("--call", action="append", default=[], metavar="CALL", help="a kernel with its arguments: 'gemm(64, 64)'")
     add("--execution-backend", metavar="NAME", help="the execution backend that will run the kernels (default: auto)")
     add("-j", "--jobs", type=numbers.count, metavar="N", help="parallel compilations (default: one a processor)")
@@ -57,8 +63,9 @@ def add_options(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Compile, write the bundle, and print what it contains and what failed."""
     from tilecore.bundle_builder.build import build, tasks_of
-    from tilecore.bundle_builder.declared import declared_kernels, module_named
+    from tilecore.bundle_builder.declared import declared_kernels
     from tilecore.bundle_builder.targets import targets_of
+    from tilecore.bundle_builder.user_code import module_named
     from tilecore.bundle_builder.write import write_bundle
     from tilecore.bundles.signatures import read_private_key
 

@@ -9,7 +9,8 @@ from tilecore.errors import ArgumentError
 
 
 def checked_file(path: str | Path, option: str) -> Path:
-    """The path of a file that ``option`` names; an ArgumentError where no file can be written there."""
+    """The path of a file that ``option`` names; an ArgumentError where no file can be written there. Folders that are
+    missing are made when it is written, but not those behind a link."""
     file = Path(path)
     if file.is_dir():
         raise ArgumentError(f"{option} names the folder {file}", expected="the path of a file")
@@ -23,15 +24,21 @@ def checked_file(path: str | Path, option: str) -> Path:
             found=str(file),
             expected="the path of a file, a pipe or a character device",
         )
-    if not target.parent.is_dir():
-        link = "" if target == file else f", a link to {target}"
+    if is_dangling and not target.parent.is_dir():
         raise ArgumentError(
-            f"{option} names a file in a folder that does not exist",
-            found=f"{file}{link}",
-            expected="an existing folder",
+            f"{option} names a link to a file in a folder that does not exist",
+            found=f"{file}, a link to {target}",
+            expected="a link into an existing folder",
             hint=f"mkdir -p {target.parent}",
         )
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
+    existing = _existing(target)
+    if existing != target.absolute() and not existing.is_dir():
+        raise ArgumentError(
+            f"{option} names a file in a folder that cannot be made",
+            found=_what_is_there(existing),
+            expected="the path of a file",
+        )
+    if not os.access(existing, os.W_OK):
         raise ArgumentError(f"{file} cannot be written", expected=f"{option} in a folder that you may write")
     return file
 
@@ -39,13 +46,24 @@ def checked_file(path: str | Path, option: str) -> Path:
 def checked_folder(path: str | Path, option: str) -> Path:
     """The path of a folder that ``option`` names, which may have to be created; an ArgumentError where it cannot be."""
     folder = Path(path)
-    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    existing = _existing(folder)
     if not existing.is_dir():
         raise ArgumentError(
             f"{option} names a folder that cannot be created",
-            found=f"{existing} is a file",
+            found=_what_is_there(existing),
             expected="the path of a folder",
         )
     if not os.access(existing, os.W_OK | os.X_OK):
         raise ArgumentError(f"{folder} cannot be written", expected=f"{option} in a folder that you may write")
     return folder
+
+
+def _existing(path: Path) -> Path:
+    """The path itself where something is there, else the nearest folder above it, as an absolute path."""
+    whole = path.absolute()
+    return next(place for place in (whole, *whole.parents) if os.path.lexists(place))
+
+
+def _what_is_there(existing: Path) -> str:
+    """What stands where a folder is expected."""
+    return f"{existing} is {'a file' if existing.exists() else 'a link to nothing'}"

@@ -18,13 +18,19 @@ from hashlib import sha256
 from tilecore.artifact.check import require_sound
 from tilecore.artifact.records import Artifact
 
-_MAGIC = b"tilecore-entry 1 "
+_ANY_ENTRY = b"tilecore-entry "
+_MAGIC = _ANY_ENTRY + b"1 "
 _NOTE_MAGIC = b"tilecore-note 1 "
 _LONGEST_HEADER = 128
 
 
 class BadEntryError(ValueError):
     """The bytes are not an intact entry or note of the key that was asked for; the message says what is wrong."""
+
+
+def is_entry(data: bytes) -> bool:
+    """Whether the bytes begin as an entry of any version; a file that ``kernel.export()`` wrote is one."""
+    return data.startswith(_ANY_ENTRY)
 
 
 def encode(key: str, artifact: Artifact) -> bytes:

@@ -78,7 +78,7 @@ def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Ch
 
     name = name_in_language(call)
     raise UnsupportedError(
-        f"{name} has no implementation on target {env.target}",
+        f"{name} has no implementation on target {env.target.brief()}",
         location=location_of_span(call.span),
         found=reasons or "the target implements none",
         expected="an operation that one of its implementations supports"

@@ -121,8 +121,8 @@ def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
                 resident = _resident(chip, shared_bytes(work, rows, block_N, stages, width), DECODE_THREADS, sums)
                 if not resident:
                     continue
-                for waves in (0.25, 0.5, 1, 2, 3, 4):
-                    splits = max(1, min(tiles, round(waves * chip.cores / pairs)))
+                numbers = [max(1, min(tiles, round(waves * chip.cores / pairs))) for waves in (0.25, 0.5, 1, 2, 3, 4)]
+                for splits in dict.fromkeys((1, *numbers)):  # 1: for kernels that divide no keys
                     yield Tiling(rows, block_N, stages, DECODE_THREADS, width, False, splits, resident)
 
 

@@ -7,12 +7,15 @@ proposals that need none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import log2
+from typing import Any, NamedTuple
 
 from tilecore.errors import WrongConfigurationsError
-from tilecore.heuristics.attention import attention
-from tilecore.heuristics.gemm import gemm
+from tilecore.heuristics.attention import DECODING_NAMES, FORWARD_NAMES, attention
+from tilecore.heuristics.fixed import UnproposedError, check_value
+from tilecore.heuristics.gemm import GEMM_NAMES, gemm
 from tilecore.heuristics.proposal import Proposal
 
 MANY = 64  # proposals that are looked through for those that the function can take
@@ -38,54 +41,109 @@ _QUERIES, _KEYS = ("queries", "seq_q", "length", "seq_len", "seqlen"), ("keys", 
 _CAUSAL = ("is_causal", "causal")
 
 
+class CallConfigs(NamedTuple):
+    """The configurations of a function for one call, the best first. departure: which values of the call no proposal
+    has, in words; empty where there are none, and where the call gives all that proposals set."""
+
+    configs: list[dict[str, Any]]
+    departure: str = ""
+
+
+class Operation(NamedTuple):
+    """What a function computes. names: of what proposals set. propose: the proposals that have some fixed values."""
+
+    names: Sequence[str]
+    propose: Callable[[Mapping[str, Any]], list[Proposal]]
+
+
 def configs_for(
     parameters: Sequence[str], arguments: Mapping[str, Any], fixed: Mapping[str, Any], target: Any, count: int
-) -> list[dict[str, Any]]:
-    """At most ``count`` configurations of a function for one call, the best first.
+) -> CallConfigs:
+    """At most ``count`` configurations of a function for one call.
 
     parameters: the function's names. arguments: of the call, with defaults. fixed: those that the call itself gives:
-    proposals that agree with them are taken if there are any, else the others, with these values.
+    all configurations have these values. Where no proposal has them, the rest is that of the proposals whose values are
+    the nearest.
 
-    Raises WrongConfigurationsError where the parameters say too little, ArgumentError as
-    :func:`~tilecore.heuristics.gemm.gemm` and :func:`~tilecore.heuristics.attention.attention` do.
+    Raises WrongConfigurationsError where the parameters say too little, ArgumentError for a fixed value that no
+    configuration can have, and as :func:`~tilecore.heuristics.gemm.gemm` and
+    :func:`~tilecore.heuristics.attention.attention` do.
     """
     divides = bool({"split_k", "stream_k"} & set(fixed))  # the call says how K is divided
-    asked = [name for name in parameters if name != "stream_k" or not divides]
-    spelt = [_spelt(proposal.config, parameters) for proposal in proposals_for(asked, arguments, target)]
-    configs = [config for config in spelt if config]
-    agreeing = [c for c in configs if all(fixed[name] == value for name, value in c.items() if name in fixed)]
-    chosen: list[dict[str, Any]] = []
-    for config in agreeing or configs:
-        config = {name: fixed.get(name, value) for name, value in config.items()}
-        if config not in chosen:
-            chosen.append(config)
-    if not chosen:
+    operation = _operation([name for name in parameters if name != "stream_k" or not divides], arguments, target)
+    own = {name: spelling for name in operation.names if (spelling := _spelt(name, parameters))}
+    given = {name: fixed[spelling] for name, spelling in own.items() if spelling in fixed}
+    for name, value in given.items():
+        check_value(name, value, f"the call gives {own[name]}={value!r}")
+    proposals, departure = _proposals(operation, own, given)
+    configs: list[dict[str, Any]] = []
+    for proposal in proposals:
+        config = {spelling: given.get(name, proposal.config[name]) for name, spelling in own.items()}
+        if config and config not in configs:
+            configs.append(config)
+    if not configs:
         raise WrongConfigurationsError(
             'configs="auto" has nothing to set: no proposal fits the parameters of the function',
             found=", ".join(parameters),
             expected="some of block_M, block_N, block_K, stages, threads",
         )
-    return chosen[:count]
+    return CallConfigs(configs[:count], departure if len(given) < len(own) else "")
 
 
-def proposals_for(parameters: Sequence[str], arguments: Mapping[str, Any], target: Any) -> list[Proposal]:
-    """Of the operation that the parameters' names say."""
+def _proposals(
+    operation: Operation, own: Mapping[str, str], given: Mapping[str, Any]
+) -> tuple[Sequence[Proposal], str]:
+    """The proposals that the function can take, and the departure of CallConfigs."""
+    needed = {name: value for name, value in _WITHOUT.items() if name in operation.names and name not in own}
+    asked = {name: value for name, value in given.items() if isinstance(value, int)}
+    departure = ""
+    try:
+        if asked:
+            return operation.propose({**needed, **asked}), departure
+    except UnproposedError as error:
+        text = f"{error.message}; proposals have {error.expected}"
+        departure = re.sub("|".join(rf"\b{name}\b" for name in own), lambda match: own[match[0]], text)
+    try:
+        proposals = operation.propose(needed)
+    except UnproposedError:
+        return [], ""
+    return sorted(proposals, key=lambda proposal: _distance(proposal.config, asked)), departure
+
+
+def _distance(config: Mapping[str, Any], asked: Mapping[str, int]) -> float:
+    """How far a configuration is from values: the factors between them as powers of two, one for what is no number."""
+    return sum(
+        abs(log2(config[name] / value)) if config[name] and value else float(config[name] != value)
+        for name, value in asked.items()
+    )
+
+
+def _operation(parameters: Sequence[str], arguments: Mapping[str, Any], target: Any) -> Operation:
+    """The operation that the parameters' names say."""
     names = set(parameters)
     dtype = next((arguments[name] for name in _TYPES if arguments.get(name) is not None), "float16")
     if {"M", "N", "K"} <= names:
         m, n, k = (_known(arguments, name) for name in ("M", "N", "K"))
         layout = arguments.get("layout") or "NN"
         streams = "stream_k" in names
-        return gemm(m, n, k, dtype, arguments.get("out_dtype"), layout, target=target, count=MANY, stream_k=streams)
+        return Operation(
+            (*GEMM_NAMES, "stream_k") if streams else GEMM_NAMES,
+            lambda values: gemm(
+                m, n, k, dtype, arguments.get("out_dtype"), layout,
+                target=target, count=MANY, stream_k=streams, fixed=values,
+            ),
+        )  # fmt: skip
     queries, keys = (next((n for n in spellings if n in names), None) for spellings in (_QUERIES, _KEYS))
     if {"heads", "dim"} <= names and keys is not None:
-        heads = _known(arguments, "heads")
-        is_decoding = queries is None or bool({"splits", "num_split"} & names)
-        return attention(
-            arguments.get("batch") or 1, heads, arguments.get("kv_heads") or heads,
-            1 if is_decoding else _known(arguments, queries), _known(arguments, keys), _known(arguments, "dim"),
-            arguments.get("dim_v"), any(bool(arguments.get(name)) for name in _CAUSAL), dtype,
-            target=target, count=MANY,
+        heads, length, dim = (_known(arguments, name) for name in ("heads", keys, "dim"))
+        rows = 1 if queries is None or {"splits", "num_split"} & names else _known(arguments, queries)
+        is_causal = any(bool(arguments.get(name)) for name in _CAUSAL)
+        return Operation(
+            DECODING_NAMES if rows == 1 < length else FORWARD_NAMES,
+            lambda values: attention(
+                arguments.get("batch") or 1, heads, arguments.get("kv_heads") or heads, rows, length, dim,
+                arguments.get("dim_v"), is_causal, dtype, target=target, count=MANY, fixed=values,
+            ),
         )  # fmt: skip
     raise WrongConfigurationsError(
         'configs="auto" does not know what the function computes',
@@ -104,13 +162,6 @@ def _known(arguments: Mapping[str, Any], name: str | None) -> Any:
     return value
 
 
-def _spelt(config: Mapping[str, Any], parameters: Sequence[str]) -> dict[str, Any] | None:
-    """The configuration by the function's names; None where the function cannot do what it asks for."""
-    spelt: dict[str, Any] = {}
-    for name, value in config.items():
-        own = next((spelling for spelling in _SPELLINGS[name] if spelling in parameters), None)
-        if own is not None:
-            spelt[own] = value
-        elif name in _WITHOUT and value != _WITHOUT[name]:
-            return None
-    return spelt
+def _spelt(name: str, parameters: Sequence[str]) -> str | None:
+    """The function's own name for what a proposal sets; None where it has none."""
+    return next((spelling for spelling in _SPELLINGS[name] if spelling in parameters), None)

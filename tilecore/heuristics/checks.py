@@ -33,7 +33,7 @@ def check_some_fit(tilings: Sequence[Any], work: str, chip: Chip) -> None:
     if not tilings:
         raise LimitError(
             f"no tiles for {work} fit into shared memory and registers",
-            found=f"{chip.block_shared} bytes of shared memory of a block on {chip.target}",
+            found=f"{chip.block_shared} bytes of shared memory of a block on {chip.target.brief()}",
             hint="a kernel that divides the columns of a tile, too, needs less",
         )
 
@@ -46,6 +46,8 @@ def element_type(dtype: Any, chip: Chip) -> str:
         raise ArgumentError(f"there is no element type {dtype!r}", found=str(error)) from None
     if chip.dtypes and name not in chip.dtypes:
         raise ArgumentError(
-            f"the target {chip.target} has no {name}", expected="one of " + ", ".join(sorted(chip.dtypes))
+            f"the target {chip.target.brief()} has no {name}",
+            expected="one of " + ", ".join(sorted(chip.dtypes)),
+            hint="dtype says the type of the elements; float16 unless given",
         )
     return name

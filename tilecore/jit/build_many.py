@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tilecore.artifact.records import Artifact
 from tilecore.compilation_cache.current import disk_cache
-from tilecore.errors import ToolchainError
+from tilecore.errors import CacheError, ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
 from tilecore.jit.compile import _kernels, kernel_of
-from tilecore.jit.layered import bundled_by_ir, request_of
+from tilecore.jit.layered import bundled_by_ir, may_compile, request_of
 from tilecore.jit.request import files_of
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
@@ -57,8 +57,14 @@ def build_all(
         artifact = _cached(job) if job.key not in outcomes and job.key not in missing else None
         if artifact is not None:
             outcomes[job.key] = artifact
-        elif job.key not in outcomes:
-            missing.setdefault(job.key, job)
+        elif job.key not in outcomes and job.key not in missing:
+            refusal = _refusal(job)
+            if refusal is None:
+                missing[job.key] = job
+            elif stop_at_error:
+                raise named(refusal, job.label)
+            else:
+                outcomes[job.key] = refusal
     if missing:
         with _crew_for(missing, num_workers, executor, timeout) as crew:
             outcomes.update(_build(list(missing.values()), crew, progress, stop_at_error))
@@ -79,6 +85,15 @@ def _cached(job: Job) -> Artifact | None:
     if kernel is not None:
         return kernel.artifact
     return disk_cache().get(job.key) or bundled_by_ir(job.request, job.func)
+
+
+def _refusal(job: Job) -> CacheError | None:
+    """The error where the job may not be compiled."""
+    try:
+        may_compile(job.label.partition("(")[0].strip(), job.request)
+    except CacheError as error:
+        return error
+    return None
 
 
 class _Crew:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.bundles import layers
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
-from tilecore.bundles.lookup import argument_text, matches
+from tilecore.bundles.lookup import UnknownLabelError, argument_text, matches, plain_label, some, unknown_label
 from tilecore.bundles.trust import require_trusted
 from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, LaunchError, TilecoreError
@@ -63,13 +63,22 @@ class Bundle(Mapping[str, "JITKernel"]):
         return tuple(dict.fromkeys(record.name for record in self.kernels))
 
     def __getitem__(self, label: str) -> JITKernel:
-        """The kernel of a call. Raises KeyError where there is none, LaunchError where none is for this machine."""
-        if label not in self._by_label:
-            raise KeyError(f"{label!r}: the bundle has {_some(list(self._by_label))}")
-        return self._load(label, self._by_label[label], None)
+        """The kernel of a call. White space outside of strings, and the kind of quotes, may differ from the label where
+        only one kernel fits. Raises UnknownLabelError, a KeyError, where there is none or several, LaunchError where
+        none is for this machine."""
+        labels = self._labels_of(label)
+        if not labels:
+            raise unknown_label(self.path, label, self._by_label)
+        if len(labels) > 1:
+            raise UnknownLabelError(
+                f"{self.path} has several kernels that {label!r} may mean",
+                found=some(labels),
+                expected="one of these labels, as it is written here",
+            )
+        return self._load(labels[0], self._by_label[labels[0]], None)
 
     def __contains__(self, label: object) -> bool:
-        return label in self._by_label
+        return len(self._labels_of(label)) == 1
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_label)
@@ -89,7 +98,7 @@ class Bundle(Mapping[str, "JITKernel"]):
             call = ", ".join([*map(argument_text, args), *(f"{n}={argument_text(v)}" for n, v in kwargs.items())])
             raise ArgumentError(
                 f"{self.path} has no kernel {name}({call})",
-                expected=_some(list(dict.fromkeys(labels)) or list(self.names)),
+                expected=some(list(dict.fromkeys(labels)) or list(self.names)),
                 hint="tilecore compile adds kernels that the file declares; tilecore bundle lists them",
             )
         self._refuse_ambiguous(name, records)
@@ -134,6 +143,19 @@ class Bundle(Mapping[str, "JITKernel"]):
 
     # -- internals
 
+    def _labels_of(self, label: object) -> list[str]:
+        """The labels that a text may mean: itself, else those that differ from it in white space and quotes only."""
+        if not isinstance(label, str):
+            return []
+        return [label] if label in self._by_label else self._by_plain_label.get(plain_label(label), [])
+
+    @cached_property
+    def _by_plain_label(self) -> dict[str, list[str]]:
+        labels: dict[str, list[str]] = {}
+        for label in self._by_label:
+            labels.setdefault(plain_label(label), []).append(label)
+        return labels
+
     def _refuse_ambiguous(self, name: str, records: Sequence[KernelRecord]) -> None:
         """Raises ArgumentError where different kernels for one target were made for arguments of the same text."""
         kernels: dict[tuple[str, str, str], set[Any]] = {}
@@ -143,7 +165,7 @@ class Bundle(Mapping[str, "JITKernel"]):
             labels = list(dict.fromkeys(record.label for record in records))
             raise ArgumentError(
                 f"{self.path} has several kernels {name} whose arguments have the same text",
-                found=_some(labels),
+                found=some(labels),
                 hint=f"take one by its label: bundle[{labels[0]!r}]",
             )
 
@@ -155,15 +177,15 @@ class Bundle(Mapping[str, "JITKernel"]):
             machines = list(dict.fromkeys(record.machine for record in records))
             raise LaunchError(
                 f"{self.path} has no kernel {label} for this system",
-                found=f"kernels for {_some(machines)}",
+                found=f"kernels for {some(machines)}",
                 expected=f"kernels for {this_machine()}",
                 hint="they are loaded on such machines; for this one compile the bundle here, or name its -system",
             )
         if record is None:
             raise LaunchError(
                 f"{self.path} has no kernel {label} for {'this machine' if target is None else target}",
-                found=f"kernels for {_some(list(dict.fromkeys(record.target for record in records)))}",
-                expected=_some(wanted) or "the package of one of these targets",
+                found=f"kernels for {some(list(dict.fromkeys(record.target for record in records)))}",
+                expected=some(wanted) or "the package of one of these targets",
                 hint="compile the bundle for this target, too (--target may be repeated); bundle.targets lists those it"
                 " has, and tilecore doctor says which of them run here",
             )
@@ -245,8 +267,3 @@ def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[st
     except BaseException:
         file.close()
         raise
-
-
-def _some(texts: Sequence[str]) -> str:
-    """The first of many texts."""
-    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")

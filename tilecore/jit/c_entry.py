@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilecore.artifact.records import Artifact, ScalarParam, TensorParam
@@ -145,6 +145,7 @@ def c_source(artifact: Artifact, code: HostCode, device_type: int, name: str) ->
     Raises UnsupportedError for workspaces that the execution backend does not allocate, and for scalars of types that C
     does not have."""
     require_allocation(artifact, code)
+    artifact = replace(artifact, name=name)  # messages name the function that the program calls
     plan = make_plan(artifact, device_type)
     arguments = _arguments(plan, code)
     export = '__attribute__((visibility("default")))'

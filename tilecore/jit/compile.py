@@ -17,7 +17,7 @@ from tilecore.installation import compiler_is_installed
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
-from tilecore.jit.layered import bundled, bundled_by_ir, request_of
+from tilecore.jit.layered import bundled, bundled_by_ir, may_compile, request_of
 from tilecore.jit.request import build, files_of, ir_key, make_request, say
 from tilecore.plugins.attributes import without_defaults
 from tilecore.plugins.guard import describe
@@ -88,20 +88,24 @@ not_traced(compile, "torch.compile does not trace tilecore.compile: compile kern
 
 
 def compile_ir(
-    make_ir: Callable[[], Any], request: Request, source_key: str | None = None, bundle_key: str | None = None
+    make_ir: Callable[[], Any],
+    request: Request,
+    source_key: str | None = None,
+    bundle_key: str | None = None,
+    name: str | None = None,
 ) -> JITKernel:
     """The kernel from the caches or from a bundle, else compiled.
 
     make_ir: builds the tile IR. source_key, bundle_key: the keys that find the kernel without building its IR, in the
-    cache and in bundles.
+    cache and in bundles. name: of the function that the user calls, where the IR may have another one.
     """
     # the body of another kernel may ask for this one
     with held_back(), collection_paused(), without_builder(), recording("a kernel", request.options.verbose):
-        return _load_or_compile(make_ir, request, source_key, bundle_key)
+        return _load_or_compile(make_ir, request, source_key, bundle_key, name)
 
 
 def _load_or_compile(
-    make_ir: Callable[[], Any], request: Request, source_key: str | None, bundle_key: str | None
+    make_ir: Callable[[], Any], request: Request, source_key: str | None, bundle_key: str | None, name: str | None
 ) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
@@ -133,8 +137,8 @@ def _load_or_compile(
     files = files_of(request)
     if files is not None and (files, key) not in _dumped:  # a kernel from the caches would write no files
         _dumped.add((files, key))
-        _kernels.put(key, _load_or_build(func, request, key, make_ir))
-    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key, make_ir))
+        _kernels.put(key, _load_or_build(func, request, key, make_ir, name))
+    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key, make_ir, name))
     if source_key is not None:
         with stage("cache"):
             disk.link(source_key, key)
@@ -152,7 +156,7 @@ def interpreted_kernel(func: Any, request: Request) -> JITKernel:
     return _kernels.get_or_make(ir_key(func, request), make)
 
 
-def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], Any]) -> JITKernel:
+def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], Any], name: str | None) -> JITKernel:
     """The kernel. make_ir: builds the tile IR once more, which the kernel does not keep."""
     disk = disk_cache()
     kernel = _stored(disk, key, request, make_ir) if files_of(request) is None else None
@@ -160,6 +164,7 @@ def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], 
         kernel = _bundled(bundled_by_ir(request, func), request, make_ir)
     if kernel is not None:
         return kernel
+    may_compile(name or str(func.attrs["global_symbol"]), request)
     artifact = build(func, request)
     safe_point()
     with stage("cache"):

@@ -257,7 +257,7 @@ class EagerKernel:
             with stage("cache"):
                 source, facts = self.source_of(call)
                 key, bundle_key = request.key_from(source, **facts), by_source(request, source, **facts)
-            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key, bundle_key)
+            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key, bundle_key, self.function.__name__)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 

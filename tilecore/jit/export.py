@@ -22,7 +22,7 @@ EXPORT_KEY = "e" * 64
 
 
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
-    """Write atomically; raises CacheError when the folder cannot be written."""
+    """Write atomically, in a folder that is made if there is none; raises CacheError when it cannot be written."""
     from pathlib import Path  # in functions: a process that only loads kernels needs neither of them
 
     from tilecore.whole_files import write_whole_bytes
@@ -49,7 +49,21 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     try:
         return decode(data, EXPORT_KEY)
     except Exception as error:
+        _refuse_bundle(path, data)
         raise CacheError(f"{path} is not an exported kernel, or is damaged: {error}") from error
+
+
+def _refuse_bundle(path: str, data: bytes) -> None:
+    """Raises CacheError, which says how to open it, where the file is a bundle."""
+    from tilecore.bundles.format import is_bundle
+
+    if is_bundle(data):
+        raise CacheError(
+            f"{path} is not an exported kernel",
+            found="a bundle, a file with many kernels, as `tilecore compile` writes it",
+            expected="a file with one kernel, as kernel.export() writes it",
+            hint=f"tilecore.load_bundle({path!r}) opens it, and its kernels have labels: bundle[label]",
+        ) from None
 
 
 def load_kernel(path: str | os.PathLike[str]) -> JITKernel:

@@ -184,7 +184,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
                 source = source_key(self.func, args, kwargs)
                 key, bundle_key = request.key_from(source), by_source(request, source)
             try:
-                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key)
+                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key, self.func.__name__)
             except LanguageError as error:
                 error.hint = self._tensors_given(args, kwargs) or error.hint
                 raise

@@ -234,9 +234,9 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
-        simulation: allow the export of a kernel for a simulated device. Raises UnsupportedError for a kernel that the
-        interpreter runs, and for one of a simulated device without ``simulation``; CacheError when the path cannot be
-        written.
+        Folders that are missing are made. simulation: allow the export of a kernel for a simulated device. Raises
+        UnsupportedError for a kernel that the interpreter runs, and for one of a simulated device without
+        ``simulation``; CacheError when the path cannot be written.
         """
         from tilecore.jit.export import write_kernel
         from tilecore.runtime.simulation import refuse_export
@@ -249,7 +249,8 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     def export_library(
         self, kernel_file: str | Path, *, header: str | Path | None = None, name: str | None = None
     ) -> None:
-        """Write a shared library with the kernel, for programs without tilecore. It needs a C compiler.
+        """Write a shared library with the kernel, for programs without tilecore. It needs a C compiler. Folders that
+        are missing are made.
 
         Without ``header`` it has the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too:
         ``tvm_ffi.load_module(path)["<kernel>"]`` calls it. With ``header`` it has a function for C and C++, which the

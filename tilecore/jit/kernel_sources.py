@@ -103,6 +103,4 @@ def _write(path: str | os.PathLike[str], text: str) -> None:
 
     from tilecore.whole_files import write_whole
 
-    place = Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(place, text)
+    write_whole(Path(path), text)

@@ -1,4 +1,5 @@
-"""Takes kernels from bundles: those of TILECORE_CACHE_PATH, and those that the program has added."""
+"""Takes kernels from bundles: those of TILECORE_CACHE_PATH, and those that the program has added. What no bundle has is
+compiled, unless TILECORE_CACHED_ONLY forbids that."""
 
 from __future__ import annotations
 
@@ -6,24 +7,25 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore import settings
+from tilecore import debug, settings
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.contract.adapter import INTERPRETED
-from tilecore.errors import TilecoreError
+from tilecore.errors import CacheError, TilecoreError
 from tilecore.stage_times import stage
 from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
+    from tilecore.bundles.layers import Fit
     from tilecore.compilation_cache.source_key import SourceKey
     from tilecore.jit.request import Request
 
-_LAYERS = "tilecore.bundles.layers"
+LAYERS = "tilecore.bundles.layers"
 
 
 def bundles_are_there(request: Request) -> bool:
     """Whether kernels for this request may come from bundles."""
-    if _LAYERS not in sys.modules and not settings.cache_path():
+    if LAYERS not in sys.modules and not settings.cache_path():
         return False  # most programs have none, and do not import what reads them
     from tilecore.bundles import layers
     from tilecore.jit.request import files_of
@@ -42,6 +44,12 @@ def bundled(request: Request, key: str) -> Artifact | None:
     """The artifact of the kernel with this key in a bundle, for the target that fits the requested one best."""
     from tilecore.bundles import layers
 
+    with stage("bundles"):
+        return layers.find([key], request.adapter, fit_of(request))
+
+
+def fit_of(request: Request) -> Fit:
+    """How well the target of a text fits the requested one, as the execution backend ranks them; 0: it does not."""
     adapter = request.backend.adapters[request.adapter]
 
     def fit(text: str) -> int:
@@ -53,8 +61,7 @@ def bundled(request: Request, key: str) -> Artifact | None:
         except TilecoreError:  # a target of another version of the package
             return 0
 
-    with stage("bundles"):
-        return layers.find([key], request.adapter, fit)
+    return fit
 
 
 def bundled_by_ir(request: Request, func: Any) -> Artifact | None:
@@ -73,3 +80,38 @@ def request_of(artifact: Artifact, request: Request) -> Request:
     from tilecore.plugins import manager
 
     return replace(request, target=manager.resolve(artifact.target)[1])
+
+
+def may_compile(name: str, request: Request) -> None:
+    """Called before a kernel is compiled because no cache and no bundle has it. Raises CacheError where
+    TILECORE_CACHED_ONLY is set; `tilecore compile`, which makes bundles, sets bundles aside and is free of it. With
+    TILECORE_DEBUG=1 it says what the bundles have instead.
+
+    name: of the function that the user calls, or that of the kernel in its tile IR.
+    """
+    is_forbidden = settings.cached_only() and not _is_for_a_bundle()
+    if not is_forbidden and debug.level() < debug.BACKEND:
+        return
+    instead = _instead_of(name, request)
+    if is_forbidden:
+        raise CacheError(
+            f"{name} is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids compiling it",
+            found="; ".join(instead) or "no bundles: neither TILECORE_CACHE_PATH nor the program names one",
+            expected=f"a kernel for {request.target.brief()} by execution backend {request.adapter!r}",
+            hint="add it to a bundle (tilecore compile), or unset TILECORE_CACHED_ONLY",
+        )
+    for text in instead:
+        debug.say(debug.BACKEND, f"{name} is compiled, as no bundle has it: {text}")
+
+
+def _instead_of(name: str, request: Request) -> list[str]:
+    if not bundles_are_there(request):
+        return []
+    from tilecore.bundles.misses import instead_of
+
+    return instead_of(name, request.adapter, fit_of(request))
+
+
+def _is_for_a_bundle() -> bool:
+    layers = sys.modules.get(LAYERS)
+    return layers is not None and layers.are_set_aside()

@@ -76,7 +76,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         verifier.verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
     with stage("checks"):
-        refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
+        refuse_dialects(func.body, f"target {env.target.brief()}", env.target.kind, takes_ranges)
         check_nests(func)
         check_accumulations(func)
         check_capabilities(func, env)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError
+from tilecore.whole_files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,12 +88,12 @@ class LayoutPicture:
         return draw(self, rows, columns, at)
 
     def save(self, path: str | Path, rows: int = 64, columns: int = 64, at: Sequence[int] = ()) -> Path:
-        """Write it to a file: a drawing to ``.svg``, a table to ``.txt``."""
+        """Write it to a file, in a folder that is made if there is none: a drawing to ``.svg``, a table to ``.txt``."""
         target = Path(path)
         if target.suffix not in (".svg", ".txt"):
             raise ArgumentError(
                 f"a picture cannot be saved as {target.suffix or 'that'}", found=str(path), expected=".svg or .txt"
             )
         text = self.svg(rows, columns, at) if target.suffix == ".svg" else self.text(rows, columns, at) + "\n"
-        target.write_text(text)
+        write_whole(target, text)
         return target

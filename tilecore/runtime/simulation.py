@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tilecore.caller import levels_to_user
 from tilecore.contract.adapter import SIMULATED
 from tilecore.errors import UnsupportedError
+from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.contract.records import Backend
-    from tilecore.target import Target
 
 
 class SimulationWarning(UserWarning):
@@ -70,8 +70,9 @@ def refuse_export(artifact: Artifact, backend: Backend) -> None:
 def warn_of_loading(artifact: Artifact, backend: Backend) -> None:
     """Warn that a kernel from a file runs on a simulated device."""
     if is_simulation(artifact, backend):
+        target = Target.parse(artifact.target).brief()
         warnings.warn(
-            f"{artifact.name} was exported as a simulation of {artifact.target}: it runs on the host, which is slow",
+            f"{artifact.name} was exported as a simulation of {target}: it runs on the host, which is slow",
             SimulationWarning,
             stacklevel=levels_to_user(),
         )

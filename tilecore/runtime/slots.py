@@ -14,6 +14,7 @@ from tilecore.artifact.dims import evaluate
 from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError
+from tilecore.target import Target
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,9 @@ class CallReader:
     def _check_direction(self, tensors: Sequence[TensorSlot]) -> None:
         for tensor in tensors:
             if tensor.strides is not None and tensor.bytes_before:
+                target = Target.parse(self.artifact.target).brief()
                 raise ArgumentError(
-                    f"{self.artifact.name}(): {tensor.name} has a negative stride, which {self.artifact.target} does "
-                    "not support",
+                    f"{self.artifact.name}(): {tensor.name} has a negative stride, which {target} does not support",
                     found=f"strides {tensor.strides}",
                     expected="strides of 0 or more",
                     hint=f"pass a copy of {tensor.name}, which has its elements in row-major order",

@@ -86,6 +86,49 @@ def test_a_hook_that_gives_nothing_to_iterate(load_module):
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "error", "line"),
+    [
+        ("def tilecore_kernels():\n    yield twice\n    raise OSError('no list')", "OSError: no list", "raise OSError"),
+        ("def tilecore_kernels():\n    return [add, {}[3]]", "KeyError: 3", "return [add, {}[3]]"),
+        ("def tilecore_kernels():\n    import math\n    yield add, math.sqrt(-1)", "ValueError: ", "yield add, math"),
+        ("def tilecore_kernels():\n    raise SystemExit(3)", "it ends the process (sys.exit)", "raise SystemExit"),
+        (
+            "def tilecore_kernels(n):\n    yield add, (n, n)",
+            "TypeError: tilecore_kernels() missing 1 ",
+            "def tilecore_",
+        ),
+    ],
+    ids=["generator", "function", "library", "exit", "parameter"],
+)
+def test_a_hook_that_raises_an_error(run, tmp_path, code, error, line):
+    """The command names the file, the line and the error; the traceback is printed on request."""
+    source = f"{KERNELS}\n\n{code}\n"
+    (tmp_path / "kernels.py").write_text(source)
+    number = 1 + max(i for i, text in enumerate(source.splitlines()) if text.strip().startswith(line))
+    exit_code, printed, told = run("compile", "kernels.py", "--target", "cpu")
+    assert exit_code == 1
+    assert told.startswith(f"tilecore: tilecore_kernels() of {tmp_path / 'kernels.py'} failed: {error}"), told
+    assert f"  --> {tmp_path / 'kernels.py'}:{number}:1\n" in told
+    assert "TILECORE_DEBUG=1" in told
+    assert "Traceback" not in printed + told
+
+
+def test_the_traceback_of_a_hook(run, tmp_path, monkeypatch):
+    (tmp_path / "kernels.py").write_text(KERNELS + "\n\ndef tilecore_kernels():\n    yield add, {}[3]\n")
+    monkeypatch.setenv("TILECORE_DEBUG", "1")
+    _, _, told = run("compile", "kernels.py", "--list")
+    assert told.startswith("Traceback")
+    assert "in tilecore_kernels\n    yield add, {}[3]" in told
+    assert "\ntilecore: tilecore_kernels() of " in told
+
+
+def test_a_hook_is_asked_for_one_kernel_after_the_other(load_module):
+    """What it changes after a yield does not change the kernels before."""
+    code = "def tilecore_kernels():\n    sizes = {'N': 8}\n    for sizes['M'] in (1, 2):\n        yield add, sizes"
+    assert labels(load_module(f"{KERNELS}\n\n{code}\n")) == ["add(N=8, M=1)", "add(N=8, M=2)"]
+
+
 def test_targets_with_several_values():
     def texts(*words):
         return list(targets_of(words).values())
@@ -161,21 +204,44 @@ def test_a_module_of_a_package(run, tmp_path, monkeypatch):
     assert (code, list(tilecore.load_bundle("a.tcb"))) == (0, ["twice"])
 
 
+def test_a_module_that_cannot_be_imported(run, tmp_path, monkeypatch):
+    (tmp_path / "broken_package").mkdir()
+    (tmp_path / "broken_package" / "few.py").write_text("import tilecore\n\n1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code, printed, told = run("compile", "broken_package.few", "--target", "cpu")
+    assert code == 1
+    assert told.startswith("tilecore: the module broken_package.few cannot be imported: ZeroDivisionError: ")
+    assert f"  --> {tmp_path / 'broken_package' / 'few.py'}:3:1\n" in told
+    assert "Traceback" not in printed + told
+
+
+def test_folders_that_are_missing_are_made(run, tmp_path):
+    (tmp_path / "kernels.py").write_text(FAILING)
+    code, _, _ = run("compile", "kernels.py", "--target", "cpu", "-o", "none/too/a.tcb")
+    assert code == 1
+    assert not (tmp_path / "none").exists(), "no bundle is written"
+    code, _, told = run("compile", "kernels.py:scaled", "--target", "cpu", "-o", "none/too/a.tcb")
+    assert code == 0, told
+    assert list(tilecore.load_bundle("none/too/a.tcb")) == ["scaled(M=6, N=8)"]
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (["none.py"], "no Python file"),
         (["none.module"], "no Python file or module none.module"),
         (["empty.py"], "declares no kernels to compile"),
-        (["kernels.py", "--target", "cpu", "-o", "none/a.tcb"], "a folder that does not exist"),
+        (["kernels.py", "--target", "cpu", "-o", "empty.py/a.tcb"], "a folder that cannot be made"),
         (["kernels.py", "--target", "nothing"], "nothing"),
         (["kernels.py", "--target", "cpu", "--execution-backend", "none"], "has no execution backend 'none'"),
         (["kernels.py", "--target", "cpu", "--sign", "none"], "the key none cannot be read"),
+        (["kernels.py", "--target", "cpu", "--sign", "key.pub"], "key.pub cannot sign a bundle"),
     ],
 )
 def test_errors(run, tmp_path, words, text):
     (tmp_path / "kernels.py").write_text(KERNELS)
     (tmp_path / "empty.py").write_text("import tilecore\n")
+    (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA me@example\n")
     code, _, told = run("compile", *words)
     assert code == 1
     assert text in told
@@ -206,6 +272,20 @@ def test_showing_a_bundle(run, tmp_path):
     assert "cannot be read" in told
 
 
+def test_a_file_of_trusted_keys_that_is_not_there(run, tmp_path, monkeypatch):
+    """The command tells it, also of a bundle that its owner makes trusted."""
+    path = written(tmp_path / "a.tcb", [kernel_of(1)])
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(tmp_path / "none"))
+    code, printed, _ = run("bundle", path)
+    assert code == 0
+    assert f"warning: TILECORE_TRUSTED_KEYS names {tmp_path / 'none'}, which does not exist" in printed
+    path.chmod(0o666)
+    code, printed, _ = run("bundle", path, "--json")
+    facts = json.loads(printed)
+    assert (code, facts["warnings"]) == (1, [])
+    assert f"found: TILECORE_TRUSTED_KEYS names {tmp_path / 'none'}, which does not exist" in facts["problems"][0]
+
+
 def test_signing(run, tmp_path, monkeypatch):
     pytest.importorskip("cryptography")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -214,6 +294,8 @@ def test_signing(run, tmp_path, monkeypatch):
     key = Ed25519PrivateKey.generate()
     (tmp_path / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     (tmp_path / "key.pub").write_bytes(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
+    other = Ed25519PrivateKey.generate().public_key()
+    (tmp_path / "other.pub").write_bytes(other.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
     (tmp_path / "kernels.py").write_text(KERNELS)
     code, _, told = run("compile", "kernels.py:twice", "--target", "cpu", "--sign", "key", "-o", "a.tcb")
     assert code == 0, told
@@ -229,7 +311,19 @@ def test_signing(run, tmp_path, monkeypatch):
     Path("c.tcb").chmod(0o644)
     code, printed, told = run("bundle", "c.tcb")
     assert code == 1, "it is an own file, and its signature is checked nevertheless"
-    assert "its signature is wrong" in printed + told
+    assert printed.count("problem: ") == 1
+    assert "problem: its signature is wrong" in printed
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", "key.pub")
+    code, printed, told = run("bundle", "c.tcb")  # now loading it finds that, too; it is told once
+    assert code == 1
+    assert printed.count("problem: ") == 1
+    assert "c.tcb is not trusted: its signature by ssh-ed25519 " in printed
+    code, printed, told = run("bundle", "c.tcb", "--signed-by", "other.pub")
+    assert code == 1
+    assert printed.count("problem: ") == 2
+    code, _, told = run("bundle", "a.tcb", "--signed-by", "key")
+    assert code == 1
+    assert "found: a private key, which only signs" in told
 
 
 DIFFERENT_KERNELS = """
@@ -304,7 +398,7 @@ def test_different_kernels_of_the_same_text_are_all_there(tmp_path, run):
         assert factors == [2, 3, 2, 3]
         with pytest.raises(ArgumentError, match="several kernels by_object"):
             bundle.find("by_object", Same())
-        with pytest.raises(KeyError, match="the bundle has"):
+        with pytest.raises(KeyError, match="has no kernel 'nothing'"):
             bundle["nothing"]
 
 

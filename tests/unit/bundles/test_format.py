@@ -98,6 +98,7 @@ def test_a_file_that_is_cut_short_is_found(tmp_path_factory, size):
     [
         (b"", "is not a bundle"),
         (b"tilecore-entry 1 5 6\n", "is not a bundle"),
+        (b"tilecore-entry 2 5 6\n", "is not a bundle\n.*a file with one kernel"),
         (b"tilecore-bundle 2 10 abc\nx", "format 2, and this tilecore reads format 1"),
         (b"tilecore-bundle 1 x y\n\n", "first line is damaged"),
         (b"tilecore-bundle 1 " + b"9" * 400, "first line is damaged"),
@@ -126,8 +127,10 @@ def test_a_bundle_is_written_whole_or_not_at_all(tmp_path):
     assert path.read_text() == "before"
     assert write_bundle(path, [kernel_of(1)]) == path.stat().st_size
     assert os.listdir(tmp_path) == ["a.tcb"]
+    write_bundle(tmp_path / "made" / "with it" / "a.tcb", [kernel_of(1)])
+    assert BundleFile(tmp_path / "made" / "with it" / "a.tcb").index.kernels[0].label == "make(1)"
     with pytest.raises(BundleError, match="cannot be written"):
-        write_bundle(tmp_path / "none" / "a.tcb", [])
+        write_bundle(path / "a.tcb", [])
 
 
 class Stale:

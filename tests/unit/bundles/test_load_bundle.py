@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fresh_processes import output_of
 
 import tilecore
 from tilecore.bundles.format import BundleError
+from tilecore.bundles.lookup import plain_label
 from tilecore.cli import main
 from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, LaunchError
@@ -44,6 +46,83 @@ def test_it_is_a_mapping(bundle):
     assert bundle.names == ("add", "scaled", "twice")
     assert [target.split()[0] for target in bundle.targets] == ["cpu"]
     assert "5 kernels for cpu" in repr(bundle)
+
+
+@pytest.mark.parametrize(
+    ("written_as", "label"),
+    [
+        ("add(16,8)", "add(16, 8)"),
+        (" add( 16 ,\n8 ) ", "add(16, 8)"),
+        ("add(4,4,dtype='int32')", "add(4, 4, dtype='int32')"),
+        ('add(4, 4, dtype = "int32")', "add(4, 4, dtype='int32')"),
+        ("scaled( M=6,N=8 )", "scaled(M=6, N=8)"),
+    ],
+)
+def test_a_label_with_other_white_space_and_quotes(bundle, written_as, label):
+    assert written_as in bundle
+    assert bundle[written_as] is bundle[label]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("f('a b')", "f('ab')"),
+        ("f('a b')", "f('a  b')"),
+        ("f(1, 2)", "f(12)"),
+        ("f(a b)", "f(ab)"),
+        ("f('1')", "f(1)"),
+        (r"f('\n')", "f('n')"),
+        (r"f('\\n')", r"f('\n')"),
+        ("f(\"a', 'b\")", "f('a', 'b')"),
+        ("f()", "f() #2"),
+        ("F()", "f()"),
+    ],
+)
+def test_labels_of_other_kernels_stay_different(one, other):
+    assert plain_label(one) != plain_label(other)
+
+
+def test_a_label_with_escapes_and_other_quotes():
+    assert plain_label(r"f('a\tb')") == plain_label(r'f( "a\tb" )')
+
+
+def test_a_label_that_may_mean_several_kernels(tmp_path):
+    labels = ["make(<a, b>)", "make(<a,b>)"]
+    kernels = [replace(kernel_of(number), label=label) for number, label in enumerate(labels)]
+    bundle = tilecore.load_bundle(written(tmp_path / "a.tcb", kernels))
+    assert "make(< a, b >)" not in bundle
+    with pytest.raises(KeyError, match="has several kernels that") as caught:
+        bundle["make(< a, b >)"]
+    assert "found: make(<a, b>), make(<a,b>)\n" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [
+        ("ad(16,8)", "did you mean 'add(16, 8)'"),
+        ("add(4, 4, 'int32')", "did you mean \"add(4, 4, dtype='int32')\"?"),
+        ("twise", "did you mean 'twice'?"),
+        ("nothing", "help: list(bundle) has all labels"),
+        (3, "help: list(bundle) has all labels"),
+    ],
+)
+def test_a_label_that_is_not_there(bundle, label, hint):
+    assert label not in bundle
+    with pytest.raises(KeyError) as caught:
+        bundle[label]
+    text = str(caught.value)
+    assert text.startswith(f"{bundle.path} has no kernel {label!r}\n")
+    assert "expected: add(16, 8), add(32, 8), " in text
+    assert hint in text
+    assert text.endswith(f"tilecore bundle {bundle.path}")
+
+
+def test_an_exported_kernel_is_no_bundle(bundle, tmp_path):
+    path = bundle["twice"].export(tmp_path / "twice.tck")
+    with pytest.raises(BundleError, match=r"twice\.tck is not a bundle") as caught:
+        tilecore.load_bundle(path)
+    assert "found: a file with one kernel" in str(caught.value)
+    assert f"tilecore.load_kernel({str(path)!r})" in str(caught.value)
 
 
 def test_the_kernels_run(bundle):

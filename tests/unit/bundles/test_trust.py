@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 from bundle_kit import artifact_of, as_user, kernel_of, reachable_for_all, written
 
-from tilecore.bundles import signatures
+from tilecore.bundles import signatures, trust
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import BundleError
 from tilecore.bundles.signatures import key_text, public_key, read_private_key
-from tilecore.bundles.trust import UntrustedError, require_trusted
+from tilecore.bundles.trust import UntrustedError, WrongSignatureError, require_trusted
+from tilecore.cache import CacheWarning
+from tilecore.compilation_cache.warning import WarnOnce
 from tilecore.errors import CacheError
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to other users")
@@ -23,6 +26,7 @@ STRANGER = 12345
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch, tmp_path):
     """The user who runs the tests trusts no key."""
+    (tmp_path / "trusted_keys").touch(mode=0o644)
     monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(tmp_path / "trusted_keys"))
 
 
@@ -109,8 +113,9 @@ def test_a_bundle_that_was_changed_after_it_was_signed_is_refused(tmp_path, key)
     path.write_bytes(b"\n".join([other[0], signed[1], other[2]]))
     path.chmod(0o644)
     (tmp_path / "trusted_keys").write_text(public_of(key))
-    assert "changed after it was signed" in refusal(path)  # although it is an own file
-    assert "changed after it was signed" in refusal(path, signed_by=public_of(key))
+    for options in ({}, {"signed_by": public_of(key)}):  # although it is an own file
+        with pytest.raises(WrongSignatureError, match=r"its signature by ssh-ed25519 .* is wrong"):
+            require_trusted(BundleFile(path), **options)
 
 
 def test_a_key_can_be_demanded(tmp_path, key):
@@ -139,11 +144,99 @@ def test_keys_of_ssh_keygen(tmp_path):
     assert key_text(public_key(public_of(key))) == public_of(key)
     bundle = written(tmp_path / "a.tcb", [kernel_of(1)], key)
     require_trusted(BundleFile(bundle), signed_by=f"{path}.pub")
-    with pytest.raises(CacheError, match="is not a private key"):
+    with pytest.raises(CacheError, match="cannot sign a bundle") as caught:
         read_private_key(f"{path}.pub")
+    assert f"help: name the private key: {path}" in str(caught.value)
+    with pytest.raises(CacheError, match="cannot check a signature") as caught:
+        require_trusted(BundleFile(bundle), signed_by=path)
+    assert f"help: name the public key: {path}.pub" in str(caught.value)
     subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", f"{path}_rsa"], check=True)
     with pytest.raises(CacheError, match="is not an Ed25519 key"):
         read_private_key(f"{path}_rsa")
+
+
+PRIVATE_KEYS = [
+    f"-----BEGIN {kind}PRIVATE KEY-----\nc2VjcmV0\n-----END {kind}PRIVATE KEY-----\n"
+    for kind in ("OPENSSH ", "", "ENCRYPTED ")
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        key_text(bytes(32)),
+        f"\n{key_text(bytes(32))} me@example\n",
+        "ssh-rsa AAAA me@example\n",
+        "ecdsa-sha2-nistp256 AAAA\n",
+        "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+    ],
+)
+def test_a_public_key_signs_nothing(tmp_path, monkeypatch, text):
+    """Without ``cryptography``, too. The private key is named where it is there."""
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    (tmp_path / "key.pub").write_text(text)
+    with pytest.raises(CacheError, match=r"key\.pub cannot sign a bundle") as caught:
+        read_private_key(str(tmp_path / "key.pub"))
+    assert caught.value.found.startswith("a public key")
+    assert caught.value.expected.startswith("the private key")
+    assert caught.value.hint.startswith("ssh-keygen -t ed25519")
+    (tmp_path / "key").touch()
+    with pytest.raises(CacheError) as caught:
+        read_private_key(str(tmp_path / "key.pub"))
+    assert caught.value.hint == f"name the private key: {tmp_path / 'key'}"
+
+
+@pytest.mark.parametrize("text", PRIVATE_KEYS)
+def test_a_private_key_checks_nothing(tmp_path, monkeypatch, text):
+    path = tmp_path / "key"
+    path.write_text(text)
+    file = BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)]))
+    with pytest.raises(CacheError, match="cannot check a signature") as caught:
+        require_trusted(file, signed_by=path)
+    assert caught.value.found.startswith("a private key")
+    assert caught.value.expected == f"the public key, which ssh-keygen wrote to {path}.pub"
+    assert caught.value.hint == f"ssh-keygen -y -f {path} > {path}.pub"
+    with pytest.raises(CacheError, match="the text of a private key") as caught:
+        require_trusted(file, signed_by=text)
+    assert "c2VjcmV0" not in str(caught.value), "the key is shown"
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(path))
+    with pytest.warns(CacheWarning, match=f"{path} has a private key where public keys are expected: name {path}.pub"):
+        require_trusted(file)
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nowhere", "TILECORE_TRUSTED_KEYS names {path}, which does not exist"),
+        ("folder", "the keys in {path} cannot be read: Is a directory"),
+        (os.devnull, "the keys in {path} are not used: it is no regular file"),
+    ],
+)
+def test_files_of_trusted_keys_that_cannot_be_used(tmp_path, monkeypatch, name, problem, is_signed):
+    """A warning, once, where the bundle is trusted nevertheless, else a part of the error."""
+    (tmp_path / "folder").mkdir()
+    place = tmp_path / name
+    names = os.pathsep.join([str(tmp_path / "trusted_keys"), str(place)])
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", names)
+    monkeypatch.setattr(trust, "_warn_once", WarnOnce())
+    path = written(tmp_path / "a.tcb", [kernel_of(1)], private_key() if is_signed else None)
+    text = problem.format(path=place)
+    with pytest.warns(CacheWarning, match=text):
+        require_trusted(BundleFile(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_trusted(BundleFile(path))
+        path.chmod(0o666)
+        assert f"found: {text}" in refusal(path)
+
+
+def test_the_default_files_of_trusted_keys_need_not_exist(tmp_path, monkeypatch, key):
+    monkeypatch.delenv("TILECORE_TRUSTED_KEYS")
+    monkeypatch.setattr(signatures.settings, "default_trusted_keys", lambda: (str(tmp_path / "nowhere"),))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_trusted(BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)], key)))
 
 
 def test_without_the_package(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
 import pytest
@@ -9,11 +10,12 @@ import torch
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ArgumentError, LimitError, WrongConfigurationsError
+from tilecore.errors import ArgumentError, LimitError, TilecoreError, WrongConfigurationsError
 from tilecore.heuristics.calls import configs_for
 from tilecore.plugins import manager
 
 GEMM = ("M", "N", "K", "dtype", "BM", "BN", "num_stages")
+needs_cuda = pytest.mark.skipif("cuda" not in manager.kinds(), reason="tile-cuda is not installed")
 SIZES = {"M": 100, "N": 200, "K": 300, "dtype": "float32"}
 
 
@@ -35,23 +37,76 @@ def product(M, N, K, block_M=None, block_N=None, block_K=None, threads=None, dty
 
 
 def test_configurations_are_spelt_as_the_parameters_are():
-    configs = configs_for(GEMM, SIZES, {}, "cpu", 5)
+    configs, departure = configs_for(GEMM, SIZES, {}, "cpu", 5)
     assert 1 <= len(configs) <= 5
     assert all(set(config) == {"BM", "BN", "num_stages"} for config in configs)
     assert len({tuple(config.items()) for config in configs}) == len(configs)
+    assert departure == ""
 
 
 def test_what_the_call_gives_chooses_among_proposals():
-    assert all(config["BM"] == 32 for config in configs_for(GEMM, SIZES, {"BM": 32}, "cpu", 5))
-    assert all(config["BM"] == 48 for config in configs_for(GEMM, SIZES, {"BM": 48}, "cpu", 5))  # that none proposes
+    proposed = {config["BM"] for config in configs_for(GEMM, SIZES, {}, "cpu", 5).configs}
+    assert len(proposed) > 1
+    for rows in proposed:
+        configs, departure = configs_for(GEMM, SIZES, {"BM": rows}, "cpu", 5)
+        assert {config["BM"] for config in configs} == {rows}
+        assert departure == ""
+
+
+@needs_cuda
+def test_what_the_call_gives_is_looked_for_among_all_tilings():
+    """Not among the best alone: one tile of 16 rows is far from the best of this product."""
+    names = ("M", "N", "K", "block_M", "block_N", "block_K", "stages", "threads")
+    sizes = {"M": 8192, "N": 8192, "K": 8192}
+    for given in ({"block_M": 16}, {"block_M": 64, "threads": 256, "block_K": 128}):
+        configs, departure = configs_for(names, {**sizes, **given}, given, "cuda -arch=sm_80", 5)
+        assert departure == ""
+        assert all(given.items() <= config.items() for config in configs)
+
+
+def test_a_value_that_no_proposal_has_is_kept_and_named():
+    configs, departure = configs_for(GEMM, SIZES, {"BM": 17}, "cpu", 5)
+    assert {config["BM"] for config in configs} == {17}
+    assert "no proposal for 100 x 200 x 300 of float32 on cpu " in departure
+    assert "has BM=17; proposals have BM of " in departure
+    free = configs_for((*GEMM, "threads"), SIZES, {"threads": 96}, "cpu", 5)  # blocks of cpu have no threads
+    assert {config["threads"] for config in free.configs} == {96}
+    assert free.departure == ""
+    everything = {"BM": 17, "BN": 3, "num_stages": 0}
+    assert configs_for(GEMM, SIZES, everything, "cpu", 5) == ([everything], "")
+
+
+@needs_cuda
+def test_the_rest_is_that_of_the_nearest_proposals():
+    names = ("M", "N", "K", "block_M", "block_N", "threads")
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    for rows, near in ((300, 256), (60, 64), (18, 16)):
+        configs, departure = configs_for(names, sizes, {"block_M": rows}, "cuda -arch=sm_80", 3)
+        assert f"block_M={rows}" in departure
+        expected, _ = configs_for(names, sizes, {"block_M": near}, "cuda -arch=sm_80", 3)
+        assert configs[0] == {**expected[0], "block_M": rows}
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.5, "x", True])
+def test_a_value_that_no_configuration_can_have_is_refused(value):
+    with pytest.raises(ArgumentError, match=re.escape(f"the call gives BM={value!r}, which no")):
+        configs_for(GEMM, SIZES, {"BM": value}, "cpu", 5)
 
 
 def test_attention_and_decoding_are_known_by_their_parameters():
     sizes = {"batch": 1, "heads": 4, "kv_heads": 2, "length": 300, "dim": 64}
-    forward = configs_for([*sizes, "is_causal", "block_M", "block_N"], {**sizes, "is_causal": True}, {}, "cpu", 3)
+    forward, _ = configs_for([*sizes, "is_causal", "block_M", "block_N"], {**sizes, "is_causal": True}, {}, "cpu", 3)
     assert all(set(config) == {"block_M", "block_N"} for config in forward)
-    decode = configs_for([*sizes, "splits", "block_N"], sizes, {}, "cpu", 3)
+    decode, _ = configs_for([*sizes, "splits", "block_N"], sizes, {}, "cpu", 3)
     assert all(set(config) == {"splits", "block_N"} for config in decode)
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("cuda -arch=sm_90a", marks=needs_cuda)])
+def test_decoding_without_parts_of_the_keys(target):
+    """A function without a parameter for them gets proposals that divide no keys, though more parts were faster."""
+    sizes = {"batch": 1, "heads": 8, "kv_heads": 2, "keys": 4000, "dim": 64}
+    configs, _ = configs_for([*sizes, "block_N", "stages"], sizes, {}, target, 3)
+    assert all(set(config) == {"block_N", "stages"} for config in configs)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +132,39 @@ def test_one_try_uses_the_best_proposal_without_timing(monkeypatch):
         torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
         assert tuned(M, N, K) is kernel
         assert set(kernel.config) == {"block_M", "block_N", "block_K", "threads"}
-    assert tuned(65, 40, 20, block_M=32).config["block_M"] == 32
+
+
+def test_a_default_that_the_call_gives_is_a_fixed_value():
+    """Although the same call without it has the same values."""
+
+    def with_default(M, N, K, block_M=37, block_N=None, block_K=None, dtype="float32"):
+        return product(M, N, K, block_M, block_N, block_K, None, dtype)
+
+    tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(with_default, target="cpu", out_idx=-1))
+    proposed = tuned(100, 40, 30)
+    assert proposed.config["block_M"] != 37
+    assert tuned(100, 40, 30, block_M=37).config["block_M"] == 37
+    assert tuned(100, 40, 30) is proposed
+
+
+def test_a_known_call_lists_no_proposals_again(monkeypatch):
+    tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(product, target="cpu", out_idx=-1))
+    kernel = tuned(100, 40, 30)
+    monkeypatch.setattr(import_module("tilecore.autotune.auto"), "configs_for", None)  # a list would fail
+    assert tuned(100, 40, 30) is kernel
+
+
+def test_a_value_that_no_proposal_has_is_used_and_said_where_the_kernel_is_verbose(monkeypatch, capsys):
+    a, b = torch.randn(65, 20), torch.randn(20, 40)
+    for verbose, times in (("0", 0), ("1", 1)):
+        monkeypatch.setenv("TILECORE_VERBOSE", verbose)
+        tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(product, target="cpu", out_idx=-1))
+        kernel = tuned(65, 40, 20, block_M=17)
+        assert tuned(65, 40, 20, block_M=17) is kernel
+        assert kernel.config["block_M"] == 17
+        torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+        said = capsys.readouterr().err
+        assert len(re.findall(r"product: no proposal for .* has block_M=17; proposals have block_M of ", said)) == times
 
 
 def test_a_call_that_gives_everything_is_passed_on():
@@ -117,6 +204,22 @@ def test_where_none_compiles_the_first_error_is_raised():
         tilecore.autotune(configs="auto", tries=1)(tilecore.jit(wrong, target="cpu"))(60, 50, 40)
 
 
+@pytest.mark.parametrize("tries", [1, 2])
+def test_an_error_names_the_value_that_no_proposal_has(tries, tmp_path, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+
+    def wrong(M, N, K, block_M=None, block_N=None):
+        raise LimitError(f"no {block_M}")
+
+    tuned = tilecore.autotune(configs="auto", tries=tries)(tilecore.jit(wrong, target="cpu"))
+    with pytest.raises(TilecoreError, match="no 17") as caught:
+        tuned(60, 50, 40, block_M=17)
+    assert "has block_M=17; proposals have block_M of " in caught.value.hint
+    with pytest.raises(TilecoreError) as caught:
+        tuned(60, 50, 40)
+    assert caught.value.hint is None
+
+
 @pytest.mark.parametrize(
     "options", [{"configs": "automatic"}, {"configs": "auto", "tries": 0}, {"configs": [{}], "tries": 3}]
 )
@@ -125,7 +228,7 @@ def test_wrong_options_are_refused(options):
         tilecore.autotune(**options)(tilecore.jit(product))
 
 
-@pytest.mark.skipif("cuda" not in manager.kinds(), reason="tile-cuda is not installed")
+@needs_cuda
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_simulated_targets_get_their_own(arch):
     factory = tilecore.jit(product, target=f"cuda -arch={arch}", execution_backend="sim", out_idx=-1)
@@ -138,7 +241,7 @@ def test_a_call_that_divides_k_itself_gets_no_divided_round():
     """Each way to divide K excludes the other."""
     parameters = ("M", "N", "K", "block_M", "block_N", "threads", "split_k", "stream_k")
     sizes = {"M": 300, "N": 200, "K": 500}
-    assert all(config["stream_k"] == 0 for config in configs_for(parameters, sizes, {}, "cpu", 5))
+    assert all(config["stream_k"] == 0 for config in configs_for(parameters, sizes, {}, "cpu", 5).configs)
     for fixed in ({"split_k": 3}, {"stream_k": 4, "split_k": 1}):
-        configs = configs_for(parameters, {**sizes, **fixed}, fixed, "cpu", 5)
+        configs, _ = configs_for(parameters, {**sizes, **fixed}, fixed, "cpu", 5)
         assert all("stream_k" not in config and config["split_k"] == fixed["split_k"] for config in configs)

@@ -169,11 +169,91 @@ def test_large_proposals_compile_for_the_target():
         (lambda: heuristics.attention(1, 3, 2, 8, 8, 64, target="cpu"), "must be a multiple of kv_heads"),
         (lambda: heuristics.attention(1, 2, 2, 1, 8, 64, is_causal=True, target="cpu"), "as many queries as keys"),
         (lambda: heuristics.attention(1, 2, 2, 1, 0, 64, target="cpu"), "keys is not a size"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed=[4]), "fixed is no dict"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"block_M": 0}), "fixed gives block_M=0, which no"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"block_m": 4}), "configurations have no 'block_m'"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"stream_k": 4}), "configurations have no 'stream_k'"),
+        (lambda: heuristics.attention(1, 2, 2, 8, 8, 64, target="cpu", fixed={"splits": 2}), "have no 'splits'"),
     ],
 )
 def test_wrong_arguments_are_refused(call, text):
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fixed_values_are_those_of_every_proposal(target):
+    dtype = dtype_for(target)
+    free = heuristics.gemm(512, 512, 512, dtype, target=target, count=100)
+    for fixed in [{"block_M": p.config["block_M"]} for p in free] + [dict(list(p.config.items())[:3]) for p in free]:
+        proposals = heuristics.gemm(512, 512, 512, dtype, target=target, fixed=fixed)
+        assert proposals
+        assert all(fixed.items() <= proposal.config.items() for proposal in proposals)
+    assert heuristics.gemm(512, 512, 512, dtype, target=target, fixed=free[0].config)[0] == free[0]
+    for queries in (1, 512):
+        free = heuristics.attention(2, 8, 2, queries, 512, 64, dtype=dtype, target=target)
+        fixed = {**free[-1].config} if queries == 1 else {**free[-1].config, "cores": 3}
+        proposals = heuristics.attention(2, 8, 2, queries, 512, 64, dtype=dtype, target=target, fixed=fixed)
+        assert [proposal.config for proposal in proposals] == [fixed] * len(proposals) != []
+
+
+def test_what_does_not_matter_on_a_processor_may_be_fixed_to_anything():
+    fixed = {"stages": 7, "threads": 1000}
+    (first, *_) = heuristics.gemm(64, 64, 64, "float32", target="cpu", fixed=fixed)
+    assert fixed.items() <= first.config.items()
+
+
+@needs_cuda
+def test_a_divided_last_round_may_be_fixed():
+    for blocks in (0, 132):
+        target = f"{HOPPER} -multiprocessors=132"
+        proposals = heuristics.gemm(8192, 8192, 8192, target=target, stream_k=True, fixed={"stream_k": blocks})
+        assert {proposal.config["stream_k"] for proposal in proposals} == {blocks}
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("fixed", "message", "possible"),
+    [
+        ({"block_M": 17}, "on cuda -arch=sm_80 .* has block_M=17$", "block_M of 16, 32, 64, 128, 256"),
+        ({"block_M": 17, "block_N": 16}, "has block_M=17$", "block_M of 64, 128, 256"),
+        (
+            {"block_M": 256, "threads": 128, "block_N": 128},
+            "has block_M=256, .*together$",
+            "threads of 256",
+        ),
+    ],
+)
+def test_fixed_values_that_no_proposal_has_are_refused_with_those_there_are(fixed, message, possible):
+    with pytest.raises(ArgumentError) as caught:
+        heuristics.gemm(512, 512, 512, target="cuda -arch=sm_80", fixed=fixed)
+    assert re.search(message, caught.value.message)
+    assert possible in caught.value.expected
+
+
+def test_causal_attention_has_both_names():
+    sizes = (1, 4, 2, 300, 300, 64)
+    causal = heuristics.attention(*sizes, is_causal=True, target="cpu")
+    assert heuristics.attention(*sizes, causal=True, target="cpu") == causal
+    assert heuristics.attention(*sizes, causal=False, target="cpu") != causal
+    with pytest.raises(TypeError, match="'is_causal' twice"):
+        heuristics.attention(*sizes, is_causal=True, causal=False, target="cpu")
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "hint"),
+    [
+        (lambda: heuristics.attention(1, 2, 2, 8, 8, 64, causl=True), "attention.. .*'causl'", "'is_causal'"),
+        (lambda: heuristics.gemm(4, 4, 4, out_type="float32"), "gemm.. .*'out_type'", "'out_dtype'"),
+        (lambda: heuristics.gemm(4, 4), "gemm.. missing 1 .*'K'", None),
+    ],
+)
+def test_arguments_that_the_function_does_not_take_are_refused_with_its_signature(call, text, hint):
+    with pytest.raises(TypeError, match=text) as caught:
+        call()
+    assert caught.value.expected.startswith(("attention(batch, heads,", "gemm(M, N, K, dtype='float16',"))
+    assert caught.value.location.file == __file__
+    assert caught.value.hint == (hint and f"did you mean {hint}?")
 
 
 @needs_cuda
@@ -190,8 +270,10 @@ def test_an_unknown_target_is_refused():
 def test_an_element_type_that_the_target_lacks_is_refused():
     chip = replace(chip_of("cpu"), dtypes=frozenset({"float32"}))
     assert element_type(torch.float32, chip) == "float32"
-    with pytest.raises(ArgumentError, match="has no float16"):
+    with pytest.raises(ArgumentError, match=r"the target cpu .* has no float16") as caught:
         element_type("float16", chip)
+    assert len(caught.value.message) < 80, "not the whole text of the target"
+    assert "float16 unless given" in caught.value.hint
 
 
 def test_a_proposal_reads_as_text():

@@ -207,6 +207,14 @@ def test_kernels_of_one_name_and_their_code(tmp_path):
     assert a[0] == 1
 
 
+def test_errors_name_the_function_that_is_called(tmp_path):
+    library = ctypes.CDLL(str(tilecore.compile(constant(1), target="cpu").export_library(
+        tmp_path / "k.so", header=tmp_path / "k.h", name="other_name")))  # fmt: skip
+    library.other_name_error.restype = ctypes.c_char_p
+    assert library.other_name(None) == 1
+    assert library.other_name_error() == b"other_name(): A is NULL"
+
+
 def test_two_kernels_of_one_name_in_a_program(tmp_path):
     for value, name in ((1, "first"), (2, "second")):
         kernel = tilecore.compile(constant(value), target="cpu")

@@ -333,3 +333,4 @@ def test_targets_without_threads_refuse_code_of_some_threads():
         with pytest.raises(UnsupportedError, match="code for some threads of a block") as caught:
             attempt()
         assert caught.value.location is not None
+        assert "-cache_bytes" not in caught.value.found, "not the whole text of the target"

@@ -114,6 +114,7 @@ def test_files(tmp_path):
     picture = memory_picture(buffer((8, 8), "float32"), None)
     assert picture.save(tmp_path / "a.svg").read_text() == picture.svg()
     assert picture.save(tmp_path / "a.txt").read_text() == picture.text(64, 64) + "\n"
+    assert picture.save(tmp_path / "new" / "too" / "a.svg").read_text() == picture.svg()
     with pytest.raises(ArgumentError, match=r"expected: \.svg or \.txt"):
         picture.save(tmp_path / "a.png")
 

@@ -79,12 +79,28 @@ def test_a_relative_path(kernel, tmp_path, monkeypatch):
     assert tilecore.load_kernel("here.tck").artifact == kernel.artifact
 
 
-@pytest.mark.parametrize("place", ["folder", "missing/k"])
+@pytest.mark.parametrize("place", ["folder", "file/k", "file/folder/k"])
 def test_what_cannot_be_written(kernel, tmp_path, place):
     (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
     with pytest.raises(CacheError, match="cannot be written"):
         kernel.export(tmp_path / place)
-    assert os.listdir(tmp_path) == ["folder"]
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_folders_that_are_missing_are_made(kernel, tmp_path):
+    path = kernel.export(tmp_path / "missing" / "too" / "k.tck")
+    assert tilecore.load_kernel(path).artifact == kernel.artifact
+
+
+def test_a_bundle_is_no_exported_kernel(tmp_path):
+    path = tmp_path / "kernels.tcb"
+    path.write_bytes(b"tilecore-bundle 1 2 3\nunsigned\n")
+    with pytest.raises(CacheError, match=r"kernels\.tcb is not an exported kernel") as caught:
+        tilecore.load_kernel(path)
+    assert "found: a bundle, a file with many kernels" in str(caught.value)
+    assert f"tilecore.load_bundle({str(path)!r})" in str(caught.value)
 
 
 def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):

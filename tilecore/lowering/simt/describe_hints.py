@@ -46,7 +46,7 @@ def _cluster(call: TileCall, env: PassEnv) -> list[int]:
     if "clusters" not in env.capabilities.features:
         raise UnsupportedError(
             f"T.Kernel(cluster_dims={tuple(sizes)}) needs clusters of blocks",
-            found=f"target {env.target}, which has no clusters of blocks",
+            found=f"target {env.target.brief()}, which has no clusters of blocks",
             expected="a target with clusters of blocks",
             hint="leave cluster_dims out for this target: it changes no result",
             location=location_of_span(call.span),

@@ -95,5 +95,4 @@ class Tally:
 
     def write(self, path: Path, **more: Any) -> None:
         """Write the tally as JSON, after the entries ``more``; the file is complete at any time."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({**more, **self.facts()}, indent=2) + "\n")

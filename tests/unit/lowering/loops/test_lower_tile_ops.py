@@ -48,10 +48,10 @@ COPIES = impl("copy", "plain")
 PLAIN = impl("gemm", "plain")
 
 
-def choices(*implementations, func=products):
+def choices(*implementations, func=products, target="acme"):
     """(implementation, what declined) of each T.gemm, and the layouts that were agreed on."""
     before_pass, before = lowered(func, "lower_tile_ops", before=True)
-    env = PassEnv(Target("acme"), before.capabilities, (COPIES, *implementations))
+    env = PassEnv(Target.parse(target), before.capabilities, (COPIES, *implementations))
     lower_tile_ops(before_pass, env)
     rows = [row for row in env.report["tile_ops"] if row["op"] == "gemm"]
     names = {str(buffer.name): granted.name for buffer, granted in env.state(BufferLayouts).by_buffer.items()}
@@ -75,6 +75,8 @@ def test_none_that_applies_lists_all_reasons():
     with pytest.raises(UnsupportedError) as caught:
         choices()
     assert caught.value.found == "the target implements none"
+    with pytest.raises(UnsupportedError, match=r"on target acme \(1 more attribute\)\n"):
+        choices(target=f"acme -features={','.join(['feature'] * 20)}")
 
 
 def test_predicates_see_the_operation():

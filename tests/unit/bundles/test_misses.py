@@ -1,0 +1,99 @@
+"""Why bundles do not have a kernel, and TILECORE_CACHED_ONLY, which forbids compiling what is missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from bundle_kit import KERNELS
+
+import tilecore
+from tilecore.cli import main
+from tilecore.errors import CacheError
+
+compiling = import_module("tilecore.jit.compile")  # the package's attribute of this name is the function
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A bundle of the kernels for a processor of this kind."""
+    path = tmp_path_factory.mktemp("built")
+    (path / "bundled_kernels.py").write_text(KERNELS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHED_ONLY", "1")  # making a bundle is free of it
+        patch.setenv("TILECORE_CACHE_DIR", str(path / "cache"))
+        patch.chdir(path)
+        with pytest.raises(SystemExit) as ended:
+            main(["compile", "bundled_kernels.py", "--target", "cpu", "-o", "kernels.tcb"])
+    assert ended.value.code == 0
+    return path / "kernels.tcb"
+
+
+@pytest.fixture
+def kernels(load_module, fresh_caches, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHED_ONLY", "1")
+    return load_module(KERNELS)
+
+
+def test_what_is_there_runs(bundle, kernels, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
+    a = np.ones((16, 8), np.float32)
+    assert (kernels.add(16, 8)(a, a) == 2).all()
+    assert (kernels.scaled(np.ones((6, 8), np.float32)) == 2).all()
+    assert tilecore.compile(kernels.twice, target="cpu").from_cache
+
+
+def test_what_is_missing_is_refused(bundle, kernels, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
+    with pytest.raises(
+        CacheError, match="add is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids"
+    ) as why:
+        kernels.add(5, 5)
+    assert f"{bundle} has add(16, 8), " in why.value.found
+    assert "for this target: the arguments differ" in why.value.found
+    with pytest.raises(CacheError, match="add is in no cache"):
+        kernels.add.par_compile([(16, 8), (5, 5)])
+    with pytest.warns(match="1 of 2 kernels could not be compiled"):
+        assert [kernel is None for kernel in kernels.add.par_compile([(16, 8), (5, 5)], ignore_error=True)] == [
+            False,
+            True,
+        ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pass_configs": {"tl.disable_vectorize_256": True}}, "has twice for this target: the arguments differ"),
+        ({"target": "cpu -march=generic"}, "has twice for other targets only: cpu -"),
+    ],
+)
+def test_what_the_bundle_has_instead(bundle, kernels, monkeypatch, changes, words):
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
+    with pytest.raises(CacheError) as why:
+        tilecore.compile(kernels.twice, **{"target": "cpu", **changes})
+    assert words in why.value.found
+
+
+def test_without_bundles(kernels):
+    with pytest.raises(CacheError) as why:
+        kernels.add(16, 8)
+    assert why.value.found == "no bundles: neither TILECORE_CACHE_PATH nor the program names one"
+    assert "tilecore compile" in why.value.hint
+
+
+def test_a_kernel_in_the_cache_is_used(kernels, monkeypatch):
+    monkeypatch.setenv("TILECORE_CACHED_ONLY", "0")
+    kernels.add(16, 8)
+    kernels.add.forget_kernels()
+    compiling._kernels.clear()
+    monkeypatch.setenv("TILECORE_CACHED_ONLY", "1")
+    assert kernels.add(16, 8).from_cache
+
+
+def test_a_name_that_the_bundle_does_not_have(bundle, load_module, fresh_caches, monkeypatch, capfd):
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
+    monkeypatch.setenv("TILECORE_DEBUG", "1")
+    other = load_module(KERNELS.replace("def add", "def sum_of").replace("+ B", "- B"))
+    assert not other.sum_of(16, 8).from_cache
+    assert f"sum_of is compiled, as no bundle has it: {bundle} has no kernel sum_of; it has " in capfd.readouterr().err
