@@ -27,7 +27,7 @@ def rms_norm(M, N, eps=1e-6, dtype="float16", clusters=False):
     if clusters and 16384 < N <= MOST_COLUMNS[dtype]:
         blocks = min(MOST_BLOCKS, tilecore.next_power_of_2(T.ceildiv(N, COLUMNS_OF_BLOCK)))
         columns_of_256_threads = 131072 if dtype == "float16" else 65536
-        threads, resident = (256, 4) if N <= columns_of_256_threads else (512, 2)
+        threads, resident = (512, 2) if columns_of_256_threads < N else (256, 4)
         return rms_norm_over_clusters(M, N, blocks, threads, resident, eps=eps, dtype=dtype)
     if N <= 32768:
         return rms_norm_of_rows(M, N, max(1, 2048 // N), 128 if N <= 8192 else 512, eps, dtype)

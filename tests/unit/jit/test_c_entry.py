@@ -208,8 +208,9 @@ def test_kernels_of_one_name_and_their_code(tmp_path):
 
 
 def test_errors_name_the_function_that_is_called(tmp_path):
-    library = ctypes.CDLL(str(tilecore.compile(constant(1), target="cpu").export_library(
-        tmp_path / "k.so", header=tmp_path / "k.h", name="other_name")))  # fmt: skip
+    kernel = tilecore.compile(constant(1), target="cpu")
+    kernel.export_library(tmp_path / "k.so", header=tmp_path / "k.h", name="other_name")
+    library = ctypes.CDLL(str(tmp_path / "k.so"))
     library.other_name_error.restype = ctypes.c_char_p
     assert library.other_name(None) == 1
     assert library.other_name_error() == b"other_name(): A is NULL"

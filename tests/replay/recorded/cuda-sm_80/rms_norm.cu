@@ -3,11 +3,11 @@
 extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(const tc_half* X, const tc_half* __restrict__ W, tc_half* Y) {
   const int bx = blockIdx.x;
   const int tx = threadIdx.x;
-  float row[16];  // rms_norm.py:46
-  float squares[16];  // rms_norm.py:47
-  float scale[2];  // rms_norm.py:48
+  float row[16];  // rms_norm.py:49
+  float squares[16];  // rms_norm.py:50
+  float scale[2];  // rms_norm.py:51
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:49
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:52
     alignas(16) tc_half X_v[8];
     tc_move<16>(X_v, X + bx * 2048 + s0 * 1024 + tx * 8);
     #pragma unroll
@@ -16,14 +16,14 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(const tc_half*
     }
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:50
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:53
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
-      squares[s0 * 8 + s1] = row[s0 * 8 + s1] * row[s0 * 8 + s1];  // rms_norm.py:51
+      squares[s0 * 8 + s1] = row[s0 * 8 + s1] * row[s0 * 8 + s1];  // rms_norm.py:54
     }
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 2; ++r0) {  // rms_norm.py:52
+  for (int r0 = 0; r0 < 2; ++r0) {  // rms_norm.py:55
     float total;
     total = 0.0f;
     #pragma unroll
@@ -46,21 +46,21 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(const tc_half*
     scale[r0] = total;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:53
-    scale[s0] = tc_rsqrt(scale[s0] / 256.0f + 1e-06f);  // rms_norm.py:54
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:56
+    scale[s0] = tc_rsqrt(scale[s0] / 256.0f + 1e-06f);  // rms_norm.py:57
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:55
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:58
     alignas(16) tc_half W_v[8];
     tc_move<16>(W_v, W + tx % 32 * 8);
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {
-      row[s0 * 8 + s1] = row[s0 * 8 + s1] * scale[s0] * (float)W_v[s1];  // rms_norm.py:56
+      row[s0 * 8 + s1] = row[s0 * 8 + s1] * scale[s0] * (float)W_v[s1];  // rms_norm.py:59
     }
   }
   tc_barrier();
   #pragma unroll
-  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:57
+  for (int s0 = 0; s0 < 2; ++s0) {  // rms_norm.py:60
     alignas(16) tc_half out_v[8];
     #pragma unroll
     for (int s1 = 0; s1 < 8; ++s1) {

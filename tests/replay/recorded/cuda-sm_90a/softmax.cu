@@ -4,15 +4,15 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
   const int bx = blockIdx.x;
   const int tx = threadIdx.x;
   TC_SHARED(shared);  // 144 bytes
-  alignas(16) float row[16];  // softmax.py:56
-  float largest[4];  // softmax.py:57
-  float scale[4];  // softmax.py:58
+  alignas(16) float row[16];  // softmax.py:64
+  float largest[4];  // softmax.py:65
+  float scale[4];  // softmax.py:66
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:59
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:67
     tc_move<16>(row + s0 * 4, X + bx * 2048 + s0 * 512 + tx * 4);
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:60
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:68
     float total;
     total = -TC_INFINITY;
     #pragma unroll
@@ -44,14 +44,14 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
     largest[r0] = total;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:61
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:69
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      row[s0 * 4 + s1] = tc_exp2((row[s0 * 4 + s1] - largest[s0]) * 0x1.715476p+0f);  // softmax.py:62
+      row[s0 * 4 + s1] = tc_exp2((row[s0 * 4 + s1] - largest[s0]) * 0x1.715476p+0f);  // softmax.py:70
     }
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:63
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:71
     float total_1;
     total_1 = 0.0f;
     #pragma unroll
@@ -83,19 +83,19 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(const float* X,
     scale[r0] = total_1;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:64
-    scale[s0] = 1.0f / scale[s0];  // softmax.py:65
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:72
+    scale[s0] = 1.0f / scale[s0];  // softmax.py:73
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:66
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:74
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      row[s0 * 4 + s1] *= scale[s0];  // softmax.py:67
+      row[s0 * 4 + s1] *= scale[s0];  // softmax.py:75
     }
   }
   tc_barrier();
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:68
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:76
     tc_move<16>(Y + bx * 2048 + s0 * 512 + tx * 4, row + s0 * 4);
   }
 }

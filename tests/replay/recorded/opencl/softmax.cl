@@ -4,15 +4,15 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void softmax_kernel(glob
   const int bx = get_group_id(0);
   const int tx = get_local_id(0);
   local uchar shared[512] __attribute__((aligned(1024)));
-  alignas(16) float row[16];  // softmax.py:56
-  float largest[4];  // softmax.py:57
-  float scale[4];  // softmax.py:58
+  alignas(16) float row[16];  // softmax.py:64
+  float largest[4];  // softmax.py:65
+  float scale[4];  // softmax.py:66
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:59
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:67
     tc_move_16(row + s0 * 4, X + bx * 2048 + s0 * 512 + tx * 4);
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:60
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:68
     float total;
     total = -TC_INFINITY;
     #pragma unroll
@@ -34,14 +34,14 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void softmax_kernel(glob
     largest[r0] = total;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:61
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:69
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      row[s0 * 4 + s1] = tc_exp2((row[s0 * 4 + s1] - largest[s0]) * 0x1.715476p+0f);  // softmax.py:62
+      row[s0 * 4 + s1] = tc_exp2((row[s0 * 4 + s1] - largest[s0]) * 0x1.715476p+0f);  // softmax.py:70
     }
   }
   #pragma unroll
-  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:63
+  for (int r0 = 0; r0 < 4; ++r0) {  // softmax.py:71
     float total_1;
     total_1 = 0.0f;
     #pragma unroll
@@ -63,19 +63,19 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void softmax_kernel(glob
     scale[r0] = total_1;
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:64
-    scale[s0] = 1.0f / scale[s0];  // softmax.py:65
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:72
+    scale[s0] = 1.0f / scale[s0];  // softmax.py:73
   }
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:66
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:74
     #pragma unroll
     for (int s1 = 0; s1 < 4; ++s1) {
-      row[s0 * 4 + s1] *= scale[s0];  // softmax.py:67
+      row[s0 * 4 + s1] *= scale[s0];  // softmax.py:75
     }
   }
   tc_barrier();
   #pragma unroll
-  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:68
+  for (int s0 = 0; s0 < 4; ++s0) {  // softmax.py:76
     tc_move_16(Y + bx * 2048 + s0 * 512 + tx * 4, row + s0 * 4);
   }
 }
