@@ -11,6 +11,7 @@ usual      what examples/attention.py does without further arguments
 even       for 132 blocks: the last tiles by keys (plain), tiles in an order of even work (causal)
 ahead N    TL_PRODUCT_AHEAD: the next scores in a second accumulator, N eighths of the exponentials beside products
 192x64     three warpgroups with 64 queries each; other sizes of tiles likewise
+panels of N  blocks of N heads run side by side; shared Q: queries stay in shared memory
 alone      one block for each tile of queries, as the device schedules them (TL_DISABLE_PERSISTENT_BLOCKS)
 late       backward with TL_LATE_RELEASES; spread: blocks begin at different queries
 """
@@ -113,6 +114,7 @@ def variants(s: Shape) -> list[Variant]:
     if s.causal:
         found.append(Variant("alone", {}, {KEYS.TL_DISABLE_PERSISTENT_BLOCKS: True}))
     found += [Variant("late", {}, LATE), Variant("even, late", even, LATE)]
+    found += [Variant(f"panels of {n}", {"panel": n}) for n in (1, 2, 8, 16) if (n == 16) <= (not s.causal)]
     if s.dim == 128:
         if s.causal:
             return found
@@ -123,6 +125,11 @@ def variants(s: Shape) -> list[Variant]:
         {"block_N": 64} if s.length <= 512 and not s.causal else {}
     )  # ptxas serializes the products of four unrolled iterations
     found += [Variant(f"ahead {n}", keys, ahead(n)) for n in (3, 5, 7)]
+    if not s.causal:
+        shared = {"block_M": 192, "threads": 384, "q_in_registers": False}
+        sizes = [(96, 2), (96, 3), (112, 2), (128, 2), (80, 3)]
+        found += [Variant(f"192x{n}, {k} stages, shared Q", {**shared, "block_N": n, "stages": k}) for n, k in sizes]
+        found.append(Variant("128x192", {"block_N": 192}))
     found += [Variant("ahead 5, even", {**keys, **even}, ahead(5)), Variant("192x128", {**three, "block_N": 128})]
     if not s.causal:
         found += [Variant("192x64 ahead 5", three, ahead(5)), Variant("192x64 ahead 7", three, ahead(7))]

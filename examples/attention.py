@@ -25,7 +25,7 @@ import tilecore.language as T
 
 def attention(
     batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=None,
-    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None, cores=None,
+    threads=256, dtype="float16", q_in_registers=True, dim_v=None, width=None, cores=None, panel=None,
 ):  # fmt: skip
     """Q [batch, length, heads, dim]; K [batch, length, kv_heads, dim]; V [batch, length, kv_heads, dim_v]; Out
     [batch, length, heads, dim_v]; Lse [batch, heads, length], float32.
@@ -33,7 +33,8 @@ def attention(
     dim_v: dim unless given. width: columns of tiles of Q, K and V, where rows of dim elements are no good size for
     tiles: columns from dim on are zeros. cores: how many blocks run at a time; given, the tiles of queries beyond whole
     rounds of so many are divided by their keys among the blocks of a last one (plain attention, where at most half of
-    the blocks had one of these tiles; else nothing changes)."""
+    the blocks had one of these tiles; else nothing changes). panel: heads whose blocks run side by side, so that they
+    share keys and values in the last-level cache; 4, for causal attention 16, unless given."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     dim_v = dim_v or dim
@@ -45,8 +46,7 @@ def attention(
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
     stages = stages or (3 if dim <= 64 else 2)
     group = heads // kv_heads
-    # blocks that run side by side should share keys and values in the last-level cache
-    panel = 16 if is_causal else 4
+    panel = panel or (16 if is_causal else 4)
     to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
     blocks = T.ceildiv(length, block_M)
     q_type = T.Tensor((batch, length, heads, dim), dtype)
