@@ -6,21 +6,22 @@ softmax is an online one (Dao et al., 2022): the largest score so far, the sum o
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
 dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
 the backward pass needs. Tiles are what tilecore.heuristics proposes, unless --block gives them; --tries N times the
-best N proposals. --cores N: for N blocks that run at a time and take tiles of queries by turns. Plain attention then
-divides the tiles that fill no whole round by their keys; causal attention orders the tiles for even work.
+best N proposals. --cores N: for N blocks that run at a time and take tiles of queries by turns: plain attention then
+divides the tiles that fill no whole round by their keys. The order of causal attention's tiles, which have different
+lengths, is left to the compiler.
 
     python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
 """
 
 import argparse
 import math
-from typing import NamedTuple
 
-import numpy as np
 import torch
 
 import tilecore
 import tilecore.language as T
+
+CACHED_BYTES = 32 << 20  # of keys and values that stay in the last-level cache of an H200
 
 
 def attention(
@@ -34,10 +35,11 @@ def attention(
     tiles: columns from dim on are zeros. cores: how many blocks run at a time; given, the tiles of queries beyond whole
     rounds of so many are divided by their keys among the blocks of a last one (plain attention, where at most half of
     the blocks had one of these tiles; else nothing changes). panel: heads whose blocks run side by side, so that they
-    share keys and values in the last-level cache; 4, for causal attention 16, unless given."""
+    share keys and values in the last-level cache; unless given, the compiler's order for causal attention, whose tiles
+    have different lengths, all heads for a few tiles a head whose keys and values fit into that cache, and 4 else."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
-    dim_v = dim_v or dim
+    panel_is_given, dim_v = panel is not None, dim_v or dim
     if width is not None and width < max(dim, dim_v):
         raise ValueError(f"width ({width}) must be at least dim ({dim}) and dim_v ({dim_v})")
     width_k, width_v = width or dim, width or dim_v
@@ -46,7 +48,9 @@ def attention(
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
     stages = stages or (3 if dim <= 64 else 2)
     group = heads // kv_heads
-    panel = panel or (16 if is_causal else 4)
+    in_cache = batch * kv_heads * length * (dim + dim_v) * T.dtype(dtype).itemsize <= CACHED_BYTES
+    panel = panel or (1 if in_cache and 2 < T.ceildiv(length, block_M) <= 4 else 4)
+    is_ordered = not is_causal or panel_is_given
     to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
     blocks = T.ceildiv(length, block_M)
     q_type = T.Tensor((batch, length, heads, dim), dtype)
@@ -195,29 +199,15 @@ def attention(
     @T.prim_func
     def attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
-            T.use_swizzle(panel, order="column")
+            T.use_swizzle(panel, order="column", enable=is_ordered)
             block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
 
     @T.prim_func
     def attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
         with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
-            T.use_swizzle(panel, order="column")
+            T.use_swizzle(panel, order="column", enable=is_ordered)
             block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
 
-    @T.prim_func
-    def ordered_attention_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type):
-        with T.Kernel(tiles, threads=threads) as tile:
-            bx, head = place_of(tile)
-            block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
-
-    @T.prim_func
-    def ordered_attention_with_lse_kernel(Q: q_type, K: k_type, V: v_type, Out: out_type, Lse: lse_type):
-        with T.Kernel(tiles, threads=threads) as tile:
-            bx, head = place_of(tile)
-            block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
-
-    if cores and is_causal:
-        return ordered_attention_with_lse_kernel if with_lse else ordered_attention_kernel
     if not divided:
         return attention_with_lse_kernel if with_lse else attention_kernel
 
@@ -230,38 +220,6 @@ def attention(
         even_rounds(Q, K, V, Out, Lse)
 
     return even_attention_with_lse_kernel if with_lse else even_attention_kernel
-
-
-class Order(NamedTuple):
-    """heads: in a panel, whose tiles are taken by length. alternates: every other panel begins with the short ones.
-    rotation: so many places further is where a block begins each round."""
-
-    heads: int
-    alternates: bool
-    rotation: int
-
-
-def even_order(visits, heads, cores, most_heads):
-    """The order of tiles in which ``cores`` blocks that take them by turns have the most even work.
-
-    visits: tiles of keys that each tile of queries of a head visits, the longest first. most_heads: in a panel."""
-    work = np.asarray(visits, float) + 0.6  # the beginning and the end of a tile of queries
-    count = len(work) * heads
-    rounds, turn = np.divmod(np.arange(count), cores)
-    best, best_load = Order(1, False, 0), math.inf
-    for size in (s for s in range(1, 49) if s <= min(heads, most_heads) and (s % 4 == 0 or s % 11 == 0 or s < 4)):
-        sizes = [min(size, heads - first) for first in range(0, heads, size)]
-        for alternates in (False, True):
-            panels = [np.repeat(work[:: -1 if alternates and n % 2 else 1], wide) for n, wide in enumerate(sizes)]
-            tiles = np.concatenate(panels)
-            for rotation in range(0, cores, 6):
-                taken = np.where(
-                    rounds < count // cores, rounds * cores + (turn + rounds * rotation) % cores, range(count)
-                )
-                load = np.bincount(turn, tiles[taken]).max()
-                if load < best_load * 0.999:  # the simplest of equals
-                    best, best_load = Order(size, alternates, rotation), load
-    return best
 
 
 def reference(q, k, v, is_causal):

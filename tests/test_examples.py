@@ -331,29 +331,3 @@ def test_a_wrong_kernel_fails_its_example(monkeypatch):
     monkeypatch.setattr(module, "gelu_of", lambda x: x)
     with pytest.raises(AssertionError, match="Mismatched elements"):
         module.main(["--target", "cpu", "--n", "100"])
-
-
-@pytest.mark.parametrize(
-    ("blocks", "heads", "cores"),
-    [(32, 128, 132), (64, 64, 132), (16, 256, 132), (32, 32, 132), (8, 64, 132), (5, 3, 4)],
-)
-def test_causal_attention_spreads_its_work(blocks, heads, cores):
-    """The busiest block's work, of tiles taken by turns in the chosen order, is little more than that of the longest
-    tiles first by whichever block is free."""
-    attention = load("attention")
-    visits = list(range(blocks, 0, -1))
-    order = attention.even_order(visits, heads, cores, heads)
-    load_of_turns, free = [0.0] * cores, [0.0] * cores
-    tiles = []
-    for number, first in enumerate(range(0, heads, order.heads)):
-        work = visits[::-1] if order.alternates and number % 2 else visits
-        tiles += [w for w in work for _ in range(min(order.heads, heads - first))]
-    assert sorted(tiles) == sorted(visits * heads)
-    for number in range(len(tiles)):
-        rounds, turn = divmod(number, cores)
-        whole = rounds < len(tiles) // cores
-        load_of_turns[turn] += tiles[rounds * cores + (turn + rounds * order.rotation) % cores if whole else number]
-    for work in sorted(tiles, reverse=True):
-        free[free.index(min(free))] += work
-    assert sum(load_of_turns) == sum(tiles)
-    assert max(load_of_turns) <= 1.07 * max(free)

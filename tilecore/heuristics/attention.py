@@ -16,9 +16,8 @@ from tilecore.heuristics.proposal import Proposal, assumptions, ranked
 from tilecore.language.keywords import also_named
 from tilecore.profiler.tile_device import AttentionBlocks
 
-FORWARD_NAMES = ("block_M", "block_N", "stages", "threads", "width", "q_in_registers", "cores")  # of a configuration
+FORWARD_NAMES = ("block_M", "block_N", "stages", "threads", "width", "q_in_registers")  # of a configuration
 DECODING_NAMES = ("block_N", "stages", "threads", "width", "splits", "block_H")
-LEAST_ROUNDS = 16  # tiles of queries for a block from which an order of even work is proposed
 
 
 @also_named(causal="is_causal")
@@ -46,8 +45,7 @@ def attention(
     tilecore.jit. fixed: values that every configuration must have, by name, such as {"block_M": 64}.
 
     A configuration for examples/attention.py has block_M (queries of a block), block_N (keys of a tile), stages,
-    threads, width (columns of tiles, None: as many as heads have), q_in_registers and cores (blocks that take tiles of
-    queries by turns, in an order of even work; None: the compiler's order). With one query and several keys
+    threads, width (columns of tiles, None: as many as heads have) and q_in_registers. With one query and several keys
     (decoding) it is one for examples/decode_attention.py: block_N, stages, threads, width, splits (parts of the keys)
     and block_H (rows of a product: the query heads that share keys).
 
@@ -73,17 +71,17 @@ def attention(
         return restricted(proposals, lambda proposal: proposal.config, values, place)[:count]
     estimates = [(estimate(work, tiling, chip), tiling) for tiling in dict.fromkeys(tilings(work, chip))]
     check_some_fit(estimates, f"heads of {dim} and {dim_v}", chip)
-    estimates = restricted(estimates, lambda pair: _config(work, pair[1], pair[0], chip, values), values, place)
-    return [_proposal(work, tiling, guess, chip, values) for guess, tiling in ranked(estimates, _shape, count)]
+    estimates = restricted(estimates, lambda pair: _config(work, pair[1]), values, place)
+    return [_proposal(work, tiling, guess, chip) for guess, tiling in ranked(estimates, _shape, count)]
 
 
 def _of_backend(blocks: AttentionBlocks, fixed: Mapping[str, Any]) -> Proposal:
     """A proposal of the backend: the rest of the configuration does not matter there, and may be fixed to anything."""
     config = {
         "block_M": blocks.block_M, "block_N": blocks.block_N, "stages": 2, "threads": 128, "width": None,
-        "q_in_registers": False, "cores": None,
+        "q_in_registers": False,
     }  # fmt: skip
-    free = ("stages", "threads", "width", "q_in_registers", "cores")
+    free = ("stages", "threads", "width", "q_in_registers")
     return Proposal(with_free(config, fixed, free), blocks.seconds * 1e3, blocks.reason)
 
 
@@ -91,24 +89,14 @@ def _shape(tiling: Tiling) -> Any:
     return tiling.block_M, tiling.block_N, tiling.width, tiling.splits
 
 
-def _gains_from_order(work: Work, t: Tiling, guess: Estimate, chip: Chip) -> bool:
-    """Whether tiles in an order of even work win: measured 1 to 5 % for causal attention with many tiles for a block,
-    and 13 to 40 % slower with few (docs/notes/attention.md). Only warpgroups' products are in persistent blocks."""
-    is_persistent = chip.group_threads > chip.warp and chip.has_matrix_instructions(work.dtype) and t.resident == 1
-    return work.is_causal and is_persistent and guess.blocks >= LEAST_ROUNDS * chip.cores
-
-
-def _config(work: Work, t: Tiling, guess: Estimate, chip: Chip, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """``cores`` may be fixed to anything: it follows from the rest."""
+def _config(work: Work, t: Tiling) -> dict[str, Any]:
     config: dict[str, Any] = {"block_N": t.block_N, "stages": t.stages, "threads": t.threads, "width": t.width}
     if work.is_decoding:
         return {**config, "splits": t.splits, "block_H": t.block_M}
-    cores = chip.cores if _gains_from_order(work, t, guess, chip) else None
-    config = {"block_M": t.block_M, **config, "q_in_registers": t.q_in_registers, "cores": cores}
-    return with_free(config, fixed, ("cores",))
+    return {"block_M": t.block_M, **config, "q_in_registers": t.q_in_registers}
 
 
-def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip, fixed: Mapping[str, Any]) -> Proposal:
+def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip) -> Proposal:
     if work.is_decoding:
         reason = f"{work.batch} x {work.kv_heads} heads of keys in {t.splits} parts"
     else:
@@ -118,5 +106,5 @@ def _proposal(work: Work, t: Tiling, guess: Estimate, chip: Chip, fixed: Mapping
     reason += f"; {guess.limit} {'limit' if guess.limit.endswith('s') else 'limits'} it: products "
     reason += f"{guess.products * 1e6:.1f} us, exponentials {guess.softmax * 1e6:.1f} us, "
     reason += f"memory {guess.traffic * 1e6:.1f} us"
-    config = _config(work, t, guess, chip, fixed)
+    config = _config(work, t)
     return Proposal(config, guess.seconds * 1e3, reason + assumptions(chip.assumed))

@@ -32,7 +32,6 @@ _SPELLINGS = {
     "splits": ("splits", "num_split"),
     "width": ("width",),
     "q_in_registers": ("q_in_registers",),
-    "cores": ("cores",),
 }
 # what a kernel does that has no parameter for it; where it is not here, the kernel's own value is as good as another
 _WITHOUT: dict[str, Any] = {"split_k": 1, "splits": 1, "width": None}

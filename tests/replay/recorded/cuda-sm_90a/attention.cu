@@ -4,13 +4,9 @@ TC_WGMMA(128, 16, f16, f16, f32)
 TC_WGMMA(64, 16, f16, f16, f32)
 
 extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_half* __restrict__ Q, const tc_half* __restrict__ K, const tc_half* __restrict__ V, tc_half* __restrict__ Out, const __grid_constant__ tc_tensor_map Out_map, const __grid_constant__ tc_tensor_map Q_map, const __grid_constant__ tc_tensor_map K_map, const __grid_constant__ tc_tensor_map V_map) {
-  const int block_x = blockIdx.x, block_y = blockIdx.y;
+  const int head = blockIdx.x, bx = blockIdx.y;
   const int tx = threadIdx.x;
   TC_SHARED(shared);  // 131720 bytes
-  const int block = block_y * 4 + block_x;
-  const int step = block / 4;
-  const int bx = step;
-  const int head = block - step * 4;
   tc_half* Q_shared = (tc_half*)(shared + 98304);
   unsigned long long* Q_shared_full = (unsigned long long*)(shared + 131584);
   unsigned long long* Q_shared_empty = (unsigned long long*)(shared + 131712);
@@ -41,19 +37,19 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
   if (tx < 256) {
     tc_registers_acquire<240>();
     tc_half* stored = (tc_half*)(shared + 114688);
-    float out[32];  // attention.py:107
-    float largest[2];  // attention.py:108
-    float total[2];  // attention.py:109
-    float share[2];  // attention.py:110
-    alignas(4) tc_half Q_local[32];  // attention.py:63
-    float scores[64];  // attention.py:66
-    alignas(4) tc_half weights[64];  // attention.py:67
-    float largest_before[2];  // attention.py:68
-    float rescale[2];  // attention.py:69
-    float tile_total[2];  // attention.py:70
+    float out[32];  // attention.py:111
+    float largest[2];  // attention.py:112
+    float total[2];  // attention.py:113
+    float share[2];  // attention.py:114
+    alignas(4) tc_half Q_local[32];  // attention.py:67
+    float scores[64];  // attention.py:70
+    alignas(4) tc_half weights[64];  // attention.py:71
+    float largest_before[2];  // attention.py:72
+    float rescale[2];  // attention.py:73
+    float tile_total[2];  // attention.py:74
     tc_transaction_wait(Q_shared_full, 0);
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:74
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:78
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         tc_move<4>(Q_local + s0 * 4 + s1 * 2, Q_shared + tx / 32 * 1024 + s1 * 512 + tx % 32 / 4 * 64 + (s0 ^ (tx % 32 / 4)) * 8 + tx % 4 * 2);
@@ -65,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(Q_shared_empty);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:75
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:79
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
@@ -75,15 +71,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:76
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:80
       total[s0] = 0.0f;
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:77
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:81
       largest[s0] = -0x1.fffffep+127f;
     }
     tc_transaction_wait(K_shared_full, 0 % 6 / 3);
-    const unsigned long long b_tile = tc_operand(K_shared + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:82
+    const unsigned long long b_tile = tc_operand(K_shared + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:86
     tc_warpgroup_begin();
     tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local, b_tile, false);
     tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 8, tc_operand_at(b_tile, 2), true);
@@ -96,18 +92,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(K_shared_empty);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:84
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:88
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const bool seen = (1 - bx - 0) * 128 + (s2 + tx % 4 * 2 + s0 * 8) <= (1 - bx) * 128 + (tx % 32 / 4 + s1 * 8 + tx / 32 * 16);  // attention.py:85
-          scores[s0 * 4 + s1 * 2 + s2] = seen ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // attention.py:86
+          const bool seen = (1 - bx - 0) * 128 + (s2 + tx % 4 * 2 + s0 * 8) <= (1 - bx) * 128 + (tx % 32 / 4 + s1 * 8 + tx / 32 * 16);  // attention.py:89
+          scores[s0 * 4 + s1 * 2 + s2] = seen ? scores[s0 * 4 + s1 * 2 + s2] : -TC_INFINITY;  // attention.py:90
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:88
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:92
       largest_before[s0] = largest[s0];
     }
     float total_1[4];
@@ -116,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total_1[i] = -TC_INFINITY;
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:89
+    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:93
       #pragma unroll
       for (int r2 = 0; r2 < 2; ++r2) {
         #pragma unroll
@@ -138,17 +134,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       largest[r1] = tc_max(total_1[r1 * 2], largest[r1]);
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:90
-      rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:91
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:94
+      rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:95
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:92
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:96
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          const float offset = largest[s1] * 0x1.715476p-3f;  // attention.py:93
-          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset));  // attention.py:94
+          const float offset = largest[s1] * 0x1.715476p-3f;  // attention.py:97
+          scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset));  // attention.py:98
         }
       }
     }
@@ -158,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total_2[i] = 0.0f;
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:95
+    for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:99
       #pragma unroll
       for (int r2 = 0; r2 < 2; ++r2) {
         #pragma unroll
@@ -173,21 +169,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tile_total[r1] = total_2[r1 * 2];
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:96
-      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:97
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:100
+      total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:101
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:98
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:102
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:99
+          out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:103
         }
       }
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:101
+    for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:105
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
@@ -198,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
     }
     for (int k = 1; k < 1 + (1 - bx); ++k) {
       tc_transaction_wait(K_shared_full + k % 3, k % 6 / 3);
-      const unsigned long long b_tile_1 = tc_operand(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:82
+      const unsigned long long b_tile_1 = tc_operand(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:86
       tc_warpgroup_begin();
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local, b_tile_1, false);
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 8, tc_operand_at(b_tile_1, 2), true);
@@ -206,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local + 24, tc_operand_at(b_tile_1, 6), true);
       tc_warpgroup_commit();
       tc_transaction_wait(V_shared_full + (k + 2) % 3, (k - 1) % 6 / 3);
-      const unsigned long long b_tile_2 = tc_operand(V_shared + (k + 2) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:103
+      const unsigned long long b_tile_2 = tc_operand(V_shared + (k + 2) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:107
       tc_warpgroup_begin();
       tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights, b_tile_2, true);
       tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights + 8, tc_operand_at(b_tile_2, 128), true);
@@ -223,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tc_transaction_arrive(K_shared_empty + k % 3);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:88
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:92
         largest_before[s0] = largest[s0];
       }
       float total_3[4];
@@ -232,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         total_3[i] = -TC_INFINITY;
       }
       #pragma unroll
-      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:89
+      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:93
         #pragma unroll
         for (int r2 = 0; r2 < 2; ++r2) {
           #pragma unroll
@@ -254,17 +250,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         largest[r1] = tc_max(total_3[r1 * 2], largest[r1]);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:90
-        rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:91
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:94
+        rescale[s0] = tc_exp2(largest_before[s0] * 0x1.715476p-3f - largest[s0] * 0x1.715476p-3f);  // attention.py:95
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:92
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:96
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const float offset_1 = largest[s1] * 0x1.715476p-3f;  // attention.py:93
-            scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset_1));  // attention.py:94
+            const float offset_1 = largest[s1] * 0x1.715476p-3f;  // attention.py:97
+            scores[s0 * 4 + s1 * 2 + s2] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2], 0x1.715476p-3f, -offset_1));  // attention.py:98
           }
         }
       }
@@ -275,13 +271,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tc_transaction_arrive(V_shared_empty + (k + 2) % 3);
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 14; ++s0) {  // attention.py:92
+      for (int s0 = 0; s0 < 14; ++s0) {  // attention.py:96
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            const float offset_2 = largest[s1] * 0x1.715476p-3f;  // attention.py:93
-            scores[s0 * 4 + s1 * 2 + s2 + 8] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2 + 8], 0x1.715476p-3f, -offset_2));  // attention.py:94
+            const float offset_2 = largest[s1] * 0x1.715476p-3f;  // attention.py:97
+            scores[s0 * 4 + s1 * 2 + s2 + 8] = tc_exp2(tc_fma(scores[s0 * 4 + s1 * 2 + s2 + 8], 0x1.715476p-3f, -offset_2));  // attention.py:98
           }
         }
       }
@@ -291,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         total_4[i] = 0.0f;
       }
       #pragma unroll
-      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:95
+      for (int r0 = 0; r0 < 16; ++r0) {  // attention.py:99
         #pragma unroll
         for (int r2 = 0; r2 < 2; ++r2) {
           #pragma unroll
@@ -306,21 +302,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
         tile_total[r1] = total_4[r1 * 2];
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:96
-        total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:97
+      for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:100
+        total[s0] = tc_fma(total[s0], rescale[s0], tile_total[s0]);  // attention.py:101
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:98
+      for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:102
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
           for (int s2 = 0; s2 < 2; ++s2) {
-            out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:99
+            out[s0 * 4 + s1 * 2 + s2] *= rescale[s1];  // attention.py:103
           }
         }
       }
       #pragma unroll
-      for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:101
+      for (int s0 = 0; s0 < 16; ++s0) {  // attention.py:105
         #pragma unroll
         for (int s1 = 0; s1 < 2; ++s1) {
           #pragma unroll
@@ -332,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
     }
     tc_keep_registers<32>(Q_local);
     tc_transaction_wait(V_shared_full + (1 - bx) % 3, (1 - bx) % 6 / 3);
-    const unsigned long long b_tile_3 = tc_operand(V_shared + (1 - bx) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:103
+    const unsigned long long b_tile_3 = tc_operand(V_shared + (1 - bx) % 3 * 8192 + (0 ^ 0) * 8, 16384, 1024, 1);  // attention.py:107
     tc_warpgroup_begin();
     tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights, b_tile_3, true);
     tc_wgmma_held_n64k16_f16_f16_f32<true>(out, weights + 8, tc_operand_at(b_tile_3, 128), true);
@@ -349,7 +345,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       tc_transaction_arrive(V_shared_empty + (1 - bx) % 3);
     }
     #pragma unroll
-    for (int r0 = 0; r0 < 2; ++r0) {  // attention.py:78
+    for (int r0 = 0; r0 < 2; ++r0) {  // attention.py:82
       float joined_2;
       joined_2 = total[r0];
       const float other_4 = tc_shuffle_xor(joined_2, 2, 32);
@@ -359,20 +355,20 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       total[r0] = joined_2;
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:115
-      share[s0] = 1.0f / total[s0];  // attention.py:116
+    for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:119
+      share[s0] = 1.0f / total[s0];  // attention.py:120
     }
     #pragma unroll
-    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:117
+    for (int s0 = 0; s0 < 8; ++s0) {  // attention.py:121
       #pragma unroll
       for (int s1 = 0; s1 < 2; ++s1) {
         #pragma unroll
         for (int s2 = 0; s2 < 2; ++s2) {
-          out[s0 * 4 + s1 * 2 + s2] *= share[s1];  // attention.py:118
+          out[s0 * 4 + s1 * 2 + s2] *= share[s1];  // attention.py:122
         }
       }
     }
-    if (tx % 32 == 0) {  // attention.py:119
+    if (tx % 32 == 0) {  // attention.py:123
       tc_wait_stores_read<0>();
     }
     tc_warp_barrier();
@@ -397,14 +393,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
   } else {
     tc_registers_release<24>();
     if (tx == 256) {
-      tc_transaction_wait(Q_shared_empty, 1);  // attention.py:72
+      tc_transaction_wait(Q_shared_empty, 1);  // attention.py:76
       tc_transaction_arrive_expect(Q_shared_full, 16384);
       tc_tensor_load(Q_shared + (0 ^ 0) * 8, &Q_map, Q_shared_full, 0, 128 - bx * 128, head % 4, head / 4);
-      for (int k = 0; k < ((1 - bx) * 128 + 128 - 1) / 128 + 1; ++k) {  // attention.py:78
-        tc_transaction_wait(K_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:80
+      for (int k = 0; k < ((1 - bx) * 128 + 128 - 1) / 128 + 1; ++k) {  // attention.py:82
+        tc_transaction_wait(K_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:84
         tc_transaction_arrive_expect(K_shared_full + k % 3, 16384);
         tc_tensor_load(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, &K_map, K_shared_full + k % 3, 0, 128 - bx * 128 - k * 128, head % 4 / 2, head / 4);
-        tc_transaction_wait(V_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:102
+        tc_transaction_wait(V_shared_empty + k % 3, (k / 3 + 1) % 2);  // attention.py:106
         tc_transaction_arrive_expect(V_shared_full + k % 3, 16384);
         tc_tensor_load(V_shared + k % 3 * 8192 + (0 ^ 0) * 8, &V_map, V_shared_full + k % 3, 0, 128 - bx * 128 - k * 128, head % 4 / 2, head / 4);
       }
