@@ -34,13 +34,16 @@ _RESERVED = frozenset(
     not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return
     short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
     typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq linux unix NULL errno stdin
-    stdout stderr slots grids stream
+    stdout stderr slots grids stream std FILE va_list environ asm access alarm brk chdir chown crypt dup dup2 fork fsync
+    getcwd getpid isatty kill link lseek nice pause pipe pread pwrite raise rmdir signal sleep swab symlink sync
+    truncate unlink usleep vfork wait
     """.split()
 )
-# Names of headers that this one or its users include: types, macros, functions of the standard library, and of what the
-# library itself is made of.
+# Names that the implementation has for itself (ISO C17, 7.1.3), and names of headers that this one or its users
+# include: types, macros, functions of the standard library, and of what the library itself is made of.
 _OF_LIBRARIES = re.compile(
-    r"(tc_|tcu_|tilecore_|omp_|GOMP_|pthread_|dl(open|sym|close|error)).*|.*_t|U?INT\w*|SIZE_MAX|E[A-Z0-9]+"
+    r"_[A-Z_].*|_init|_fini"
+    r"|(tc_|tcu_|tilecore_|omp_|GOMP_|pthread_|dl(open|sym|close|error)).*|.*_t|U?INT\w*|SIZE_MAX|E[A-Z0-9]+"
     r"|[fs]?n?(printf|scanf)|puts|putchar|getchar|f?(open|close|read|write|flush|seek|tell)|remove|rename"
     r"|(m|c|re|aligned_)alloc|free|exit|abort|atexit|system|getenv|qsort|bsearch|rand|srand|l?l?abs|l?div"
     r"|ato[ifl]|strto\w+|mem(cpy|move|set|cmp|chr)|str(len|cpy|cat|cmp|chr|str|tok|dup)\w*|time|clock|typeof|offsetof"
@@ -100,7 +103,8 @@ def function_name(artifact: Artifact, name: str | None) -> str:
     if name is None:
         own = c_name(artifact.name)
         return f"{own}_" if own in taken else own
-    if c_name(name) != name or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in taken:
+    is_word = isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+    if not is_word or c_name(name) != name or name in taken:
         raise ArgumentError(
             "export_library(): the function in C cannot have this name",
             found=f"name={name!r}",

@@ -89,19 +89,46 @@ def may_compile(name: str, request: Request) -> None:
 
     name: of the function that the user calls, or that of the kernel in its tile IR.
     """
-    is_forbidden = settings.cached_only() and not _is_for_a_bundle()
-    if not is_forbidden and debug.level() < debug.BACKEND:
-        return
-    instead = _instead_of(name, request)
-    if is_forbidden:
-        raise CacheError(
-            f"{name} is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids compiling it",
-            found="; ".join(instead) or "no bundles: neither TILECORE_CACHE_PATH nor the program names one",
-            expected=f"a kernel for {request.target.brief()} by execution backend {request.adapter!r}",
-            hint="add it to a bundle (tilecore compile), or unset TILECORE_CACHED_ONLY",
-        )
-    for text in instead:
-        debug.say(debug.BACKEND, f"{name} is compiled, as no bundle has it: {text}")
+    if settings.cached_only() and not _is_for_a_bundle():
+        raise _refusal(name, request)
+    if debug.level() >= debug.BACKEND:
+        for text in _instead_of(name, request):
+            debug.say(debug.BACKEND, f"{name} is compiled, as no bundle has it: {text}")
+
+
+def _refusal(name: str, request: Request) -> CacheError:
+    from tilecore.jit.request import files_of
+    from tilecore.runtime.simulation import simulates
+
+    fault = f"{name} is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids compiling it"
+    found, hint = "; ".join(_instead_of(name, request)), "add it to a bundle (tilecore compile)"
+    if files_of(request) is not None:
+        fault = f"{name} would be compiled, which TILECORE_CACHED_ONLY forbids"
+        found = "files of every step are asked for (TILECORE_DUMP or debug_root_path), which only a compilation writes"
+        hint = "ask for no files"
+    elif not is_cache_enabled():
+        found, hint = "caches and bundles are turned off (TILECORE_DISABLE_CACHE)", "turn them on"
+    elif simulates(request.adapter, request.backend):
+        found = f"a simulated device of target {request.target.kind!r}, whose kernels are in no bundle"
+        hint = "run it where the device is"
+    elif not found:
+        found = _why_no_bundles()
+    return CacheError(
+        fault,
+        found=found,
+        expected=f"a kernel for {request.target.brief()} by execution backend {request.adapter!r}",
+        hint=f"{hint}, or unset TILECORE_CACHED_ONLY",
+    )
+
+
+def _why_no_bundles() -> str:
+    paths = settings.cache_path()
+    if not paths:
+        return "no bundles: neither TILECORE_CACHE_PATH nor the program names one"
+    from tilecore.bundles.layers import problem_of
+
+    problems = [problem for problem in map(problem_of, paths) if problem]
+    return "; ".join(problems) or f"TILECORE_CACHE_PATH ({', '.join(paths)}) has no bundles, and caches without it"
 
 
 def _instead_of(name: str, request: Request) -> list[str]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecore.errors import ArgumentError, ToolchainError, UnsupportedError
+from tilecore.errors import ArgumentError, CacheError, ToolchainError, UnsupportedError
 from tilecore.jit.c_entry import c_source, function_name, header_text
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
+from tilecore.whole_files import write_whole_bytes
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -35,8 +35,8 @@ def export_library(
     name: str | None = None,
 ) -> Path:
     """Writes the library; with ``header`` one for programs in C, and its header. Raises UnsupportedError where the
-    execution backend gives no host code, ToolchainError where there is no C compiler, or no package apache-tvm-ffi,
-    which a library without a header needs."""
+    execution backend gives no host code, CacheError where a file cannot be written, ToolchainError where there is no C
+    compiler, or no package apache-tvm-ffi, which a library without a header needs."""
     code = adapter.host_code(artifact)
     if code is None:
         raise UnsupportedError(
@@ -59,9 +59,7 @@ def export_library(
             )
         text, runtime = c_source(artifact, code, device_type, function), []
         exported = [function, f"{function}_error"]
-        declared.parent.mkdir(parents=True, exist_ok=True)
-        declared.write_text(header_text(artifact, code, device_type, function), encoding="utf-8")
-    place.parent.mkdir(parents=True, exist_ok=True)
+        _write(declared, header_text(artifact, code, device_type, function).encode())
     with tempfile.TemporaryDirectory(prefix="tilecore-library-") as folder:
         Path(folder, "host.c").write_text(text)
         for number, data in enumerate(code.objects):
@@ -71,8 +69,15 @@ def export_library(
             script = f"{{ global: {' '.join(name + ';' for name in exported)} local: *; }};\n"
             Path(folder, "exported.map").write_text(script)
         _compile(compiler, ["-x", "c", "host.c", "-x", "none", *objects], runtime, folder)
-        shutil.copyfile(Path(folder, "library.so"), place)
+        _write(place, Path(folder, "library.so").read_bytes())
     return place
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_whole_bytes(path, data)
+    except OSError as error:
+        raise CacheError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _compiler() -> HostCompiler:

@@ -18,22 +18,33 @@ def is_immutable(value: Any) -> bool:
 
 
 def namespace_of(values: Iterable[Any]) -> Any:
-    """The namespace of the array API that all of the arrays have; None where there is none, or several."""
+    """The namespace of the array API that all of the arrays have; None where there is none, or several. An array whose
+    library cannot say it has none."""
     found: Any = None
     for value in values:
-        ask = getattr(type(value), "__array_namespace__", None)
-        namespace = _package_of(type(value)) if ask is None else ask(value)
-        if not hasattr(namespace, "from_dlpack") or (found is not None and namespace is not found):
+        namespace = _namespace_of(value)
+        if getattr(namespace, "from_dlpack", None) is None or (found is not None and namespace is not found):
             return None
         found = namespace
     return found
 
 
+def _namespace_of(value: Any) -> Any:
+    ask = getattr(type(value), "__array_namespace__", None)
+    try:
+        return _package_of(type(value)) if ask is None else ask(value)
+    except Exception:  # whatever code of the library
+        return None
+
+
 def _package_of(kind: type) -> Any:
-    """The imported package whose ``ndarray`` the type is; None if there is none."""
-    package = sys.modules.get(kind.__module__.partition(".")[0])
-    is_its_array = getattr(package, "ndarray", None) is kind
-    return package if is_its_array and hasattr(package, "asarray") else None
+    """The imported package whose ``ndarray`` the type, or one that it is derived from, is; None if there is none."""
+    for base in kind.__mro__[:-1]:
+        module = base.__module__
+        package = sys.modules.get(module.partition(".")[0]) if isinstance(module, str) else None
+        if getattr(package, "ndarray", None) is base:
+            return package if hasattr(package, "asarray") else None
+    return None
 
 
 def importer(namespace: Any) -> Callable[[Any], Any]:
@@ -42,8 +53,9 @@ def importer(namespace: Any) -> Callable[[Any], Any]:
 
     def imported(tensor: Any) -> Any:
         try:
-            return namespace.from_dlpack(tensor)
+            array = namespace.from_dlpack(tensor)
         except (BufferError, TypeError, ValueError, RuntimeError):  # numpy exports no bfloat16, for one
-            return namespace.asarray(tensor)
+            array = namespace.asarray(tensor)
+        return tensor if array is None else array
 
     return imported

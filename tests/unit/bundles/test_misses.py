@@ -97,3 +97,44 @@ def test_a_name_that_the_bundle_does_not_have(bundle, load_module, fresh_caches,
     other = load_module(KERNELS.replace("def add", "def sum_of").replace("+ B", "- B"))
     assert not other.sum_of(16, 8).from_cache
     assert f"sum_of is compiled, as no bundle has it: {bundle} has no kernel sum_of; it has " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path / "missing.tcb", "missing.tcb"),
+        (lambda path: path, "empty"),
+    ],
+)
+def test_paths_without_bundles(kernels, monkeypatch, tmp_path, make, words):
+    (tmp_path / "empty").mkdir(mode=0o755)
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(make(tmp_path / "empty")))
+    with pytest.raises(CacheError) as why:
+        kernels.add(16, 8)
+    assert words in why.value.found
+    assert "neither TILECORE_CACHE_PATH" not in why.value.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found", "hint"),
+    [
+        ("TILECORE_DISABLE_CACHE", "1", "turned off (TILECORE_DISABLE_CACHE)", "turn them on"),
+        ("TILECORE_DUMP", "dump", "files of every step are asked for", "ask for no files"),
+        ("TILECORE_SIMULATE", "1", "a simulated device of target 'cuda'", "run it where the device is"),
+    ],
+)
+def test_other_reasons(bundle, kernels, monkeypatch, tmp_path, name, value, found, hint):
+    target = "cpu"
+    if name == "TILECORE_SIMULATE":
+        from tilecore.plugins import manager
+
+        if "cuda" not in manager.kinds():
+            pytest.skip("tile-cuda is not installed")
+        target = "cuda -arch=sm_80"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
+    monkeypatch.setenv(name, value)
+    with pytest.raises(CacheError) as why:
+        tilecore.compile(kernels.twice, target=target)
+    assert found in why.value.found
+    assert hint in why.value.hint

@@ -13,7 +13,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.errors import ArgumentError, CacheError, UnsupportedError
 from tilecore.jit.c_entry import c_name
 
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
@@ -237,7 +237,26 @@ def test_two_kernels_of_one_name_in_a_program(tmp_path):
         assert shown == {"first", "first_error"}
 
 
-@pytest.mark.parametrize("name", ["int", "printf", "a b", "", "1a", "tc_a", "same_kernel"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "int",
+        "printf",
+        "a b",
+        "",
+        "1a",
+        "tc_a",
+        "same_kernel",
+        5,
+        b"a",
+        "_Bool",
+        "__func__",
+        "FILE",
+        "fork",
+        "_init",
+        "std",
+    ],
+)
 def test_names_that_no_function_can_have(tmp_path, name):
     kernel = tilecore.compile(constant(1), target="cpu")
     if name == "same_kernel":  # that of the kernel's code
@@ -253,6 +272,12 @@ def test_wrong_paths(tmp_path):
         kernel.export_library(tmp_path / "k.so", header=tmp_path / "k.so")
     with pytest.raises(ArgumentError, match="needs header="):
         kernel.export_library(tmp_path / "k.so", name="a")
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "k.so", tmp_path):
+        with pytest.raises(CacheError, match="cannot be written: "):
+            kernel.export_library(path)
+        with pytest.raises(CacheError, match="cannot be written: "):
+            kernel.export_library(tmp_path / "k.so", header=path)
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,42 @@ def test_a_library_without_the_array_api(monkeypatch, named):
     assert namespace_of([Cells(ones()), Cells(ones())]) is (package if named else None)
     result = tilecore.compile(add, target="cpu", out_idx=2)(Cells(ones()), Cells(ones()))
     assert (type(result) is Cells) is named
+
+
+@pytest.mark.parametrize("module", [None, 5, "", "no.such.package"])
+def test_a_type_that_names_no_package(module):
+    kind = type("Cells", (Nameless,), {"__module__": module})
+    result = tilecore.compile(add, target="cpu", out_idx=2)(kind(ones()), kind(ones()))
+    np.testing.assert_array_equal(np.from_dlpack(result), 2 * ones())
+
+
+def test_libraries_that_fail_when_they_are_asked(monkeypatch):
+    class Lazy(types.ModuleType):
+        def __getattr__(self, name):
+            raise ImportError(f"{name} needs an extra package")
+
+    class Cells(Nameless):
+        __module__ = "lazy_cells"
+
+    class Refuses(Array):
+        def __array_namespace__(self, api_version=None):
+            raise ValueError("only version 1999")
+
+    monkeypatch.setitem(__import__("sys").modules, "lazy_cells", Lazy("lazy_cells"))
+    for kind in (Cells, Refuses):
+        result = tilecore.compile(add, target="cpu", out_idx=2)(kind(ones()), kind(ones()))
+        np.testing.assert_array_equal(np.from_dlpack(result), 2 * ones())
+
+
+def test_an_array_of_a_derived_type(monkeypatch):
+    class Cells(Nameless):
+        __module__ = "cells"
+
+    class Derived(Cells):
+        __module__ = "elsewhere"
+
+    package = types.ModuleType("cells")
+    package.from_dlpack, package.asarray = lambda tensor: Cells(np.from_dlpack(tensor)), None
+    package.ndarray = Cells
+    monkeypatch.setitem(__import__("sys").modules, "cells", package)
+    assert type(tilecore.compile(add, target="cpu", out_idx=2)(Derived(ones()), Derived(ones()))) is Cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from tilecore.backends.cpu.llvm.debug_lines import DebugLines
@@ -73,6 +74,7 @@ class Function:
 
     def fresh(self, stem: str = "v") -> str:
         self.counter += 1
+        stem = stem if stem.isascii() else plain_name(stem)
         return f"%{stem}{'_' if stem[-1:].isdigit() else ''}{self.counter}"  # i1 and 11 are not i and 111
 
     def line(self, text: str) -> None:
@@ -131,7 +133,7 @@ class Function:
 
     def allocate(self, dtype: str, lanes: int, count: int, name: str) -> str:
         """Stack memory for the length of the call, 64-byte aligned."""
-        pointer = self.fresh(_plain(name) + "_")
+        pointer = self.fresh(plain_name(name) + "_")
         kind = vector(stored(dtype), lanes)
         self.stack.append(f"  {pointer} = alloca [{count} x {kind}], align 64")
         return pointer
@@ -157,5 +159,6 @@ class Function:
         return literal(0, dtype, lanes)
 
 
-def _plain(name: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+def plain_name(name: object) -> str:
+    """The name with what LLVM's names cannot have, such as letters outside of ASCII, replaced by underscores."""
+    return re.sub(r"\W", "_", str(name), flags=re.ASCII)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.backends.cpu.llvm import effects, streaming
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
-from tilecore.backends.cpu.llvm.function import NO_SCOPE, SCRATCH_END, Function, Memory
+from tilecore.backends.cpu.llvm.function import NO_SCOPE, SCRATCH_END, Function, Memory, plain_name
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_float, literal, split
 from tilecore.errors import TilecoreError
@@ -87,7 +87,7 @@ class Statements:
         before = fn.block
         fn.jump(head)
         fn.label(head)
-        var, following = fn.fresh(_plain(node.loop_var.name)), fn.fresh("next")
+        var, following = fn.fresh(plain_name(node.loop_var.name)), fn.fresh("next")
         fn.line(f"{var} = phi {start.type} [ {start.text}, %{before} ], [ {following}, %{latch} ]")
         fn.branch(fn.op(f"icmp slt {start.type} {var}, {stop.text}"), body, end)
         fn.label(body)
@@ -170,7 +170,7 @@ class Statements:
             self.stack_used += size
             pointer = self.fn.allocate(dtype, lanes, count, str(buffer.name))
         else:
-            pointer = self.fn.fresh(_plain(buffer.name) + "_")
+            pointer = self.fn.fresh(plain_name(buffer.name) + "_")
             self.fn.stack.append(f"  {pointer} = getelementptr inbounds i8, ptr %scratch, i64 {self.fn.scratch}")
             self.fn.scratch += -(-size // 64) * 64
         self.expressions.memory[buffer] = Memory(pointer, dtype, lanes, self._scope())
@@ -270,10 +270,6 @@ def _may_be_cut(payload: Any, dtype: str) -> bool:
 def _room(size: int) -> int:
     """Bytes from one element to the next, for LLVM: vectors of any number of lanes lie at powers of two."""
     return 1 << (size - 1).bit_length()
-
-
-def _plain(name: Any) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in str(name))
 
 
 _HANDLERS: dict[type, Callable[[Statements, Any], None]] = {
