@@ -77,7 +77,10 @@ def attention_backward(
             T.clear(products)
             T.copy(products, dQ_sum[b, row : row + rows, h, :])
 
-        with T.Kernel(T.ceildiv(length, block_N), kv_heads, batch, threads=threads) as (bx, h_kv, b):
+        with T.Kernel(T.ceildiv(length, block_N), kv_heads * batch, threads=threads) as (bx, head_of_keys):
+            # plain: blocks of four heads side by side share queries in the last-level cache
+            T.use_swizzle(4, enable=not is_causal)
+            h_kv, b = head_of_keys % kv_heads, head_of_keys // kv_heads
             K_shared = T.alloc_shared((block_N, dim), dtype)
             V_shared = T.alloc_shared((block_N, dim), dtype)
             Q_shared = T.alloc_shared((block_M, dim), dtype)
