@@ -7,16 +7,18 @@ Each command is a module of tilecore/commands with ``run(arguments) -> exit code
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecore.commands import bundle, compile, numbers
-from tilecore.commands.options import CommandParser
+from tilecore.commands.options import CommandParser, ProgramParser
 from tilecore.commands.streams import READER_GONE, drop_output, open_closed_streams
 from tilecore.porting import command as port
 
@@ -46,7 +48,8 @@ def _run(words: Sequence[str] | None) -> int | str | None:
         except SystemExit as ended:  # after --help and --version, and for wrong options
             code = ended.code
         else:
-            code = import_module(arguments.module).run(arguments)
+            with _free_to_compile(arguments.module):
+                code = import_module(arguments.module).run(arguments)
         sys.stdout.flush()
     except TilecoreError as error:
         _print_cause(error)
@@ -67,6 +70,17 @@ def _run(words: Sequence[str] | None) -> int | str | None:
     return code
 
 
+@contextmanager
+def _free_to_compile(module: str) -> Iterator[None]:
+    """TILECORE_CACHED_ONLY is for programs: commands compile what they are for, also in processes that they start."""
+    value = None if module.endswith(".doctor") else os.environ.pop("TILECORE_CACHED_ONLY", None)  # doctor checks it
+    try:
+        yield
+    finally:
+        if value is not None:
+            os.environ["TILECORE_CACHED_ONLY"] = value
+
+
 def _print_cause(error: TilecoreError) -> None:
     """With TILECORE_DEBUG, print the traceback of the error that caused this one: of the user's code, for instance."""
     from tilecore import debug
@@ -81,7 +95,7 @@ def _print_cause(error: TilecoreError) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog="tilecore",
         description="Tile kernels on every chip. A backend is a pip package: install one, then compile for its target.",
         epilog="`tilecore COMMAND --help` shows examples.",
@@ -231,7 +245,7 @@ def _conformance(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="number of parallel processes (needs pytest-xdist; default: 1)",
     )
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results to a file as JSON")
+    parser.add_argument("--out", default=None, metavar="FILE", help="write the results to a file as JSON")
 
 
 def _new_backend(parser: argparse.ArgumentParser) -> None:

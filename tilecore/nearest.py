@@ -8,12 +8,17 @@ from collections.abc import Iterable
 def nearest(name: object, known: Iterable[object]) -> str | None:
     """The known name that is most like the misspelt one; None where none is like it.
 
-    Likeness is that of :func:`difflib.get_close_matches`, of at least 0.6.
+    Likeness is that of :func:`difflib.get_close_matches`, of at least 0.6, without regard to case; of names that differ
+    in case only, the one whose case is most like that of the misspelt name.
     """
     import difflib  # only a mistake needs it
 
-    close = difflib.get_close_matches(str(name), [str(one) for one in known], 1)
-    return close[0] if close else None
+    text = str(name)
+    spellings: dict[str, list[str]] = {}
+    for one in map(str, known):
+        spellings.setdefault(one.casefold(), []).append(one)
+    close = difflib.get_close_matches(text.casefold(), spellings, 1)
+    return difflib.get_close_matches(text, spellings[close[0]], 1, 0)[0] if close else None
 
 
 def did_you_mean(name: object, known: Iterable[object], written: str = "{!r}") -> str | None:

@@ -6,12 +6,22 @@ that are missing behind a link are not made. Pipes, devices and the standard str
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 from pathlib import Path
 
 STANDARD_OUTPUTS = (1, 2)  # descriptors of the standard output and of the standard error
+
+
+def file_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write. Raises IsADirectoryError where the text is that of a folder, ``"kernels/"``, whether
+    there is one or not; a Path does not have the separator at the end."""
+    text = os.fspath(path)
+    if text and os.path.basename(text) in ("", os.curdir, os.pardir):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), text)
+    return Path(text)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -251,6 +251,11 @@ def test_a_full_disk_is_reported_once():
         ("cache gc --maxsize 4G", "cache", "--maxsize; did you mean --max-size?"),
         ("targets --qqq", "targets", "--qqq; `tilecore targets --help` describes what it takes"),
         ("targets all", "targets", "all; `tilecore targets --help` describes what it takes"),
+        ("compile x --bogus", "compile", "--bogus; `tilecore compile --help` describes what it takes"),
+        ("compile x --x", "compile", "--x; `tilecore compile --help` describes what it takes"),
+        ("conform --target cpu --k=x", "conform", "--k=x; did you mean -k?"),
+        ("bundle a.tcb -- --json", "bundle", "--json; --json is an option in front of -- only"),
+        ("bundle -- a.tcb --sigend-by=x", "bundle", "--sigend-by=x; --signed-by is an option in front of -- only"),
     ],
 )
 def test_a_mistyped_option_gets_the_usage_of_its_command(capsys, words, command, told):
@@ -263,6 +268,41 @@ def test_a_mistyped_option_gets_the_usage_of_its_command(capsys, words, command,
     errors = capsys.readouterr().err
     assert errors.startswith(f"usage: tilecore {command} ")
     assert errors.endswith(f"\ntilecore {command}: error: unrecognized arguments: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--versoin", "unrecognized arguments: --versoin; did you mean --version?"),
+        ("--versoin targets", "unrecognized arguments: --versoin; did you mean --version?"),
+        ("-version", "unrecognized arguments: -version; did you mean --version?"),
+        ("--json targets", "unrecognized arguments: --json; `tilecore --help` describes what it takes"),
+        ("targts", "did you mean targets?"),
+        ("Compile kernels.py", "did you mean compile?"),
+        ("qqq", ")"),
+        ("", "the following arguments are required: COMMAND"),
+    ],
+)
+def test_mistyped_words_in_front_of_the_command(capsys, words, told):
+    from tilecore.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("usage: tilecore [-h]")
+    assert errors.endswith(f"{told}\n")
+    assert "; did you mean" in errors or "did you mean" not in told
+
+
+def test_a_mistyped_choice_gets_the_choice_that_is_most_like_it(capsys):
+    from tilecore.cli import main
+
+    for words, end in (("cache stat", "; did you mean stats?\n"), ("conform --target cpu --level 10", "3, 4)\n")):
+        with pytest.raises(SystemExit) as ended:
+            main(words.split())
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.endswith(end)
 
 
 @pytest.mark.parametrize(
@@ -439,6 +479,10 @@ def test_explain_says_what_is_wrong(tmp_path, words, message):
             "--out names a file in a folder that cannot be made",
         ),
         (("conform", "--target", "cpu", "--out", "."), "--out names the folder"),
+        (("conform", "--target", "cpu", "--out", "new/"), "--out names the folder new/"),
+        (("conform", "--target", "cpu", "--out", "file/"), "--out names the folder file/"),
+        (("fuzz", "--target", "cpu", "--json", "new/."), "--json names the folder new/."),
+        (("explain", "kernel.py", "--layout", "C", "--svg", "c.svg/"), "--svg names the folder c.svg/"),
         (("new-backend", "acme", "--into", "file/acme"), "--into names a folder that cannot be created"),
         (("new-backend", "acme", "--into", "file"), "--into names a folder that cannot be created"),
         (("passes", "--target", "cpu", "--dump", "file", "kernel.py"), "--dump names a folder that cannot be created"),
@@ -483,6 +527,22 @@ def test_a_folder_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     ended = run("new-backend", "acme", "--into", str(tmp_path / "acme"))
     assert "cannot be written" in ended.stderr
+
+
+def test_a_file_without_permission_in_a_folder_with_it(tmp_path, monkeypatch):
+    """It is not replaced, and the folder is not blamed."""
+    from tilecore.commands.destinations import checked_file
+    from tilecore.errors import ArgumentError
+
+    path = tmp_path / "a report.json"
+    path.write_text("kept")
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != path)  # root may write it
+    with pytest.raises(ArgumentError, match="--out names a file that you may not write") as caught:
+        checked_file(path, "--out")
+    assert caught.value.found == f"{path}, whose mode is 444"
+    assert caught.value.hint == (f"chmod u+w '{path}'" if hasattr(os, "geteuid") else None)
+    assert checked_file(tmp_path / "other.json", "--out") == tmp_path / "other.json"
 
 
 def test_what_cannot_be_written_in_place_is_refused(tmp_path):

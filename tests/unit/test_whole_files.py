@@ -13,7 +13,8 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.whole_files import can_be_replaced, write_whole
+from tilecore.errors import CacheError
+from tilecore.whole_files import can_be_replaced, file_path, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
@@ -39,6 +40,16 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path, exists):
     assert target.read_text() == "new"
     assert not target.is_symlink()
     assert list(folder.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("text", ["new/", "new/.", "new/..", ".", "report.json/"])
+def test_the_path_of_a_folder_is_none_of_a_file(text):
+    with pytest.raises(IsADirectoryError):
+        file_path(text)
+
+
+def test_paths_of_files():
+    assert file_path("new/report.json") == file_path(Path("new/report.json")) == Path("new/report.json")
 
 
 def test_folders_that_are_missing_are_made(tmp_path, monkeypatch):
@@ -113,13 +124,23 @@ def test_a_loop_of_links_stays(tmp_path):
     assert {path.name for path in tmp_path.iterdir() if path.is_symlink()} == {"first", "second"}
 
 
-def test_a_kernel_is_exported_through_a_link(tmp_path):
-    @T.prim_func
-    def double(A: T.Tensor((8,), "float32")):
-        with T.Kernel(1):
-            for i in T.Parallel(8):
-                A[i] = A[i] * 2.0
+@T.prim_func
+def double(A: T.Tensor((8,), "float32")):
+    with T.Kernel(1):
+        for i in T.Parallel(8):
+            A[i] = A[i] * 2.0
 
+
+def test_a_kernel_is_not_exported_to_a_folder(tmp_path):
+    kernel = tilecore.compile(double, target="cpu")
+    with pytest.raises(CacheError, match="new/ cannot be written: Is a directory"):
+        kernel.export(f"{tmp_path}/new/")
+    with pytest.raises(IsADirectoryError):
+        kernel.export_sources(f"{tmp_path}/new/")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kernel_is_exported_through_a_link(tmp_path):
     target, link = tmp_path / "kernel.tck", tmp_path / "link.tck"
     target.write_bytes(b"old")
     link.symlink_to(target)

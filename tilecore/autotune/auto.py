@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug, settings
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.calls import CallConfigs, configs_for
+from tilecore.heuristics.calls import PROPOSED, CallConfigs, configs_for
+from tilecore.heuristics.checks import integer_of, shown
 
 if TYPE_CHECKING:
     from tilecore.autotune.configs import Config
@@ -26,10 +27,11 @@ class AutoConfigs:
     """
 
     def __init__(self, jit_impl: JITImpl, tries: int) -> None:
-        if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
-            raise ArgumentError("tries is not a number of configurations", found=repr(tries), expected="at least 1")
+        number = integer_of(tries)
+        if number is None or number < 1:
+            raise ArgumentError("tries is not a number of configurations", found=shown(tries), expected="at least 1")
         self.jit_impl = jit_impl
-        self.tries = tries
+        self.tries = number
         self._said: set[str] = set()
 
     @property
@@ -47,6 +49,10 @@ class AutoConfigs:
 
     def _is_verbose(self) -> bool:
         return bool(self.jit_impl.request().options.verbose) or settings.verbose()
+
+    def needed(self) -> set[str]:
+        """The parameters that proposals do not set."""
+        return set(self.jit_impl.signature.parameters) - PROPOSED
 
     def departure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Which values of the call no proposal has, in words; empty where there are none."""

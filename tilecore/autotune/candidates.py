@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.configs import Config, in_words
-from tilecore.errors import TilecoreError
+from tilecore.errors import CacheError, TilecoreError
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
     from tilecore.jit.build_jobs import Job
 
 
+REFUSED = "refused"  # it is in no cache, and TILECORE_CACHED_ONLY forbids compiling it
+
+
 @dataclass
 class Candidate:
     """status: "new", then "compiled", "right" and "timed"; or what went wrong: "failed to compile", "failed to run",
-    "timed out", "crashed", "wrong". reason: in words, when something did. latency: milliseconds, once timed."""
+    "timed out", "crashed", "wrong", REFUSED. reason: in words, when something did, and error: what it did not compile
+    for. latency: milliseconds, once timed."""
 
     config: Config
     status: str = "new"
@@ -27,6 +31,7 @@ class Candidate:
     job: Job | None = None
     artifact: Artifact | None = None
     name: str = ""
+    error: Exception | None = None
 
     @property
     def alive(self) -> bool:
@@ -37,6 +42,11 @@ class Candidate:
         """It is out."""
         self.status = status
         self.reason = reason_of(reason)
+
+    def not_compiled(self, error: Exception) -> None:
+        """It is out, as it does not compile, or may not be compiled."""
+        self.drop(REFUSED if isinstance(error, CacheError) else "failed to compile", error)
+        self.error = error
 
     def __str__(self) -> str:
         return in_words(self.config) or "(no tunables set)"
@@ -50,6 +60,11 @@ def reason_of(error: Any) -> str:
     if isinstance(error, (TilecoreError, AssertionError)) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def had_refusals(candidates: Sequence[Candidate]) -> bool:
+    """Whether TILECORE_CACHED_ONLY has forbidden to compile a candidate: without it a search may find a better one."""
+    return any(candidate.status == REFUSED for candidate in candidates)
 
 
 def why_none(candidates: Sequence[Candidate]) -> str:

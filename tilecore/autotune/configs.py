@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import WrongConfigurationsError
+from tilecore.heuristics.checks import plain_number
 from tilecore.signatures import signature_of
 from tilecore.transform import plain_pass_configs
 
@@ -60,9 +61,23 @@ def tunables(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 def set_by_call(
     names: Sequence[str], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Config:
-    """Those of ``names`` that the call itself sets; None counts as not set."""
+    """Those of ``names`` that the call itself sets, integers of numpy as Python's; None counts as not set."""
     bound = signature.bind_partial(*args, **kwargs).arguments
-    return {name: bound[name] for name in names if bound.get(name) is not None}
+    return {name: _plain_integer(bound[name]) for name in names if bound.get(name) is not None}
+
+
+def _plain_integer(value: Any) -> Any:
+    number = plain_number(value)
+    return number if isinstance(number, int) else value
+
+
+def depends_on(configs: Configs, signature: inspect.Signature) -> set[str]:
+    """The parameters that a call must give before its configurations are known: those of a function that makes them."""
+    if not callable(configs):
+        return set()
+    return {
+        n for n, p in signature_of(configs).parameters.items() if n in signature.parameters and p.default is p.empty
+    }
 
 
 def completed(

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.auto import AUTO, TRIES, AutoConfigs
-from tilecore.autotune.configs import Config, Configs, completed, expand, set_by_call, tunables, variant
+from tilecore.autotune.calls import FoundForCalls, bound_call, check_given, check_types, key_of_call, required
+from tilecore.autotune.candidates import had_refusals
+from tilecore.autotune.configs import Config, Configs, completed, depends_on, expand, set_by_call, tunables, variant
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
-from tilecore.errors import ArgumentError, AutotuneError, LanguageError, MissingInputsError, TilecoreError
-from tilecore.jit.argument_key import key_of
-from tilecore.jit.eager_call import arguments_of
+from tilecore.errors import (
+    ArgumentError,
+    AutotuneError,
+    CacheError,
+    LanguageError,
+    MissingInputsError,
+    TilecoreError,
+    WrongTypeError,
+)
 from tilecore.jit.impl import JITImpl
 
 if TYPE_CHECKING:
@@ -25,6 +32,10 @@ if TYPE_CHECKING:
 
     from tilecore.autotune.result import AutotuneResult
     from tilecore.jit.kernel import JITKernel
+
+
+class _SetByCall:
+    """Stands for the result of a call that sets all tunables itself."""
 
 
 class AutotunedKernel:
@@ -49,18 +60,18 @@ class AutotunedKernel:
         self.profile = profile
         self.do_not_specialize = tuple(do_not_specialize)
         self.known_configs = known_configs
-        self._results: dict[Any, AutotuneResult | None] = {}
-        self._untimed: dict[Any, Config] = {}  # configurations that are used without a search
+        self._results: FoundForCalls[AutotuneResult | _SetByCall] = FoundForCalls()
+        self._untimed: FoundForCalls[Config] = FoundForCalls()  # configurations that are used without a search
         self._lock = threading.RLock()  # one search at a time, as they would disturb each other's times
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        config = self._known_config(args, kwargs)
+        config = self._known_config(args, kwargs, is_whole=True)
         if config is not None:
             kernel = self._called(args, kwargs, config)
             if self.jit_impl.mode != "eager":
                 kernel.config = config
             return kernel
-        result = self._result(args, kwargs)
+        result = self._result(args, kwargs, is_whole=True)
         if result is None:
             return self.jit_impl(*args, **kwargs)
         if self.jit_impl.mode == "eager":
@@ -71,7 +82,9 @@ class AutotunedKernel:
         """The kernel for these arguments, tuned unless they set all tunables."""
         config = self._known_config(args, kwargs)
         if config is not None:
-            return self._compiled(args, kwargs, config)
+            kernel = self._compiled(args, kwargs, config)
+            kernel.config = config
+            return kernel
         result = self._result(args, kwargs)
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
 
@@ -90,60 +103,75 @@ class AutotunedKernel:
         """
         return self._result(args, kwargs) or self._searched(args, kwargs)
 
-    def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
+    def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool = False) -> Config | None:
         """The configuration to use without a search: a known one, unless the call sets tunable arguments itself, or
         the best proposal that compiles; None where there is none."""
         is_untimed = isinstance(self.configs, AutoConfigs) and self.configs.is_untimed
         if self.known_configs is None and not is_untimed:
             return None
-        key = self._memory_key(args, kwargs) if is_untimed else None
-        if key in self._untimed:
-            return self._untimed[key]
-        signature = self._signature(args, kwargs)
-        configs = expand(self.configs, signature, args, kwargs)
-        names = tunables(configs)
-        fixed = set_by_call(names, signature, args, kwargs)
+        key = key_of_call(self.jit_impl, args, kwargs, self.do_not_specialize) if is_untimed else None
+        config = self._untimed.get(key)
+        if config is not None:
+            return config
+        configs = self._expanded(args, kwargs, is_whole)
+        names, bound = tunables(configs), bound_call(self.jit_impl, args, kwargs)
+        fixed = set_by_call(names, bound.signature, args, kwargs)
         if self.known_configs is not None and not fixed:
-            bound = signature.bind_partial(*args, **kwargs)
             bound.apply_defaults()
             known = self.known_configs.find(self.jit_impl.request().target, bound.arguments)
             if known is not None:
                 return known
         if not is_untimed or len(fixed) == len(names):
             return None
-        self._untimed[key] = self._first_legal(configs, args, kwargs)
-        return self._untimed[key]
+        config, errors = self._first_legal(configs, args, kwargs)
+        self._untimed.keep(key, config, had_refusals=any(isinstance(error, CacheError) for error in errors))
+        return config
 
-    def _first_legal(self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
-        """The first configuration that compiles. Raises the first one's error where none does."""
-        first_error: TilecoreError | None = None
+    def _first_legal(
+        self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Config, list[Exception]]:
+        """The first configuration that compiles, and the errors of those before it. Raises the first error where none
+        does."""
+        errors: list[Exception] = []
         for config in configs:
             try:
                 self._compiled(args, kwargs, config)
-            except TilecoreError as error:
-                first_error = first_error or error
+            except Exception as error:  # the function's own, too: it may refuse a combination of values
+                errors.append(error)
                 continue
-            return config
-        assert first_error is not None
-        raise self._with_departure(first_error, args, kwargs)
+            return config, errors
+        raise self._with_departure(errors[0], args, kwargs)
 
-    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
-        """For a call with these arguments. Raises ArgumentError where they do not fit; tunables may be missing."""
-        signature = self.jit_impl.call_signature(kwargs)
-        arguments_of(self.jit_impl.func.__name__, signature, args, kwargs, whole=False)
-        return signature
+    def _expanded(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool) -> list[Config]:
+        """The configurations for a call. Raises ArgumentError where its arguments do not fit; tunables may be missing,
+        and unless it is_whole tensors of an eager function."""
+        signature = bound_call(self.jit_impl, args, kwargs).signature
+        check_types(self.jit_impl, args, kwargs)
+        if self.jit_impl.mode == "eager" and not is_whole:
+            return expand(self.configs, signature, args, kwargs)
+        needed = self.configs.needed() if isinstance(self.configs, AutoConfigs) else depends_on(self.configs, signature)
+        check_given(self.jit_impl, args, kwargs, needed)
+        configs = expand(self.configs, signature, args, kwargs)
+        check_given(self.jit_impl, args, kwargs, {*required(signature)} - {*tunables(configs)})
+        return configs
 
-    def _result(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult | None:
+    def _result(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool = False) -> AutotuneResult | None:
         """None when the arguments set all tunables."""
-        key = self._memory_key(args, kwargs)
-        if key not in self._results:
+        key = key_of_call(self.jit_impl, args, kwargs, self.do_not_specialize)
+        found = self._results.get(key)
+        if found is None:
             with self._lock:
-                if key not in self._results:
-                    signature = self._signature(args, kwargs)
-                    names = tunables(expand(self.configs, signature, args, kwargs))
-                    whole = len(set_by_call(names, signature, args, kwargs)) == len(names)
-                    self._results[key] = None if whole else self._searched(args, kwargs)
-        return self._results[key]
+                found = self._results.get(key)
+                if found is None:
+                    found = self._found(args, kwargs, is_whole)
+                    refusals = not isinstance(found, _SetByCall) and had_refusals(found.candidates)
+                    self._results.keep(key, found, had_refusals=refusals)
+        return None if isinstance(found, _SetByCall) else found
+
+    def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool) -> AutotuneResult | _SetByCall:
+        names = tunables(self._expanded(args, kwargs, is_whole))
+        fixed = set_by_call(names, self.jit_impl.call_signature(kwargs), args, kwargs)
+        return _SetByCall() if len(fixed) == len(names) else self._searched(args, kwargs)
 
     def _searched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult:
         tuning = self._tuning(args, kwargs)
@@ -151,14 +179,24 @@ class AutotunedKernel:
             return tuning.run()
         except MissingInputsError:
             raise
+        except (ArgumentError, WrongTypeError) as error:
+            raise self._with_departure(self._own_error(error, tuning.configs[0], args, kwargs), args, kwargs) from None
         except AutotuneError as error:
             self._with_departure(error, args, kwargs)
             raise
 
-    def _with_departure(self, error: TilecoreError, args: Sequence[Any], kwargs: dict[str, Any]) -> TilecoreError:
+    def _own_error(self, error: Exception, config: Config, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception:
+        """The function's own error for a call that the search has failed for, which may say more."""
+        try:
+            self._compiled(args, kwargs, config)
+        except Exception as own:
+            return own
+        return error
+
+    def _with_departure(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception:
         """The error, with the values of the call that no proposal has, as they may be its reason."""
         departure = self.configs.departure(args, kwargs) if isinstance(self.configs, AutoConfigs) else ""
-        if departure:
+        if departure and isinstance(error, TilecoreError):
             error.hint = f"{error.hint}; {departure}" if error.hint else departure
         return error
 
@@ -173,16 +211,6 @@ class AutotunedKernel:
         kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
         return kernel
 
-    def _memory_key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        bound = self.jit_impl.call_signature(kwargs).bind_partial(*args, **kwargs)
-        given = {name for name, value in bound.arguments.items() if value is not None}  # tunables among them are fixed
-        bound.apply_defaults()
-        ignored = self.do_not_specialize
-        values = tuple(
-            (name, name in given, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored
-        )
-        return values, self.jit_impl.state()
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "jit_impl":
             raise AttributeError(name)
@@ -190,12 +218,6 @@ class AutotunedKernel:
 
     def __repr__(self) -> str:
         return f"<tilecore.autotune of {self.jit_impl!r}>"
-
-
-def _key_of(value: Any) -> Any:
-    """The cache key of an argument: shape and element type of a tensor, else the value."""
-    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
-    return key_of(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
 
 
 def autotune(

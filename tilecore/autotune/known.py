@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import AutotuneError
+from tilecore.heuristics.checks import plain_number
 from tilecore.plugins import manager
 from tilecore.target import Target
 
@@ -86,6 +87,7 @@ def _entry(path: Any, number: int, entry: Any) -> KnownConfig:
 
 
 def _is_in(value: Any, condition: Any) -> bool:
+    value = plain_number(value)
     if isinstance(condition, list):
         return isinstance(value, int) and not isinstance(value, bool) and condition[0] <= value <= condition[1]
     return bool(value == condition) and isinstance(value, bool) == isinstance(condition, bool)

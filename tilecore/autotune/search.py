@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecore.autotune.candidates import Candidate, why_none
 from tilecore.autotune.report import SearchReport, counts
-from tilecore.errors import AutotuneError, MissingInputsError
+from tilecore.errors import ArgumentError, AutotuneError, CacheError, MissingInputsError, WrongTypeError
 from tilecore.jit.workers import WorkerDied, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Tools(Protocol):
 def search(
     configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
 ) -> SearchResult:
-    """Raises AutotuneError, with the reasons of all, when no candidate is left."""
+    """Raises AutotuneError, with the reasons of all, when no candidate is left. Where the arguments of the call are the
+    reason, or TILECORE_CACHED_ONLY is that of all, the error is that of the function itself."""
     candidates = [Candidate(config) for config in configs]
     report.begun(candidates)
     _compile(candidates, tools, report)
@@ -62,6 +63,9 @@ def search(
         candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
     if not timed:
+        error = _error_of_all(candidates)
+        if error is not None:
+            raise error
         raise AutotuneError(
             f"none of {len(candidates)} configurations gave a kernel",
             found="\n" + why_none(candidates),
@@ -71,6 +75,14 @@ def search(
     assert winner.artifact is not None
     report.ended(candidates, winner, method)
     return SearchResult(winner, sets.of(winner.artifact, tools.adapter), method, candidates)
+
+
+def _error_of_all(candidates: Sequence[Candidate]) -> Exception | None:
+    """The error of all candidates, where it is the same and not about what sets them apart."""
+    errors = [candidate.error for candidate in candidates]
+    first = errors[0]
+    is_of_call = isinstance(first, (ArgumentError, WrongTypeError, CacheError))
+    return first if is_of_call and all(type(e) is type(first) and str(e) == str(first) for e in errors) else None
 
 
 def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
@@ -111,14 +123,14 @@ def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport
         try:
             candidate.job = tools.job(candidate.config)
         except Exception as error:
-            candidate.drop("failed to compile", error)
+            candidate.not_compiled(error)
     started = [candidate for candidate in candidates if candidate.job is not None]
     jobs = [candidate.job for candidate in started if candidate.job is not None]
     for candidate, outcome in zip(started, tools.build(jobs, report), strict=True):
         if isinstance(outcome, WorkerTimeout):
             candidate.drop("timed out", f"compiling: {outcome.message}")
         elif isinstance(outcome, Exception):
-            candidate.drop("failed to compile", outcome)
+            candidate.not_compiled(outcome)
         else:
             candidate.status, candidate.artifact = "compiled", outcome
     report.compiled(candidates)

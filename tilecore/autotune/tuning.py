@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tilecore import debug, settings
 from tilecore.autotune import store
 from tilecore.autotune.bench import Bench
-from tilecore.autotune.candidates import Candidate
+from tilecore.autotune.calls import bound_call, check_given, plain_argument, required
+from tilecore.autotune.candidates import Candidate, had_refusals
 from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables, variant
 from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.judges import AutotuneWarning, judge_for
@@ -24,8 +25,8 @@ from tilecore.compilation_cache.key import UncacheableError, kernel_key
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
+from tilecore.heuristics.checks import plain_number
 from tilecore.jit.build_many import build_all, load
-from tilecore.jit.eager import tensor_type
 from tilecore.jit.eager_call import LEFT_OUT, gives_tensors
 from tilecore.jit.factory_calls import job_of, label_of, remember
 from tilecore.profiler.arrays import copied
@@ -65,6 +66,8 @@ class Tuning:
 
     args, kwargs: the arguments of the call; inputs: tensors to tune on (an eager kernel is tuned on those of its call).
     not_specialized: names of parameters whose values do not ask for a search of their own.
+
+    Raises ArgumentError where the arguments do not fit the function.
     """
 
     def __init__(
@@ -81,12 +84,15 @@ class Tuning:
         self.profile = profile
         self.args = args
         self.kwargs = dict(kwargs or {})
-        self.configs = expand(configs, jit_impl.call_signature(self.kwargs), args, self.kwargs)
+        signature = bound_call(jit_impl, args, self.kwargs).signature
+        self.configs = expand(configs, signature, args, self.kwargs)
+        if jit_impl.mode != "eager":
+            check_given(jit_impl, args, self.kwargs, {*required(signature)} - {*tunables(self.configs)})
         self.inputs = self._arguments_of_call() if inputs is None else list(inputs)
         self.not_specialized = tuple(not_specialized)
 
     def run(self) -> AutotuneResult:
-        """Raises AutotuneError when no configuration gives a right kernel."""
+        """Raises AutotuneError when no configuration gives a right kernel, and as :func:`search` does."""
         if self.jit_impl.request().adapter == INTERPRETED:
             return self._first()
         key = self._key()
@@ -102,7 +108,7 @@ class Tuning:
         result = self._result(search_result)
         if verbose:
             debug.announce(f"{self._name()}: the configurations, the fastest first\n{result.table()}")
-        if key is not None:
+        if key is not None and not had_refusals(result.candidates):
             index = self.configs.index(result.config)
             store.save(key, self.configs, store.Stored(index, result.latency, result.ref_latency, result.checked))
         return result
@@ -149,7 +155,7 @@ class Tuning:
         remember(variant(self.jit_impl, best.config), (), self._call(best.config), best.job, kernel)
         reference = self._reference_latency(kernel, search_result) if self.profile.ref_prog is not None else None
         for candidate in search_result.candidates:
-            candidate.job = candidate.artifact = None  # results are kept for long
+            candidate.job = candidate.artifact = candidate.error = None  # results are kept for long
         return self._filled(AutotuneResult(
             kernel, best.config, best.latency, reference, search_result.checked, False, search_result.candidates
         ))  # fmt: skip
@@ -198,7 +204,10 @@ class Tuning:
     def _function_key(self) -> str:
         """Stands for the function and the call: its source, or else the tile IR of the first configuration."""
         values = self._call(self.configs[0])
-        plain = {name: None if name in self.not_specialized else _plain(value) for name, value in values.items()}
+        plain = {
+            name: None if name in self.not_specialized else plain_argument(self.jit_impl, value)
+            for name, value in values.items()
+        }
         key = source_key(self.jit_impl.func, (), plain)
         if key is not None:
             return key.digest
@@ -208,13 +217,9 @@ class Tuning:
             raise UncacheableError(f"the first configuration has no IR: {error}") from error
 
 
-def _plain(value: Any) -> Any:
-    kind = tensor_type(value)
-    return value if kind is None else ("tensor", tuple(kind.shape), str(kind.dtype))
-
-
 def _facts(value: Any) -> Any:
-    """Of an input tensor: shape and element type."""
+    """Of an input tensor: shape and element type; of a number its value."""
+    value = plain_number(value)
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is None or kind is None:
         return value if isinstance(value, (bool, int, float)) else type(value).__name__

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.records import Artifact, TensorParam
 from tilecore.bundle_builder.user_code import EXAMPLE, HOOK, declared_items
+from tilecore.bundles.argument_texts import argument_text, has_text, on_one_line, text_with_contents
 from tilecore.bundles.format import Argument
-from tilecore.bundles.lookup import argument_text
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import ArgumentError
 from tilecore.frontend.function import PrimFunc
@@ -110,7 +110,7 @@ def _is_equal(value: Any, other: Any) -> bool:
 def _label(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The call as text, whole: ``matmul(200, 100, K=300)``."""
     values = [*map(argument_text, args), *(f"{key}={argument_text(value)}" for key, value in kwargs.items())]
-    return f"{name}({', '.join(values)})"
+    return on_one_line(f"{name}({', '.join(values)})")
 
 
 def _without_arguments(values: Mapping[str, Any]) -> tuple[list[DeclaredKernel], list[LeftOut]]:
@@ -239,13 +239,13 @@ def _dtype(name: str) -> Any:
 
 
 def _arguments(values: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
-    """The arguments as text; ``default`` where the text is that of the parameter's default."""
+    """The arguments as text; ``default`` where the value is the parameter's default."""
     arguments = []
     for name, value in values.items():
         default = parameters[name].default if name in parameters else parameters
         has_default = name in parameters and default is not parameters[name].empty
-        text = argument_text(value)
-        arguments.append(Argument(name, text, has_default and argument_text(default) == text))
+        text = text_with_contents(value)
+        arguments.append(Argument(name, text, has_default and (value is default or has_text(default, text))))
     return tuple(arguments)
 
 

@@ -83,10 +83,30 @@ class BundleFile:
         return artifact
 
     def verify(self) -> None:
-        """Read and check every member. Raises BundleError."""
+        """Read and check every byte. Raises BundleError."""
         for kernel in self.index.kernels:
             self.artifact(kernel)
             self._source(kernel)
+        others = self.facts.st_size - self._start - self._bytes_of_members()
+        if others:
+            raise self._named(
+                BundleError(
+                    "it has bytes that belong to no kernel",
+                    found=f"{others} of its {self.facts.st_size} bytes",
+                    expected="the bytes that `tilecore compile` wrote, and no more",
+                    hint="get it again, or compile it again",
+                )
+            )
+
+    def _bytes_of_members(self) -> int:
+        """How many bytes the members have together, which may share some."""
+        kernels = self.index.kernels
+        members = {member for kernel in kernels for member in (kernel.record, kernel.source, kernel.binary)}
+        count = end = 0
+        for begin, stop in sorted((member.offset, member.offset + member.size) for member in members):
+            count += max(stop - max(begin, end), 0)
+            end = max(end, stop)
+        return count
 
     def close(self) -> None:
         """Close the file. Kernels that are loaded stay usable."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tilecore.bundles.argument_texts import has_text
 from tilecore.bundles.format import KernelRecord
 from tilecore.errors import ArgumentError
 
@@ -22,21 +24,36 @@ def some(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_MOST_SHOWN]) + more
 
 
-_STRING_OR_SPACE = re.compile(r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""")
+_STRING_OR_SPACE = re.compile(
+    r"""(?P<prefix>(?<!\w)(?:[bB][rR]?|[rR][bB]?|[uU]))?(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_KNOWN_ESCAPES = frozenset("\n\\'\"abfnrtvx01234567")
 
 
 def plain_label(label: str) -> str:
-    """A label without its white space, strings with the quotes that Python prints: equal for labels that differ in
-    nothing else. White space inside of strings and between two words stays."""
+    """A label without its white space, strings as Python prints them: equal for labels that differ in nothing else.
+    White space inside of strings and between two words stays."""
 
     def replacement(match: re.Match[str]) -> str:
-        string = match["string"]
-        if string is not None:
-            return repr(string[1:-1])  # what is between the quotes, escapes and all: equal texts are equal strings
+        if match["quoted"] is not None:
+            return _string_as_printed(match["prefix"] or "", match["quoted"])
         before, after = label[match.start() - 1 : match.start()], label[match.end() : match.end() + 1]
         return " " if _is_of_word(before) and _is_of_word(after) else ""
 
     return _STRING_OR_SPACE.sub(replacement, label)
+
+
+def _string_as_printed(prefix: str, quoted: str) -> str:
+    """A string or bytes, as written in source, as Python prints the value; text that is no string stays as it is."""
+    known = _KNOWN_ESCAPES if "b" in prefix.lower() else _KNOWN_ESCAPES | set("NuU")
+    if "r" not in prefix.lower():  # Python warns of the others, and reads them as they stand
+        quoted = _ESCAPE.sub(lambda escape: escape[0] if escape[1] in known else f"\\{escape[0]}", quoted)
+    try:
+        return repr(ast.literal_eval(prefix + quoted))
+    except (SyntaxError, ValueError):  # a line break in it, or an escape that is cut short
+        return prefix + quoted
 
 
 def _is_of_word(character: str) -> bool:
@@ -59,38 +76,17 @@ def unknown_label(path: str, label: object, labels: Iterable[str]) -> UnknownLab
     )
 
 
-def argument_text(value: Any) -> str:
-    """The text of an argument, the same wherever it is computed: tensors and their types as ``float32[64, 32]``,
-    element types by name, other values as Python writes them."""
-    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is not None and kind is not None:
-        strides = getattr(value, "strides", None) if type(value).__name__ == "TensorType" else None
-        text = f"{_last(kind)}[{', '.join(str(size) for size in shape)}]"
-        return text if strides is None else f"{text} strides {list(strides)}"
-    if any(kind.__name__ == "dtype" for kind in type(value).__mro__):  # of tilecore, torch or numpy
-        return repr(_last(value))
-    if isinstance(value, (tuple, list)):
-        texts = ", ".join(map(argument_text, value))
-        return f"[{texts}]" if isinstance(value, list) else f"({texts}{',' if len(value) == 1 else ''})"
-    return " ".join(repr(value).split())
-
-
-def _last(kind: Any) -> str:
-    """The name of an element type of tilecore, torch or numpy."""
-    return str(kind).rpartition(".")[2]
-
-
 def matches(record: KernelRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether the kernel was made for these arguments; those that are left out have their defaults."""
     if len(args) > len(record.arguments):
         return False
-    wanted = {argument.name: argument_text(value) for argument, value in zip(record.arguments, args, strict=False)}
-    if wanted.keys() & kwargs.keys():
+    values = {argument.name: value for argument, value in zip(record.arguments, args, strict=False)}
+    if values.keys() & kwargs.keys():
         return False
-    wanted.update((name, argument_text(value)) for name, value in kwargs.items())
-    if wanted.keys() - {argument.name for argument in record.arguments}:
+    values.update(kwargs)
+    if values.keys() - {argument.name for argument in record.arguments}:
         return False
     return all(
-        argument.text == wanted[argument.name] if argument.name in wanted else argument.default
+        has_text(values[argument.name], argument.text) if argument.name in values else argument.default
         for argument in record.arguments
     )

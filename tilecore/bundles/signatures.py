@@ -1,28 +1,22 @@
-"""Checks and makes the signatures of bundles: Ed25519 (RFC 8032) by the package ``cryptography``.
-
-Public keys are lines of OpenSSH: ``ssh-ed25519 AAAA... a comment``, as ``ssh-keygen -t ed25519`` writes them.
-"""
+"""Checks and makes the signatures of bundles: Ed25519 (RFC 8032) by the package ``cryptography``."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import getpass
 import os
 import stat
-import struct
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from tilecore import settings
 from tilecore.bundles.format import ALGORITHM, UNSIGNED, BundleError
+from tilecore.bundles.keys import MAKE_KEY, is_public_key, keys_of, problem_of
 from tilecore.compilation_cache.layout import is_trusted
 from tilecore.compilation_cache.owners import why_not_trusted
 from tilecore.errors import CacheError
 
-KEY_TYPE = "ssh-ed25519"
-_PUBLIC_KEY_TYPES = ("ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-")  # in front of a public key of OpenSSH
 _PACKAGE = "the package cryptography is needed for signed bundles"
 _INSTALL = "pip install 'tilecore[sign]'"
 _PURPOSE = b"tilecore bundle\0"  # in front of what is signed, so that a signature has no other use
@@ -80,14 +74,14 @@ def read_private_key(path: str) -> Any:
             data = file.read()
     except OSError as error:
         raise CacheError(f"the key {path} cannot be read: {error.strerror or error}") from error
-    if _is_public_key(data.decode("utf-8", "replace")):
+    if is_public_key(data.decode("utf-8", "replace")):
         private_path = path.removesuffix(".pub")
         is_there = private_path != path and os.path.isfile(private_path)
         raise CacheError(
             f"{path} cannot sign a bundle",
             found="a public key, which only checks signatures",
             expected="the private key, which ssh-keygen wrote to the file of the same name without .pub",
-            hint=f"name the private key: {private_path}" if is_there else _MAKE_KEY,
+            hint=f"name the private key: {private_path}" if is_there else MAKE_KEY,
         )
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -104,47 +98,10 @@ def read_private_key(path: str) -> Any:
                 raise ValueError("it has a passphrase, and there is no terminal to ask for it") from None
             key = load(data, getpass.getpass(f"passphrase of {path}: ").encode())
     except Exception as error:
-        raise CacheError(f"{path} is not a private key that can be used: {error}", hint=_MAKE_KEY) from None
+        raise CacheError(f"{path} is not a private key that can be used: {error}", hint=MAKE_KEY) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise CacheError(f"{path} is not an Ed25519 key", found=type(key).__name__, hint=_MAKE_KEY)
+        raise CacheError(f"{path} is not an Ed25519 key", found=type(key).__name__, hint=MAKE_KEY)
     return key
-
-
-def is_private_key(text: str) -> bool:
-    """Whether the text is a private key of OpenSSH or PEM."""
-    return "PRIVATE KEY-----" in text
-
-
-def _is_public_key(text: str) -> bool:
-    """Whether the text is a public key of OpenSSH, of any type, or of PEM."""
-    return not is_private_key(text) and (text.lstrip().startswith(_PUBLIC_KEY_TYPES) or "PUBLIC KEY-----" in text)
-
-
-_MAKE_KEY = "ssh-keygen -t ed25519 -f bundle_key makes a pair of keys"
-
-
-def public_key(text: str) -> bytes | None:
-    """The 32 bytes of a public key in OpenSSH's form, or None for other text."""
-    words = text.split()
-    if len(words) < 2 or words[0] != KEY_TYPE:
-        return None
-    try:
-        blob = base64.b64decode(words[1], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    head = struct.pack(">I", len(KEY_TYPE)) + KEY_TYPE.encode() + struct.pack(">I", 32)
-    return blob[len(head) :] if blob.startswith(head) and len(blob) == len(head) + 32 else None
-
-
-def key_text(key: bytes) -> str:
-    """A public key in OpenSSH's form."""
-    blob = struct.pack(">I", len(KEY_TYPE)) + KEY_TYPE.encode() + struct.pack(">I", 32) + key
-    return f"{KEY_TYPE} {base64.b64encode(blob).decode()}"
-
-
-def keys_of(text: str) -> list[bytes]:
-    """The keys of a text with one in each line; other lines are left out."""
-    return [key for line in text.splitlines() if (key := public_key(line)) is not None]
 
 
 def trusted_keys() -> tuple[set[bytes], list[str]]:
@@ -155,7 +112,7 @@ def trusted_keys() -> tuple[set[bytes], list[str]]:
     named_paths = settings.trusted_keys()
     for path in settings.default_trusted_keys() if named_paths is None else named_paths:
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8-sig", errors="replace") as file:
                 facts = os.fstat(file.fileno())
                 if not stat.S_ISREG(facts.st_mode):
                     problems.append(f"the keys in {path} are not used: it is no regular file")
@@ -164,8 +121,8 @@ def trusted_keys() -> tuple[set[bytes], list[str]]:
                 else:
                     text = file.read()
                     keys.update(keys_of(text))
-                    if is_private_key(text):
-                        problems.append(f"{path} has a private key where public keys are expected: name {path}.pub")
+                    problem = problem_of(path, text)
+                    problems += [] if problem is None else [problem]
         except FileNotFoundError:
             if named_paths is not None:
                 problems.append(

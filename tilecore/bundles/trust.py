@@ -6,16 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 from tilecore import settings
-from tilecore.bundles.signatures import (
-    Signature,
-    has_signed,
+from tilecore.bundles.keys import (
+    FORM,
+    MAKE_KEY,
+    OTHER_KIND,
+    has_other_public_key,
     is_private_key,
+    is_public_key,
     key_text,
     keys_of,
-    parse_signature,
-    public_key,
-    trusted_keys,
+    way_to_public_key,
 )
+from tilecore.bundles.signatures import Signature, has_signed, parse_signature, trusted_keys
 from tilecore.compilation_cache.layout import is_trusted
 from tilecore.compilation_cache.owners import why_not_trusted
 from tilecore.compilation_cache.warning import WarnOnce
@@ -83,33 +85,38 @@ def _require_signature(file: BundleFile, signature: Signature | None, keys: set[
 
 
 def _demanded(signed_by: str | os.PathLike[str]) -> set[bytes]:
-    text = os.fspath(signed_by)
-    key = public_key(text)
-    if key is not None:
-        return {key}
+    text = os.fsdecode(signed_by)
+    keys = keys_of(text)
+    if keys:
+        return set(keys)
     if is_private_key(text):  # which the message must not show
         raise CacheError(
             "signed_by has the text of a private key, which only signs",
             expected='the public key, "ssh-ed25519 AAAA...", or the path of a file of public keys',
         )
     try:
-        with open(text, encoding="utf-8", errors="replace") as file:
+        with open(text, encoding="utf-8-sig", errors="replace") as file:
             content = file.read()
     except (OSError, ValueError) as error:
-        raise CacheError(f"signed_by={text!r} cannot be read: {error}") from error
+        if is_public_key(text):
+            content = text
+        else:
+            raise CacheError(f"signed_by={text!r} cannot be read: {error}") from error
     keys = keys_of(content)
     if not keys and is_private_key(content):
-        public_path = f"{text}.pub"
-        is_there = os.path.isfile(public_path)
         raise CacheError(
             f"signed_by={text!r} cannot check a signature",
             found="a private key, which only signs",
-            expected=f"the public key, which ssh-keygen wrote to {public_path}",
-            hint=f"name the public key: {public_path}" if is_there else f"ssh-keygen -y -f {text} > {public_path}",
+            expected=FORM,
+            hint=way_to_public_key(text, content),
         )
     if not keys:
+        is_other = has_other_public_key(content)
         raise CacheError(
-            f"signed_by={text!r} has no Ed25519 public key", expected='a line of the form "ssh-ed25519 AAAA..."'
+            f"signed_by={text!r} has no Ed25519 public key",
+            found=OTHER_KIND if is_other else None,
+            expected=FORM,
+            hint=MAKE_KEY if is_other else None,
         )
     return set(keys)
 

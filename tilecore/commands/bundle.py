@@ -29,7 +29,8 @@ def add_options(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the kernels, by call and target, and the problems. Raises BundleError for what is no bundle."""
     from tilecore.bundles.file import BundleFile
-    from tilecore.bundles.signatures import key_text, parse_signature
+    from tilecore.bundles.keys import key_text
+    from tilecore.bundles.signatures import parse_signature
 
     file = BundleFile(arguments.file)
     signature = parse_signature(file.signature)

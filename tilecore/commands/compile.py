@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.commands import numbers
@@ -48,7 +47,6 @@ def add_options(parser: ArgumentParser) -> None:
     add(
         "-o",
         "--out",
-        type=Path,
         metavar="FILE",
         help=f"the bundle to write; folders that are missing are made (default: the file's name{EXTENSION})",
     )
@@ -72,7 +70,7 @@ def run(arguments: Namespace) -> int:
     private_key = None if arguments.sign is None else read_private_key(arguments.sign)
     targets = targets_of(arguments.target) if arguments.target else {}
     module, name = module_named(arguments.file)
-    out = arguments.out or Path(f"{str(module.__name__).rpartition('.')[2]}{EXTENSION}")
+    path = f"{str(module.__name__).rpartition('.')[2]}{EXTENSION}" if arguments.out is None else arguments.out
     kernels, without_arguments = declared_kernels(module, name, arguments.call)
     tasks, of_other_kinds = tasks_of(kernels, targets, arguments.execution_backend)
     left_out = [f"{kernel.label}: {kernel.reason}; {kernel.hint}" for kernel in without_arguments] + of_other_kinds
@@ -85,7 +83,7 @@ def run(arguments: Namespace) -> int:
     if arguments.list:
         _print_tasks(tasks, left_out, arguments.json)
         return 0
-    checked_file(out, "--out")
+    out = checked_file(path, "--out")
     outcome = build(tasks, arguments.jobs)
     is_written = bool(outcome.built) and (not outcome.failed or arguments.keep_going)
     total = write_bundle(out, [one.bundled() for one in outcome.built], private_key) if is_written else 0

@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
         )
     check_execution_backend(arguments.target, arguments.execution_backend)
     if arguments.out is not None:
-        checked_file(arguments.out, "--out")
+        arguments.out = checked_file(arguments.out, "--out")
     with tempfile.TemporaryDirectory() as folder:
         report = _report_path(arguments, Path(folder))
         code, interrupted = _ended(_words(arguments, report), sys.stderr if arguments.json else None)

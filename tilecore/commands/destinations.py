@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from pathlib import Path
 
 from tilecore.errors import ArgumentError
+from tilecore.whole_files import file_path
 
 
 def checked_file(path: str | Path, option: str) -> Path:
     """The path of a file that ``option`` names; an ArgumentError where no file can be written there. Folders that are
     missing are made when it is written, but not those behind a link."""
-    file = Path(path)
+    try:
+        file = file_path(path)
+    except IsADirectoryError:
+        raise ArgumentError(f"{option} names the folder {path}", expected="the path of a file") from None
     if file.is_dir():
         raise ArgumentError(f"{option} names the folder {file}", expected="the path of a file")
     is_dangling = file.is_symlink() and not file.exists()
@@ -39,6 +45,8 @@ def checked_file(path: str | Path, option: str) -> Path:
             expected="the path of a file",
         )
     if not os.access(existing, os.W_OK):
+        if existing == target.absolute():
+            raise _protected(existing, option)
         raise ArgumentError(f"{file} cannot be written", expected=f"{option} in a folder that you may write")
     return file
 
@@ -56,6 +64,18 @@ def checked_folder(path: str | Path, option: str) -> Path:
     if not os.access(existing, os.W_OK | os.X_OK):
         raise ArgumentError(f"{folder} cannot be written", expected=f"{option} in a folder that you may write")
     return folder
+
+
+def _protected(file: Path, option: str) -> ArgumentError:
+    """The error of a file that the user may not write. It is not replaced, though its folder may allow that."""
+    facts = file.stat()
+    is_own = hasattr(os, "geteuid") and facts.st_uid == os.geteuid()
+    return ArgumentError(
+        f"{option} names a file that you may not write",
+        found=f"{file}, whose mode is {stat.S_IMODE(facts.st_mode):03o}",
+        expected="a file that you may write, or a path where there is none yet",
+        hint=f"chmod u+w {shlex.quote(str(file))}" if is_own else None,
+    )
 
 
 def _existing(path: Path) -> Path:

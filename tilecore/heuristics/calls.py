@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from tilecore.errors import WrongConfigurationsError
 from tilecore.heuristics.attention import DECODING_NAMES, FORWARD_NAMES, attention
-from tilecore.heuristics.fixed import UnproposedError, check_value
+from tilecore.heuristics.checks import integer_of, shown
+from tilecore.heuristics.fixed import UnproposedError, checked_value
 from tilecore.heuristics.gemm import GEMM_NAMES, gemm
 from tilecore.heuristics.proposal import Proposal
 
@@ -33,6 +34,7 @@ _SPELLINGS = {
     "width": ("width",),
     "q_in_registers": ("q_in_registers",),
 }
+PROPOSED = frozenset(spelling for spellings in _SPELLINGS.values() for spelling in spellings)
 # what a kernel does that has no parameter for it; where it is not here, the kernel's own value is as good as another
 _WITHOUT: dict[str, Any] = {"split_k": 1, "splits": 1, "width": None}
 _TYPES = ("dtype", "in_dtype", "input_dtype")
@@ -68,12 +70,14 @@ def configs_for(
     configuration can have, and as :func:`~tilecore.heuristics.gemm.gemm` and
     :func:`~tilecore.heuristics.attention.attention` do.
     """
-    divides = bool({"split_k", "stream_k"} & set(fixed))  # the call says how K is divided
+    divides = _spelt("split_k", parameters) in fixed and "stream_k" not in fixed  # the call says how K is divided
     operation = _operation([name for name in parameters if name != "stream_k" or not divides], arguments, target)
     own = {name: spelling for name in operation.names if (spelling := _spelt(name, parameters))}
-    given = {name: fixed[spelling] for name, spelling in own.items() if spelling in fixed}
-    for name, value in given.items():
-        check_value(name, value, f"the call gives {own[name]}={value!r}")
+    given = {
+        name: checked_value(name, fixed[spelling], f"the call gives {spelling}")
+        for name, spelling in own.items()
+        if spelling in fixed
+    }
     proposals, departure = _proposals(operation, own, given)
     configs: list[dict[str, Any]] = []
     for proposal in proposals:
@@ -94,11 +98,12 @@ def _proposals(
 ) -> tuple[Sequence[Proposal], str]:
     """The proposals that the function can take, and the departure of CallConfigs."""
     needed = {name: value for name, value in _WITHOUT.items() if name in operation.names and name not in own}
-    asked = {name: value for name, value in given.items() if isinstance(value, int)}
+    if given.get("stream_k") and "split_k" not in given:
+        needed["split_k"] = 1  # the program divides K in one way only
     departure = ""
     try:
-        if asked:
-            return operation.propose({**needed, **asked}), departure
+        if given:
+            return operation.propose({**needed, **given}), departure
     except UnproposedError as error:
         text = f"{error.message}; proposals have {error.expected}"
         departure = re.sub("|".join(rf"\b{name}\b" for name in own), lambda match: own[match[0]], text)
@@ -106,14 +111,14 @@ def _proposals(
         proposals = operation.propose(needed)
     except UnproposedError:
         return [], ""
-    return sorted(proposals, key=lambda proposal: _distance(proposal.config, asked)), departure
+    return sorted(proposals, key=lambda proposal: _distance(proposal.config, given)), departure
 
 
-def _distance(config: Mapping[str, Any], asked: Mapping[str, int]) -> float:
+def _distance(config: Mapping[str, Any], given: Mapping[str, int]) -> float:
     """How far a configuration is from values: the factors between them as powers of two, one for what is no number."""
     return sum(
         abs(log2(config[name] / value)) if config[name] and value else float(config[name] != value)
-        for name, value in asked.items()
+        for name, value in given.items()
     )
 
 
@@ -152,13 +157,16 @@ def _operation(parameters: Sequence[str], arguments: Mapping[str, Any], target: 
     )
 
 
-def _known(arguments: Mapping[str, Any], name: str | None) -> Any:
+def _known(arguments: Mapping[str, Any], name: str | None) -> int:
     value = arguments.get(name or "")
-    if not isinstance(value, int):
+    number = integer_of(value)
+    if number is None:
         raise WrongConfigurationsError(
-            f'configs="auto" needs {name} as a number', found=repr(value), expected=f"an integer for {name} in the call"
+            f'configs="auto" needs {name} as a number',
+            found=shown(value),
+            expected=f"an integer for {name} in the call",
         )
-    return value
+    return number
 
 
 def _spelt(name: str, parameters: Sequence[str]) -> str | None:

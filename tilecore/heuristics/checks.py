@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,23 +11,62 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, LimitError
 from tilecore.heuristics.chip import Chip
 
+LARGEST_SIZE = 2**63 - 1
 
-def checked_sizes(**sizes: Any) -> None:
-    """Raises ArgumentError unless all are integers of at least 1."""
+
+def plain_number(value: Any) -> Any:
+    """A number of numpy as Python's; other values, and numbers that Python has no type for, as they are."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, (numpy.number, numpy.bool_)):
+        return value
+    number = value.item()
+    return value if isinstance(number, numpy.generic) else number
+
+
+def integer_of(value: Any) -> int | None:
+    """The value as Python's int, if it is an integer of any type, such as numpy's; None for others, and for a bool."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several elements
+        return None
+
+
+def shown(value: Any) -> str:
+    """The value as an error shows it, cut short."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integers of thousands of digits
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else type(value).__name__
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def checked_sizes(**sizes: Any) -> list[int]:
+    """The sizes as Python's integers. Raises ArgumentError unless all are integers of at least 1."""
+    checked = []
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        number = integer_of(size)
+        if number is None or not 1 <= number <= LARGEST_SIZE:
             raise ArgumentError(
                 f"{name} is not a size that configurations can be proposed for",
-                found=repr(size),
-                expected="an integer of at least 1; for a size that is not known before the call, a usual one",
+                found=shown(size),
+                expected="an integer of at least 1; for a size that is not known before the call, a usual one"
+                if number is None or number < 1
+                else "an integer below 2**63",
             )
+        checked.append(number)
+    return checked
 
 
-def check_count(count: Any) -> None:
-    if not isinstance(count, int) or count < 1:
+def checked_count(count: Any) -> int:
+    """The count as Python's integer. Raises ArgumentError unless it is at least 1."""
+    number = integer_of(count)
+    if number is None or number < 1:
         raise ArgumentError(
-            "count is not a number of proposals", found=repr(count), expected="an integer of at least 1"
+            "count is not a number of proposals", found=shown(count), expected="an integer of at least 1"
         )
+    return number
 
 
 def check_some_fit(tilings: Sequence[Any], work: str, chip: Chip) -> None:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tilecore.errors import ArgumentError
+from tilecore.heuristics.checks import integer_of, plain_number, shown
 from tilecore.nearest import did_you_mean
 
 Config = dict[str, Any]
 _Candidate = TypeVar("_Candidate")
 
 _LEAST = {"stages": 0, "stream_k": 0}  # the least value of a number; 1 for those that are not here
+_MOST = 2**31 - 1
 _FLAGS = ("q_in_registers",)
+_MAY_BE_NONE = ("width",)
 
 
 class UnproposedError(ArgumentError):
@@ -20,35 +23,43 @@ class UnproposedError(ArgumentError):
 
 
 def checked_fixed(fixed: Mapping[str, Any] | None, names: Collection[str]) -> Config:
-    """Raises ArgumentError for a name that configurations do not have, and for a value that none can have."""
+    """The values, integers as Python's. Raises ArgumentError for a name that configurations do not have, and for a
+    value that none can have."""
     if fixed is None:
         return {}
     if not isinstance(fixed, Mapping):
-        raise ArgumentError("fixed is no dict of values", found=repr(fixed), expected='such as {"block_M": 64}')
+        raise ArgumentError("fixed is no dict of values", found=shown(fixed), expected='such as {"block_M": 64}')
+    values: Config = {}
     for name, value in fixed.items():
         if name not in names:
             raise ArgumentError(
                 f"fixed: configurations have no {name!r}",
-                found=f"{name}={value!r}",
+                found=f"{name}={shown(value)}",
                 expected="some of " + ", ".join(names),
                 hint=did_you_mean(name, names),
             )
-        if value is not None:
-            check_value(name, value, f"fixed gives {name}={value!r}")
-    return dict(fixed)
+        values[name] = checked_value(name, value, f"fixed gives {name}")
+    return values
 
 
-def check_value(name: str, value: Any, giving: str) -> None:
-    """Raises ArgumentError, which begins with ``giving``, for a value that no configuration can have."""
-    least = _LEAST.get(name, 1)
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+def checked_value(name: str, value: Any, giving: str) -> Any:
+    """The value of a configuration, an integer as Python's. Raises ArgumentError, which begins with ``giving``, for a
+    value that no configuration can have."""
+    if value is None and name in _MAY_BE_NONE:
+        return None
     if name in _FLAGS:
-        is_wrong, expected = not isinstance(value, int), "True or False"
+        flag = plain_number(value)
+        if isinstance(flag, int) and flag in (0, 1):
+            return bool(flag)
+        expected = "True or False"
     else:
-        is_wrong = isinstance(value, (bool, float, str)) or (is_number and value < least)
-        expected = f"an integer of at least {least}"
-    if is_wrong:
-        raise ArgumentError(f"{giving}, which no configuration can have", expected=expected)
+        least, number = _LEAST.get(name, 1), integer_of(value)
+        if number is not None and least <= number <= _MOST:
+            return number
+        expected = f"an integer of at least {least}" + (", or None" if name in _MAY_BE_NONE else "")
+        if number is not None and number > _MOST:
+            expected = f"an integer from {least} to {_MOST}"
+    raise ArgumentError(f"{giving}={shown(value)}, which no configuration can have", expected=expected)
 
 
 def with_free(config: Config, fixed: Mapping[str, Any], free: Collection[str]) -> Config:

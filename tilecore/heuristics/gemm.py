@@ -8,7 +8,7 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.checks import check_count, check_some_fit, checked_sizes, element_type
+from tilecore.heuristics.checks import check_some_fit, checked_count, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.fixed import checked_fixed, restricted, with_free
 from tilecore.heuristics.gemm_model import Estimate, estimate
@@ -56,8 +56,8 @@ def gemm(
     values that no configuration has (the error says which there are), LimitError where no tile fits into the target's
     shared memory, TargetError for an unknown target, TypeError for arguments that the function does not take.
     """
-    checked_sizes(M=M, N=N, K=K)
-    check_count(count)
+    M, N, K = checked_sizes(M=M, N=N, K=K)
+    count = checked_count(count)
     if layout not in LAYOUTS:
         raise ArgumentError("layout is not one of a GEMM", found=repr(layout), expected=", ".join(LAYOUTS))
     values = checked_fixed(fixed, (*GEMM_NAMES, "stream_k") if stream_k else GEMM_NAMES)

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 @dataclass
 class Job:
     """A kernel's tile IR and the settings of its compilation. label: its name in messages. make_ir: builds the tile IR
-    once more, where that is possible: then the kernel does not keep it."""
+    once more, where that is possible: then the kernel does not keep it. from_cache: a cache or a bundle has it."""
 
     label: str
     func: Any
     request: Request
     make_ir: Callable[[], Any] | None = None
     key: str = field(init=False)
+    from_cache: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.key = ir_key(self.func, self.request)

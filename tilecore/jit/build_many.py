@@ -57,6 +57,7 @@ def build_all(
         artifact = _cached(job) if job.key not in outcomes and job.key not in missing else None
         if artifact is not None:
             outcomes[job.key] = artifact
+            job.from_cache = True
         elif job.key not in outcomes and job.key not in missing:
             refusal = _refusal(job)
             if refusal is None:
@@ -75,7 +76,9 @@ def load(job: Job, artifact: Artifact) -> JITKernel:
     """The kernel of a built job, from the cache in memory if that has it."""
     func, make_ir = job.func, job.make_ir
     request = request_of(artifact, job.request)
-    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, request, make_ir or (lambda: func)))
+    return _kernels.get_or_make(
+        job.key, lambda: kernel_of(artifact, request, make_ir or (lambda: func), from_cache=job.from_cache)
+    )
 
 
 def _cached(job: Job) -> Artifact | None:

@@ -9,9 +9,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.bundles import layers
+from tilecore.bundles.argument_texts import argument_text
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
-from tilecore.bundles.lookup import UnknownLabelError, argument_text, matches, plain_label, some, unknown_label
+from tilecore.bundles.lookup import UnknownLabelError, matches, plain_label, some, unknown_label
 from tilecore.bundles.trust import require_trusted
 from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, LaunchError, TilecoreError
@@ -255,8 +256,8 @@ def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[st
     """The kernels of a bundle, a file that ``tilecore compile`` wrote. Needs neither TVM nor a compiler.
 
     The file must be trusted: it belongs to root or to the user of this process and nobody else can write to it, or it
-    is signed by a key of TILECORE_TRUSTED_KEYS. signed_by: an OpenSSH public key ("ssh-ed25519 AAAA..."), or a file of
-    them; then it must be signed by one of these.
+    is signed by a key of TILECORE_TRUSTED_KEYS. signed_by: an Ed25519 public key ("ssh-ed25519 AAAA...", or PEM), or a
+    file of them; then it must be signed by one of these.
 
     Raises BundleError for files that are missing, damaged or of another version, UntrustedError (both are CacheErrors).
     """

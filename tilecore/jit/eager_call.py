@@ -121,7 +121,7 @@ def _missing(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mappin
 def _short_type(value: Any) -> str:
     """A tensor by its type and shape; other values as they are, long ones cut short."""
     shape = getattr(value, "shape", None)
-    if shape is not None:
+    if isinstance(shape, (tuple, list)) and not isinstance(value, type):
         return f"{type(value).__name__} of shape {tuple(shape)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 40 else text[:37] + "..."

@@ -23,15 +23,13 @@ EXPORT_KEY = "e" * 64
 
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically, in a folder that is made if there is none; raises CacheError when it cannot be written."""
-    from pathlib import Path  # in functions: a process that only loads kernels needs neither of them
+    from tilecore.whole_files import file_path, write_whole_bytes  # here: a process that only loads kernels needs none
 
-    from tilecore.whole_files import write_whole_bytes
-
-    target = Path(path)
     try:
+        target = file_path(path)
         write_whole_bytes(target, encode(EXPORT_KEY, artifact))
     except OSError as error:
-        raise CacheError(f"{target} cannot be written: {error.strerror or error}") from error
+        raise CacheError(f"{os.fspath(path)} cannot be written: {error.strerror or error}") from error
     return target
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilecore.bundles.argument_texts import argument_text, on_one_line
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
@@ -31,10 +32,7 @@ def label_of(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def _short(value: Any) -> str:
-    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is not None and kind is not None:
-        return f"{str(kind).removeprefix('torch.')}{list(shape)}"
-    text = " ".join(repr(value).split())
+    text = on_one_line(argument_text(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -99,8 +99,6 @@ class KernelSources:
 
 def _write(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text to a file, in a folder that is made if there is none."""
-    from pathlib import Path
+    from tilecore.whole_files import file_path, write_whole
 
-    from tilecore.whole_files import write_whole
-
-    write_whole(Path(path), text)
+    write_whole(file_path(path), text)

@@ -13,7 +13,7 @@ from tilecore.errors import ArgumentError, CacheError, ToolchainError, Unsupport
 from tilecore.jit.c_entry import c_source, function_name, header_text
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
-from tilecore.whole_files import write_whole_bytes
+from tilecore.whole_files import file_path, write_whole_bytes
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -44,7 +44,7 @@ def export_library(
             expected='kernel.export("kernel.tck"), and tilecore.load_kernel("kernel.tck") where it is used',
             hint="the loaded kernel needs no compiler and no TVM, and takes the same arguments",
         )
-    place, compiler, exported = Path(path).absolute(), _compiler(), list[str]()
+    place, compiler, exported = _file(path), _compiler(), list[str]()
     if header is None:
         if name is not None:
             raise ArgumentError(
@@ -52,7 +52,7 @@ def export_library(
             )
         text, runtime = host_source(artifact, code, device_type), [os.fspath(_tvm_ffi())]
     else:
-        function, declared = function_name(artifact, name), Path(header).absolute()
+        function, declared = function_name(artifact, name), _file(header)
         if declared == place:
             raise ArgumentError(
                 "export_library(): the header would replace the library", found=f"header={str(header)!r}"
@@ -71,6 +71,13 @@ def export_library(
         _compile(compiler, ["-x", "c", "host.c", "-x", "none", *objects], runtime, folder)
         _write(place, Path(folder, "library.so").read_bytes())
     return place
+
+
+def _file(path: str | os.PathLike[str]) -> Path:
+    try:
+        return file_path(path).absolute()
+    except IsADirectoryError as error:
+        raise CacheError(f"{path} cannot be written: {error.strerror}", expected="the path of a file") from error
 
 
 def _write(path: Path, data: bytes) -> None:

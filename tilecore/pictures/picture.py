@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError
-from tilecore.whole_files import write_whole
+from tilecore.whole_files import file_path, write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ class LayoutPicture:
 
     def save(self, path: str | Path, rows: int = 64, columns: int = 64, at: Sequence[int] = ()) -> Path:
         """Write it to a file, in a folder that is made if there is none: a drawing to ``.svg``, a table to ``.txt``."""
-        target = Path(path)
+        target = file_path(path)
         if target.suffix not in (".svg", ".txt"):
             raise ArgumentError(
                 f"a picture cannot be saved as {target.suffix or 'that'}", found=str(path), expected=".svg or .txt"

@@ -44,6 +44,10 @@ def _call(tree: ast.expr, names: Mapping[str, Any], text: str, expected: str) ->
         raise ArgumentError("--call takes the call of one function by its name", found=text, expected=expected)
     if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(k.arg is None for k in tree.keywords):
         raise ArgumentError("the call unpacks arguments with * or **", found=text, expected="each argument written out")
+    keywords = [str(keyword.arg) for keyword in tree.keywords]
+    repeated = next((name for place, name in enumerate(keywords) if name in keywords[:place]), None)
+    if repeated is not None:  # Python refuses it when it compiles the call, not when it parses it
+        raise ArgumentError(f"the call gives {repeated} twice", found=text, expected="each argument once")
     args = tuple(_value(arg, names, text) for arg in tree.args)
     kwargs = {str(keyword.arg): _value(keyword.value, names, text) for keyword in tree.keywords}
     return Call(tree.func.id, args, kwargs, ast.unparse(tree))

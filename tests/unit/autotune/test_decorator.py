@@ -16,7 +16,7 @@ from tunable_kernels import adder, factory, plus_one
 
 import tilecore
 import tilecore.language as T
-from tilecore.autotune import AutotuneWarning, tuning
+from tilecore.autotune import AutotuneWarning
 from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
 from tilecore.contract.records import Presence
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
@@ -26,20 +26,6 @@ from tilecore.profiler.warning import ProfilerWarning
 REPOSITORY = Path(__file__).parents[3]
 QUICK = {"warmup": 1, "rep": 3, "timeout": 30}
 CONFIGS = {"block": [8, 16]}
-
-
-@pytest.fixture
-def searches(monkeypatch):
-    """The configurations of each search that is run."""
-    seen = []
-    real = tuning.search
-
-    def search(configs, *rest):
-        seen.append(configs)
-        return real(configs, *rest)
-
-    monkeypatch.setattr(tuning, "search", search)
-    return seen
 
 
 def tuned(target="cpu", **options):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import tilecore
@@ -38,6 +39,8 @@ def file(tmp_path):
         ("cpu", {"causal": True}, 1),
         ("cpu", {"causal": 1}, None),
         ("gpu", {"M": True}, None),
+        ("gpu", {"M": np.int64(7)}, 64),
+        ("cpu", {"causal": np.bool_(True)}, 1),
     ],
 )
 def test_the_first_entry_that_fits(file, target, arguments, block):

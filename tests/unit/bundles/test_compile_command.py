@@ -232,6 +232,7 @@ def test_folders_that_are_missing_are_made(run, tmp_path):
         (["none.module"], "no Python file or module none.module"),
         (["empty.py"], "declares no kernels to compile"),
         (["kernels.py", "--target", "cpu", "-o", "empty.py/a.tcb"], "a folder that cannot be made"),
+        (["kernels.py", "--target", "cpu", "-o", "new/"], "--out names the folder new/"),
         (["kernels.py", "--target", "nothing"], "nothing"),
         (["kernels.py", "--target", "cpu", "--execution-backend", "none"], "has no execution backend 'none'"),
         (["kernels.py", "--target", "cpu", "--sign", "none"], "the key none cannot be read"),
@@ -266,6 +267,10 @@ def test_showing_a_bundle(run, tmp_path):
     code, printed, _ = run("bundle", path)
     assert code == 1
     assert "does not match its digest" in printed
+    path.write_bytes(data + b"\0")
+    code, printed, _ = run("bundle", path, "--json")
+    assert code == 1
+    assert "has bytes that belong to no kernel" in json.loads(printed)["problems"][-1]
     assert artifact_of(1).name == "kernel_1"
     code, _, told = run("bundle", tmp_path / "none.tcb")
     assert code == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 from bundle_kit import artifact_of, kernel_of, key_of, written
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tilecore.bundle_builder.write import bundle_bytes, write_bundle
 from tilecore.bundles.file import BundleFile
-from tilecore.bundles.format import BundleError
+from tilecore.bundles.format import UNSIGNED, BundleError, Index, encode_index, first_line
 from tilecore.bundles.lookup import matches
 from tilecore.errors import CacheError
 
@@ -131,6 +132,35 @@ def test_a_bundle_is_written_whole_or_not_at_all(tmp_path):
     assert BundleFile(tmp_path / "made" / "with it" / "a.tcb").index.kernels[0].label == "make(1)"
     with pytest.raises(BundleError, match="cannot be written"):
         write_bundle(path / "a.tcb", [])
+
+
+@pytest.mark.parametrize("kernels", [[kernel_of(1), kernel_of(2)], []])
+def test_bytes_that_belong_to_no_kernel(tmp_path, kernels):
+    """Every byte is checked: none may stand behind the kernels, or between them."""
+    path = written(tmp_path / "a.tcb", kernels)
+    BundleFile(path).verify()
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(BundleError, match=r"a\.tcb has bytes that belong to no kernel") as caught:
+        BundleFile(path).verify()
+    assert caught.value.found == f"4 of its {path.stat().st_size} bytes"
+
+
+LATER = ("source", "binary")  # the members behind the gap
+
+
+def test_bytes_between_kernels(tmp_path):
+    (record,) = BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)])).index.kernels
+    members = (tmp_path / "a.tcb").read_bytes()[-record.size :]
+    gap = record.record.size
+    later = {name: replace(member, offset=member.offset + 3) for name, member in vars(record).items() if name in LATER}
+    index = encode_index(Index("1", 0, (replace(record, **later),)))
+    path = tmp_path / "b.tcb"
+    path.write_bytes(b"\n".join([first_line(index), UNSIGNED, index + members[:gap] + b"gap" + members[gap:]]))
+    file = BundleFile(path)
+    assert file.artifact(file.index.kernels[0]) == artifact_of(1)
+    with pytest.raises(BundleError, match="has bytes that belong to no kernel") as caught:
+        file.verify()
+    assert str(caught.value.found).startswith("3 of its ")
 
 
 class Stale:

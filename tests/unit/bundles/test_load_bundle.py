@@ -36,6 +36,39 @@ def bundle(path):
         yield opened
 
 
+MAKE = """
+import numpy as np
+
+
+@tilecore.jit(out_idx=-1, target="cpu")
+def make(tag, N=4):
+    @T.prim_func
+    def kernel(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(N):
+                B[i] = A[i] + len(str(tag))
+
+    return kernel
+
+
+def tilecore_kernels():
+"""
+
+
+@pytest.fixture
+def bundle_of(tmp_path):
+    """Compiles a bundle of what ``tilecore_kernels`` yields, given as the text of each."""
+
+    def make(*items):
+        (tmp_path / "made.py").write_text(KERNELS + MAKE + "".join(f"    yield {item}\n" for item in items))
+        with pytest.raises(SystemExit) as ended:
+            main(["compile", str(tmp_path / "made.py"), "--target", "cpu", "-o", str(tmp_path / "made.tcb")])
+        assert ended.value.code == 0
+        return tilecore.load_bundle(tmp_path / "made.tcb")
+
+    return make
+
+
 def test_it_is_a_mapping(bundle):
     assert list(bundle) == ["add(16, 8)", "add(32, 8)", "add(4, 4, dtype='int32')", "scaled(M=6, N=8)", "twice"]
     assert len(bundle) == 5
@@ -75,6 +108,11 @@ def test_a_label_with_other_white_space_and_quotes(bundle, written_as, label):
         (r"f('\\n')", r"f('\n')"),
         ("f(\"a', 'b\")", "f('a', 'b')"),
         ("f()", "f() #2"),
+        (r"f('it\'s')", "f('its')"),
+        (r"f(b'\x61')", "f('a')"),
+        (r"f(r'\n')", r"f('\n')"),
+        ("f('a\nb')", "f('ab')"),
+        (r"f('\N')", "f('N')"),
         ("F()", "f()"),
     ],
 )
@@ -82,8 +120,24 @@ def test_labels_of_other_kernels_stay_different(one, other):
     assert plain_label(one) != plain_label(other)
 
 
-def test_a_label_with_escapes_and_other_quotes():
-    assert plain_label(r"f('a\tb')") == plain_label(r'f( "a\tb" )')
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"f('a\tb')", r'f( "a\tb" )'),
+        (r"tagged('it\'s')", """tagged("it's")"""),
+        (r'tagged("q\"x")', """tagged('q"x')"""),
+        (r"""tagged("both'\"")""", r"""tagged('both\'"')"""),
+        (r"f('\x61\u00fc')", "f('aü')"),
+        (r"f(r'\n')", r"f('\\n')"),
+        (r"f('\d')", r"f('\\d')"),
+        (r"f(b'\x61\u')", r"f(b'a\\u')"),
+        (r"f(u'a', Rb'\n')", r"f('a', b'\\n')"),
+        ("f('a', ob'b')", "f('a',ob\"b\")"),
+    ],
+)
+def test_a_string_of_a_label_is_compared_by_its_value(one, other):
+    assert plain_label(one) == plain_label(other)
 
 
 def test_a_label_that_may_mean_several_kernels(tmp_path):
@@ -151,6 +205,43 @@ def test_find_by_values_that_mean_the_same(bundle):
         assert bundle.find("add", 4, 4, dtype) is bundle["add(4, 4, dtype='int32')"]
     assert bundle.find("scaled", M=6, N=8) is bundle["scaled(M=6, N=8)"]
     assert bundle.find("twice", target="cpu") is bundle["twice"]
+
+
+def test_find_compares_strings_as_they_are(bundle_of):
+    bundle = bundle_of("make, ('a  b',)", "make, ('a b',)", "make, (['x  y'],)", 'make, ("it\'s",)')
+    assert list(bundle) == ["make('a  b')", "make('a b')", "make(['x  y'])", 'make("it\'s")']
+    for text in ("a  b", "a b", "it's"):
+        assert bundle.find("make", text) is bundle[f"make({text!r})"]
+    assert bundle[r"make('it\'s')"] is bundle.find("make", "it's")
+    for tag in ("a   b", ["x y"], "x  y"):
+        with pytest.raises(ArgumentError, match="has no kernel make"):
+            bundle.find("make", tag)
+
+
+def test_find_compares_numbers_and_arrays_by_value(bundle_of):
+    bundle = bundle_of(
+        "make, (1, np.int64(64))", "make, (np.array([1, 2]), 8)", "make, (2, np.int64(32))", "make, {'tag': np.float16}"
+    )
+    assert list(bundle) == ["make(1, 64)", "make(int64[2], 8)", "make(2, 32)", "make(tag='float16')"]
+    assert bundle.find("make", 1, 64) is bundle.find("make", np.int8(1), np.int32(64)) is bundle["make(1, 64)"]
+    assert bundle.find("make", 2, np.int64(32)) is bundle["make(2, 32)"]
+    assert bundle.find("make", np.array([1, 2]), N=8) is bundle["make(int64[2], 8)"]
+    assert bundle.find("make", "float16") is bundle.find("make", np.float16) is bundle["make(tag='float16')"]
+    for args in (
+        (1, np.int64(16)),
+        (np.array([1, 3]), 8),
+        (np.ndarray,),
+        (type("Shaped", (), {"shape": 5, "dtype": 1}),),
+    ):
+        with pytest.raises(ArgumentError, match="has no kernel make"):
+            bundle.find("make", *args)
+
+
+def test_find_compares_strides(bundle_of):
+    bundle = bundle_of("scaled, {'X': T.Tensor((6, 8), 'float32')}")
+    assert bundle.find("scaled", np.ones((6, 8), "float32")) is bundle["scaled(X=float32[6, 8])"]
+    with pytest.raises(ArgumentError, match=r"has no kernel scaled\(float32\[6, 8\] strides \[1, 6\]\)"):
+        bundle.find("scaled", np.ones((8, 6), "float32").T)
 
 
 def test_what_is_not_there(bundle):

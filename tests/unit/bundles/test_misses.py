@@ -138,3 +138,17 @@ def test_other_reasons(bundle, kernels, monkeypatch, tmp_path, name, value, foun
         tilecore.compile(kernels.twice, target=target)
     assert found in why.value.found
     assert hint in why.value.hint
+
+
+def test_commands_are_free_to_compile(monkeypatch, tmp_path, capsys, fresh_caches):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILECORE_CACHED_ONLY", "1")
+    (tmp_path / "k.py").write_text(KERNELS)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", "k.py:twice"])
+    assert ended.value.code == 0, capsys.readouterr()
+    assert __import__("os").environ["TILECORE_CACHED_ONLY"] == "1"
+    monkeypatch.setenv("TILECORE_CACHED_ONLY", "perhaps")
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    assert "TILECORE_CACHED_ONLY" in capsys.readouterr().out

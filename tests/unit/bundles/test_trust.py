@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -13,7 +14,8 @@ from bundle_kit import artifact_of, as_user, kernel_of, reachable_for_all, writt
 from tilecore.bundles import signatures, trust
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import BundleError
-from tilecore.bundles.signatures import key_text, public_key, read_private_key
+from tilecore.bundles.keys import key_text, keys_of, public_key
+from tilecore.bundles.signatures import read_private_key, trusted_keys
 from tilecore.bundles.trust import UntrustedError, WrongSignatureError, require_trusted
 from tilecore.cache import CacheWarning
 from tilecore.compilation_cache.warning import WarnOnce
@@ -188,20 +190,134 @@ def test_a_public_key_signs_nothing(tmp_path, monkeypatch, text):
 
 @pytest.mark.parametrize("text", PRIVATE_KEYS)
 def test_a_private_key_checks_nothing(tmp_path, monkeypatch, text):
-    path = tmp_path / "key"
+    path = tmp_path / "my key"
     path.write_text(text)
     file = BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)]))
     with pytest.raises(CacheError, match="cannot check a signature") as caught:
         require_trusted(file, signed_by=path)
     assert caught.value.found.startswith("a private key")
-    assert caught.value.expected == f"the public key, which ssh-keygen wrote to {path}.pub"
-    assert caught.value.hint == f"ssh-keygen -y -f {path} > {path}.pub"
-    with pytest.raises(CacheError, match="the text of a private key") as caught:
+    of_openssh, of_pem = (
+        f"ssh-keygen -y -f '{path}' > '{path}.pub'",
+        f"openssl pkey -in '{path}' -pubout -out '{path}.pub'",
+    )
+    assert caught.value.hint == (of_openssh if "OPENSSH" in text else of_pem)
+    with pytest.raises(CacheError, match="the text of a private key") as of_text:
         require_trusted(file, signed_by=text)
-    assert "c2VjcmV0" not in str(caught.value), "the key is shown"
+    assert "c2VjcmV0" not in str(of_text.value), "the key is shown"
     monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(path))
-    with pytest.warns(CacheWarning, match=f"{path} has a private key where public keys are expected: name {path}.pub"):
+    warning = f"{path} has a private key where public keys are expected: {caught.value.hint}"
+    with pytest.warns(CacheWarning, match=re.escape(warning)):
         require_trusted(file)
+
+
+ONLY_ED25519 = "only Ed25519 keys are used: ssh-keygen -t ed25519 -f bundle_key makes a pair of keys"
+
+
+def pair_of(algorithm, form):
+    """The texts of a private and of its public key. form: OpenSSH, PEM, or the old PEM of an algorithm."""
+    pytest.importorskip("cryptography", reason="needs cryptography")
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    makers = {
+        "Ed25519": private_key,
+        "RSA": lambda: rsa.generate_private_key(65537, 1024),
+        "EC": lambda: ec.generate_private_key(ec.SECP256R1()),
+    }
+    key = makers[algorithm]()
+    private_format = {"OpenSSH": PrivateFormat.OpenSSH, "PEM": PrivateFormat.PKCS8}.get(
+        form, PrivateFormat.TraditionalOpenSSL
+    )
+    public = (
+        (Encoding.OpenSSH, PublicFormat.OpenSSH)
+        if form == "OpenSSH"
+        else (Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    private_text = key.private_bytes(Encoding.PEM, private_format, NoEncryption()).decode()
+    return private_text, key.public_key().public_bytes(*public).decode()
+
+
+OTHER_KINDS = [("RSA", "OpenSSH"), ("RSA", "PEM"), ("RSA", "old"), ("EC", "OpenSSH"), ("EC", "PEM"), ("EC", "old")]
+
+
+@pytest.mark.parametrize(("algorithm", "form"), OTHER_KINDS)
+def test_keys_of_another_algorithm(tmp_path, monkeypatch, algorithm, form):
+    """Neither the private nor the public one is of use, and the public one is not named as if it were."""
+    private_text, public_text = pair_of(algorithm, form)
+    path, public_path = tmp_path / "key", tmp_path / "key.pub"
+    path.write_text(private_text)
+    public_path.write_text(public_text)
+    file = BundleFile(written(tmp_path / "a.tcb", [kernel_of(1)]))
+    with pytest.raises(CacheError, match="cannot check a signature") as caught:
+        require_trusted(file, signed_by=path)
+    assert caught.value.hint == ONLY_ED25519
+    for given in (public_path, public_text):
+        with pytest.raises(CacheError, match="has no Ed25519 public key") as caught:
+            require_trusted(file, signed_by=given)
+        assert caught.value.found == "a public key of another kind, and only Ed25519 keys are used"
+        assert ONLY_ED25519.endswith(caught.value.hint)
+    for trusted, told in (
+        (path, "has a private key where public keys are"),
+        (public_path, "are not used: it has a pub"),
+    ):
+        monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(trusted))
+        with pytest.warns(CacheWarning, match=told) as warned:
+            require_trusted(file)
+        assert str(warned[0].message).endswith(ONLY_ED25519)
+
+
+def test_keys_in_pem(tmp_path, monkeypatch):
+    """What signs has a public key that checks: the hint's command writes it."""
+    private_text, public_text = pair_of("Ed25519", "PEM")
+    path, public_path = tmp_path / "pem.key", tmp_path / "pem.key.pub"
+    path.write_text(private_text)
+    bundle = written(tmp_path / "a.tcb", [kernel_of(1)], read_private_key(str(path)))
+    with pytest.raises(CacheError) as caught:
+        require_trusted(BundleFile(bundle), signed_by=path)
+    try:
+        subprocess.run(caught.value.hint, shell=True, check=True)
+    except subprocess.CalledProcessError:
+        pytest.skip("needs openssl")
+    assert public_path.read_text() == public_text
+    for given in (public_path, public_text, os.fsencode(public_path)):
+        require_trusted(BundleFile(bundle), signed_by=given)
+    with pytest.raises(CacheError) as caught:
+        require_trusted(BundleFile(bundle), signed_by=path)
+    assert caught.value.hint == f"name the public key: {public_path}"
+    bundle.chmod(0o666)
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(public_path))
+    require_trusted(BundleFile(bundle))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x7fELF\0\xff", "no public key, which is a line of the form"),
+        ("ssh-ed25519 AAAA".encode("utf-16"), "no public key, which is a line of the form"),
+        (b"# keys\nssh-rsa AAAA me\n", f"a public key of another kind, and {ONLY_ED25519}"),
+        (b"ssh-ed25519 !!\n", "no public key, which is a line of the form"),
+        (b"", None),
+        (b"# no key yet\n\n", None),
+        (b"\xef\xbb\xbf" + key_text(bytes(32)).encode(), None),
+        (f"ssh-rsa AAAA\n{key_text(bytes(32))}\n".encode(), None),
+    ],
+)
+def test_a_file_of_trusted_keys_without_a_key(tmp_path, monkeypatch, content, told):
+    """One that is empty, or has comments only, is fine."""
+    path = tmp_path / "keys"
+    path.write_bytes(content)
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(path))
+    (problem,) = trusted_keys()[1] or (None,)
+    assert problem == told or str(problem).startswith(f"the keys in {path} are not used: it has {told}")
+
+
+def test_a_private_key_beside_public_ones(tmp_path, monkeypatch):
+    """The public keys are used; no file is named that is not there."""
+    path = tmp_path / "both"
+    path.write_text(f"{PRIVATE_KEYS[0]}{key_text(bytes(32))}\n")
+    monkeypatch.setenv("TILECORE_TRUSTED_KEYS", str(path))
+    problem = f"{path} has a private key beside the public keys: keep it in a file of its own"
+    assert trusted_keys() == ({bytes(32)}, [problem])
 
 
 @pytest.mark.parametrize("is_signed", [False, True])
@@ -273,4 +389,4 @@ def test_public_keys_of_other_text():
     for text in ("", "ssh-ed25519", "ssh-ed25519 !!", "ssh-ed25519 AAAA", "ssh-rsa AAAA", key_text(b"k" * 31)):
         assert public_key(text) is None
     assert public_key(key_text(bytes(range(32)))) == bytes(range(32))
-    assert signatures.keys_of(f"no\n{key_text(b'k' * 32)} me\n") == [b"k" * 32]
+    assert keys_of(f"no\n{key_text(b'k' * 32)} me\n") == [b"k" * 32]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
+import numpy as np
 import pytest
 import torch
 
@@ -196,12 +197,56 @@ def test_a_proposal_that_does_not_compile_is_passed_over():
     torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_where_none_compiles_the_first_error_is_raised():
-    def wrong(M, N, K, block_M=None):
-        raise LimitError(f"no {block_M}")
+@pytest.mark.parametrize("kind", [ValueError, AssertionError, KeyError])
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_proposal_that_the_function_refuses_is_passed_over(kind, tries, tmp_path, monkeypatch):
+    """By any exception, with one try as with several."""
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    first = configs_for(("M", "N", "K", "block_M", "block_N", "dtype"), SIZES, {}, "cpu", 1).configs[0]
 
-    with pytest.raises(LimitError, match="no "):
+    def picky(M, N, K, block_M=None, block_N=None, block_K=None, threads=None, dtype="float32"):
+        if (block_M, block_N) == (first["block_M"], first["block_N"]):
+            raise kind("not these")
+        return product(M, N, K, block_M, block_N, block_K, threads, dtype)
+
+    tuned = tilecore.autotune(configs="auto", tries=tries, warmup=1, rep=2)(
+        tilecore.jit(picky, target="cpu", out_idx=-1)
+    )
+    kernel = tuned(100, 200, 300)
+    assert (kernel.config["block_M"], kernel.config["block_N"]) != (first["block_M"], first["block_N"])
+
+
+@pytest.mark.parametrize("kind", [LimitError, ValueError])
+def test_where_none_compiles_the_first_error_is_raised(kind):
+    seen = []
+
+    def wrong(M, N, K, block_M=None, block_N=None):
+        seen.append((block_M, block_N))
+        raise kind(f"no {(block_M, block_N)}")
+
+    with pytest.raises(kind) as caught:
         tilecore.autotune(configs="auto", tries=1)(tilecore.jit(wrong, target="cpu"))(60, 50, 40)
+    assert len(seen) > 1
+    assert f"no {seen[0]}" in str(caught.value)
+
+
+def test_a_compiled_kernel_has_its_configuration():
+    """With one try as with several, without a call before."""
+
+    def fresh(M, N, K, block_M=None, block_N=None, block_K=None, threads=None):
+        return product(M, N, K, block_M, block_N, block_K, threads)
+
+    tuned = tilecore.autotune(configs="auto", tries=1)(tilecore.jit(fresh, target="cpu", out_idx=-1))
+    kernel = tuned.compile(43, 20, 30)
+    assert set(kernel.config) == {"block_M", "block_N", "block_K", "threads"}
+    assert tuned(43, 20, 30) is kernel
+    assert tuned.compile(43, 20, 30, threads=np.int64(64)).config["threads"] == 64
+
+
+@pytest.mark.parametrize("tries", [np.int64(1), 1])
+def test_the_number_of_tries_may_be_numpys(tries):
+    tuned = tilecore.autotune(configs="auto", tries=tries)(tilecore.jit(product, target="cpu", out_idx=-1))
+    assert tuned(np.int64(21), 40, 30)(torch.ones(21, 30), torch.ones(30, 40))[0, 0] == 30
 
 
 @pytest.mark.parametrize("tries", [1, 2])
@@ -242,6 +287,11 @@ def test_a_call_that_divides_k_itself_gets_no_divided_round():
     parameters = ("M", "N", "K", "block_M", "block_N", "threads", "split_k", "stream_k")
     sizes = {"M": 300, "N": 200, "K": 500}
     assert all(config["stream_k"] == 0 for config in configs_for(parameters, sizes, {}, "cpu", 5).configs)
-    for fixed in ({"split_k": 3}, {"stream_k": 4, "split_k": 1}):
-        configs, _ = configs_for(parameters, {**sizes, **fixed}, fixed, "cpu", 5)
-        assert all("stream_k" not in config and config["split_k"] == fixed["split_k"] for config in configs)
+    configs, _ = configs_for(parameters, sizes, {"split_k": 3}, "cpu", 5)
+    assert all("stream_k" not in config and config["split_k"] == 3 for config in configs)
+    for blocks in (0, 4):
+        configs, _ = configs_for(parameters, sizes, {"stream_k": blocks, "split_k": 1}, "cpu", 5)
+        assert all(config["stream_k"] == blocks and config["split_k"] == 1 for config in configs)
+    splits = ("M", "N", "K", "block_M", "splits", "stream_k")
+    configs, _ = configs_for(splits, sizes, {"splits": 3}, "cpu", 5)
+    assert all("stream_k" not in config and config["splits"] == 3 for config in configs)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -172,6 +173,11 @@ def test_large_proposals_compile_for_the_target():
         (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed=[4]), "fixed is no dict"),
         (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"block_M": 0}), "fixed gives block_M=0, which no"),
         (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"block_m": 4}), "configurations have no 'block_m'"),
+        (lambda: heuristics.gemm(10**19, 4, 4, target="cpu"), "M is not a size"),
+        (lambda: heuristics.gemm(4, 10**5000, 4, target="cpu"), "N is not a size"),
+        (lambda: heuristics.gemm(4, 4, np.float32(4), target="cpu"), "K is not a size"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", count=np.int64(0)), "count"),
+        (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"block_M": np.int64(0)}), "fixed gives block_M=.*0"),
         (lambda: heuristics.gemm(4, 4, 4, target="cpu", fixed={"stream_k": 4}), "configurations have no 'stream_k'"),
         (lambda: heuristics.attention(1, 2, 2, 8, 8, 64, target="cpu", fixed={"splits": 2}), "have no 'splits'"),
     ],
@@ -200,6 +206,9 @@ def test_fixed_values_are_those_of_every_proposal(target):
 def test_what_does_not_matter_on_a_processor_may_be_fixed_to_anything():
     fixed = {"stages": 7, "threads": 1000}
     (first, *_) = heuristics.gemm(64, 64, 64, "float32", target="cpu", fixed=fixed)
+    assert fixed.items() <= first.config.items()
+    fixed = {"width": None, "q_in_registers": True}
+    (first, *_) = heuristics.attention(1, 2, 2, 64, 64, 64, target="cpu", fixed=fixed)
     assert fixed.items() <= first.config.items()
 
 

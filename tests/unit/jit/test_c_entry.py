@@ -273,7 +273,7 @@ def test_wrong_paths(tmp_path):
     with pytest.raises(ArgumentError, match="needs header="):
         kernel.export_library(tmp_path / "k.so", name="a")
     (tmp_path / "file").touch()
-    for path in (tmp_path / "file" / "k.so", tmp_path):
+    for path in (tmp_path / "file" / "k.so", tmp_path, f"{tmp_path}/folder/"):
         with pytest.raises(CacheError, match="cannot be written: "):
             kernel.export_library(path)
         with pytest.raises(CacheError, match="cannot be written: "):

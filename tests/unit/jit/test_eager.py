@@ -258,6 +258,7 @@ def test_outputs_that_are_not_returned_or_not_made():
         ((ARRAY, 1, 2.0, [1], 5), {}, r"affine\(\): too many positional arguments"),
         ((ARRAY,), {"X": ARRAY}, r"affine\(\): multiple values for argument 'X'"),
         ((ARRAY,), {"D": ARRAY}, r"D=ndarray of shape \(2, 3\) is no size, and 'D' is no parameter"),
+        ((ARRAY,), {"D": np.ndarray}, r"D=<class 'numpy\.ndarray'> is no size, and 'D' is no parameter"),
     ],
 )
 def test_a_call_that_does_not_fit_names_the_argument(args, kwargs, message):

@@ -21,6 +21,7 @@ from tilecore.errors import LanguageError, TilecoreError, ToolchainError
 from tilecore.jit import build_jobs, build_many
 from tilecore.jit.build_jobs import can_be_sent
 from tilecore.jit.build_many import CompileWarning
+from tilecore.jit.factory_calls import label_of
 from tilecore.jit.impl import JITImpl, jit
 from tilecore.jit.parallel import par_compile, par_compile_configs
 from tilecore.jit.request import make_request
@@ -165,6 +166,13 @@ def test_the_first_failure_names_the_kernel_and_its_configuration(moody):
         par_compile([adder(1), adder(2, flags=["moody-refuse"])], target=moody, num_workers=1)
     with pytest.raises(TilecoreError, match=r"factory\(amount=-1\): ValueError: negative"):
         factory.par_compile([{"amount": 1}, {"amount": -1}])
+
+
+def test_labels_are_calls_as_python_prints_them():
+    """White space of strings stays, numbers of numpy are their values, and classes are no tensors."""
+    args = ("a  b", np.int64(64), np.ndarray, np.zeros((2, 3)), "x" * 80)
+    label = label_of(jit(adder), args, {"dtype": np.float16})
+    assert label == (f"adder('a  b', 64, <class 'numpy.ndarray'>, float64[2, 3], '{'x' * 56}..., dtype='float16')")
 
 
 def test_the_first_failure_cancels_the_rest(moody):

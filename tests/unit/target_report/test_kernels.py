@@ -75,6 +75,7 @@ def test_changed_arguments_make_another_kernel(sample):
         ("matmul.func(3)", "takes the call of one function by its name"),
         ("matmul(", "the call cannot be read"),
         ("matmul(*[1])", "unpacks arguments with"),
+        ("matmul(1, M=2, N=3, M=2)", "the call gives M twice"),
         ("matmul(unknown_name)", "an argument cannot be evaluated: name 'unknown_name' is not defined"),
     ],
 )
