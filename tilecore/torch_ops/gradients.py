@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.artifact.records import TensorParam
+from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime.call_plan import CallPlan
 from tilecore.torch_ops.schema import writes_arguments
@@ -39,6 +40,33 @@ def missing_gradient(name: str) -> Backward:
         )
 
     return backward
+
+
+def writes_numbers(plan: CallPlan) -> bool:
+    """Whether the kernel writes an argument of floating point, which could have a gradient."""
+    names = set(writes_arguments(plan))
+    return any(FACTS[param.dtype].kind == "float" for param in plan.params if param.name in names)
+
+
+def without_gradient(op: Any, name: str) -> Callable[..., Any]:
+    """The function for torch's key Autograd of an operation that writes its arguments: an error where a gradient is
+    asked for, as torch would go on without the kernel's part of it."""
+    import torch
+
+    below = torch._C._after_autograd_keyset
+
+    def call(keyset: Any, *args: Any) -> Any:
+        if torch.is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in args):
+            raise UnsupportedError(
+                f"{name} writes its arguments, and operations that do have no gradient",
+                found="a tensor that requires a gradient",
+                expected="a call under torch.no_grad(), or tensors without a gradient: x.detach()",
+                hint="for a gradient compile the kernel with out_idx, and give its operation a rule: backward=...",
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            return op.redispatch(keyset & below, *args)
+
+    return call
 
 
 def save_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:

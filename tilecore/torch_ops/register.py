@@ -17,7 +17,14 @@ from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime.call_plan import CallPlan, make_plan
 from tilecore.torch_ops.batching import looped
 from tilecore.torch_ops.fake import fake_of
-from tilecore.torch_ops.gradients import KernelGradient, missing_gradient, require_no_writes, save_all
+from tilecore.torch_ops.gradients import (
+    KernelGradient,
+    missing_gradient,
+    require_no_writes,
+    save_all,
+    without_gradient,
+    writes_numbers,
+)
 from tilecore.torch_ops.names import OpName, parse_name
 from tilecore.torch_ops.rules import TorchOpRules, is_kernel
 from tilecore.torch_ops.schema import schema_of, writes_arguments
@@ -92,6 +99,8 @@ def _register(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     torch.library.register_fake(op, source.fake, lib=library)
     if backward is not None:
         torch.library.register_autograd(op, backward, setup_context=setup, lib=library)
+    elif writes_numbers(plan):
+        library.impl(op, without_gradient(op, str(name)), "Autograd", with_keyset=True)
     for device, dtype in dtypes.items():
         torch.library.register_autocast(op, device, dtype, lib=library)
     if rules.vmap is not None:

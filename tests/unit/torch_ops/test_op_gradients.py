@@ -250,3 +250,46 @@ def test_a_rule_of_ones_own():
 
     op = compiled(scale, -1).torch_op(fresh_name(), vmap=rule)
     assert torch.vmap(lambda x: op(x, 2.0))(torch.ones(3, 2)).tolist() == [[5, 5]] * 3
+
+
+@T.prim_func
+def add_to(A: T.Tensor((30,), "float32"), total: T.Tensor((30,), "float32")):
+    with T.Kernel(1):
+        for i in T.Parallel(30):
+            total[i] = total[i] + A[i] * 3.0
+
+
+@T.prim_func
+def count(A: T.Tensor((30,), "float32"), N: T.Tensor((1,), "int32")):
+    with T.Kernel(1):
+        for i in T.serial(30):
+            if A[i] > 0:
+                N[0] = N[0] + 1
+
+
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_an_operation_that_writes_its_arguments_refuses_gradients(backend):
+    """Where torch would go on without the kernel's part of the gradient."""
+    op = compiled(add_to).torch_op(fresh_name())
+
+    def program(x):
+        total = x * 1.0
+        op(x, total)
+        return total.sum()
+
+    run = program if backend is None else torch.compile(program, fullgraph=True, backend=backend)
+    x = torch.ones(30, requires_grad=True)
+    with pytest.raises(Exception, match="writes its arguments, and operations that do have no gradient"):
+        run(x)
+    with torch.no_grad():
+        assert run(x) == 120
+    assert run(x.detach()) == 120
+    with torch.inference_mode():
+        assert run(torch.ones(30)) == 120
+
+
+def test_integers_that_are_written_need_no_gradient():
+    op = compiled(count).torch_op(fresh_name())
+    found = torch.zeros(1, dtype=torch.int32)
+    op(torch.ones(30, requires_grad=True), found)
+    assert found == 30
