@@ -134,7 +134,10 @@ def _called(text: str, module: ModuleType, values: Mapping[str, Any]) -> list[De
     for call in parse_calls(text, vars(module)):
         if call.name not in values:
             raise ArgumentError(
-                f"{module.__file__} has no kernel {call.name!r}", found=text, expected=", ".join(values) or "kernels"
+                f"{module.__file__} has no kernel {call.name!r}",
+                found=text,
+                expected=", ".join(values) or "a function that the file itself defines",
+                hint=f"functions that the file imports are given by {HOOK}()",
             )
         kernels.append(_kernel(values[call.name], call.name, call.args, call.kwargs))
     return kernels
