@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tilecore import settings
+from tilecore.compilation_cache.key import plain_number
 from tilecore.errors import LanguageError
-from tilecore.heuristics.checks import plain_number
 from tilecore.jit.argument_key import Unlike, are_compared, key_of
 from tilecore.jit.eager_call import LEFT_OUT, arguments_of, split_constants
 

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilecore.compilation_cache.key import plain_number
 from tilecore.errors import WrongConfigurationsError
-from tilecore.heuristics.checks import plain_number
 from tilecore.signatures import signature_of
 from tilecore.transform import plain_pass_configs
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilecore.compilation_cache.key import plain_number
 from tilecore.errors import AutotuneError
-from tilecore.heuristics.checks import plain_number
 from tilecore.plugins import manager
 from tilecore.target import Target
 

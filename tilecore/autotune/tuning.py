@@ -21,11 +21,10 @@ from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import SearchResult, search
 from tilecore.caller import levels_to_user
-from tilecore.compilation_cache.key import UncacheableError, kernel_key
+from tilecore.compilation_cache.key import UncacheableError, kernel_key, plain_number
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
-from tilecore.heuristics.checks import plain_number
 from tilecore.jit.build_many import build_all, load
 from tilecore.jit.eager_call import LEFT_OUT, gives_tensors
 from tilecore.jit.factory_calls import job_of, label_of, remember

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from tilecore.compilation_cache.key import plain_number
 from tilecore.compilation_cache.source.arrays import array_contents
 from tilecore.dtypes import DLPACK_PAIRS, FACTS
 from tilecore.frozen_dataclasses import frozen
@@ -51,7 +52,7 @@ def _text(value: Any, tensor_text: Callable[[Any], str | None]) -> str:
     name = _element_type(value)
     if name is not None:
         return repr(name)
-    number = _plain_number(value)
+    number = plain_number(value)
     if number is not value:
         return repr(number)
     tensor = tensor_text(value)
@@ -93,15 +94,6 @@ def _type_name(kind: Any) -> str:
     """The name of an element type of any library: ``torch.float16`` is ``float16``."""
     text = str(kind)
     return text.rpartition(".")[2] if re.fullmatch(r"[\w.]+", text) else text
-
-
-def _plain_number(value: Any) -> Any:
-    """numpy's scalars as Python's; other values, and those that Python has no type for, as they are."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, (numpy.number, numpy.bool_, numpy.character)):
-        return value
-    number = value.item()
-    return value if isinstance(number, numpy.generic) else number
 
 
 def _is_tensor_type(value: Any) -> bool:

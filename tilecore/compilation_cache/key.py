@@ -92,6 +92,16 @@ def numpy_scalar(value: Any) -> tuple[str, bytes] | None:
     return foreign_dtype(value.dtype) or value.dtype.name, value.tobytes()
 
 
+def plain_number(value: Any) -> Any:
+    """A number, bool or text of numpy as Python's; other values, and numbers that Python has no type for, as they are.
+    Does not import numpy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, (numpy.number, numpy.bool_, numpy.character)):
+        return value
+    number = value.item()
+    return value if isinstance(number, numpy.generic) else number
+
+
 def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 

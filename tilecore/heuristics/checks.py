@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +11,6 @@ from tilecore.errors import ArgumentError, LimitError
 from tilecore.heuristics.chip import Chip
 
 LARGEST_SIZE = 2**63 - 1
-
-
-def plain_number(value: Any) -> Any:
-    """A number of numpy as Python's; other values, and numbers that Python has no type for, as they are."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, (numpy.number, numpy.bool_)):
-        return value
-    number = value.item()
-    return value if isinstance(number, numpy.generic) else number
 
 
 def integer_of(value: Any) -> int | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
+from tilecore.compilation_cache.key import plain_number
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.checks import integer_of, plain_number, shown
+from tilecore.heuristics.checks import integer_of, shown
 from tilecore.nearest import did_you_mean
 
 Config = dict[str, Any]

@@ -23,11 +23,16 @@ EXPORT_KEY = "e" * 64
 
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically, in a folder that is made if there is none; raises CacheError when it cannot be written."""
+    return write_file(path, encode(EXPORT_KEY, artifact))
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> Path:
+    """As :func:`write_kernel`, of any data."""
     from tilecore.whole_files import file_path, write_whole_bytes  # here: a process that only loads kernels needs none
 
     try:
         target = file_path(path)
-        write_whole_bytes(target, encode(EXPORT_KEY, artifact))
+        write_whole_bytes(target, data)
     except OSError as error:
         raise CacheError(f"{os.fspath(path)} cannot be written: {error.strerror or error}") from error
     return target

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from tilecore.errors import ArgumentError, CacheError, ToolchainError, UnsupportedError
 from tilecore.jit.c_entry import c_source, function_name, header_text
+from tilecore.jit.export import write_file
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
-from tilecore.whole_files import file_path, write_whole_bytes
+from tilecore.whole_files import file_path
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -59,7 +60,7 @@ def export_library(
             )
         text, runtime = c_source(artifact, code, device_type, function), []
         exported = [function, f"{function}_error"]
-        _write(declared, header_text(artifact, code, device_type, function).encode())
+        write_file(declared, header_text(artifact, code, device_type, function).encode())
     with tempfile.TemporaryDirectory(prefix="tilecore-library-") as folder:
         Path(folder, "host.c").write_text(text)
         for number, data in enumerate(code.objects):
@@ -69,7 +70,7 @@ def export_library(
             script = f"{{ global: {' '.join(name + ';' for name in exported)} local: *; }};\n"
             Path(folder, "exported.map").write_text(script)
         _compile(compiler, ["-x", "c", "host.c", "-x", "none", *objects], runtime, folder)
-        _write(place, Path(folder, "library.so").read_bytes())
+        write_file(place, Path(folder, "library.so").read_bytes())
     return place
 
 
@@ -78,13 +79,6 @@ def _file(path: str | os.PathLike[str]) -> Path:
         return file_path(path).absolute()
     except IsADirectoryError as error:
         raise CacheError(f"{path} cannot be written: {error.strerror}", expected="the path of a file") from error
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_whole_bytes(path, data)
-    except OSError as error:
-        raise CacheError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _compiler() -> HostCompiler:

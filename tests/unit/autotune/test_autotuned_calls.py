@@ -19,16 +19,18 @@ QUICK = {"warmup": 1, "rep": 2, "timeout": 30, "progress": False}
 ONES = np.ones(64, np.float32)
 
 
-def scaled(n, factor, block=None):
-    number = float(factor)
-
+def lazy(n, factor, block=None):
     @T.prim_func
     def kernel(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
         with T.Kernel(n // block) as bx:
             for i in T.Parallel(block):
-                B[bx * block + i] = A[bx * block + i] * number
+                B[bx * block + i] = A[bx * block + i] * factor
 
     return kernel
+
+
+def scaled(n, factor, block=None):
+    return lazy(n, float(factor), block)
 
 
 def scale():
@@ -125,16 +127,6 @@ def test_tunables_of_numpy_are_integers(searches):
 
 
 # -- wrong calls -----------------------------------------------------------------------------------------------------
-
-
-def lazy(n, factor, block=None):
-    @T.prim_func
-    def kernel(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
-        with T.Kernel(n // block) as bx:
-            for i in T.Parallel(block):
-                B[bx * block + i] = A[bx * block + i] * factor
-
-    return kernel
 
 
 def without_defaults(block, n, factor):
