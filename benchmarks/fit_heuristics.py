@@ -63,8 +63,8 @@ def read(path: str, kind: str, chip: Chip) -> list[Shape]:
     rows = [row for row in data if row["kind"] == kind and row.get("ms") and "pass_configs" not in row["config"]]
     by_shape: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        by_shape.setdefault(json.dumps(row["shape"]), []).append(row)
-    shapes = [Shape(kind, json.loads(key), group, chip) for key, group in by_shape.items()]
+        by_shape.setdefault(json.dumps([row.get("run"), row["shape"]]), []).append(row)
+    shapes = [Shape(kind, json.loads(key)[1], group, chip) for key, group in by_shape.items()]
     return [shape for shape in shapes if shape.tilings]
 
 
@@ -87,7 +87,7 @@ def changed(dice: random.Random, constants: Any, fixed: set[str]) -> Any:
     names = [name for name in asdict(constants) if name not in fixed]
     chosen = dice.sample(names, dice.choice((1, 1, 2, 3)))
     constants = replace(constants, **{n: getattr(constants, n) * math.exp(dice.gauss(0, 0.15)) for n in chosen})
-    shares = [name for name in ("hidden", "overlap", "alone", "late") if hasattr(constants, name)]
+    shares = [name for name in ("hidden", "overlap", "alone", "turns", "late") if hasattr(constants, name)]
     bounded = {name: min(getattr(constants, name), 0.98) for name in shares}
     return replace(constants, **bounded)
 

@@ -43,7 +43,7 @@ def attention_backward(
     to_log2 = log2_e * scale  # exp(x * scale) = exp2(x * to_log2)
     tiles = T.ceildiv(length, block_M)
     q_shape, kv_shape = (batch, length, heads, dim), (batch, length, kv_heads, dim)
-    rows = 64  # of a block of the first and of the last kernel
+    rows = 32  # of a block of the first and of the last kernel
 
     @T.prim_func
     def attention_backward_kernel(

@@ -28,16 +28,17 @@ class Constants:
 
     peak: float = 0.97
     softmax: float = 21.0
-    rescale: float = 4.1
+    rescale: float = 3.6
     overlap: float = 0.74
     narrow: float = 0.06
-    tile: float = 230.0
+    tile: float = 160.0
     shared_q: float = 0.04
     ends: float = 3.4
     apart: float = 6.0
     alone: float = 0.61
+    turns: float = 0.85
     lone: float = 0.15
-    mask: float = 0.7
+    mask: float = 0.74
     second: float = 0.28
     memory: float = 0.757
     sharp: float = 3.0
@@ -98,7 +99,8 @@ def _tile(work: Work, t: Tiling, chip: Chip, c: Constants, beside: int) -> tuple
     scores = t.block_M * (t.block_N * c.softmax + v * c.rescale) / chip.vector_rate
     larger, smaller = max(product, scores), min(product, scores)
     groups = beside * t.threads / max(1, chip.group_threads)
-    overlap = c.overlap if int(groups) > 1 else c.overlap * c.alone
+    takes_turns = chip.group_threads > chip.warp and t.threads >= 3 * chip.group_threads
+    overlap = c.turns if takes_turns else c.overlap if int(groups) > 1 else c.overlap * c.alone
     tile = beside * (larger + (1 - overlap) * smaller) + c.tile * max(1.0, groups / 2) / chip.clock
     is_lone = chip.group_threads > chip.warp and t.threads <= chip.group_threads
     return product, scores, tile * (1 + c.lone if is_lone else 1)

@@ -11,6 +11,7 @@ from tilecore.heuristics.chip import Chip
 
 SPARE = 2048  # bytes of shared memory of a block for barriers and alignment
 MOST_REGISTERS, OTHER_REGISTERS = 240, 44  # of a thread; beside its tiles
+OTHER_WITH_SHARED_Q = 32  # beside its tiles, where queries stay in shared memory
 USUAL_REGISTERS = 168  # that a thread of a block has without giving some to others
 THREADS_BESIDE = 32  # that copy tiles beside those that multiply
 USUAL_THREADS = 256  # of a block, at most, where single warps execute matrix instructions
@@ -86,7 +87,9 @@ def registers(work: Work, t: Tiling) -> float:
     k, v = t.width or work.dim, t.width or work.dim_v
     words = work.element / 4
     sums = t.block_M * (t.block_N * (1 + words) + v) / t.threads
-    return sums + (t.block_M * k * words / t.threads if t.q_in_registers else 0) + OTHER_REGISTERS
+    if not t.q_in_registers:
+        return sums + OTHER_WITH_SHARED_Q
+    return sums + t.block_M * k * words / t.threads + OTHER_REGISTERS
 
 
 def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
@@ -104,7 +107,7 @@ def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
                     shared = shared_bytes(work, block_M, block_N, stages, width)
                     for in_registers in (True, False):
                         t = Tiling(block_M, block_N, stages, threads, width, in_registers, 1, 1)
-                        resident = _resident(chip, shared, threads, registers(work, t) - OTHER_REGISTERS)
+                        resident = _resident(chip, shared, threads, registers(work, t))
                         if resident and registers(work, t) <= _most_registers(chip, threads):
                             yield replace(t, resident=resident)
 
@@ -118,7 +121,8 @@ def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
             for stages in (1, 2, 3, 4):
                 v = width or work.dim_v
                 sums = rows * (1.5 * block_N + v) / DECODE_THREADS
-                resident = _resident(chip, shared_bytes(work, rows, block_N, stages, width), DECODE_THREADS, sums)
+                shared = shared_bytes(work, rows, block_N, stages, width)
+                resident = _resident(chip, shared, DECODE_THREADS, sums + OTHER_REGISTERS)
                 if not resident:
                     continue
                 numbers = [max(1, min(tiles, round(waves * chip.cores / pairs))) for waves in (0.25, 0.5, 1, 2, 3, 4)]
@@ -126,14 +130,14 @@ def _decoding(work: Work, chip: Chip) -> Iterator[Tiling]:
                     yield Tiling(rows, block_N, stages, DECODE_THREADS, width, False, splits, resident)
 
 
-def _resident(chip: Chip, shared: int, threads: int, sums: float) -> int:
+def _resident(chip: Chip, shared: int, threads: int, registers: float) -> int:
     """The blocks that a core holds by their shared memory and their registers; 0: none."""
     if not chip.block_shared:
         return 1
     if shared > chip.block_shared:
         return 0
     by_memory = chip.core_shared // (shared + chip.reserved)
-    per_thread = min(USUAL_REGISTERS, sums + OTHER_REGISTERS)
+    per_thread = min(USUAL_REGISTERS, registers)
     by_registers = chip.registers / ((threads + THREADS_BESIDE) * per_thread) if chip.registers else by_memory
     return max(1, min(by_memory, int(by_registers)))
 

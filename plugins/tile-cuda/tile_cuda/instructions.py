@@ -289,6 +289,11 @@ def is_explicit_arrival(call: Call) -> bool:
     return str(call.args[0].value).startswith("arrive")
 
 
+def named_arrive(number: Any, threads: int, span: Any = None) -> Stmt:
+    """Arrives at a named barrier where ``threads`` threads arrive or wait in all, and does not wait."""
+    return _statement(NAMED_ARRIVE, [number, const(threads, "int32")], span)
+
+
 def cluster(name: str, span: Any = None) -> Stmt:
     """``tc_cluster_<name>``: "arrive", "arrive_relaxed", "wait", or "barrier" for "arrive" and "wait"."""
     return _statement(CLUSTER, [StringImm(name)], span)

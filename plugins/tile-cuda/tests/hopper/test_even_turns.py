@@ -71,7 +71,7 @@ def test_each_tile_is_taken_once(turns, heads, monkeypatch):
     replaced = "tile_cuda.lowering.hopper.persistent_blocks.choose_turns"
     monkeypatch.setattr(replaced, lambda *sizes: asked.append(sizes) or turns)
     kernel = built(triangle(5, heads))
-    assert asked == [(5, heads, 12)]  # four blocks on each of three multiprocessors
+    assert asked == [(5, heads, 12, None)]  # four blocks on each of three multiprocessors
     inputs = [small("float16", (heads, 320, 64), seed, most=1) for seed in (0, 1)]
     out = np.full((heads, 320, 64), 77, np.float16)
     as_interpreted(triangle(5, heads), kernel, *inputs, out)

@@ -24,6 +24,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.keep_operands import KEEP_OPERANDS
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.order_tma_copies import ORDER_TMA_COPIES
+    from tile_cuda.lowering.hopper.pingpong_warpgroups import PINGPONG_WARPGROUPS
     from tile_cuda.lowering.hopper.prefetch_later_blocks import PREFETCH_LATER_BLOCKS
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import (
         DEPENDENT_LAUNCH,
@@ -69,6 +70,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", WAIT_WITHIN_EXPONENTIALS),
         PassEdit("insert", "insert_barriers", KEEP_OPERANDS),
         PassEdit("insert", "insert_barriers", INSERT_PROXY_FENCES),
+        PassEdit("insert", "insert_barriers", PINGPONG_WARPGROUPS),
         PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
         PassEdit("insert", "insert_barriers", PREFETCH_LATER_BLOCKS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),

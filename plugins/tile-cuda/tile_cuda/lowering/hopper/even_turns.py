@@ -33,17 +33,19 @@ USUAL = Turns(16, True, 0)
 
 
 @functools.lru_cache(maxsize=256)
-def choose_turns(steps: int, others: int, blocks: int) -> Turns:
+def choose_turns(steps: int, others: int, blocks: int, widest: int | None = None) -> Turns:
     """The turns in which the busiest of ``blocks`` persistent blocks has the least work.
 
     steps: tiles of an index of the other axes, of which tile n has ``steps - n`` units of work; others: such indices.
-    The usual turns where others gain little.
+    widest: the most indices in a panel, where the cache sets a limit. The usual turns where others gain little.
     """
+    usual = USUAL if widest is None else USUAL._replace(panel=min(widest, USUAL.panel))
     if steps * others > MOST_TILES or blocks < 2 or steps < 2:
-        return USUAL
+        return usual
     count = steps * others
-    best, least = USUAL, busiest(USUAL, steps, others, blocks) * (1 - LEAST_GAIN)
-    orders = [(panel, alternates) for panel in PANELS if panel <= others for alternates in (False, True)]
+    best, least = usual, busiest(usual, steps, others, blocks) * (1 - LEAST_GAIN)
+    panels = PANELS if widest is None else range(1, min(widest, USUAL.panel) + 1)
+    orders = [(panel, alternates) for panel in panels if panel <= others for alternates in (False, True)]
     turn = np.arange(count) % blocks
     for rotation in range(0, blocks, ROTATION_STEP):
         taken = _taken(count, blocks, rotation)

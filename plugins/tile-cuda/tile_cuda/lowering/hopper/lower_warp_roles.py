@@ -94,7 +94,7 @@ def register_shares(code: Stmt, threads: int) -> tuple[int, int] | None:
     equal = REGISTERS // ((groups + 1) * GROUP) // 8 * 8
     if words + OTHER_REGISTERS <= min(equal, MOST_REGISTERS) or threads % GROUP or equal >= MOST_CONSUMER_REGISTERS:
         return None
-    most = (REGISTERS // GROUP - PRODUCER_REGISTERS) // groups // 8 * 8
+    most = (equal * (groups + 1) - PRODUCER_REGISTERS) // groups // 8 * 8  # a block shares what it is launched with
     return PRODUCER_REGISTERS, min(most, MOST_CONSUMER_REGISTERS)
 
 

@@ -3,14 +3,15 @@
 The tiles of the next block are loaded while the results of the one before are stored. The user's blocks are taken in
 panels of rows, so that blocks that run at the same time share tiles in the L2 cache; T.use_swizzle sets the height of
 a panel. Where the work of blocks differs along one axis (uneven_blocks.py), a panel has all blocks of some indices of
-the other axes, those with the most work first: blocks that run at the same time have about the same work, and in the
-end each persistent block (even_turns.py).
+the other axes (no more than the cache holds, cached_panels.py), those with the most work first: blocks that run at the
+same time have about the same work, and in the end each persistent block (even_turns.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tile_cuda.lowering.hopper.cached_panels import is_left_to_device, most_in_panel
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
 from tile_cuda.lowering.hopper.even_turns import USUAL, choose_turns
 from tile_cuda.lowering.hopper.uneven_blocks import UnevenAxis, uneven_axis
@@ -50,6 +51,7 @@ class Tiles:
         self.cluster_axis = cluster_axis
         is_free = panels_of(kernel) is None and cluster_axis is None and len(self.axes) > 1
         self.uneven = uneven_axis(self.axes, code) if is_free else None
+        self.code = code
         self.blocks = 0  # persistent blocks; known when the tiles are given to them
         if cluster_axis is not None:
             self._group_in_clusters(cluster_axis)
@@ -81,6 +83,17 @@ class Tiles:
             definitions += [Bind(var, value), within(var, self.cluster_axis.value)]
         return definitions
 
+    def is_left_to_device(self, blocks: int) -> bool:
+        """Whether the grid should stay as it is, instead of so many persistent blocks (cached_panels.py).
+
+        Its blocks must have the most work first, as the device begins them in the order of the first axis.
+        """
+        total = constant(self.total)
+        if self.uneven is None or self.uneven.grows or not self.uneven.axis.same_as(self.axes[0]) or total is None:
+            return False
+        others = total // (constant(self.uneven.axis.value) or 1)
+        return is_left_to_device(self.code, total / blocks, others, USUAL.panel)
+
     def indices(self, tile: Var) -> list[Stmt]:
         """Definitions of the indices along the axes for a linear index."""
         if self.uneven is not None:
@@ -99,7 +112,9 @@ class Tiles:
         count = Analyzer().simplify(count)
         step, other = _axis("step", extent), _axis("others", count)
         steps, heads = constant(extent), constant(count)
-        turns = USUAL if steps is None or heads is None else choose_turns(steps, heads, self.blocks)
+        turns = USUAL
+        if steps is not None and heads is not None:
+            turns = choose_turns(steps, heads, self.blocks, most_in_panel(self.code, heads))
         place = _turned(tile, self.blocks, steps * heads, turns.rotation) if steps and heads else tile
         definitions = in_panels(place, step, other, Panels(turns.panel, True), "int32", turns.alternates)
         var, index = uneven.axis.node.var, step.node.var

@@ -224,6 +224,10 @@ class _Kernel:
             assert total is not None
             self.block_order = "as the grid says, all at the same time"
             return *self._split_k(code, pipelines, int(total)), None
+        tiles = Tiles(self.levels, self.kernel, code, cluster_axis)
+        if tiles.is_left_to_device(blocks):
+            self.block_order = "as the grid says: its blocks have different work, and add to more memory than is cached"
+            return self.levels, code, None
         if cluster_axis is not None:
             blocks -= blocks % CLUSTER_BLOCKS
             if SPLIT_K.value_in(self.env.config) not in (None, 1):
@@ -233,7 +237,6 @@ class _Kernel:
         self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
         if cluster_axis is not None:
             self.block_order += f", pairs along {cluster_axis.node.var.name} side by side"
-        tiles = Tiles(self.levels, self.kernel, code, cluster_axis)
         if tiles.uneven is not None:
             self.block_order += f", those with the most work along {tiles.uneven.axis.node.var.name} first"
         return *with_persistent_blocks(self.levels, code, blocks, tiles), cluster_axis
