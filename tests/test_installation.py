@@ -30,7 +30,7 @@ COMPILE = {
     "tilecore.contract.implementation": "*",
     "tilecore.frontend.function": "*",
     "tilecore.ir.spans": "*",
-    "tilecore.jit.compile": "interpreted_kernel",
+    "tilecore.jit.compile": "interpreted_kernel _text_of_ir",
     "tilecore.jit.eager": "*",
     "tilecore.jit.impl": "*",
     "tilecore.jit.kernel": "layouts get_profiler export_library get_host_source cost",

@@ -291,15 +291,15 @@ def test_the_compiler_comes_and_goes(wheels, tmp_path):
     environment.install(wheels["tilecore-runtime"])
     (tmp_path / "program.py").write_text(PROGRAM)
     program = f"import runpy\nrunpy.run_path({str(tmp_path / 'program.py')!r})"
-    missing = "the kernel is not in the cache, and compiling it needs tilecore's compiler"
-    assert environment.run(program, "51").splitlines() == [missing]
+    missing = "doubled({}) is not in the cache, and compiling it needs tilecore's compiler"
+    assert environment.run(program, "51").splitlines() == [missing.format(50)]
     environment.install(wheels["tilecore"])
     others = environment.site / "others.pth"
     others.write_text(str(metadata.distribution("apache-tvm").locate_file("")))
     assert environment.run(program, "52").splitlines() == ["right True", "compiled"]
     others.unlink()
     environment.pip("uninstall", "--quiet", "--yes", "tilecore")
-    assert environment.run(program, "53").splitlines() == ["right False", missing]
+    assert environment.run(program, "53").splitlines() == ["right False", missing.format(53)]
     assert environment.run(program, "52").splitlines() == ["right False", "compiled"]
 
 

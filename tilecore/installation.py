@@ -36,9 +36,9 @@ PARTS: dict[str, frozenset[str]] = {
     "ir": frozenset({"attributes", "language_names", "names", "spans", "thread_calls", "tile_op_table"}),
     "jit": frozenset(
         """
-        absent argument_key bundle call_cache collection compile eager eager_call execution_names
-        explain export given_outputs impl kernel kernel_adapter kernel_resources kernel_sources layered
-        ranged_kernel request surroundings
+        absent argument_key bundle bundle_errors call_cache call_text collection compile eager eager_call
+        execution_names explain export given_outputs impl kernel kernel_adapter kernel_resources kernel_sources
+        layered ranged_kernel request surroundings
         """.split()
     ),
     "language": frozenset({"annotations", "vector_shapes"}),

@@ -11,17 +11,34 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Any
+
+from tilecore.errors import ArgumentError
 
 STANDARD_OUTPUTS = (1, 2)  # descriptors of the standard output and of the standard error
 
 
 def file_path(path: str | os.PathLike[str]) -> Path:
     """The path of a file to write. Raises IsADirectoryError where the text is that of a folder, ``"kernels/"``, whether
-    there is one or not; a Path does not have the separator at the end."""
+    there is one or not (a Path does not have the separator at the end), and FileNotFoundError where it is empty."""
     text = os.fspath(path)
-    if text and os.path.basename(text) in ("", os.curdir, os.pardir):
+    if not text:
+        raise FileNotFoundError(errno.ENOENT, "the path is empty")
+    if os.path.basename(text) in ("", os.curdir, os.pardir):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), text)
     return Path(text)
+
+
+def path_text(path: Any, argument: str) -> str:
+    """The text of a path. argument: what the path was given as, for the ArgumentError of what is no path, or empty."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        found = " ".join(repr(path).split())[:80]
+        raise ArgumentError(f"{argument} is no path", found=found, expected="a str or a pathlib.Path") from None
+    if not text:
+        raise ArgumentError(f"{argument} is empty", expected="the path of a file")
+    return text
 
 
 def write_whole(path: Path, text: str) -> None:

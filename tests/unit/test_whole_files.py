@@ -13,8 +13,8 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import CacheError
-from tilecore.whole_files import can_be_replaced, file_path, write_whole
+from tilecore.errors import ArgumentError, CacheError
+from tilecore.whole_files import can_be_replaced, file_path, path_text, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
@@ -46,6 +46,15 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path, exists):
 def test_the_path_of_a_folder_is_none_of_a_file(text):
     with pytest.raises(IsADirectoryError):
         file_path(text)
+
+
+def test_what_is_no_path():
+    for value, fault in ((None, "is no path"), (3, "is no path"), ([Path("a")], "is no path"), ("", "is empty")):
+        with pytest.raises(ArgumentError, match=f"^save\\(\\): path {fault}\n"):
+            path_text(value, "save(): path")
+    assert path_text(Path("a") / "b", "path") == path_text(os.path.join("a", "b").encode(), "path")
+    with pytest.raises(FileNotFoundError, match="the path is empty"):
+        file_path("")
 
 
 def test_paths_of_files():

@@ -113,7 +113,7 @@ class AutotunedKernel:
         config = self._untimed.get(key)
         if config is not None:
             return config
-        configs = self._expanded(args, kwargs, is_whole)
+        configs = self.expanded(args, kwargs, is_whole)
         names, bound = tunables(configs), bound_call(self.jit_impl, args, kwargs)
         fixed = set_by_call(names, bound.signature, args, kwargs)
         if self.known_configs is not None and not fixed:
@@ -142,7 +142,7 @@ class AutotunedKernel:
             return config, errors
         raise self._with_departure(errors[0], args, kwargs)
 
-    def _expanded(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool) -> list[Config]:
+    def expanded(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool = False) -> list[Config]:
         """The configurations for a call. Raises ArgumentError where its arguments do not fit; tunables may be missing,
         and unless it is_whole tensors of an eager function."""
         signature = bound_call(self.jit_impl, args, kwargs).signature
@@ -169,7 +169,7 @@ class AutotunedKernel:
         return None if isinstance(found, _SetByCall) else found
 
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_whole: bool) -> AutotuneResult | _SetByCall:
-        names = tunables(self._expanded(args, kwargs, is_whole))
+        names = tunables(self.expanded(args, kwargs, is_whole))
         fixed = set_by_call(names, self.jit_impl.call_signature(kwargs), args, kwargs)
         return _SetByCall() if len(fixed) == len(names) else self._searched(args, kwargs)
 
@@ -179,7 +179,7 @@ class AutotunedKernel:
             return tuning.run()
         except MissingInputsError:
             raise
-        except (ArgumentError, WrongTypeError) as error:
+        except (ArgumentError, WrongTypeError, CacheError) as error:
             raise self._with_departure(self._own_error(error, tuning.configs[0], args, kwargs), args, kwargs) from None
         except AutotuneError as error:
             self._with_departure(error, args, kwargs)

@@ -200,7 +200,7 @@ def _majority(groups: Sequence[_Group], situation: str) -> _Group:
     total = sum(len(group.members) for group in groups)
     largest = groups[0]
     if 2 * len(largest.members) <= total:
-        sides = "; ".join(f"[{group.members[0]}] and {len(group.members) - 1} more" for group in groups)
+        sides = "; ".join(map(_members_in_words, groups))
         raise AutotuneError(
             f"the candidates compute {len(groups)} different results, and it is unknown which is right",
             found=f"{sides} ({situation})",
@@ -211,6 +211,12 @@ def _majority(groups: Sequence[_Group], situation: str) -> _Group:
         text = f"{total - len(largest.members)} of {total} candidates compute something else and are left out: {others}"
         warnings.warn(f"{text}; pass ref_prog to be sure which is right", AutotuneWarning, stacklevel=2)
     return largest
+
+
+def _members_in_words(group: _Group) -> str:
+    """``[B=16]``, ``[B=16] and 3 more``."""
+    others = len(group.members) - 1
+    return f"[{group.members[0]}]" + (f" and {others} more" if others else "")
 
 
 def _drop(group: _Group, reason: str) -> None:

@@ -95,7 +95,7 @@ class Tuning:
         if self.jit_impl.request().adapter == INTERPRETED:
             return self._first()
         key = self._key()
-        stored = None if key is None else store.load(key, self.configs)
+        stored = self._stored(key)
         if stored is not None:
             debug.say(debug.BACKEND, f"{self._name()}: tuned before: {in_words(self.configs[stored.index])}")
             return self._from_stored(stored)
@@ -111,6 +111,14 @@ class Tuning:
             index = self.configs.index(result.config)
             store.save(key, self.configs, store.Stored(index, result.latency, result.ref_latency, result.checked))
         return result
+
+    def stored_config(self) -> Config | None:
+        """The configuration that an earlier search has found; None where there was none. Nothing is compiled."""
+        stored = self._stored(self._key())
+        return None if stored is None else self.configs[stored.index]
+
+    def _stored(self, key: str | None) -> store.Stored | None:
+        return None if key is None else store.load(key, self.configs)
 
     def _first(self) -> AutotuneResult:
         """The first configuration, for kernels that the interpreter runs: their speed means nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore import settings
@@ -13,7 +13,7 @@ from tilecore.bundle_builder.write import BundledKernel
 from tilecore.bundles import layers
 from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, TargetError, TilecoreError
-from tilecore.jit.build_jobs import Job
+from tilecore.jit.build_jobs import Job, named
 from tilecore.jit.build_many import build_all
 from tilecore.jit.request import Request, make_request, portable_ir_key
 from tilecore.plugins import manager
@@ -24,7 +24,7 @@ from tilecore.target import Target
 from tilecore.target_report.files import failure_of
 
 if TYPE_CHECKING:
-    from tilecore.bundle_builder.declared import DeclaredKernel
+    from tilecore.bundle_builder.kernels import DeclaredKernel
     from tilecore.contract.records import Backend
     from tilecore.target import Target
 
@@ -59,15 +59,27 @@ class Built:
         device = request.backend.target.device if adapter.device is None else adapter.device
         of_this_host = this_machine() if device == HOST_MEMORY else ""
         machine = adapter.machine(Target.parse(self.artifact.target)) or of_this_host
-        return BundledKernel(kernel.name, kernel.label, kernel.arguments, self.artifact, self.keys, machine)
+        forms = kernel.forms(self.artifact)
+        return BundledKernel(kernel.name, kernel.label, kernel.arguments, self.artifact, self.keys, machine, forms)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A kernel that could not be compiled, and why."""
+    """A kernel that could not be compiled, and why. target: as users write it."""
 
-    task: Task
+    kernel: DeclaredKernel
+    target: str
     error: Exception
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be compiled. failed: what is known to fail. left_out: sentences on kernels that none of the targets is
+    for."""
+
+    tasks: tuple[Task, ...]
+    failed: tuple[Failed, ...]
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,28 +91,64 @@ class Outcome:
     seconds: float
 
 
-def tasks_of(
-    kernels: Sequence[DeclaredKernel], targets: Mapping[Target, str], execution_backend: str | None
-) -> tuple[list[Task], list[str]]:
-    """What is to be compiled, and sentences on kernels that none of the targets is for.
+def plan_of(
+    kernels: Sequence[DeclaredKernel],
+    targets: Mapping[Target, str],
+    execution_backend: str | None,
+    keep_going: bool = False,
+) -> Plan:
+    """What is to be compiled.
 
-    targets: with their texts; none: each kernel's own, or this machine's. Raises TargetError, and ArgumentError where
-    a setting asks for simulated kernels.
+    targets: with their texts; none: each kernel's own, or this machine's. keep_going: kernels whose settings are wrong
+    fail. Raises TargetError, without keep_going also for settings of kernels, and ArgumentError where a setting asks
+    for simulated kernels.
     """
     if settings.interpret() or settings.simulate():
         name = "TILECORE_INTERPRET" if settings.interpret() else "TILECORE_SIMULATE"
         raise ArgumentError(f"{name} asks for kernels that no device runs", expected=f"{name} not set")
     tasks: list[Task] = []
+    failed: list[Failed] = []
     left_out: list[str] = []
     for kernel in kernels:
         own = kernel.settings.get("target")
-        own_target = None if own in (None, "auto") else manager.resolve(own)[1]
+        try:
+            own_target = None if own in (None, "auto") else manager.resolve(own)[1]
+        except TilecoreError as error:
+            if not keep_going:
+                raise named(error, kernel.label) from None
+            failed.append(Failed(kernel, str(own), error))
+            continue
         chosen = targets or _default(own_target)
         fitting = {t: text for t, text in chosen.items() if own_target is None or t.kind == own_target.kind}
         if not fitting:
             left_out.append(f"{kernel.label}: its own target is {own}, and none of the targets is of this kind")
-        tasks += [Task(kernel, _request(kernel, t, execution_backend), text) for t, text in fitting.items()]
-    return tasks, left_out
+        for target, text in fitting.items():
+            made = _task(kernel, target, text, execution_backend, keep_going)
+            if isinstance(made, Task):
+                tasks.append(made)
+            else:
+                failed.append(made)
+    return Plan(tuple(tasks), tuple(failed), tuple(left_out))
+
+
+def _task(
+    kernel: DeclaredKernel, target: Target, text: str, execution_backend: str | None, keep_going: bool
+) -> Task | Failed:
+    """A kernel for a target, or why it cannot be compiled."""
+    if kernel.problem is not None:
+        return Failed(kernel, text, kernel.problem)
+    try:
+        request = _request(kernel, target, execution_backend)
+    except TilecoreError as error:
+        if not keep_going:
+            raise (error if execution_backend else named(error, kernel.label)) from None
+        return Failed(kernel, text, error)
+    if kernel.of_request is None:
+        return Task(kernel, request, text)
+    try:
+        return Task(replace(kernel.of_request(request), label=kernel.label), request, text)
+    except TilecoreError as error:
+        return Failed(kernel, text, error)
 
 
 def _default(own: Target | None) -> dict[Target, str]:
@@ -109,15 +157,15 @@ def _default(own: Target | None) -> dict[Target, str]:
     return {target: str(without_defaults(manager.get(target), target))}
 
 
-def build(tasks: Sequence[Task], jobs: int | None = None, progress: bool | None = None) -> Outcome:
-    """Compile the kernels. jobs: the number of parallel compilations; None: one for each processor."""
+def build(plan: Plan, jobs: int | None = None, progress: bool | None = None) -> Outcome:
+    """Compile the kernels of a plan. jobs: the number of parallel compilations; None: one for each processor."""
     start = time.monotonic()
     built: list[Built] = []
-    failed: list[Failed] = []
+    failed = [*plan.failed]
     prepared: list[tuple[Task, Job]] = []
-    for task, result in _prepared(tasks):
+    for task, result in _prepared(plan.tasks):
         if isinstance(result, Exception):
-            failed.append(Failed(task, result))
+            failed.append(Failed(task.kernel, task.target, result))
         else:
             prepared.append((task, result))
     with layers.set_aside():  # another bundle may have a kernel that fits, and that is for another target
@@ -126,10 +174,10 @@ def build(tasks: Sequence[Task], jobs: int | None = None, progress: bool | None 
             outcomes = build_all([job for _, job in several], jobs, progress=progress)
             for (task, job), outcome in zip(several, outcomes, strict=True):
                 if isinstance(outcome, Exception):
-                    failed.append(Failed(task, outcome))
+                    failed.append(Failed(task.kernel, task.target, outcome))
                 else:
                     built.append(Built(task, outcome, _keys(task, job, outcome)))
-    order = {id(task): number for number, task in enumerate(tasks)}
+    order = {id(task): number for number, task in enumerate(plan.tasks)}
     built.sort(key=lambda one: order[id(one.task)])
     return Outcome(tuple(built), tuple(failed), time.monotonic() - start)
 

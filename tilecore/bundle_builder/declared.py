@@ -7,72 +7,66 @@ defaults. ``--call`` replaces both.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tilecore.artifact.records import Artifact, TensorParam
+from tilecore.autotune.calls import required
+from tilecore.bundle_builder.kernels import (
+    DeclaredKernel,
+    kernel_of,
+    label_of,
+    plain_function,
+    refused_kernel,
+    without_tuning,
+)
 from tilecore.bundle_builder.user_code import EXAMPLE, HOOK, declared_items
-from tilecore.bundles.argument_texts import argument_text, has_text, on_one_line, text_with_contents
-from tilecore.bundles.format import Argument
-from tilecore.compilation_cache.source_key import source_key
-from tilecore.errors import ArgumentError
+from tilecore.bundles.argument_texts import on_one_line
+from tilecore.errors import ArgumentError, Location, TilecoreError
 from tilecore.frontend.function import PrimFunc
-from tilecore.jit.compile import ir_of
-from tilecore.jit.eager_call import LEFT_OUT, EagerCall, arguments_of
+from tilecore.jit.call_text import value_text
 from tilecore.jit.factory_calls import call_of
 from tilecore.jit.impl import JITImpl
-from tilecore.language.annotations import TensorType
 from tilecore.signatures import signature_of
 from tilecore.target_report.calls import parse_calls
-from tilecore.target_report.kernels import LeftOut, kernel_in, missing_arguments, takes_no_arguments
-
-if TYPE_CHECKING:
-    from tilecore.jit.request import Request
-
-
-@dataclass(frozen=True)
-class DeclaredKernel:
-    """A kernel to compile.
-
-    name: of the function. label: the call. arguments: in the order of the parameters. make_ir: builds its tile IR.
-    keys: the keys by which programs find the compiled kernel from its source. settings: of its ``tilecore.jit``. call:
-    the function itself, and the arguments as they were given.
-    """
-
-    name: str
-    label: str
-    arguments: tuple[Argument, ...]
-    make_ir: Callable[[], Any]
-    keys: Callable[[Request, Artifact], list[str]]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    call: tuple[Any, tuple[Any, ...], Mapping[str, Any]] = (None, (), {})
+from tilecore.target_report.kernels import LeftOut, kernel_in, missing_arguments
 
 
 def declared_kernels(
-    module: ModuleType, name: str | None, calls: Sequence[str]
+    module: ModuleType, name: str | None, calls: Sequence[str], keep_going: bool = False
 ) -> tuple[list[DeclaredKernel], list[LeftOut]]:
     """The kernels of a module, those that were declared twice once; and those without known arguments.
 
-    name: only the kernel of this name. calls: as the user wrote them; they replace what the module declares. Raises
-    ArgumentError for names that are no kernel and calls that do not fit.
+    name: only the kernel of this name. calls: as the user wrote them; they replace what the module declares.
+    keep_going: of a call that does not fit there is a kernel whose ``problem`` says so. Raises ArgumentError for names
+    that are no kernel, and without keep_going for calls that do not fit.
     """
-    values = {key: kernel for key, value in vars(module).items() if (kernel := kernel_in(value, module)) is not None}
+    kernels: dict[str, Any] = {}
+    for key, value in vars(module).items():
+        kernel = kernel_in(value, module)
+        if kernel is not None:
+            kernels[key] = kernel if without_tuning(value) is value else value
     hook = getattr(module, HOOK, None)
     left_out: list[LeftOut] = []
+    declared: list[DeclaredKernel] = []
     if calls:
-        declared = [kernel for text in calls for kernel in _called(text, module, values)]
+        for text in calls:
+            declared += _made(partial(_called, text, module, kernels, "--call "), text, keep_going)
     elif hook is not None:
-        declared = [kernel for item in declared_items(hook, module) for kernel in _declared(item, module, values)]
+        for item, place in declared_items(hook, module):
+            declared += _made(partial(_declared, item, module, kernels), item, keep_going, place)
     else:
-        declared, left_out = _without_arguments(values)
+        declared, left_out = _without_arguments(kernels)
     if name is not None:
+        known = dict.fromkeys([*(kernel.name for kernel in declared), *kernels])
         declared = [kernel for kernel in declared if kernel.name == name]
         left_out = [kernel for kernel in left_out if kernel.label == name]
         if not declared and not left_out:
             raise ArgumentError(
-                f"{module.__file__} declares no kernel {name!r}", expected=", ".join(values) or "a file with kernels"
+                f"{module.__file__} declares no kernel {name!r}", expected=", ".join(known) or "a file with kernels"
             )
     return _distinct(declared), left_out
 
@@ -107,29 +101,50 @@ def _is_equal(value: Any, other: Any) -> bool:
         return False
 
 
-def _label(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The call as text, whole: ``matmul(200, 100, K=300)``."""
-    values = [*map(argument_text, args), *(f"{key}={argument_text(value)}" for key, value in kwargs.items())]
-    return on_one_line(f"{name}({', '.join(values)})")
+def _made(
+    make: Callable[[], list[DeclaredKernel]], item: Any, keep_going: bool, place: Location | None = None
+) -> list[DeclaredKernel]:
+    """What ``make`` makes of one item; with keep_going its error becomes a kernel that is refused. place: the line that
+    gives the item, where the error tells no other."""
+    try:
+        return make()
+    except TilecoreError as error:
+        error.at(place)
+        if not keep_going:
+            raise
+        return [_refused(item, error)]
+
+
+def _refused(item: Any, problem: TilecoreError) -> DeclaredKernel:
+    if isinstance(item, str):
+        return refused_kernel(item.partition("(")[0].strip(), on_one_line(item.strip()), problem, {})
+    function, arguments = _function_and_arguments(item)
+    if not _is_kernel(function):
+        return refused_kernel("", value_text(item), problem, {})
+    kernel, name = without_tuning(function), _name_of(function)
+    settings = kernel.settings if isinstance(kernel, JITImpl) else {}
+    return refused_kernel(name, label_of(name, *call_of(arguments)), problem, settings)
 
 
 def _without_arguments(values: Mapping[str, Any]) -> tuple[list[DeclaredKernel], list[LeftOut]]:
-    wrapped = {_plain(value) for value in values.values() if isinstance(value, JITImpl)}
+    wrapped = {plain_function(value) for value in values.values() if not isinstance(value, FunctionType)}
     declared, left_out = [], []
     for key, value in values.items():
         if isinstance(value, FunctionType) and value in wrapped:
             continue
-        missing, tensor_types = missing_arguments(value)
+        missing, tensor_types = missing_arguments(without_tuning(value))
         if missing:
             example = ", ".join(f"{parameter}=..." for parameter in missing)
-            hint = f'--call "{key}({example})", or in the file: {EXAMPLE}'
+            by_name = ", ".join(f'"{parameter}": ...' for parameter in missing)
+            hint = f'--call "{key}({example})", or in the file: def {HOOK}(): yield {key}, {{{by_name}}}'
             left_out.append(LeftOut(key, f"it needs {', '.join(missing)}", hint))
         else:
-            declared.append(_kernel(value, key, (), tensor_types))
+            declared.append(kernel_of(value, key, (), tensor_types))
     return declared, left_out
 
 
-def _called(text: str, module: ModuleType, values: Mapping[str, Any]) -> list[DeclaredKernel]:
+def _called(text: str, module: ModuleType, values: Mapping[str, Any], given_by: str = "yield ") -> list[DeclaredKernel]:
+    """The kernels of a call as text. given_by: what stands in front of it where the user writes it."""
     kernels = []
     for call in parse_calls(text, vars(module)):
         if call.name not in values:
@@ -139,7 +154,14 @@ def _called(text: str, module: ModuleType, values: Mapping[str, Any]) -> list[De
                 expected=", ".join(values) or "a function that the file itself defines",
                 hint=f"functions that the file imports are given by {HOOK}()",
             )
-        kernels.append(_kernel(values[call.name], call.name, call.args, call.kwargs))
+        try:
+            kernels.append(kernel_of(values[call.name], call.name, call.args, call.kwargs))
+        except ArgumentError as error:
+            more = [f"{name}=..." for name in _missing(values[call.name], call.args, call.kwargs)]
+            if more and error.hint is None:
+                given = [*map(value_text, call.args), *(f"{name}={value_text(v)}" for name, v in call.kwargs.items())]
+                error.hint = f'give all arguments: {given_by}"{call.name}({", ".join([*given, *more])})"'
+            raise
     return kernels
 
 
@@ -147,112 +169,56 @@ def _declared(item: Any, module: ModuleType, values: Mapping[str, Any]) -> list[
     """The kernels of one item of the file's hook."""
     if isinstance(item, str):
         return _called(item, module, values)
-    function, arguments = item if isinstance(item, (tuple, list)) and len(item) == 2 else (item, ())
-    kernel = getattr(function, "__dict__", {}).get("jit_impl", function)
-    if not isinstance(kernel, (JITImpl, PrimFunc, FunctionType)):
+    function, arguments = _function_and_arguments(item)
+    if not _is_kernel(function):
         raise ArgumentError(
             f"{HOOK} of {module.__file__} gives something that is no kernel",
             found=repr(item)[:120],
             expected=f"a call as text, or a pair of a function and its arguments, as in {EXAMPLE}",
-            hint="give the function and its arguments apart: a call compiles for this machine"
-            if type(function).__name__ in ("JITKernel", "AbsentKernel")
-            else None,
+            hint=_what_to_give(item),
         )
-    args, kwargs = call_of(arguments)
-    return [_kernel(kernel, str(getattr(kernel, "__name__", None) or _plain(kernel).__name__), args, kwargs)]
+    name, (args, kwargs) = _name_of(function), call_of(arguments)
+    try:
+        return [kernel_of(function, name, args, kwargs)]
+    except ArgumentError as error:
+        missing = _missing(function, args, kwargs)
+        if missing and error.hint is None:
+            bound = signature_of(plain_function(function)).bind_partial(*args, **kwargs).arguments
+            given = [f'"{key}": {value_text(value)}' for key, value in bound.items()]
+            example = ", ".join([*given, *(f'"{key}": ...' for key in missing)])
+            error.hint = f"give all arguments: yield {name}, {{{example}}}"
+        raise
 
 
-def _kernel(value: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> DeclaredKernel:
-    if takes_no_arguments(value):
-        if args or kwargs:
-            raise ArgumentError(
-                f"the kernel {name} takes no arguments", found=_label(name, args, kwargs), expected=f"yield {name}"
-            )
-        function = value.func if isinstance(value, JITImpl) else value
-        settings = value.settings if isinstance(value, JITImpl) else {}
-        return DeclaredKernel(
-            name, name, (), lambda: ir_of(function), lambda request, artifact: [], settings, (function, (), {})
-        )
-    if isinstance(value, JITImpl) and value.mode == "eager":
-        return _eager(value, name, args, dict(kwargs))
-    return _lazy(value, name, args, dict(kwargs))
+def _function_and_arguments(item: Any) -> tuple[Any, Any]:
+    function, arguments = item if isinstance(item, (tuple, list)) and len(item) == 2 else (item, ())
+    return function, arguments
 
 
-def _lazy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DeclaredKernel:
-    """The kernel of a function that returns a T.prim_func, under tilecore.jit or not."""
-    signature = signature_of(_plain(value))
-    bound = arguments_of(name, signature, args, kwargs)
-    is_jit = isinstance(value, JITImpl)
-
-    def keys(request: Request, artifact: Artifact) -> list[str]:
-        source = source_key(value.func, args, kwargs) if is_jit else None
-        return [] if source is None else [request.portable_key("source", source.portable)]
-
-    def make_ir() -> Any:
-        return value.get_tir(*args, **kwargs) if is_jit else ir_of(value(*args, **kwargs))
-
-    settings = value.settings if is_jit else {}
-    arguments = _arguments(bound.arguments, signature.parameters)
-    label, call = _label(name, args, kwargs), (_plain(value), args, kwargs)
-    return DeclaredKernel(name, label, arguments, make_ir, keys, settings, call)
+def _is_kernel(function: Any) -> bool:
+    return isinstance(without_tuning(function), (JITImpl, PrimFunc, FunctionType))
 
 
-def _eager(value: JITImpl, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DeclaredKernel:
-    """The kernel of a function whose body is the kernel; tensors may be left out where sizes are given by name."""
-    eager = value.eager_kernel()
-    call = eager.call_of(args, kwargs)
-
-    def keys(request: Request, artifact: Artifact) -> list[str]:
-        found = []
-        for one in (call, _with_tensors(call, artifact)):
-            source, facts = (None, {}) if one is None else eager.source_of(one)
-            if source is not None:
-                found.append(request.portable_key("source", source.portable, **facts))
-        return list(dict.fromkeys(found))
-
-    given = {**{name: kind for name, kind in call.types.items() if kind is not LEFT_OUT}, **call.constants}
-    arguments = _arguments(given, value.signature.parameters)
-    return DeclaredKernel(
-        name,
-        _label(name, args, kwargs),
-        arguments,
-        lambda: value.get_tir(*args, **kwargs),
-        keys,
-        value.settings,
-        (value.func, args, kwargs),
-    )
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or plain_function(function).__name__)
 
 
-def _with_tensors(call: EagerCall, artifact: Artifact) -> EagerCall | None:
-    """The call as programs make it, with contiguous tensors in place of sizes; None where a size is not known."""
-    tensors = {}
-    for number, param in enumerate(artifact.params):
-        if isinstance(param, TensorParam) and number not in artifact.out_idx:
-            if param.strides is not None or not all(isinstance(size, int) for size in param.shape):
-                return None
-            tensors[param.name] = TensorType(tuple(int(str(size)) for size in param.shape), _dtype(param.dtype), None)
-    types = {name: tensors.get(name, kind) if kind is LEFT_OUT else kind for name, kind in call.types.items()}
-    return EagerCall(types) if tensors and LEFT_OUT not in types.values() else None
+def _what_to_give(item: Any) -> str | None:
+    """What to do where the file's hook gives an item that is no kernel."""
+    if isinstance(item, (tuple, list)) and len(item) > 2 and _is_kernel(item[0]):
+        name = _name_of(item[0])
+        return f"give the arguments as one tuple: yield {name}, ({', '.join(map(value_text, item[1:]))})"
+    function, _ = _function_and_arguments(item)
+    if type(function).__name__ in ("JITKernel", "RangedKernel", "AbsentKernel"):
+        return "give the function and its arguments apart: a call compiles for this machine"
+    return None
 
 
-def _dtype(name: str) -> Any:
-    from tilecore.dtypes import dtype
-
-    return dtype(name)
-
-
-def _arguments(values: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
-    """The arguments as text; ``default`` where the value is the parameter's default."""
-    arguments = []
-    for name, value in values.items():
-        default = parameters[name].default if name in parameters else parameters
-        has_default = name in parameters and default is not parameters[name].empty
-        text = text_with_contents(value)
-        arguments.append(Argument(name, text, has_default and (value is default or has_text(default, text))))
-    return tuple(arguments)
-
-
-def _plain(value: Any) -> FunctionType:
-    inner = value.func if isinstance(value, JITImpl) else value
-    function: FunctionType = inner.function if isinstance(inner, PrimFunc) else inner
-    return function
+def _missing(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    """The parameters that have no default and that a call gives no value; none where it does not fit otherwise."""
+    signature: inspect.Signature = signature_of(plain_function(function))
+    try:
+        bound = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return []
+    return [name for name in required(signature) if name not in bound]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module, util
@@ -39,13 +40,15 @@ def module_named(text: str) -> tuple[ModuleType, str | None]:
     raise ArgumentError(f"there is no Python file or module {path}", expected="kernels.py, or package.kernels")
 
 
-def declared_items(hook: Any, module: ModuleType) -> Iterator[Any]:
-    """What the function ``tilecore_kernels`` of a module yields, or what is in a list of this name. Raises
-    ArgumentError with the line where the function raises an error (tilecore's own pass through)."""
+def declared_items(hook: Any, module: ModuleType) -> Iterator[tuple[Any, Location | None]]:
+    """What the function ``tilecore_kernels`` of a module yields, or what is in a list of this name, each with the line
+    of the function that gives it, if there is one. Raises ArgumentError with the line where the function raises an
+    error (tilecore's own pass through)."""
     try:
         items = hook() if callable(hook) else hook
         if isinstance(items, Iterable) and not isinstance(items, (str, bytes)):
-            yield from items
+            for item in items:
+                yield item, _line_of_item(items, hook)
             return
     except (TilecoreError, KeyboardInterrupt, GeneratorExit):
         raise
@@ -54,6 +57,17 @@ def declared_items(hook: Any, module: ModuleType) -> Iterator[Any]:
     raise ArgumentError(
         f"{HOOK} of {module.__file__} gives no kernels", found=repr(items)[:80], expected=f"a generator: {EXAMPLE}"
     )
+
+
+def _line_of_item(items: Iterable[Any], hook: Any) -> Location | None:
+    """The line at which a generator waits, or one that it yields from; of another function its first line; None of a
+    list."""
+    while inspect.isgenerator(items) and inspect.isgenerator(items.gi_yieldfrom):
+        items = items.gi_yieldfrom
+    if not inspect.isgenerator(items) or items.gi_frame is None:
+        code = getattr(hook, "__code__", None)
+        return None if code is None else Location(code.co_filename, code.co_firstlineno)
+    return Location(items.gi_code.co_filename, items.gi_frame.f_lineno)
 
 
 def _failure_of_hook(hook: Any, error: BaseException, module: ModuleType) -> ArgumentError:

@@ -38,6 +38,7 @@ class BundledKernel:
     artifact: Artifact
     keys: tuple[str, ...]
     machine: str = ""
+    forms: tuple[tuple[Argument, ...], ...] = ()
 
 
 class Members:
@@ -94,4 +95,5 @@ def _record(kernel: BundledKernel, members: Members) -> KernelRecord:
         members.add(json.dumps(artifact.to_json(), separators=(",", ":")).encode("utf-8")),
         members.add(zlib.compress(artifact.source.encode("utf-8"), 6)),
         members.add(bytes(artifact.binary)),
+        kernel.forms,
     )

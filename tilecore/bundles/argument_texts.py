@@ -20,6 +20,8 @@ from tilecore.tensors.dlpack import contiguous_strides
 from tilecore.tensors.views import is_tensor
 
 _NOT_COMPARED = "of contents that are not compared"  # of an array on a device, for instance
+ANY_VALUE = "any value"  # in place of the text of an argument that does not tell kernels apart
+ANY_SIZE = "*"  # in place of a size or a stride, of a tensor whose kernel takes all
 
 
 def argument_text(value: Any) -> str:
@@ -35,8 +37,11 @@ def text_with_contents(value: Any) -> str:
 
 
 def has_text(value: Any, text: str) -> bool:
-    """Whether ``text`` is that of the argument: of a tensor the text of its type, or that with its contents."""
-    if text in (_text(value, _type_text), _text_of_contiguous(value)):
+    """Whether ``text`` is that of the argument: of a tensor the text of its type, or that with its contents. ANY_VALUE
+    is that of all arguments, and a tensor may have any size in the place of an ANY_SIZE."""
+    if text == ANY_VALUE or text in (_text(value, _type_text), _text_of_contiguous(value)):
+        return True
+    if ANY_SIZE in text and _fits_open_type(value, text):
         return True
     with_contents = text_with_contents(value)
     return text == with_contents and _NOT_COMPARED not in with_contents
@@ -120,6 +125,16 @@ def _text_of_contiguous(value: Any) -> str | None:
     axes = zip(layout.shape, layout.strides, contiguous_strides(layout.shape), strict=True)
     is_contiguous = 0 in layout.shape or all(size == 1 or stride == step for size, stride, step in axes)
     return layout.text if is_contiguous else None
+
+
+def _fits_open_type(value: Any, text: str) -> bool:
+    """Whether the type of a tensor is that of the text, whose ANY_SIZE stands for any size and any stride."""
+    layout = _layout(value)
+    if layout is None:
+        return False
+    pattern = re.escape(text).replace(re.escape(ANY_SIZE), r"[^],]+")
+    texts = (_type_text(value), _text_of_contiguous(value), f"{layout.text} strides {list(layout.strides or ())}")
+    return any(one is not None and re.fullmatch(pattern, one) is not None for one in texts)
 
 
 @frozen

@@ -13,9 +13,10 @@ covers the whole file. A kernel has three members: its record (an Artifact witho
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from tilecore.errors import CacheError
@@ -58,7 +59,9 @@ class KernelRecord:
     name: the function's name. label: the call, such as "matmul(200, 100, 300)". arguments: in the order of the
     function's parameters. target, adapter: the canonical target text and the execution backend that it is for.
     machine: the system and processor that it needs, for kernels that run on the host, else "". keys: the keys by which
-    programs find it (``Request.portable_key``). record, source, binary: where its members are.
+    programs find it (``Request.portable_key``). record, source, binary: where its members are. forms: the arguments of
+    all calls that mean it, where there are others than ``arguments``: of an eager function those with tensors, and the
+    one with sizes.
     """
 
     name: str
@@ -71,6 +74,7 @@ class KernelRecord:
     record: Member
     source: Member
     binary: Member
+    forms: tuple[tuple[Argument, ...], ...] = ()
 
     @property
     def size(self) -> int:
@@ -139,10 +143,12 @@ def decode_index(data: bytes, room: int) -> Index:
 
 
 def _kernel_to_json(kernel: KernelRecord) -> dict[str, Any]:
+    forms = [_arguments_to_json(form) for form in kernel.forms]
     return {
         "name": kernel.name,
         "label": kernel.label,
-        "arguments": [[a.name, a.text, a.default] for a in kernel.arguments],
+        "arguments": _arguments_to_json(kernel.arguments),
+        **({"forms": forms} if forms else {}),
         "target": kernel.target,
         "adapter": kernel.adapter,
         "machine": kernel.machine,
@@ -151,12 +157,20 @@ def _kernel_to_json(kernel: KernelRecord) -> dict[str, Any]:
     }
 
 
+def _arguments_to_json(arguments: Sequence[Argument]) -> list[list[Any]]:
+    return [[argument.name, argument.text, argument.default] for argument in arguments]
+
+
+def _arguments_from_json(facts: Iterable[Sequence[Any]]) -> tuple[Argument, ...]:
+    return tuple(Argument(name, text, default) for name, text, default in facts)
+
+
 def _kernel_from_json(facts: Mapping[str, Any], room: int) -> KernelRecord:
     record, source, binary = (_member(member, room) for member in facts["members"])
     kernel = KernelRecord(
         facts["name"],
         facts["label"],
-        tuple(Argument(name, text, default) for name, text, default in facts["arguments"]),
+        _arguments_from_json(facts["arguments"]),
         facts["target"],
         facts["adapter"],
         facts["machine"],
@@ -164,11 +178,12 @@ def _kernel_from_json(facts: Mapping[str, Any], room: int) -> KernelRecord:
         record,
         source,
         binary,
+        tuple(map(_arguments_from_json, facts.get("forms", ()))),
     )
     texts = (kernel.name, kernel.label, kernel.target, kernel.adapter, kernel.machine)
     if not all(isinstance(text, str) for text in texts) or not all(texts[:4]):
         raise BundleError("its index has a kernel without a name, a target or an execution backend")
-    for argument in kernel.arguments:
+    for argument in chain(kernel.arguments, *kernel.forms):
         are_texts = isinstance(argument.name, str) and isinstance(argument.text, str)
         if not are_texts or type(argument.default) is not bool:
             raise BundleError(f"its index has a wrong argument of {kernel.name}")

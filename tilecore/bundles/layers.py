@@ -25,12 +25,13 @@ Fit = Callable[[str], int]
 class BundleLayer:
     """A bundle whose kernels are used where a program asks for the same ones. It is opened, and its owner or signature
     checked, by the first use. No method raises on account of the file: what cannot be used is missing, and one warning
-    says why."""
+    says why. problem: why it is not used, "" where it is, or was not used yet."""
 
     def __init__(self, path: str, file: BundleFile | None = None) -> None:
         self.path = path
         self._file = file
         self._kernels: dict[str, list[KernelRecord]] | None = None
+        self.problem = ""
         self._lock = threading.Lock()
 
     def find(self, keys: Sequence[str], adapter: str, fit: Fit) -> Artifact | None:
@@ -64,7 +65,7 @@ class BundleLayer:
             if self._file is None:
                 file = BundleFile(self.path)
                 require_trusted(file)
-                _require_version(file)
+                require_version(file)
                 self._file = file
             for record in self._file.index.kernels:
                 for key in record.keys:
@@ -77,11 +78,18 @@ class BundleLayer:
     def _give_up(self, error: CacheError) -> None:
         """Use nothing of the bundle from now on, and say why."""
         self._kernels = {}
-        text = "; ".join(part for part in (error.message, error.found, error.hint) if part)
-        warn(f"the bundle {self.path} is not used: {text}")
+        self.problem = _in_words(error, self.path)
+        warn(f"the bundle {self.path} is not used: {self.problem}")
 
 
-def _require_version(file: BundleFile) -> None:
+def _in_words(error: CacheError, path: str) -> str:
+    """An error of a bundle on one line, with "it" in place of the path in front."""
+    begins_with_path = error.message.startswith(f"{path} ")
+    message = f"it{error.message[len(path) :]}" if begins_with_path else error.message
+    return "; ".join(part for part in (message, error.found, error.hint) if part)
+
+
+def require_version(file: BundleFile) -> None:
     """Raises CacheError for a bundle of another version of tilecore: no function would find a kernel in it."""
     version = portable_versions("", "").get("tilecore", "")
     if file.index.tilecore != version:
@@ -97,10 +105,11 @@ _added: list[BundleLayer] = []
 _asked = True
 
 
-def best_of(records: Sequence[KernelRecord], fit: Fit) -> KernelRecord | None:
-    """The record whose target fits best and that runs on this machine; None where none does. fit: of a target's text;
-    0 where it does not fit."""
-    ranked = [(fit(record.target), -number) for number, record in enumerate(records) if runs_here(record)]
+def best_of(records: Sequence[KernelRecord], fit: Fit, machine: str = "") -> KernelRecord | None:
+    """The record whose target fits best and that runs on this machine, or on ``machine`` where it is given; None where
+    none does. fit: of a target's text; 0 where it does not fit."""
+    allowed = ("", machine or this_machine())
+    ranked = [(fit(record.target), -number) for number, record in enumerate(records) if record.machine in allowed]
     rank, number = max(ranked, default=(0, 0))
     return records[-number] if rank > 0 else None
 
@@ -171,10 +180,11 @@ def problem_of(path: str) -> str:
         try:
             file = BundleFile(bundle)
             require_trusted(file)
-            _require_version(file)
+            require_version(file)
             file.close()
         except CacheError as error:
-            problems.append("; ".join(part for part in (error.message, error.found, error.hint) if part))
+            text = _in_words(error, bundle)
+            problems.append(text if bundle == path else f"{bundle} is not used: {text}")
     return "; ".join(problem for problem in problems if problem)
 
 

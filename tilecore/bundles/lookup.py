@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tilecore.bundles.argument_texts import has_text
-from tilecore.bundles.format import KernelRecord
+from tilecore.bundles.format import Argument, KernelRecord
 from tilecore.errors import ArgumentError
 
 _MOST_SHOWN = 8
@@ -60,14 +60,29 @@ def _is_of_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def unknown_label(path: str, label: object, labels: Iterable[str]) -> UnknownLabelError:
-    """The error of a label that is not among those of a bundle, with the ones that are most like it."""
+def unknown_name(path: str, name: str, names: Sequence[str], labels: Iterable[str]) -> ArgumentError:
+    """The error of the name of a function that has no kernels in a bundle, with the names that are most like it."""
+    from tilecore.nearest import did_you_mean  # only a mistake needs it
+
+    hint = did_you_mean(name, names, "{}")
+    if plain_label(name) in map(plain_label, labels):
+        hint = f"{name!r} is a label: bundle[{name!r}]"
+    return ArgumentError(
+        f"{path} has no kernels of a function {name}", expected=some(names) or "a bundle with kernels", hint=hint
+    )
+
+
+def unknown_label(path: str, label: object, labels: Iterable[str], names: Sequence[str] = ()) -> UnknownLabelError:
+    """The error of a label that is not among those of a bundle, with the ones that are most like it. names: of the
+    functions that have kernels in the bundle."""
     import difflib  # only a mistake needs it
 
     known = list(labels)
     by_plain_label = {plain_label(one): one for one in known}
     close = difflib.get_close_matches(plain_label(str(label)), by_plain_label, 3)
     all_labels = f"list(bundle) has all labels, and so has: tilecore bundle {path}"
+    if label in names:
+        all_labels = f"bundle.find({label!r}, ...) takes the name of a function and its arguments; {all_labels}"
     similar = " or ".join(repr(by_plain_label[one]) for one in close)
     return UnknownLabelError(
         f"{path} has no kernel {label!r}",
@@ -77,16 +92,21 @@ def unknown_label(path: str, label: object, labels: Iterable[str]) -> UnknownLab
 
 
 def matches(record: KernelRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether the kernel was made for these arguments; those that are left out have their defaults."""
-    if len(args) > len(record.arguments):
+    """Whether the kernel was made for these arguments; those that are left out have their defaults. Those of an eager
+    function are its tensors, or its sizes by name."""
+    return any(_are_those_of(form, args, kwargs) for form in record.forms or (record.arguments,))
+
+
+def _are_those_of(form: Sequence[Argument], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    if len(args) > len(form):
         return False
-    values = {argument.name: value for argument, value in zip(record.arguments, args, strict=False)}
+    values = {argument.name: value for argument, value in zip(form, args, strict=False)}
     if values.keys() & kwargs.keys():
         return False
     values.update(kwargs)
-    if values.keys() - {argument.name for argument in record.arguments}:
+    if values.keys() - {argument.name for argument in form}:
         return False
     return all(
         has_text(values[argument.name], argument.text) if argument.name in values else argument.default
-        for argument in record.arguments
+        for argument in form
     )

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilecore.bundles.format import KernelRecord
-from tilecore.bundles.layers import Fit, all_layers, runs_here
+from tilecore.bundles.layers import BundleLayer, Fit, all_layers, runs_here
 from tilecore.bundles.lookup import some
 
 
 def instead_of(name: str, adapter: str, fit: Fit) -> list[str]:
     """For each bundle one sentence: what it has instead of the kernel. adapter: the execution backend that is asked
     for. fit: how well a target's text fits the requested one, 0 where it does not."""
-    return [f"{layer.path} {_why(layer.records(), name, adapter, fit)}" for layer in all_layers()]
+    return [f"{layer.path} {_why(layer, name, adapter, fit)}" for layer in all_layers()]
 
 
-def _why(records: Sequence[KernelRecord] | None, name: str, adapter: str, fit: Fit) -> str:
+def _why(layer: BundleLayer, name: str, adapter: str, fit: Fit) -> str:
+    records = layer.records()
     if records is None:
-        return "is not used, as a warning said"
+        return f"is not used: {layer.problem or 'it has no kernels'}"
     named = [record for record in records if record.name == name]
     if not named:
         return f"has no kernel {name}; it has {_labels(records)}"

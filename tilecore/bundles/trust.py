@@ -19,9 +19,10 @@ from tilecore.bundles.keys import (
 )
 from tilecore.bundles.signatures import Signature, has_signed, parse_signature, trusted_keys
 from tilecore.compilation_cache.layout import is_trusted
-from tilecore.compilation_cache.owners import why_not_trusted
+from tilecore.compilation_cache.owners import why_not_trusted, why_trusted
 from tilecore.compilation_cache.warning import WarnOnce
 from tilecore.errors import CacheError
+from tilecore.whole_files import path_text
 
 if TYPE_CHECKING:
     from tilecore.bundles.file import BundleFile
@@ -38,24 +39,26 @@ class WrongSignatureError(UntrustedError):
 _warn_once = WarnOnce()
 
 
-def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None = None) -> None:
-    """Raises UntrustedError unless the bundle may be used: one of root or of the same user that nobody else can write
-    to, or one that is signed by a key of TILECORE_TRUSTED_KEYS. One that such a key signed and that was changed later
-    is refused, whoever owns it. Files of TILECORE_TRUSTED_KEYS that cannot be used are told: by the error, else by one
-    warning.
+def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None = None) -> str:
+    """Why the bundle may be used, in words. Raises UntrustedError where it may not: trusted are one of root or of the
+    same user that nobody else can write to, and one that is signed by a key of TILECORE_TRUSTED_KEYS. One that such a
+    key signed and that was changed later is refused, whoever owns it. Files of TILECORE_TRUSTED_KEYS that cannot be
+    used are told: by the error, else by one warning.
 
     signed_by: a public key, or a file of public keys: only bundles that one of them signed are then trusted.
     """
     signature = parse_signature(file.signature)
     if signed_by is not None:
         _require_signature(file, signature, _demanded(signed_by))
-        return
+        return "it is signed by the key that is asked for"
     is_own = is_trusted(file.facts, of_root=True)
     is_asked_for_keys = signature is not None or settings.trusted_keys() is not None
     keys, problems = trusted_keys() if is_asked_for_keys else (set(), [])
+    reason = why_trusted(file.facts) if is_own else ""
     if signature is not None and signature.key in keys:
         try:
             _require_signature(file, signature, keys)
+            reason = "it is signed by a trusted key"
         except UntrustedError:
             raise
         except CacheError:  # the package is missing
@@ -69,6 +72,7 @@ def require_trusted(file: BundleFile, signed_by: str | os.PathLike[str] | None =
         )
     for problem in problems:
         _warn_once(problem, problem)
+    return reason
 
 
 def _require_signature(file: BundleFile, signature: Signature | None, keys: set[bytes]) -> None:
@@ -85,7 +89,7 @@ def _require_signature(file: BundleFile, signature: Signature | None, keys: set[
 
 
 def _demanded(signed_by: str | os.PathLike[str]) -> set[bytes]:
-    text = os.fsdecode(signed_by)
+    text = path_text(signed_by, "signed_by")
     keys = keys_of(text)
     if keys:
         return set(keys)
@@ -101,7 +105,11 @@ def _demanded(signed_by: str | os.PathLike[str]) -> set[bytes]:
         if is_public_key(text):
             content = text
         else:
-            raise CacheError(f"signed_by={text!r} cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise CacheError(
+                f"signed_by={text!r} cannot be read: {reason}",
+                expected='a public key, "ssh-ed25519 AAAA...", or the path of a file of public keys',
+            ) from error
     keys = keys_of(content)
     if not keys and is_private_key(content):
         raise CacheError(

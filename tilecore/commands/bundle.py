@@ -7,7 +7,7 @@ import warnings
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.commands.text import dump, note, size, table
+from tilecore.commands.text import counted, dump, note, size, table
 from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
             for record in file.index.kernels
         ],
     }
-    facts["problems"], facts["warnings"] = _problems(file, arguments.signed_by, checked)
+    facts["trusted"], facts["problems"], facts["warnings"] = _problems(file, arguments.signed_by, checked)
     if arguments.json:
         dump(facts)
     else:
@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check(file: BundleFile, signature: Signature) -> str:
-    """Whether the signature is right. Of a bundle that its owner makes trusted loading it does not ask."""
+    """Whether the signature is right. Loading a bundle that is trusted for its owner does not ask."""
     from tilecore.bundles.signatures import has_signed
 
     try:
@@ -71,16 +71,17 @@ def _check(file: BundleFile, signature: Signature) -> str:
         return f"not checked: {error}"
 
 
-def _problems(file: BundleFile, signed_by: str | None, checked: str | None) -> tuple[list[str], list[str]]:
-    """What is wrong with the bundle, and warnings about the files of trusted keys. checked: what `_check` says of its
-    signature."""
+def _problems(file: BundleFile, signed_by: str | None, checked: str | None) -> tuple[str | None, list[str], list[str]]:
+    """Why the bundle is trusted here, None where it is not; what is wrong with it; and warnings: about the files of
+    trusted keys, and about its version. checked: what `_check` says of its signature."""
+    from tilecore.bundles.layers import require_version
     from tilecore.bundles.trust import UntrustedError, WrongSignatureError, require_trusted
 
-    problems, is_told_of_signature = [], False
+    trusted, problems, is_told_of_signature = None, [], False
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         try:
-            require_trusted(file, signed_by)
+            trusted = require_trusted(file, signed_by)
         except UntrustedError as error:
             problems.append(str(error))
             is_told_of_signature = isinstance(error, WrongSignatureError)
@@ -90,7 +91,12 @@ def _problems(file: BundleFile, signed_by: str | None, checked: str | None) -> t
         file.verify()
     except CacheError as error:
         problems.append(str(error))
-    return problems, [str(warning.message) for warning in given]
+    told = [str(warning.message) for warning in given]
+    try:
+        require_version(file)
+    except CacheError as error:
+        told.append(f"TILECORE_CACHE_PATH does not use it: {error.message}; {error.hint}")
+    return trusted, problems, told
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -105,8 +111,10 @@ def _print(facts: dict[str, Any]) -> None:
     signer = "not signed"
     if facts["signed_by"]:
         signer = f"signed by {facts['signed_by']}, whose signature is {facts['signature']}"
-    total = f"{len(facts['kernels'])} kernels, {size(facts['bytes'])}"
+    total = f"{counted(len(facts['kernels']), 'kernel')}, {size(facts['bytes'])}"
     print(f"{facts['bundle']}: {total}, tilecore {facts['tilecore']}, {facts['created']}, {signer}")
+    is_trusted = facts["trusted"] is not None
+    print(f"trusted here: {facts['trusted']}" if is_trusted else "not trusted here: the first problem says why")
     for warning in facts["warnings"]:
         note("warning", warning)
     for problem in facts["problems"]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecore.commands import numbers
 from tilecore.commands.destinations import checked_file
-from tilecore.commands.text import dump, note, size, table
+from tilecore.commands.streams import prints_beside
+from tilecore.commands.text import counted, dump, note, size, table
 from tilecore.errors import ArgumentError
 
 EXTENSION = ".tcb"
 if TYPE_CHECKING:
-    from tilecore.bundle_builder.build import Outcome, Task
+    from tilecore.bundle_builder.build import Failed, Outcome, Plan
 
 TEXT = """compile the kernels of a file for several targets, without their devices, into one bundle
 
@@ -53,38 +55,26 @@ def add_options(parser: ArgumentParser) -> None:
     add("--call", action="append", default=[], metavar="CALL", help="a kernel with its arguments: 'gemm(64, 64)'")
     add("--execution-backend", metavar="NAME", help="the execution backend that will run the kernels (default: auto)")
     add("-j", "--jobs", type=numbers.count, metavar="N", help="parallel compilations (default: one a processor)")
-    add("--keep-going", action="store_true", help="write the bundle even if some kernels fail")
+    add("--keep-going", action="store_true", help="write the bundle even if some kernels fail or were declared wrongly")
     add("--list", action="store_true", help="print what would be compiled, and compile nothing")
     add("--sign", metavar="KEY", help="sign the bundle by this Ed25519 private key (ssh-keygen -t ed25519)")
 
 
 def run(arguments: Namespace) -> int:
     """Compile, write the bundle, and print what it contains and what failed."""
-    from tilecore.bundle_builder.build import build, tasks_of
-    from tilecore.bundle_builder.declared import declared_kernels
-    from tilecore.bundle_builder.targets import targets_of
-    from tilecore.bundle_builder.user_code import module_named
+    from tilecore.bundle_builder.build import build
     from tilecore.bundle_builder.write import write_bundle
     from tilecore.bundles.signatures import read_private_key
 
     private_key = None if arguments.sign is None else read_private_key(arguments.sign)
-    targets = targets_of(arguments.target) if arguments.target else {}
-    module, name = module_named(arguments.file)
-    path = f"{str(module.__name__).rpartition('.')[2]}{EXTENSION}" if arguments.out is None else arguments.out
-    kernels, without_arguments = declared_kernels(module, name, arguments.call)
-    tasks, of_other_kinds = tasks_of(kernels, targets, arguments.execution_backend)
-    left_out = [f"{kernel.label}: {kernel.reason}; {kernel.hint}" for kernel in without_arguments] + of_other_kinds
-    if not tasks:
-        raise ArgumentError(
-            f"{arguments.file} declares no kernels to compile",
-            found="; ".join(left_out) or None,
-            expected="a function tilecore_kernels() that yields them, or --call",
-        )
+    with prints_beside(arguments.json):  # the file's own prints
+        path, plan, left_out = _planned(arguments)
     if arguments.list:
-        _print_tasks(tasks, left_out, arguments.json)
-        return 0
+        _print_plan(plan, left_out, arguments.json)
+        return 1 if plan.failed else 0
     out = checked_file(path, "--out")
-    outcome = build(tasks, arguments.jobs)
+    with prints_beside(arguments.json):
+        outcome = build(plan, arguments.jobs)
     is_written = bool(outcome.built) and (not outcome.failed or arguments.keep_going)
     total = write_bundle(out, [one.bundled() for one in outcome.built], private_key) if is_written else 0
     facts = _facts(outcome, left_out, str(out) if is_written else None, total)
@@ -95,9 +85,30 @@ def run(arguments: Namespace) -> int:
     return 1 if outcome.failed else 0
 
 
-def _facts(outcome: Outcome, left_out: list[str], path: str | None, total: int) -> dict[str, Any]:
-    from tilecore.bundle_builder.build import reason_of
+def _planned(arguments: Namespace) -> tuple[str, Plan, list[str]]:
+    """The path of the bundle, what is to be compiled, and sentences on what is left out. Raises ArgumentError where
+    nothing is to be compiled."""
+    from tilecore.bundle_builder.build import plan_of
+    from tilecore.bundle_builder.declared import declared_kernels
+    from tilecore.bundle_builder.targets import targets_of
+    from tilecore.bundle_builder.user_code import module_named
 
+    targets = targets_of(arguments.target) if arguments.target else {}
+    module, name = module_named(arguments.file)
+    path = f"{str(module.__name__).rpartition('.')[2]}{EXTENSION}" if arguments.out is None else arguments.out
+    kernels, without_arguments = declared_kernels(module, name, arguments.call, arguments.keep_going)
+    plan = plan_of(kernels, targets, arguments.execution_backend, arguments.keep_going)
+    left_out = [*(f"{kernel.label}: {kernel.reason}; {kernel.hint}" for kernel in without_arguments), *plan.left_out]
+    if not plan.tasks and not plan.failed:
+        raise ArgumentError(
+            f"{arguments.file} declares no kernels to compile",
+            found="; ".join(left_out) or None,
+            expected="a function tilecore_kernels() that yields them, or --call",
+        )
+    return path, plan, left_out
+
+
+def _facts(outcome: Outcome, left_out: list[str], path: str | None, total: int) -> dict[str, Any]:
     kernels = [
         {
             "kernel": one.task.kernel.label,
@@ -109,18 +120,20 @@ def _facts(outcome: Outcome, left_out: list[str], path: str | None, total: int) 
         }
         for one in outcome.built
     ]
-    failed = [
-        {"kernel": one.task.kernel.label, "target": one.task.target, "error": reason_of(one.error)}
-        for one in outcome.failed
-    ]
     return {
         "bundle": path,
         "bytes": total,
         "seconds": round(outcome.seconds, 3),
         "kernels": kernels,
-        "failed": failed,
+        "failed": _failed(outcome.failed),
         "left_out": left_out,
     }
+
+
+def _failed(failed: Sequence[Failed]) -> list[dict[str, str]]:
+    from tilecore.bundle_builder.build import reason_of
+
+    return [{"kernel": one.kernel.label, "target": one.target, "error": reason_of(one.error)} for one in failed]
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -130,16 +143,10 @@ def _print(facts: dict[str, Any]) -> None:
             for one in facts["kernels"]
         ]
         print(table(("kernel", "target", "code", "size", "compiled in"), rows))
-    for text in facts["left_out"]:
-        note("left out", text)
-    reasons: dict[str, list[str]] = {}
-    for one in facts["failed"]:
-        reasons.setdefault(one["error"], []).append(f"{one['kernel']} for {one['target']}")
-    for reason, labels in reasons.items():
-        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-        note("failed", f"{', '.join(labels[:3])}{more}: {reason}")
+    _print_others(facts["left_out"], facts["failed"])
     targets = len({one["target"] for one in facts["kernels"]})
-    counts = f"{len(facts['kernels'])} kernels for {targets} target{'s' * (targets != 1)} in {facts['seconds']:.1f} s"
+    kernels = counted(len(facts["kernels"]), "kernel")
+    counts = f"{kernels} for {counted(targets, 'target')} in {facts['seconds']:.1f} s"
     failed = f", {len(facts['failed'])} failed" if facts["failed"] else ""
     if facts["bundle"]:
         print(f"{counts}{failed}: {facts['bundle']}, {size(facts['bytes'])}")
@@ -148,13 +155,26 @@ def _print(facts: dict[str, Any]) -> None:
         print(f"{counts}{failed}: no bundle is written{hint}")
 
 
-def _print_tasks(tasks: list[Task], left_out: list[str], as_json: bool) -> None:
-    if as_json:
-        kernels = [{"kernel": task.kernel.label, "target": task.target} for task in tasks]
-        dump({"kernels": kernels, "left_out": left_out})
-        return
-    rows = [(task.kernel.label, task.target, task.request.adapter) for task in tasks]
-    print(table(("kernel", "target", "execution backend"), rows))
+def _print_others(left_out: Sequence[str], failed: Sequence[Mapping[str, str]]) -> None:
+    """What is not compiled, and why; kernels that failed for the same reason stand together."""
     for text in left_out:
         note("left out", text)
-    print(f"{len(tasks)} kernels")
+    reasons: dict[str, list[str]] = {}
+    for one in failed:
+        reasons.setdefault(one["error"], []).append(f"{one['kernel']} for {one['target']}")
+    for reason, labels in reasons.items():
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+        note("failed", f"{', '.join(labels[:3])}{more}: {reason}")
+
+
+def _print_plan(plan: Plan, left_out: list[str], as_json: bool) -> None:
+    failed = _failed(plan.failed)
+    if as_json:
+        kernels = [{"kernel": task.kernel.label, "target": task.target} for task in plan.tasks]
+        dump({"kernels": kernels, "failed": failed, "left_out": left_out})
+        return
+    if plan.tasks:
+        rows = [(task.kernel.label, task.target, task.request.adapter) for task in plan.tasks]
+        print(table(("kernel", "target", "execution backend"), rows))
+    _print_others(left_out, failed)
+    print(counted(len(plan.tasks), "kernel") + (f", {len(failed)} failed" if failed else ""))

@@ -16,6 +16,8 @@ def checked_file(path: str | Path, option: str) -> Path:
     missing are made when it is written, but not those behind a link."""
     try:
         file = file_path(path)
+    except FileNotFoundError:
+        raise ArgumentError(f"{option} is empty", expected="the path of a file") from None
     except IsADirectoryError:
         raise ArgumentError(f"{option} names the folder {path}", expected="the path of a file") from None
     if file.is_dir():

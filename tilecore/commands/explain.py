@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tilecore.commands.destinations import checked_file
+from tilecore.commands.streams import prints_beside
 from tilecore.commands.text import dump
 from tilecore.errors import ArgumentError, TilecoreError
 from tilecore.target_report.files import failure_of, module_of, path_and_name
@@ -31,7 +32,8 @@ def run(arguments: Namespace) -> int:
         raise ArgumentError("--svg works only together with --layout", expected="--layout BUFFER beside --svg")
     if arguments.svg:
         checked_file(arguments.svg, "--svg")
-    kernel = compiled(arguments.kernel, arguments.set, arguments.target)
+    with prints_beside(arguments.json):
+        kernel = compiled(arguments.kernel, arguments.set, arguments.target)
     if arguments.layout:
         picture = kernel.layout(arguments.layout)
         if arguments.svg:
@@ -67,11 +69,12 @@ def _print_target_report(arguments: Namespace) -> int:
             )
     path, name = path_and_name(arguments.kernel)
     targets = targets_of(arguments.targets)
-    kernels = kernels_of(module_of(path), name, arguments.call)
+    with prints_beside(arguments.json):
+        kernels = kernels_of(module_of(path), name, arguments.call)
     if not kernels:
         raise ArgumentError(f"{path} has no kernels", expected="functions under @T.prim_func or @tilecore.jit")
     progress = Console(stderr=True)
-    with progress.status("starting") as status:
+    with prints_beside(arguments.json), progress.status("starting") as status:
         report = report_on_targets(
             kernels, targets, str(path), lambda kernel, target: status.update(f"{kernel}: {target}")
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 READER_GONE = 141  # the exit code that a shell reports for a process that SIGPIPE ended
 
@@ -25,6 +27,13 @@ def open_closed_streams() -> None:
     if sys.stderr is None and _is_closed(2):
         _move(os.open(os.devnull, os.O_WRONLY), 2)
         sys.stderr = os.fdopen(2, "w")
+
+
+@contextlib.contextmanager
+def prints_beside(is_json: bool) -> Iterator[None]:
+    """Inside of it the user's code runs: where the output is JSON, what it prints goes to the errors."""
+    with contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext():
+        yield
 
 
 def drop_output() -> None:

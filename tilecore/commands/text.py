@@ -38,6 +38,11 @@ def size(count: float) -> str:
     return f"{count:.1f} GiB"
 
 
+def counted(count: int, thing: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def coloured(word: str) -> str:
     """A status word, in its colour where the output is a terminal that wants colours."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:

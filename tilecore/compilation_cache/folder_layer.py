@@ -73,8 +73,11 @@ class FolderLayer:
     def problem(self) -> str:
         """Why the directory is not used; "" where it is, or where it has bundles in place of a cache."""
         try:
-            if not os.path.lexists(self._layout.base) and any(name.endswith(BUNDLE) for name in os.listdir(self.path)):
-                return ""
+            if not os.path.lexists(self.path):
+                return "it does not exist"
+            if not os.path.lexists(self._layout.base) and os.path.isdir(self.path):
+                has_bundles = any(name.endswith(BUNDLE) for name in os.listdir(self.path))
+                return "" if has_bundles else f"it has no bundles (*{BUNDLE}) and no kernels of a cache"
             for path in (self.path, self._layout.base):
                 facts = os.stat(path)
                 if not stat.S_ISDIR(facts.st_mode):
@@ -82,5 +85,5 @@ class FolderLayer:
                 if not is_trusted(facts, of_root=True):
                     return why_not_trusted(path, facts)
         except OSError as error:
-            return str(error)
+            return f"{error.filename or self.path} cannot be read: {error.strerror or error}"
         return ""

@@ -27,18 +27,22 @@ class AbsentKernel(JITKernel):
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._no_launch()
 
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        super().__getitem__(grid)  # raises an error for a wrong grid
+        return self
+
     def get_profiler(self, tensor_supply_type: Any = None) -> Any:
         return self._no_launch()
 
     def _no_launch(self, *args: Any) -> int:
         missing = self._execution.available(self.target).detail
-        raise not_here(self.artifact, self.backend, self.target, missing)
+        raise not_here(self.artifact, self.backend, self.target, missing, is_loaded=self._make_ir is None)
 
 
 def made_here(
     artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
 ) -> JITKernel:
-    """A kernel that was compiled on this machine: loaded, if its device is here too."""
+    """A kernel that need not run on this machine: loaded, if its device is here."""
     from tilecore.jit.ranged_kernel import kernel_class
 
     present = backend.adapters[artifact.adapter].available(target).present

@@ -9,14 +9,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.bundles import layers
-from tilecore.bundles.argument_texts import argument_text
 from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
-from tilecore.bundles.lookup import UnknownLabelError, matches, plain_label, some, unknown_label
+from tilecore.bundles.lookup import UnknownLabelError, matches, plain_label, some, unknown_label, unknown_name
 from tilecore.bundles.trust import require_trusted
-from tilecore.contract.adapter import this_machine
-from tilecore.errors import ArgumentError, LaunchError, TilecoreError
-from tilecore.jit.export import kernel_of
+from tilecore.errors import ArgumentError, TilecoreError
+from tilecore.jit.bundle_errors import nothing_for
+from tilecore.jit.call_text import call_text
+from tilecore.jit.export import kernel_of, kernel_of_any_device
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.target import Target
@@ -69,7 +69,7 @@ class Bundle(Mapping[str, "JITKernel"]):
         none is for this machine."""
         labels = self._labels_of(label)
         if not labels:
-            raise unknown_label(self.path, label, self._by_label)
+            raise unknown_label(self.path, label, self._by_label, self.names)
         if len(labels) > 1:
             raise UnknownLabelError(
                 f"{self.path} has several kernels that {label!r} may mean",
@@ -87,19 +87,24 @@ class Bundle(Mapping[str, "JITKernel"]):
     def __len__(self) -> int:
         return len(self._by_label)
 
-    def find(self, name: str, *args: Any, target: Any = None, **kwargs: Any) -> JITKernel:
-        """The kernel of the function ``name`` for these arguments: ``bundle.find("matmul", 200, 100, K=300)``.
+    def find(self, name: Any, *args: Any, target: Any = None, **kwargs: Any) -> JITKernel:
+        """The kernel of a function for these arguments: ``bundle.find("matmul", 200, 100, K=300)``.
 
-        target: what to find a kernel for; None: the device of this machine. Arguments that are left out have their
-        defaults. Raises ArgumentError where the bundle has no such kernel, LaunchError where none is for the target.
+        name: of the function, or the function itself. target: what to find a kernel for; None: the device of this
+        machine. The device of a target that is named need not be here: then the kernel can be inspected and exported,
+        and a call raises LaunchError. Arguments that are left out have their defaults; those of an eager function are
+        its tensors, or its T.const sizes by name. Raises ArgumentError where the bundle has no such kernel, LaunchError
+        where none is for the target.
         """
-        records = [record for record in self.kernels if record.name == name and matches(record, args, kwargs)]
+        name = name if isinstance(name, str) else str(getattr(name, "__name__", name))
+        named = [record for record in self.kernels if record.name == name]
+        records = [record for record in named if matches(record, args, kwargs)]
+        if not named:
+            raise unknown_name(self.path, name, self.names, self._by_label)
         if not records:
-            labels = [record.label for record in self.kernels if record.name == name]
-            call = ", ".join([*map(argument_text, args), *(f"{n}={argument_text(v)}" for n, v in kwargs.items())])
             raise ArgumentError(
-                f"{self.path} has no kernel {name}({call})",
-                expected=some(list(dict.fromkeys(labels)) or list(self.names)),
+                f"{self.path} has no kernel {call_text(name, args, kwargs)}",
+                expected=some(list(dict.fromkeys(record.label for record in named))),
                 hint="tilecore compile adds kernels that the file declares; tilecore bundle lists them",
             )
         self._refuse_ambiguous(name, records)
@@ -172,34 +177,19 @@ class Bundle(Mapping[str, "JITKernel"]):
 
     def _load(self, label: str, records: Sequence[KernelRecord], target: Any) -> JITKernel:
         record = self._best(records, target)
-        wanted = [str(one) for one in self._wanted(records, target).values()] if record is None else []
-        is_for_it = target is None or any(one.target in wanted for one in records)
-        if record is None and is_for_it and not any(map(layers.runs_here, records)):
-            machines = list(dict.fromkeys(record.machine for record in records))
-            raise LaunchError(
-                f"{self.path} has no kernel {label} for this system",
-                found=f"kernels for {some(machines)}",
-                expected=f"kernels for {this_machine()}",
-                hint="they are loaded on such machines; for this one compile the bundle here, or name its -system",
-            )
         if record is None:
-            raise LaunchError(
-                f"{self.path} has no kernel {label} for {'this machine' if target is None else target}",
-                found=f"kernels for {some(list(dict.fromkeys(record.target for record in records)))}",
-                expected=some(wanted) or "the package of one of these targets",
-                hint="compile the bundle for this target, too (--target may be repeated); bundle.targets lists those it"
-                " has, and tilecore doctor says which of them run here",
-            )
-        return self._kernel(record)
+            raise nothing_for(self.path, label, records, target, self._wanted(records, target))
+        return self._kernel(record, may_be_absent=target is not None)
 
-    def _kernel(self, record: KernelRecord) -> JITKernel:
+    def _kernel(self, record: KernelRecord, *, may_be_absent: bool = False) -> JITKernel:
         kernel = self._loaded.get(record)
         if kernel is None:
             with self._lock:
                 kernel = self._loaded.get(record)
                 if kernel is None:
                     resolved = self._resolve(record.target)
-                    kernel = self._loaded[record] = kernel_of(self._file.artifact(record), resolved)
+                    load = kernel_of_any_device if may_be_absent else kernel_of
+                    kernel = self._loaded[record] = load(self._file.artifact(record), resolved)
                     kernel.from_cache = True
         return kernel
 
@@ -210,7 +200,8 @@ class Bundle(Mapping[str, "JITKernel"]):
             backend = manager.get(kind)
             for adapter in backend.adapters:
                 same = [r for r in records if r.adapter == adapter and Target.parse(r.target).kind == kind]
-                best = layers.best_of(same, partial(self._fit, adapter, resolved))
+                machine = "" if target is None else backend.adapters[adapter].machine(resolved)
+                best = layers.best_of(same, partial(self._fit, adapter, resolved), machine)
                 if best is not None:
                     return best
         return None
@@ -261,7 +252,9 @@ def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[st
 
     Raises BundleError for files that are missing, damaged or of another version, UntrustedError (both are CacheErrors).
     """
-    file = BundleFile(path)
+    from tilecore.whole_files import path_text
+
+    file = BundleFile(path_text(path, "load_bundle(): path"))
     try:
         require_trusted(file, signed_by)
         return Bundle(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compilation_cache.current import disk_cache
@@ -93,19 +94,26 @@ def compile_ir(
     source_key: str | None = None,
     bundle_key: str | None = None,
     name: str | None = None,
+    call: Callable[[], str] | None = None,
 ) -> JITKernel:
     """The kernel from the caches or from a bundle, else compiled.
 
     make_ir: builds the tile IR. source_key, bundle_key: the keys that find the kernel without building its IR, in the
-    cache and in bundles. name: of the function that the user calls, where the IR may have another one.
+    cache and in bundles. name, call: of the function that the user calls, where the IR may have another name, and the
+    text of its call, for messages.
     """
     # the body of another kernel may ask for this one
     with held_back(), collection_paused(), without_builder(), recording("a kernel", request.options.verbose):
-        return _load_or_compile(make_ir, request, source_key, bundle_key, name)
+        return _load_or_compile(make_ir, request, source_key, bundle_key, name, call)
 
 
 def _load_or_compile(
-    make_ir: Callable[[], Any], request: Request, source_key: str | None, bundle_key: str | None, name: str | None
+    make_ir: Callable[[], Any],
+    request: Request,
+    source_key: str | None,
+    bundle_key: str | None,
+    name: str | None,
+    call: Callable[[], str] | None,
 ) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
@@ -126,7 +134,8 @@ def _load_or_compile(
     if not compiler_is_installed():
         from tilecore.plugins.module_finder import compiler_missing
 
-        raise compiler_missing("the kernel is not in the cache, and compiling it needs tilecore's compiler")
+        missing = "the kernel" if call is None else call()
+        raise compiler_missing(f"{missing} is not in the cache, and compiling it needs tilecore's compiler")
     with stage("front end"):
         func = make_ir()
     rename(f"{func.attrs['global_symbol']} for {request.target.kind}")
@@ -137,8 +146,8 @@ def _load_or_compile(
     files = files_of(request)
     if files is not None and (files, key) not in _dumped:  # a kernel from the caches would write no files
         _dumped.add((files, key))
-        _kernels.put(key, _load_or_build(func, request, key, make_ir, name))
-    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key, make_ir, name))
+        _kernels.put(key, _load_or_build(func, request, key, make_ir, name, call))
+    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key, make_ir, name, call))
     if source_key is not None:
         with stage("cache"):
             disk.link(source_key, key)
@@ -156,7 +165,14 @@ def interpreted_kernel(func: Any, request: Request) -> JITKernel:
     return _kernels.get_or_make(ir_key(func, request), make)
 
 
-def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], Any], name: str | None) -> JITKernel:
+def _load_or_build(
+    func: Any,
+    request: Request,
+    key: str,
+    make_ir: Callable[[], Any],
+    name: str | None,
+    call: Callable[[], str] | None,
+) -> JITKernel:
     """The kernel. make_ir: builds the tile IR once more, which the kernel does not keep."""
     disk = disk_cache()
     kernel = _stored(disk, key, request, make_ir) if files_of(request) is None else None
@@ -164,13 +180,19 @@ def _load_or_build(func: Any, request: Request, key: str, make_ir: Callable[[], 
         kernel = _bundled(bundled_by_ir(request, func), request, make_ir)
     if kernel is not None:
         return kernel
-    may_compile(name or str(func.attrs["global_symbol"]), request)
+    may_compile(name or str(func.attrs["global_symbol"]), request, call or partial(_text_of_ir, func))
     artifact = build(func, request)
     safe_point()
     with stage("cache"):
         disk.put(key, artifact)
         note_compiler()
     return kernel_of(artifact, request, make_ir)
+
+
+def _text_of_ir(func: Any) -> str:
+    from tilecore.jit.kernel_text import parameters_text
+
+    return parameters_text(func)
 
 
 def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:

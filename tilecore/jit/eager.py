@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.call_cache import CallCache
+from tilecore.jit.call_text import call_text
 from tilecore.jit.eager_call import LEFT_OUT, POINTER, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType, is_pointer, row_major_strides
@@ -21,6 +23,7 @@ from tilecore.signatures import signature_of
 from tilecore.stage_times import recording, stage
 
 if TYPE_CHECKING:
+    from tilecore.jit.elaborate_eager import Elaborated
     from tilecore.jit.kernel import JITKernel
 
 
@@ -188,7 +191,7 @@ class EagerKernel:
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The tile IR for the arguments of :meth:`compile`."""
-        return self._elaborate(self.call_of(args, kwargs))[0]
+        return self.elaborated(self.call_of(args, kwargs)).func
 
     def call_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> EagerCall:
         """What these arguments ask to be compiled; tensors may be left out."""
@@ -257,11 +260,14 @@ class EagerKernel:
             with stage("cache"):
                 source, facts = self.source_of(call)
                 key, bundle_key = request.key_from(source, **facts), by_source(request, source, **facts)
-            kernel = compile_ir(lambda: self._elaborate(call)[0], request, key, bundle_key, self.function.__name__)
+            name = self.function.__name__
+            text = partial(call_text, name, (), call.given())
+            kernel = compile_ir(lambda: self.elaborated(call).func, request, key, bundle_key, name, text)
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 
-    def _elaborate(self, call: EagerCall) -> tuple[Any, tuple[str, ...]]:
+    def elaborated(self, call: EagerCall) -> Elaborated:
+        """The kernel for a call, built by running the function. Raises LanguageError, ArgumentError."""
         from tilecore.jit.elaborate_eager import elaborate
 
         return elaborate(self.function, call, self._annotations(), definition_of(self.function))

@@ -37,6 +37,10 @@ class EagerCall:
     types: Mapping[str, Any]
     constants: Mapping[str, int] = field(default_factory=dict)
 
+    def given(self) -> dict[str, Any]:
+        """The arguments, without those that are left out, and the sizes."""
+        return {**{name: kind for name, kind in self.types.items() if kind is not LEFT_OUT}, **self.constants}
+
 
 def split_constants(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     """The keyword arguments that are parameters, and those that name a T.const. Raises ArgumentError for a value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getclosurevars
 from types import FunctionType
@@ -24,6 +24,16 @@ from tilecore.tracing.builder import Builder
 
 
 @dataclass(frozen=True)
+class Elaborated:
+    """The kernel of one combination. func: its tile IR. parameters: the names of the parameters that a call passes.
+    sizes: the values of the T.const sizes, by name."""
+
+    func: Any
+    parameters: tuple[str, ...]
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class _Check:
     """A declared size that is compared with the tensor's size later, when its T.const names have values."""
 
@@ -34,7 +44,7 @@ class _Check:
 
 
 class _Elaboration(Declarations):
-    """The parameters of one combination. sizes: names of the T.const sizes, as they are made."""
+    """The parameters of one combination. sizes: the T.const sizes by name, as they are made."""
 
     def __init__(self, function: FunctionType, call: EagerCall, place: Location) -> None:
         super().__init__(function, Builder(function.__name__), call.types)
@@ -42,13 +52,13 @@ class _Elaboration(Declarations):
         self.constants = dict(call.constants)
         self.place = place
         self.checks: list[_Check] = []
-        self.sizes: list[str] = []
+        self.sizes: dict[str, ConstDim] = {}
         self.sources = declared_sizes(function)
         self.builder.on_const = self.constant
 
     def constant(self, size: ConstDim) -> None:
         """A T.const: it may have its value from the call, by its name or from a tensor."""
-        self.sizes.append(size.name)
+        self.sizes[size.name] = size
         if size.name in self.constants:
             size.set_value(self.constants[size.name], f"the argument {size.name}=")
         for source in self.sources.get(size.name, ()):
@@ -178,10 +188,8 @@ def _where(name: str, is_stride: bool, axis: int) -> str:
     return f"{name}.{'strides' if is_stride else 'shape'}[{axis}]"
 
 
-def elaborate(
-    function: FunctionType, call: EagerCall, annotations: dict[str, Any], place: Location
-) -> tuple[Any, tuple[str, ...]]:
-    """The tile IR, and the names of the parameters that a call passes."""
+def elaborate(function: FunctionType, call: EagerCall, annotations: dict[str, Any], place: Location) -> Elaborated:
+    """The kernel of a function for a call. Raises LanguageError, and ArgumentError where the call does not fit."""
     work = _Elaboration(function, call, place)
     work.begin(annotations.values())
     types = call.types
@@ -217,7 +225,8 @@ def elaborate(
                 expected=f"{name}: T.Tensor[[...], dtype] in the signature or the body",
             )
     names = tuple(name for name in types if name in work.params)
-    return finish(work.builder, work.parameters(), place, outputs), names
+    sizes = {name: size.value for name, size in work.sizes.items() if size.is_known}
+    return Elaborated(finish(work.builder, work.parameters(), place, outputs), names, sizes)
 
 
 def _positional_only(function: FunctionType) -> tuple[str, ...]:

@@ -28,8 +28,10 @@ def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> Path:
     """As :func:`write_kernel`, of any data."""
-    from tilecore.whole_files import file_path, write_whole_bytes  # here: a process that only loads kernels needs none
+    # here: a process that only loads kernels needs none
+    from tilecore.whole_files import file_path, path_text, write_whole_bytes
 
+    path_text(path, "the path of the file to write")
     try:
         target = file_path(path)
         write_whole_bytes(target, data)
@@ -40,7 +42,11 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> Path:
 
 def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     """The artifact in a file; raises CacheError when it is missing, damaged or of another version."""
-    path = os.fsdecode(path)  # a number would be a file descriptor
+    if not path or not isinstance(path, (str, bytes, os.PathLike)):  # a number would be a file descriptor
+        from tilecore.whole_files import path_text
+
+        path_text(path, "load_kernel(): path")
+    path = os.fsdecode(path)
     try:
         kind = os.stat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
@@ -85,8 +91,22 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
 def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None) -> JITKernel:
     """The artifact as a kernel of this process. resolved: the backend and the target of ``artifact.target``, if they
     are known. Raises TargetError, LaunchError."""
-    from tilecore.contract.adapter import SIMULATED
     from tilecore.jit.ranged_kernel import kernel_class
+
+    backend, target = _with_adapter(artifact, resolved)
+    return kernel_class()(artifact, backend, target)
+
+
+def kernel_of_any_device(artifact: Artifact, resolved: tuple[Backend, Target]) -> JITKernel:
+    """As :func:`kernel_of`, of a device that need not be here: then a call of the kernel raises the LaunchError."""
+    from tilecore.jit.absent import made_here
+
+    return made_here(artifact, *_with_adapter(artifact, resolved))
+
+
+def _with_adapter(artifact: Artifact, resolved: tuple[Backend, Target] | None) -> tuple[Backend, Target]:
+    """The backend and the target of an artifact. Raises TargetError where it lacks the artifact's execution backend."""
+    from tilecore.contract.adapter import SIMULATED
     from tilecore.plugins import manager
 
     backend, target = resolved or manager.resolve(artifact.target)
@@ -101,7 +121,7 @@ def kernel_of(artifact: Artifact, resolved: tuple[Backend, Target] | None = None
             expected=", ".join(backend.adapters),
             hint="export it again with this version",
         )
-    return kernel_class()(artifact, backend, target)
+    return backend, target
 
 
 def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:

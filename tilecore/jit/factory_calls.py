@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecore.bundles.argument_texts import argument_text, on_one_line
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
+from tilecore.jit.call_text import call_text
 from tilecore.jit.compile import _kernels
 from tilecore.jit.layered import bundled, by_source
 from tilecore.jit.request import files_of
@@ -27,13 +27,7 @@ def call_of(config: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def label_of(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """``name(1, block=2)``, long values cut short."""
-    values = [_short(value) for value in args] + [f"{name}={_short(value)}" for name, value in kwargs.items()]
-    return f"{jit_impl.__name__}({', '.join(values)})"  # type: ignore[attr-defined]
-
-
-def _short(value: Any) -> str:
-    text = on_one_line(argument_text(value))
-    return text if len(text) <= 60 else text[:57] + "..."
+    return call_text(str(jit_impl.__name__), args, kwargs)  # type: ignore[attr-defined]
 
 
 def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job:

@@ -15,6 +15,7 @@ from tilecore.frontend.signature import definition_of
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.call_cache import CallCache
+from tilecore.jit.call_text import call_text
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
@@ -184,7 +185,9 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
                 source = source_key(self.func, args, kwargs)
                 key, bundle_key = request.key_from(source), by_source(request, source)
             try:
-                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key, self.func.__name__)
+                name = self.func.__name__
+                call = functools.partial(call_text, name, args, kwargs)
+                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key, bundle_key, name, call)
             except LanguageError as error:
                 error.hint = self._tensors_given(args, kwargs) or error.hint
                 raise
@@ -260,8 +263,18 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or self.__dict__.get("mode") != "kernel":
-            raise AttributeError(name)
+            raise AttributeError(self._no_attribute(name))
         return getattr(self.compile(), name)
+
+    def _no_attribute(self, name: str) -> str:
+        """What to say of an attribute that the function lacks, and that its kernels may have."""
+        from tilecore.jit.kernel import JITKernel
+
+        function = getattr(self.__dict__.get("func"), "__name__", "it")
+        if name.startswith("_") or not hasattr(JITKernel, name):
+            return name
+        way = f"{function}(...)" if self.mode == "lazy" else f"{function}.compile(...)"
+        return f"{function} is a function that makes kernels; a kernel has {name}: {way}.{name}"
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         if self.mode != "kernel":

@@ -68,6 +68,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         self, artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
     ) -> None:
         adapter = backend.adapters[artifact.adapter]
+        self._make_ir = make_ir
         self._require_device(artifact, backend, target)
         _require_format(artifact, adapter)
         device = backend.target.device if adapter.device is None else adapter.device
@@ -79,7 +80,6 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         self.config: Any = None
         self.latency: float | None = None
         self.ref_latency: float | None = None
-        self._make_ir = make_ir
         self.pass_configs: Mapping[str, Any] = {}
         self.compile_flags: tuple[str, ...] = ()
         self.verbose = False
@@ -88,7 +88,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
         present = backend.adapters[artifact.adapter].available(target)
         if not present.present:
-            raise not_here(artifact, backend, target, present.detail)
+            raise not_here(artifact, backend, target, present.detail, is_loaded=self._make_ir is None)
 
     def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
         return adapter.load(artifact)
@@ -130,7 +130,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
     def prim_func(self) -> Any:
         """The kernel's tile IR, built again for a kernel from the cache. Raises TargetError for exported kernels."""
         if self._make_ir is None:
-            raise TargetError(f"{self.artifact.name} was loaded from an exported kernel, which has no tile IR")
+            raise TargetError(f"{self.artifact.name} was loaded from a file, which has no tile IR")
         return self._make_ir()
 
     func = prim_func
@@ -255,14 +255,17 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         Without ``header`` it has the function ``__tvm_ffi_<kernel>``, which takes all parameters, outputs too:
         ``tvm_ffi.load_module(path)["<kernel>"]`` calls it. With ``header`` it has a function for C and C++, which the
         header declares: it takes addresses, numbers, sizes and, on devices that have streams, a stream. name: of this
-        function, the kernel's by default; kernels of one name that a program uses together need different ones. Raises
+        function, the kernel's by default; kernels of one name that a program uses together need different ones. A
+        kernel that runs on a simulated device, as on a machine without the target's, is compiled for the device. Raises
         UnsupportedError for an execution backend that gives no host code, and for kernels with workspaces where it
         does not allocate them; ``export`` takes those.
         """
+        from tilecore.jit.device_kernel import kernel_with_host_code
         from tilecore.jit.library import export_library
 
         self._require_code()
-        export_library(self.artifact, self._execution, self._device_type(), kernel_file, header, name)
+        kernel = kernel_with_host_code(self)
+        export_library(kernel.artifact, kernel._execution, kernel._device_type(), kernel_file, header, name)
 
     def torch_op(
         self,
@@ -336,17 +339,23 @@ def _require_format(artifact: Artifact, adapter: KernelAdapter) -> None:
         )
 
 
-def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
-    """The LaunchError for a kernel whose execution backend is not available on this machine."""
+def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str, *, is_loaded: bool) -> LaunchError:
+    """The LaunchError for a kernel whose execution backend is not available on this machine. is_loaded: it comes from a
+    file, and cannot be compiled again."""
     available = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
-    hint = "compile it for a target of this machine; `tilecore targets` lists them"
+    expected = f"a machine that runs {without_defaults(backend, target)}"
+    way = "a target of this machine; `tilecore targets` lists them"
+    hint = f"compile it for {way}"
     if SIMULATED in available:
+        way = f'execution_backend="{SIMULATED}", the simulated device'
         hint = f'compile it with execution_backend="{SIMULATED}", or set TILECORE_SIMULATE=1, for the simulated device'
+    if is_loaded:
+        hint = f"call it there; to run the function here, compile it from its source for {way}"
+    elif available:
+        expected = f"an execution backend that is available here: {', '.join(available)}"
     return LaunchError(
         f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here",
         found=missing,
-        expected=f"an execution backend that is available here: {', '.join(available)}"
-        if available
-        else f"a machine that runs {without_defaults(backend, target)}",
+        expected=expected,
         hint=hint,
     )

@@ -4,6 +4,7 @@ compiled, unless TILECORE_CACHED_ONLY forbids that."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,28 +83,30 @@ def request_of(artifact: Artifact, request: Request) -> Request:
     return replace(request, target=manager.resolve(artifact.target)[1])
 
 
-def may_compile(name: str, request: Request) -> None:
+def may_compile(name: str, request: Request, call: Callable[[], str] | None = None) -> None:
     """Called before a kernel is compiled because no cache and no bundle has it. Raises CacheError where
     TILECORE_CACHED_ONLY is set; `tilecore compile`, which makes bundles, sets bundles aside and is free of it. With
     TILECORE_DEBUG=1 it says what the bundles have instead.
 
-    name: of the function that the user calls, or that of the kernel in its tile IR.
+    name: of the function that the user calls, or that of the kernel in its tile IR. call: gives the text of the call,
+    with its arguments; without it the messages name the function.
     """
     if settings.cached_only() and not _is_for_a_bundle():
-        raise _refusal(name, request)
+        raise _refusal(name, request, name if call is None else call())
     if debug.level() >= debug.BACKEND:
         for text in _instead_of(name, request):
-            debug.say(debug.BACKEND, f"{name} is compiled, as no bundle has it: {text}")
+            missing = name if call is None else call()
+            debug.say(debug.BACKEND, f"{missing} is compiled, as no bundle has it: {text}")
 
 
-def _refusal(name: str, request: Request) -> CacheError:
+def _refusal(name: str, request: Request, call: str) -> CacheError:
     from tilecore.jit.request import files_of
     from tilecore.runtime.simulation import simulates
 
-    fault = f"{name} is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids compiling it"
+    fault = f"{call} is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids compiling it"
     found, hint = "; ".join(_instead_of(name, request)), "add it to a bundle (tilecore compile)"
     if files_of(request) is not None:
-        fault = f"{name} would be compiled, which TILECORE_CACHED_ONLY forbids"
+        fault = f"{call} would be compiled, which TILECORE_CACHED_ONLY forbids"
         found = "files of every step are asked for (TILECORE_DUMP or debug_root_path), which only a compilation writes"
         hint = "ask for no files"
     elif not is_cache_enabled():
@@ -127,7 +130,7 @@ def _why_no_bundles() -> str:
         return "no bundles: neither TILECORE_CACHE_PATH nor the program names one"
     from tilecore.bundles.layers import problem_of
 
-    problems = [problem for problem in map(problem_of, paths) if problem]
+    problems = [f"{path} is not used: {problem}" for path in paths if (problem := problem_of(path))]
     return "; ".join(problems) or f"TILECORE_CACHE_PATH ({', '.join(paths)}) has no bundles, and caches without it"
 
 

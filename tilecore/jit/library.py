@@ -14,7 +14,7 @@ from tilecore.jit.c_entry import c_source, function_name, header_text
 from tilecore.jit.export import write_file
 from tilecore.jit.host_source import host_source
 from tilecore.simulate.compilers import HostCompiler, find_compiler
-from tilecore.whole_files import file_path
+from tilecore.whole_files import file_path, path_text
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
@@ -76,6 +76,7 @@ def export_library(
 
 def _file(path: str | os.PathLike[str]) -> Path:
     try:
+        path_text(path, "export_library(): the path")
         return file_path(path).absolute()
     except IsADirectoryError as error:
         raise CacheError(f"{path} cannot be written: {error.strerror}", expected="the path of a file") from error

@@ -39,9 +39,9 @@ def parse_calls(text: str, names: Mapping[str, Any]) -> tuple[Call, ...]:
 def _call(tree: ast.expr, names: Mapping[str, Any], text: str, expected: str) -> Call:
     if isinstance(tree, ast.Name):
         hint = f'"{tree.id}()", with its arguments between the brackets; a kernel without arguments has none'
-        raise ArgumentError("--call takes a call, and this is a name", found=text, expected=hint)
+        raise ArgumentError("a call is expected, and this is a name", found=text, expected=hint)
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise ArgumentError("--call takes the call of one function by its name", found=text, expected=expected)
+        raise ArgumentError("the call of one function by its name is expected", found=text, expected=expected)
     if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(k.arg is None for k in tree.keywords):
         raise ArgumentError("the call unpacks arguments with * or **", found=text, expected="each argument written out")
     keywords = [str(keyword.arg) for keyword in tree.keywords]

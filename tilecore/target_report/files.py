@@ -17,6 +17,8 @@ def module_of(path: Path) -> ModuleType:
     """The module of a Python file, run under the file's name. Raises ArgumentError where there is no such file, and
     where the file raises an error (tilecore's own pass through) or ends the process."""
     spec = util.spec_from_file_location(path.stem, path) if path.is_file() else None
+    if path.exists() and (spec is None or spec.loader is None):
+        raise ArgumentError(f"{path} is not a Python file", expected="a file named something.py")
     if spec is None or spec.loader is None:
         raise ArgumentError(f"there is no Python file {path}", expected="a file named something.py")
     module = util.module_from_spec(spec)

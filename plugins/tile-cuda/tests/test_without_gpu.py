@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from tile_cuda.adapter import DriverAdapter
 
 import tilecore
 import tilecore.language as T
+from tilecore.cli import main
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.jit.export import read_kernel
@@ -27,6 +29,16 @@ def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
     with T.Kernel(1, threads=64):
         for i in T.Parallel(64):
             Y[i] = 2 * X[i]
+
+
+def returned(X):
+    N = T.const("N")
+    X: T.Tensor((N,), T.float32)
+    Y = T.empty((N,), T.float32)
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(N):
+            Y[i] = X[i]
+    return Y
 
 
 @pytest.fixture(autouse=True)
@@ -76,8 +88,74 @@ def test_a_kernel_for_another_machine_is_compiled_and_exported(tmp_path):
     assert "twice" in kernel.get_kernel_source()
     artifact = read_kernel(kernel.export(tmp_path / "twice.tck"))
     assert (artifact.adapter, artifact.binary_format) == (name, "cubin")
-    with pytest.raises(LaunchError, match="cannot run"):
+    with pytest.raises(LaunchError, match="twice cannot run with execution_backend") as caught:
         tilecore.load_kernel(tmp_path / "twice.tck")
+    assert caught.value.found == FOUND
+    assert caught.value.expected == "a machine that runs cuda -arch=sm_90a"
+    assert "TILECORE_SIMULATE" not in str(caught.value), "it cannot be compiled again"
+
+
+BUNDLED = """
+import tilecore.language as T
+
+
+@T.prim_func
+def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            Y[i] = 2 * X[i]
+"""
+
+
+def test_a_bundle_gives_the_kernels_of_a_device_that_is_not_here(tmp_path, monkeypatch):
+    """A target that is named needs no device: the kernel can be inspected and exported, and a call says what lacks."""
+    a_compiler()
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "bundled_twice.py").write_text(BUNDLED)
+    file, path = str(tmp_path / "bundled_twice.py"), str(tmp_path / "twice.tcb")
+    with pytest.raises(SystemExit) as ended:
+        main(["compile", file, "--target", "cuda -arch=sm_80", "-o", path])
+    assert ended.value.code == 0
+    bundle = tilecore.load_bundle(path)
+    kernel = bundle.find("twice", target="cuda -arch=sm_86")
+    assert kernel is bundle.find("twice", target="cuda -arch=sm_80")
+    assert "twice" in kernel.get_kernel_source()
+    assert read_kernel(kernel.export(tmp_path / "twice.tck")).binary[:4] == b"\x7fELF"
+    x = np.zeros(64, np.float32)
+    for call in (lambda: kernel(x, x), lambda: kernel[(1,)](x, x), kernel.get_profiler):
+        with pytest.raises(LaunchError, match="twice cannot run with execution_backend='cython' here") as caught:
+            call()
+        assert "TILECORE_SIMULATE" not in str(caught.value)
+
+
+def test_a_simulated_kernel_is_compiled_for_the_device_for_a_library(tmp_path, monkeypatch):
+    """Without a GPU the target's kernels are simulated; their library is the device's all the same."""
+    pytest.importorskip("tilecore.simulate")
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        pytest.skip("no C compiler")
+    a_compiler()
+    monkeypatch.setattr(simulation, "_warned", {"cuda"})
+    kernel = tilecore.compile(twice, target="cuda -arch=sm_80")
+    assert kernel.execution_backend == "sim"
+    kernel.export_library(tmp_path / "twice.so", header=tmp_path / "twice.h")
+    assert b"\x7fELF" in (tmp_path / "twice.so").read_bytes()[4:], "the cubin"
+    assert "int twice(const float *X, float *Y, void *stream);" in (tmp_path / "twice.h").read_text()
+    eager = tilecore.jit(returned, target="cuda -arch=sm_80").compile(N=64)
+    assert eager.execution_backend == "sim"
+    monkeypatch.setenv("TILECORE_SIMULATE", "1")
+    eager.export_library(tmp_path / "returned.so")
+    assert (tmp_path / "returned.so").exists()
+
+
+def test_a_simulated_kernel_of_a_file_gives_no_library(tmp_path):
+    pytest.importorskip("tilecore.simulate")
+    kernel = tilecore.compile(twice, target="cuda -arch=sm_80", execution_backend="sim")
+    kernel.export(tmp_path / "twice.tck", simulation=True)
+    with pytest.warns(SimulationWarning):
+        loaded = tilecore.load_kernel(tmp_path / "twice.tck")
+    with pytest.raises(UnsupportedError, match="compiled for a simulated device and loaded from a file") as caught:
+        loaded.export_library(tmp_path / "twice.so")
+    assert 'execution_backend="cython"' in str(caught.value.hint)
 
 
 def test_an_implicit_simulation_warns_once(monkeypatch):

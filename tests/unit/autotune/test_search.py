@@ -106,8 +106,12 @@ def test_without_interpreter_the_majority_is_right(moody, monkeypatch):
     assert result.config == configs[0]
     assert result.checked == "agreement of 2 of 3 (the interpreter cannot tell: its tensors are too large to interpret)"
     assert by_block(result)[32].reason.startswith("it disagrees with block=8, moods=('slow=3',): B: 64 of 64")
-    with pytest.raises(AutotuneError, match=r"compute 2 different results(.|\n)*pass ref_prog"):
+    with pytest.raises(AutotuneError, match=r"compute 2 different results(.|\n)*pass ref_prog") as caught:
         tune(factory(moody), [configs[0], configs[2]])
+    assert caught.value.found.startswith("[block=8, moods=('slow=3',)]; [block=32, amount=3] (the interpreter")
+    with pytest.raises(AutotuneError, match="compute 2 different results") as caught:
+        tune(factory(moody), [*configs, {"block": 64, "amount": 3}])
+    assert caught.value.found.startswith("[block=8, moods=('slow=3',)] and 1 more; [block=32, amount=3] and 1 more (")
     alone = tune(factory(moody), configs[:1])
     assert alone.checked.startswith("not checked (the interpreter cannot tell")
 

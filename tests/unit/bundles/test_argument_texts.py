@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
-from tilecore.bundles.argument_texts import argument_text, has_text, on_one_line, text_with_contents
+from tilecore.bundles.argument_texts import ANY_VALUE, argument_text, has_text, on_one_line, text_with_contents
 from tilecore.dtypes import dtype
 
 torch = pytest.importorskip("torch")
@@ -139,6 +139,20 @@ def test_contents_that_are_not_compared():
     text = text_with_contents(tensor)
     assert text == "float32[2] of contents that are not compared"
     assert not has_text(tensor, text)
+
+
+def test_texts_that_stand_for_many():
+    """A size that a kernel takes all of, and an argument that tells no kernels apart."""
+    for text in ("float32[*, 8]", "float32[4, *]", "float32[*, *]", "float32[4, 8] strides [*, 1]"):
+        assert has_text(np.ones((4, 8), "float32"), text)
+        assert not has_text(np.ones((4, 8), "float64"), text)
+        assert not has_text(np.ones((4, 8, 1), "float32"), text)
+        assert not has_text("float32[4, 8]", text)
+    assert not has_text(np.ones((4, 9), "float32"), "float32[*, 8]")
+    assert not has_text(np.ones((8, 4), "float32").T, "float32[*, 8]")
+    assert has_text(np.ones((4, 16), "float32")[:, :8], "float32[4, 8] strides [*, 1]")
+    assert not has_text("'a*'", "'a*c'")
+    assert all(has_text(value, ANY_VALUE) for value in (3, None, np.ones(3)))
 
 
 def test_texts_on_one_line():

@@ -253,4 +253,4 @@ def test_the_command_lists_the_layers(folder, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert ended.value.code == 0
     assert f"layer: {folder / 'kernels.tcb'}\n" in printed
-    assert f"layer: {folder / 'none'}: not used: [Errno 2] No such file" in printed
+    assert f"layer: {folder / 'none'}: not used: it does not exist" in printed

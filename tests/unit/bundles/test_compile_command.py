@@ -10,10 +10,10 @@ import pytest
 from bundle_kit import KERNELS, artifact_of, kernel_of, written
 
 import tilecore
-from tilecore.bundle_builder.build import tasks_of
+from tilecore.bundle_builder.build import plan_of
 from tilecore.bundle_builder.declared import declared_kernels
 from tilecore.bundle_builder.targets import targets_of
-from tilecore.cli import main
+from tilecore.bundles import layers
 from tilecore.errors import ArgumentError, TargetError
 
 FAILING = (
@@ -26,19 +26,6 @@ def tilecore_kernels():
     yield scaled, {"M": 6, "N": 8}
 """
 )
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Runs a command in a folder of its own: exit code, output, messages."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*words):
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        return ended.value.code, *capsys.readouterr()
-
-    return command
 
 
 def labels(module, *calls, name=None):
@@ -65,8 +52,8 @@ def test_without_the_hook(load_module):
     kernels, left_out = declared_kernels(module, None, [])
     assert [kernel.label for kernel in kernels] == ["add()", "twice"]
     assert [(kernel.label, kernel.reason) for kernel in left_out] == [("scaled", "it needs M, N")]
-    assert "--call" in left_out[0].hint
-    assert "def tilecore_kernels()" in left_out[0].hint
+    assert '--call "scaled(M=..., N=...)"' in left_out[0].hint
+    assert 'def tilecore_kernels(): yield scaled, {"M": ..., "N": ...}' in left_out[0].hint
 
 
 @pytest.mark.parametrize("given", ["5", "(5, 1)", "add(4, 4)", "(add, 1, 2)", "None"])
@@ -151,11 +138,10 @@ def test_targets_with_several_values():
 
 def test_a_kernel_with_a_target_of_its_own(load_module):
     kernels, _ = declared_kernels(load_module(KERNELS.replace('"cpu"', '"cpu -march=haswell"')), None, [])
-    tasks, left_out = tasks_of(kernels, {}, None)
-    assert {task.request.target.get("march") for task in tasks} == {"haswell", "native"}
-    tasks, left_out = tasks_of(kernels, targets_of(["cpu -march=generic"]), None)
-    assert {task.target for task in tasks} == {"cpu -march=generic"}
-    assert left_out == []
+    assert {task.request.target.get("march") for task in plan_of(kernels, {}, None).tasks} == {"haswell", "native"}
+    plan = plan_of(kernels, targets_of(["cpu -march=generic"]), None)
+    assert {task.target for task in plan.tasks} == {"cpu -march=generic"}
+    assert (plan.failed, plan.left_out) == ((), ())
 
 
 def test_settings_that_ask_for_simulated_kernels_are_refused(run, tmp_path, monkeypatch):
@@ -233,6 +219,9 @@ def test_folders_that_are_missing_are_made(run, tmp_path):
         (["empty.py"], "declares no kernels to compile"),
         (["kernels.py", "--target", "cpu", "-o", "empty.py/a.tcb"], "a folder that cannot be made"),
         (["kernels.py", "--target", "cpu", "-o", "new/"], "--out names the folder new/"),
+        (["kernels.py", "--target", "cpu", "-o", ""], "--out is empty"),
+        (["key.pub"], "key.pub is not a Python file"),
+        (["kernels.py:nothing", "--target", "cpu"], "declares no kernel 'nothing'\n  = expected: add, scaled, twice"),
         (["kernels.py", "--target", "nothing"], "nothing"),
         (["kernels.py", "--target", "cpu", "--execution-backend", "none"], "has no execution backend 'none'"),
         (["kernels.py", "--target", "cpu", "--sign", "none"], "the key none cannot be read"),
@@ -256,10 +245,13 @@ def test_showing_a_bundle(run, tmp_path):
     assert "make(2)" in printed
     assert "2 kernels" in printed
     assert "not signed" in printed
+    assert "\ntrusted here: it belongs to user " in printed
     path.chmod(0o666)
+    code, printed, _ = run("bundle", path)
+    assert "\nnot trusted here: the first problem says why\nproblem: " in printed
     code, printed, _ = run("bundle", path, "--json")
     facts = json.loads(printed)
-    assert code == 1
+    assert (code, facts["trusted"]) == (1, None)
     assert "can be written to by others" in facts["problems"][0]
     assert facts["kernels"][1]["machine"] == "linux-x86_64"
     data = path.read_bytes()
@@ -275,6 +267,18 @@ def test_showing_a_bundle(run, tmp_path):
     code, _, told = run("bundle", tmp_path / "none.tcb")
     assert code == 1
     assert "cannot be read" in told
+
+
+def test_a_bundle_of_another_version_is_told_by_the_command(run, tmp_path, monkeypatch):
+    """Programs do not find its kernels, as their functions may mean something else; by name they are there."""
+    path = written(tmp_path / "a.tcb", [kernel_of(1)])
+    code, printed, _ = run("bundle", path)
+    assert (code, "warning" in printed) == (0, False)
+    monkeypatch.setattr(layers, "portable_versions", lambda *names: {"tilecore": "9.9"})
+    code, printed, _ = run("bundle", path)
+    assert code == 0
+    assert "warning: TILECORE_CACHE_PATH does not use it: it was compiled by tilecore " in printed
+    assert "and this is 9.9" in printed
 
 
 def test_a_file_of_trusted_keys_that_is_not_there(run, tmp_path, monkeypatch):
@@ -307,6 +311,13 @@ def test_signing(run, tmp_path, monkeypatch):
     code, printed, _ = run("bundle", "a.tcb", "--signed-by", "key.pub")
     assert (code, "signed by ssh-ed25519 AAAA" in printed) == (0, True)
     assert "whose signature is right" in printed
+    assert "\ntrusted here: it is signed by the key that is asked for" in printed
+    code, printed, _ = run("bundle", "a.tcb")
+    assert (code, "\ntrusted here: it belongs to user " in printed) == (0, True)
+    with monkeypatch.context() as patch:
+        patch.setenv("TILECORE_TRUSTED_KEYS", "key.pub")
+        code, printed, _ = run("bundle", "a.tcb", "--json")
+        assert (code, json.loads(printed)["trusted"]) == (0, "it is signed by a trusted key")
     bundle = tilecore.load_bundle("a.tcb", signed_by="key.pub")
     assert list(bundle) == ["twice"]
     code, _, told = run("compile", "kernels.py:twice", "--target", "cpu -march=x86-64", "-o", "b.tcb")

@@ -7,6 +7,7 @@ import os
 import stat
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from bundle_kit import artifact_of, kernel_of, key_of, written
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from tilecore.bundle_builder.write import bundle_bytes, write_bundle
 from tilecore.bundles.file import BundleFile
-from tilecore.bundles.format import UNSIGNED, BundleError, Index, encode_index, first_line
+from tilecore.bundles.format import UNSIGNED, Argument, BundleError, Index, encode_index, first_line
 from tilecore.bundles.lookup import matches
 from tilecore.errors import CacheError
 
@@ -39,6 +40,17 @@ def test_what_was_written_is_read(tmp_path, count):
         assert not matches(record, (number, "float16"), {})
         assert not matches(record, (number,), {"N": 1})
         assert not matches(record, (), {})
+
+
+def test_the_calls_that_mean_a_kernel(tmp_path):
+    """Other forms than its arguments, such as those of an eager function, take the place of them."""
+    forms = ((Argument("X", "float32[4]", False), Argument("N", "4", True)), (Argument("N", "4", False),))
+    ((record, *_),) = read_whole(written(tmp_path / "a.tcb", [replace(kernel_of(1), forms=forms)]))
+    assert record.forms == forms
+    assert matches(record, (), {"N": 4})
+    assert matches(record, (np.ones(4, "float32"),), {"N": 4})
+    assert not matches(record, (), {})
+    assert not matches(record, (1,), {})
 
 
 def test_equal_members_are_stored_once(tmp_path):

@@ -157,6 +157,7 @@ def test_a_label_that_may_mean_several_kernels(tmp_path):
         ("add(4, 4, 'int32')", "did you mean \"add(4, 4, dtype='int32')\"?"),
         ("twise", "did you mean 'twice'?"),
         ("nothing", "help: list(bundle) has all labels"),
+        ("add", "bundle.find('add', ...) takes the name of a function and its arguments"),
         (3, "help: list(bundle) has all labels"),
     ],
 )
@@ -237,6 +238,149 @@ def test_find_compares_numbers_and_arrays_by_value(bundle_of):
             bundle.find("make", *args)
 
 
+SIZES = """
+
+@tilecore.jit(target="cpu")
+def shifted(X, flag: bool, W, scale: T.float32 = 1.0):
+    M, N, P = T.const("M, N, P")
+    X: T.Tensor((M, N), T.float16)
+    W: T.Tensor((P,), T.float32)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(M) as row:
+        for column in T.Parallel(N):
+            Y[row, column] = X[row, column] * scale + (W[0] if flag else T.float32(P))
+    return Y
+
+
+@tilecore.jit(target="cpu")
+def of_rows(X):
+    N, M = T.const("N"), T.dynamic("M")
+    X: T.Tensor((M, N), T.float32)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(M) as row:
+        for column in T.Parallel(N):
+            Y[row, column] = X[row, column] + 1
+    return Y
+
+
+@tilecore.jit(target="cpu")
+def of_pairs(X):
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), T.int4)
+    Y = T.empty((M, N), T.int32)
+    with T.Kernel(M) as row:
+        for column in T.Parallel(N):
+            Y[row, column] = X[row, column]
+    return Y
+
+
+@tilecore.jit(target="cpu")
+def of_steps(X):
+    M, N, S = T.const("M, N, S")
+    X: T.StridedTensor((M, N), (S, 1), T.float32)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(M) as row:
+        for column in T.Parallel(N):
+            Y[row, column] = X[row, column] + 1
+    return Y
+
+
+def tilecore_kernels():
+"""
+
+
+@pytest.fixture(scope="module")
+def eager(tmp_path_factory):
+    """A bundle of eager kernels: by tensors, by sizes, with scalars, dynamic sizes, packed elements and strides."""
+    folder = tmp_path_factory.mktemp("eager")
+    items = [
+        'shifted, {"flag": True, "M": 6, "N": 8, "P": 3}',
+        'shifted, {"X": T.Tensor((6, 4), "float16"), "W": T.Tensor((3,), "float32"), "flag": True}',
+        'shifted, {"flag": False, "M": 6, "N": 8, "P": 3}',
+        'of_rows, {"N": 8}',
+        'of_pairs, {"M": 4, "N": 8}',
+        'of_steps, {"M": 4, "N": 8, "S": 8}',
+        'of_steps, {"M": 4, "N": 8, "S": 16}',
+    ]
+    (folder / "eager.py").write_text(KERNELS + SIZES + "".join(f"    yield {item}\n" for item in items))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", str(folder / "cache"))
+        with pytest.raises(SystemExit) as ended:
+            main(["compile", str(folder / "eager.py"), "--target", "cpu", "-o", str(folder / "eager.tcb")])
+    assert ended.value.code == 0
+    return tilecore.load_bundle(folder / "eager.tcb")
+
+
+def zeros(*shape, dtype="float32"):
+    return np.zeros(shape, dtype)
+
+
+HALVES = zeros(6, 8, dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "number"),
+    [
+        ("shifted", (), {"flag": True, "M": 6, "N": 8, "P": 3}, 0),
+        ("shifted", (HALVES, True), {"W": zeros(3)}, 0),
+        ("shifted", (HALVES, True, zeros(3), 2.5), {}, 0),
+        ("shifted", (HALVES, True, zeros(3), np.float32(3)), {"M": 6, "N": 8, "P": 3}, 0),
+        ("shifted", (HALVES,), {"flag": False, "W": zeros(3)}, 2),
+        ("shifted", (HALVES[:, :4].copy(), True), {"W": zeros(3)}, 1),
+        ("shifted", (), {"flag": True, "M": 6, "N": 4, "P": 3}, 1),
+        ("shifted", (), {"flag": True, "M": np.int64(6), "N": 4, "P": 3, "scale": 2}, 1),
+        ("of_rows", (), {"N": 8}, 3),
+        ("of_rows", (zeros(5, 8),), {}, 3),
+        ("of_rows", (zeros(99, 8),), {"N": 8}, 3),
+        ("of_pairs", (), {"M": 4, "N": 8}, 4),
+        ("of_pairs", (zeros(4, 4, dtype="int8"),), {}, 4),
+        ("of_pairs", (zeros(4, 4, dtype="uint8"),), {}, 4),
+        ("of_steps", (zeros(4, 8),), {}, 5),
+        ("of_steps", (zeros(4, 16)[:, :8],), {}, 6),
+        ("of_steps", (), {"M": 4, "N": 8, "S": 16}, 6),
+    ],
+)
+def test_find_takes_the_tensors_or_the_sizes_of_an_eager_function(eager, name, args, kwargs, number):
+    """Whichever of them the kernel was declared by; what a launch gives (a scalar) tells no kernels apart."""
+    assert eager.find(name, *args, **kwargs) is eager[list(eager)[number]]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"),
+    [
+        ("shifted", (), {}),
+        ("shifted", (), {"flag": True, "M": 6, "N": 8}),
+        ("shifted", (6, 8), {}),
+        ("shifted", (HALVES, True), {}),
+        ("shifted", (HALVES, True), {"W": zeros(3), "M": 5}),
+        ("shifted", (zeros(6, 8), True), {"W": zeros(3)}),
+        ("shifted", (HALVES,), {"W": zeros(3)}),
+        ("of_rows", (zeros(5, 7),), {}),
+        ("of_rows", (zeros(5, 8, 1),), {}),
+        ("of_rows", (zeros(8, 5).T,), {}),
+        ("of_pairs", (zeros(4, 8, dtype="int8"),), {}),
+        ("of_steps", (zeros(4, 24)[:, :8],), {}),
+    ],
+)
+def test_find_of_other_tensors_and_sizes(eager, name, args, kwargs):
+    with pytest.raises(ArgumentError, match=f"has no kernel {name}"):
+        eager.find(name, *args, **kwargs)
+
+
+def test_find_takes_the_function_itself(bundle, load_module):
+    functions = load_module(KERNELS)
+    assert bundle.find(functions.add, 16, 8) is bundle["add(16, 8)"]
+    assert bundle.find(functions.scaled, np.ones((6, 8), "float32")) is bundle["scaled(M=6, N=8)"]
+    assert bundle.find(functions.twice) is bundle["twice"]
+
+
+@pytest.mark.parametrize("path", [None, 3, ""])
+def test_what_is_no_path(path):
+    for load in (tilecore.load_bundle, tilecore.load_kernel):
+        with pytest.raises(ArgumentError, match=rf"{load.__name__}\(\): path is (no path|empty)"):
+            load(path)
+
+
 def test_find_compares_strides(bundle_of):
     bundle = bundle_of("scaled, {'X': T.Tensor((6, 8), 'float32')}")
     assert bundle.find("scaled", np.ones((6, 8), "float32")) is bundle["scaled(X=float32[6, 8])"]
@@ -248,9 +392,13 @@ def test_what_is_not_there(bundle):
     with pytest.raises(ArgumentError, match=r"has no kernel add\(1, N=2\)") as caught:
         bundle.find("add", 1, N=2)
     assert "add(16, 8), add(32, 8)" in str(caught.value)
-    with pytest.raises(ArgumentError, match="has no kernel subtract") as caught:
+    with pytest.raises(ArgumentError, match="has no kernels of a function subtract") as caught:
         bundle.find("subtract")
     assert "add, scaled, twice" in str(caught.value)
+    with pytest.raises(ArgumentError, match=r"did you mean twice\?"):
+        bundle.find("twise")
+    with pytest.raises(ArgumentError, match=r"is a label: bundle\['add\(16, 8\)'\]"):
+        bundle.find("add(16, 8)")
 
 
 def test_kernels_of_other_machines(tmp_path):
@@ -267,6 +415,28 @@ def test_kernels_of_other_machines(tmp_path):
     assert bundle.load_all() == {}
     with pytest.raises(LaunchError, match="for cpu -march=generic"):
         bundle.find("make", 2, target="cpu -march=generic")
+    with pytest.raises(LaunchError, match="has no kernel make\\(1\\) for a device of this machine") as caught:
+        bundle["make(1)"]
+    assert "expected: the package of target 'acme' (no installed backend offers" in str(caught.value)
+    assert "target=..." in str(caught.value.hint)
+
+
+def test_a_kernel_of_another_system_is_found_by_its_target(tmp_path, load_module):
+    (tmp_path / "k.py").write_text(KERNELS)
+    other = "windows" if this_machine().startswith("linux") else "linux"
+    target = f"cpu -system={other} -march=x86-64-v3"
+    with pytest.raises(SystemExit) as ended:
+        main(["compile", str(tmp_path / "k.py:twice"), "--target", target, "-o", str(tmp_path / "k.tcb")])
+    assert ended.value.code == 0
+    bundle = tilecore.load_bundle(tmp_path / "k.tcb")
+    with pytest.raises(LaunchError, match="for this system"):
+        bundle["twice"]
+    with pytest.raises(LaunchError, match="has no kernel twice for cpu"):
+        bundle.find("twice", target="cpu")
+    kernel = bundle.find("twice", target=target)
+    assert kernel.export(tmp_path / "twice.tck").exists()
+    with pytest.raises(LaunchError, match="twice cannot run with execution_backend='native' here"):
+        kernel(np.zeros(8, "float32"), np.zeros(8, "float32"))
 
 
 def test_threads_share_a_kernel(bundle):

@@ -33,7 +33,22 @@ def bundle(tmp_path_factory):
 @pytest.fixture
 def kernels(load_module, fresh_caches, monkeypatch):
     monkeypatch.setenv("TILECORE_CACHED_ONLY", "1")
-    return load_module(KERNELS)
+    return load_module(KERNELS + ONCE)
+
+
+ONCE = """
+
+@T.prim_func
+def once(A: T.Tensor((3,), "float32"), s: T.int32, B: T.Tensor((3,), "float32")):
+    with T.Kernel(1):
+        for i in T.Parallel(3):
+            B[i] = A[i] + s
+
+
+@tilecore.jit(target="cpu")
+def tagged(widths):
+    return once
+"""
 
 
 def test_what_is_there_runs(bundle, kernels, monkeypatch):
@@ -47,18 +62,36 @@ def test_what_is_there_runs(bundle, kernels, monkeypatch):
 def test_what_is_missing_is_refused(bundle, kernels, monkeypatch):
     monkeypatch.setenv("TILECORE_CACHE_PATH", str(bundle))
     with pytest.raises(
-        CacheError, match="add is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids"
+        CacheError, match=r"^add\(5, 5\) is in no cache and in no bundle, and TILECORE_CACHED_ONLY forbids"
     ) as why:
         kernels.add(5, 5)
     assert f"{bundle} has add(16, 8), " in why.value.found
     assert "for this target: the arguments differ" in why.value.found
-    with pytest.raises(CacheError, match="add is in no cache"):
+    with pytest.raises(CacheError, match=r"^add\(5, 5\): add is in no cache"):
         kernels.add.par_compile([(16, 8), (5, 5)])
     with pytest.warns(match="1 of 2 kernels could not be compiled"):
         assert [kernel is None for kernel in kernels.add.par_compile([(16, 8), (5, 5)], ignore_error=True)] == [
             False,
             True,
         ]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda kernels: kernels.add(5, N=6, dtype=np.float16), "add(5, N=6, dtype='float16')"),
+        (lambda kernels: kernels.tagged([0] * 99), f"tagged({str([0] * 99)[:57]}...)"),
+        (lambda kernels: kernels.scaled(np.ones((5, 4), np.float32)), "scaled(X=float32[5, 4], factor=2.0)"),
+        (lambda kernels: kernels.scaled.compile(M=5, N=4), "scaled(factor=2.0, M=5, N=4)"),
+        (lambda kernels: tilecore.compile(kernels.once, target="cpu"), "once(A: float32[3], s: int32, B: float32[3])"),
+    ],
+)
+def test_the_call_that_is_asked_for(kernels, call, text):
+    """Its values, tensors by their types, long ones cut short; of a kernel its parameters."""
+    with pytest.raises(CacheError) as why:
+        call(kernels)
+    assert why.value.message.startswith(f"{text} is in no cache and in no bundle, and ")
+    assert why.value.expected.startswith("a kernel for cpu ")
 
 
 @pytest.mark.parametrize(
@@ -96,18 +129,24 @@ def test_a_name_that_the_bundle_does_not_have(bundle, load_module, fresh_caches,
     monkeypatch.setenv("TILECORE_DEBUG", "1")
     other = load_module(KERNELS.replace("def add", "def sum_of").replace("+ B", "- B"))
     assert not other.sum_of(16, 8).from_cache
-    assert f"sum_of is compiled, as no bundle has it: {bundle} has no kernel sum_of; it has " in capfd.readouterr().err
+    assert (
+        f"sum_of(16, 8) is compiled, as no bundle has it: {bundle} has no kernel sum_of; it has "
+        in capfd.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: path / "missing.tcb", "missing.tcb"),
-        (lambda path: path, "empty"),
+        (lambda path: path / "missing.tcb", "missing.tcb is not used: it does not exist"),
+        (lambda path: path, "empty is not used: it has no bundles (*.tcb) and no kernels of a cache"),
+        (lambda path: path / "text.tcb", "text.tcb is not used: it is not a bundle"),
     ],
 )
 def test_paths_without_bundles(kernels, monkeypatch, tmp_path, make, words):
     (tmp_path / "empty").mkdir(mode=0o755)
+    if "text" in words:
+        (tmp_path / "empty" / "text.tcb").write_text("no bundle")
     monkeypatch.setenv("TILECORE_CACHE_PATH", str(make(tmp_path / "empty")))
     with pytest.raises(CacheError) as why:
         kernels.add(16, 8)

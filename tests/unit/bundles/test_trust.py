@@ -82,7 +82,8 @@ def test_one_of_another_user_is_not(tmp_path):
 def test_one_of_root_is_trusted_by_others(tmp_path):
     path = written(tmp_path / "a.tcb", [kernel_of(1)])
     reachable_for_all(tmp_path)
-    assert as_user(STRANGER, lambda: require_trusted(BundleFile(path))) == "None"
+    reason = as_user(STRANGER, lambda: require_trusted(BundleFile(path)))
+    assert reason == "it belongs to user root (0), and nobody else can write to it"
     path.chmod(0o646)
     assert "can be written to by others (mode 646)" in as_user(STRANGER, lambda: require_trusted(BundleFile(path)))
 

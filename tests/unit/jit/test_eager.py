@@ -35,8 +35,8 @@ ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 def elaborations(monkeypatch):
     """How often bodies were run."""
     seen = []
-    real = EagerKernel._elaborate
-    monkeypatch.setattr(EagerKernel, "_elaborate", lambda self, types: seen.append(types) or real(self, types))
+    real = EagerKernel.elaborated
+    monkeypatch.setattr(EagerKernel, "elaborated", lambda self, types: seen.append(types) or real(self, types))
     affine.forget_kernels()
     return seen
 

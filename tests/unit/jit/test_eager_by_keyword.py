@@ -79,7 +79,7 @@ def test_a_new_process_finds_it_by_its_source(monkeypatch):
     def unexpected(self, call):
         raise AssertionError("the body is run")
 
-    monkeypatch.setattr(EagerKernel, "_elaborate", unexpected)
+    monkeypatch.setattr(EagerKernel, "elaborated", unexpected)
     again = matmul.compile(M=3, N=5, K=70)
     assert again is not first
     assert again.from_cache

@@ -10,7 +10,8 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import UnsupportedError
+from tilecore.errors import ArgumentError, CacheError, UnsupportedError
+from tilecore.plugins import manager
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C compiler")
 
@@ -37,6 +38,27 @@ def scaled_sums():
                     C[bx * 4 + i] = total[i] * scale + shift
 
     return main
+
+
+@T.prim_func
+def doubled(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            B[i] = A[i] * 2
+
+
+def make():
+    return doubled
+
+
+def copied(X):
+    N = T.const("N")
+    X: T.Tensor((N,), T.float32)
+    Y = T.empty((N,), T.float32)
+    with T.Kernel(1):
+        for i in T.Parallel(N):
+            Y[i] = X[i]
+    return Y
 
 
 CALLS = r"""
@@ -94,11 +116,35 @@ def test_a_library_runs_without_tilecore_and_checks_its_arguments(tmp_path):
 
 
 def test_what_has_no_host_code_says_how_to_export_it(tmp_path):
-    kernel = tilecore.compile(scaled_sums(), target="cuda", execution_backend="sim")
+    if "metal" not in manager.kinds():
+        pytest.skip("tile-metal is not installed")
+    kernel = tilecore.compile(doubled, target="metal", execution_backend="sim")
     assert kernel.get_host_source() == ""
-    with pytest.raises(UnsupportedError, match="gives no host code") as error:
+    with pytest.raises(UnsupportedError, match="no execution backend of target 'metal' gives host code") as error:
         kernel.export_library(tmp_path / "kernel.so")
     assert "tilecore.load_kernel" in error.value.expected
+    real = tilecore.compile(doubled, target="metal", execution_backend="torch")
+    with pytest.raises(UnsupportedError, match="execution backend 'torch' gives no host code"):
+        real.export_library(tmp_path / "kernel.so")
+
+
+@pytest.mark.parametrize("path", ["", None, 3, "library/"])
+def test_what_is_no_path_of_a_file(tmp_path, path):
+    kernel = tilecore.compile(doubled, target="cpu")
+    with pytest.raises((ArgumentError, CacheError), match=r"the path is (no path|empty)|cannot be written"):
+        kernel.export_library(path)
+
+
+def test_a_function_says_that_its_kernels_are_exported():
+    for mode, way in (("lazy", "make(...)"), ("eager", "copied.compile(...)")):
+        function = tilecore.jit(make if mode == "lazy" else copied, target="cpu")
+        with pytest.raises(
+            AttributeError, match="is a function that makes kernels; a kernel has export_library"
+        ) as error:
+            function.export_library("kernel.so")
+        assert f"{way}.export_library" in str(error.value)
+        with pytest.raises(AttributeError, match=r"^unknown_name$"):
+            _ = function.unknown_name
 
 
 HOISTED_CALL = r"""

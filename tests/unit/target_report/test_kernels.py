@@ -46,7 +46,7 @@ def test_alternatives(sample):
     assert isinstance(left_out, LeftOut)
     with pytest.raises(ArgumentError, match="has no kernel 'nothing'"):
         kernels_of(sample, "matmul", ["matmul(M=64) or nothing(3)"])
-    with pytest.raises(ArgumentError, match="takes the call of one function"):
+    with pytest.raises(ArgumentError, match="the call of one function by its name is expected"):
         kernels_of(sample, "matmul", ["matmul(M=64) and matmul(M=32)"])
 
 
@@ -71,8 +71,8 @@ def test_changed_arguments_make_another_kernel(sample):
     [
         ("nothing(1)", "has no kernel 'nothing'"),
         ("not_a_kernel(1)", "has no kernel 'not_a_kernel'"),
-        ("matmul", "takes a call, and this is a name"),
-        ("matmul.func(3)", "takes the call of one function by its name"),
+        ("matmul", "a call is expected, and this is a name"),
+        ("matmul.func(3)", "the call of one function by its name is expected"),
         ("matmul(", "the call cannot be read"),
         ("matmul(*[1])", "unpacks arguments with"),
         ("matmul(1, M=2, N=3, M=2)", "the call gives M twice"),
