@@ -14,6 +14,7 @@ from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
 from tilecore.bundles.lookup import UnknownLabelError, matches, plain_label, some, unknown_label
 from tilecore.bundles.trust import require_trusted
+from tilecore.caller import keywords_checked
 from tilecore.contract.adapter import this_machine
 from tilecore.errors import ArgumentError, LaunchError, TilecoreError
 from tilecore.jit.export import kernel_of
@@ -252,6 +253,7 @@ class Bundle(Mapping[str, "JITKernel"]):
         return fit
 
 
+@keywords_checked
 def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[str] | None = None) -> Bundle:
     """The kernels of a bundle, a file that ``tilecore compile`` wrote. Needs neither TVM nor a compiler.
 
