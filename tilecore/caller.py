@@ -8,11 +8,12 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
 from tilecore.errors import LanguageError, Location, UnsupportedError, WrongTypeError
+from tilecore.nearest import did_you_mean
 from tilecore.signatures import complaint_and_hint, keywords_of, signature_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -41,11 +42,16 @@ def place_of_caller() -> Location | None:
     return None if frame is None else place_in(frame, frame.f_lasti)
 
 
-def levels_to_user() -> int:
-    """The ``stacklevel`` with which a warning points at the line of the user's program that led to it."""
+def levels_to_user(through: str = "") -> int:
+    """The ``stacklevel`` with which a warning points at the line of the user's program that led to it.
+
+    through: a library that the user calls and that calls tilecore, such as "torch".
+    """
+    library = getattr(sys.modules.get(through), "__file__", None) if through else None
+    folder = os.path.dirname(os.path.abspath(library)) + os.sep if library else os.devnull
     frame: FrameType | None = sys._getframe(1)
     levels = 1
-    while frame is not None and is_own(frame.f_code.co_filename):
+    while frame is not None and (is_own(frame.f_code.co_filename) or frame.f_code.co_filename.startswith(folder)):
         frame, levels = frame.f_back, levels + 1
     return levels
 
@@ -70,30 +76,70 @@ def _characters(file: str, line: int | None, column: int | None) -> int:
 
 
 def placed(function: _Function) -> _Function:
-    """Decorator of what users call outside of kernels' bodies: its errors point at the call."""
+    """Decorator of what users call outside of kernels' bodies: its errors point at the call. Those of arguments that do
+    not fit are as of :func:`keywords_checked`."""
+    return _guarded(function, (LanguageError, UnsupportedError))
+
+
+def keywords_checked(function: _Function) -> _Function:
+    """Decorator of a public function: a call whose arguments do not fit its parameters raises a WrongTypeError that
+    points at the call, lists the parameters and offers the nearest name. Other errors stay as they are."""
+    return _guarded(function, ())
+
+
+def _guarded(function: _Function, at_the_call: tuple[type[Exception], ...]) -> _Function:
+    """``function``, whose errors of these classes point at the call."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (LanguageError, UnsupportedError) as error:
+        except at_the_call as error:
             at_caller(error)
             raise
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-            complaint, hint = complaint_and_hint(error, keywords_of(function))
-            text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", complaint)
-            expected = f"{function.__name__}{without_types(function)}"
-            raise at_caller(WrongTypeError(text, expected=expected, hint=hint)) from None
+            raise at_caller(_misfit(function, error, kwargs)) from None
 
     return call  # type: ignore[return-value]
 
 
+def _misfit(function: Callable[..., Any], error: TypeError, kwargs: Mapping[str, Any]) -> WrongTypeError:
+    """The error for a call whose arguments do not fit the parameters. error: what Python says of it."""
+    keywords = keywords_of(function)
+    complaint, hint = complaint_and_hint(error, keywords)
+    if hint is None:  # a function with **options takes a misspelt name for an option, and misses the right one
+        unknown = [name for name in kwargs if name not in keywords]
+        hint = next((text for name in unknown if (text := did_you_mean(name, keywords))), None)
+    name = function.__qualname__.removesuffix(".__init__")
+    text = re.sub(r"^[\w.<>]+\(\)", f"{name}()", complaint)
+    return WrongTypeError(text, expected=f"{name.rpartition('.')[2]}{without_types(function)}", hint=hint)
+
+
+def refuse_unknown(call: str, given: Iterable[str], keywords: Sequence[str]) -> None:
+    """Raises a WrongTypeError, which lists the keywords, where one that is given is not among them.
+
+    call: the function's name, as in "autotune". It is for functions that pass their ``**options`` on.
+    """
+    unknown = next((name for name in given if name not in keywords), None)
+    if unknown is not None:
+        raise at_caller(
+            WrongTypeError(
+                f"{call}() got an unexpected keyword argument {unknown!r}",
+                expected=f"keywords of {call}: {', '.join(keywords)}",
+                hint=did_you_mean(unknown, keywords),
+            )
+        )
+
+
 def without_types(function: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of a function as an error shows them. Raises TypeError or ValueError where Python knows none."""
+    """The parameters of a function as an error shows them: without their types and without ``self``.
+
+    Raises TypeError or ValueError where Python knows none.
+    """
     parameters = signature_of(function).parameters.values()
-    return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
+    return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self"])
 
 
 def at_caller(error: Any) -> Any:

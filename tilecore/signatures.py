@@ -44,11 +44,12 @@ def complaint_and_hint(error: TypeError, keywords: Iterable[str]) -> tuple[str, 
 
 
 def keywords_of(function: Callable[..., Any] | inspect.Signature) -> list[str]:
-    """The names by which a call can give arguments, second names (``also_named``) too; none where Python knows none."""
+    """The names by which a call can give arguments, second names (``also_named``) too, without ``self``; none where
+    Python knows none."""
     try:
         signature = function if isinstance(function, inspect.Signature) else signature_of(function)
     except (TypeError, ValueError):
         return []
     parameters = signature.parameters
-    names = [name for name, parameter in parameters.items() if parameter.kind not in _NO_KEYWORDS]
+    names = [name for name, parameter in parameters.items() if parameter.kind not in _NO_KEYWORDS and name != "self"]
     return [*names, *getattr(function, "also_named", ())]

@@ -16,6 +16,7 @@ from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
+from tilecore.caller import keywords_checked
 from tilecore.errors import (
     ArgumentError,
     AutotuneError,
@@ -220,6 +221,7 @@ class AutotunedKernel:
         return f"<tilecore.autotune of {self.jit_impl!r}>"
 
 
+@keywords_checked
 def autotune(
     func: Any = None,
     *,
@@ -250,14 +252,23 @@ def autotune(
     if tries is not None and configs != AUTO:
         raise ArgumentError('tries goes with configs="auto"', found=f"tries={tries!r} beside configurations")
     options.setdefault("timeout", 100)
-    profile = ProfileArgs(**options)
+    profile = ProfileArgs.of("autotune", options, ("configs", "tries", "do_not_specialize", "known"))
 
     def decorate(jit_impl: Any) -> AutotunedKernel:
+        from tilecore.jit.torch_function import TorchFunction
+
         if not isinstance(jit_impl, JITImpl) or jit_impl.mode == "kernel":
             raise LanguageError(
                 "autotune decorates a kernel factory under @tilecore.jit",
                 found=repr(jit_impl),
                 expected="@autotune(configs=...) above @tilecore.jit above a function with tunable arguments",
+            )
+        if isinstance(jit_impl, TorchFunction):
+            raise LanguageError(
+                "autotune decorates no function with torch_op: an operation cannot change its kernel",
+                found=repr(jit_impl),
+                expected="@autotune(configs=...) above @tilecore.jit without torch_op",
+                hint=f'{jit_impl.__name__}.compile(...).torch_op("mylib::name") is then that of the best kernel',
             )
         space: Configs = (
             AutoConfigs(jit_impl, TRIES if tries is None else tries) if isinstance(configs, str) else configs

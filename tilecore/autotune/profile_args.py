@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from tilecore.caller import refuse_unknown
 from tilecore.errors import ArgumentError
 from tilecore.profiler.compare import Tolerance
 from tilecore.profiler.supply import TensorSupplyType
@@ -74,8 +75,18 @@ class ProfileArgs:
             raise ArgumentError(f"early_stop_factor={self.early_stop_factor!r}", expected="a number of at least 1")
         if not isinstance(self.backend, str):
             raise ArgumentError(f"backend={self.backend!r}", expected='the name of a clock, such as "event"')
-        # a clock that is not there is replaced here: the user does not see warnings of the process of candidates
-        object.__setattr__(self, "backend", available_clock(self.backend, 4))
+
+    @classmethod
+    def of(cls, call: str, options: Mapping[str, Any], keywords: Sequence[str] = ()) -> ProfileArgs:
+        """Those of a public function that takes them as ``**options``.
+
+        call: its name, for errors; keywords: those that it has beside them. Raises WrongTypeError for an unknown name.
+        """
+        refuse_unknown(call, options, [*keywords, *ProfileOptions.__annotations__])
+        given = dict(options)
+        if isinstance(given.get("backend"), str):  # here, as users see no warnings of the process of candidates
+            given["backend"] = available_clock(given["backend"])
+        return cls(**given)
 
     @property
     def tolerance(self) -> Tolerance:

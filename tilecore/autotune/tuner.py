@@ -12,6 +12,7 @@ from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.judges import AutotuneWarning
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.tuning import Tuning
+from tilecore.caller import keywords_checked, levels_to_user
 from tilecore.jit.impl import JITImpl
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class AutoTuner:
         """``AutoTuner(kernel, configs)``."""
         return cls(kernel, configs)
 
+    @keywords_checked
     def set_compile_args(
         self,
         out_idx: Any = None,
@@ -67,10 +69,11 @@ class AutoTuner:
     def set_profile_args(self, **options: Unpack[ProfileOptions]) -> AutoTuner:
         """How candidates are run, checked and timed: the arguments of ProfileArgs; returns self. Within
         set_autotune_inputs its tensors are used."""
-        self._profile = ProfileArgs(**options)
+        self._profile = ProfileArgs.of("AutoTuner.set_profile_args", options)
         self._inputs = get_autotune_inputs()
         return self
 
+    @keywords_checked
     def run(
         self, warmup: float | None = None, rep: float | None = None, timeout: float | None = None,
         use_pipeline: bool = False, enable_grouped_compile: bool = False, group_compile_size: int = 2,
@@ -121,5 +124,5 @@ def _warn_of_sharing(names: list[str]) -> None:
             f"{', '.join(names)}: the search compiles candidates in processes, at the same time, and times them on one "
             "device, after the last is compiled; these options do not change that",
             AutotuneWarning,
-            stacklevel=3,
+            stacklevel=levels_to_user(),
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilecore import settings
+from tilecore.caller import keywords_checked
 from tilecore.compilation_cache.binaries import is_whole_binary
 from tilecore.compilation_cache.current import is_cache_enabled
 from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note
@@ -126,6 +127,7 @@ def clear() -> CacheCleared:
     return CacheCleared(removed[layout.entries], removed[layout.results], built, removed[layout.binaries])
 
 
+@keywords_checked
 def gc(max_bytes: int | None = None, max_age: float | None = None) -> CacheCollected:
     """Remove files that were last used more than ``max_age`` seconds ago, then the least recently used ones until
     ``max_bytes`` are left. Raises CacheError.

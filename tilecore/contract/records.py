@@ -45,6 +45,7 @@ class Capabilities:
     atomic_orders: memory orders of atomic operations that the target has (empty: nothing is compared).
     atomic_dtypes: element types of atomic operations (empty: nothing is compared); where a target has only some
     operations on a type, each of them by its name: "T.atomic_max of uint64".
+    thread_bytes: memory of one thread, its registers and what they are spilled to (0: no limit).
     """
 
     dtypes: frozenset[str]
@@ -58,6 +59,7 @@ class Capabilities:
     atomic_orders: frozenset[str] = frozenset()
     atomic_dtypes: frozenset[str] = frozenset()
     index_hint: str = ""
+    thread_bytes: int = 0
 
 
 @frozen

@@ -39,9 +39,13 @@ class Undeclared(KernelValue):
                 f"parameter {self.name!r} was left out, and is used before it is declared a tensor",
                 expected=f"{self.name}=... in the call, or {self.name}: T.Tensor[[...], dtype] before T.Kernel",
             ).at(current().location)
+        is_number = self.kind is not None and not self.kind.shape
         raise LanguageError(
             f"parameter {self.name!r} is used before it is declared",
             expected=f"{self.name}: T.Tensor[[...], dtype] before T.Kernel",
+            hint=f"the call passes an array of no axes: for a value of Python pass a number, such as {self.name}.item()"
+            if is_number
+            else None,
         )
 
     expr = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse

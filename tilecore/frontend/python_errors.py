@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilecore.errors import LanguageError, Location, TilecoreError, WrongTypeError
 from tilecore.frontend.call_errors import call_error, language_call, signature_error
+from tilecore.frontend.name_errors import NoSuchAttributeError, attribute_error, name_error
 from tilecore.frontend.value_descriptions import description_of, descriptions, first_line, plain
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
 
 _OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 _FOREIGN = re.compile(r"\b((?:torch|np|numpy|math|jnp|tl|F)(?:\.\w+)*\.(\w+))\(")
-
-
-class NoSuchAttributeError(LanguageError, AttributeError):
-    """A value of the kernel has no such attribute; an AttributeError, as in Python."""
-
-
-class UnknownNameError(LanguageError, NameError):
-    """A name of the language without ``T.`` before it; a NameError, as in Python."""
 
 
 def explained(error: Exception, builder: Builder) -> TilecoreError | None:
@@ -53,8 +46,12 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
             or "write `if`, `and`, `or` and `not` directly in the kernel or in a T.macro, or use T.if_then_else; "
             "for values of the kernel use T.max, T.min, T.all_of and T.any_of instead of max, min, all and any",
         )
-    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
-        return _missing_name_error(error)
+    if isinstance(error, NameError):
+        return name_error(error, builder)
+    if re.match("cannot unpack non-iterable (Const|Derived)Dim", text):
+        return WrongTypeError(
+            "several names are assigned one size of T.const", hint='a text with a name for each: M, N = T.const("M, N")'
+        )
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if frames and _is_of_tvm(frames[-1].f_code.co_filename):
         return LanguageError(first_line(text) or type(error).__name__)
@@ -64,23 +61,14 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
     if not isinstance(error, _OF_ARGUMENTS) or not frames:
         return None
     called = language_call(frames)
+    if called is not None and called.f_code.co_name == "__getattr__":
+        return NoSuchAttributeError(text if " " in text else f"{description_of(called.f_locals['self'])}: no {text!r}")
     if called is not None:
         return call_error(error, called)
-    return signature_error(error, frames[-1]) or _operation_error(
+    found = signature_error(error, frames[-1]) or _operation_error(
         error, builder.location, _reads_values(frames, builder.location)
     )
-
-
-def _missing_name_error(error: NameError) -> TilecoreError | None:
-    """The error for a name of the language that is not defined in the user's function."""
-    import tilecore.language as language
-
-    if getattr(error, "name", None) not in language.__all__:
-        return None
-    return UnknownNameError(
-        str(error),
-        hint=f"the language's function is T.{error.name}: write `import tilecore.language as T` at the top of the file",
-    )
+    return attribute_error(error, builder) if found is None and isinstance(error, AttributeError) else found
 
 
 def foreign_hint(location: Location | None) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend.source import parse_function
+from tilecore.nearest import did_you_mean
 from tilecore.signatures import signature_of
 
 
@@ -62,13 +63,21 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
                     f"the annotation of parameter {name!r} cannot be evaluated: {error}",
                     location=place_of_argument(function, name),
                     found=annotation,
-                    hint="`from __future__ import annotations` makes annotations strings, which cannot see variables "
-                    "of functions that have returned: use the name in the function's body too, or remove that import"
+                    hint=_hint_on_name(error, [*names, *function.__globals__])
                     if isinstance(error, NameError)
                     else None,
                 ) from error
         evaluated[name] = annotation
     return evaluated
+
+
+def _hint_on_name(error: NameError, known: list[str]) -> str:
+    """What to do about a name that an annotation's text uses. known: the names that it can use."""
+    meant = did_you_mean(error.name, known)
+    return meant or (
+        "`from __future__ import annotations` makes annotations strings, which cannot see variables of functions that "
+        "have returned: use the name in the function's body too, or remove that import"
+    )
 
 
 def place_of_argument(function: FunctionType, name: str) -> Location:

@@ -9,7 +9,7 @@ from tilecore.caller import placed
 from tilecore.errors import ArgumentError
 from tilecore.heuristics.attention_model import Estimate, estimate
 from tilecore.heuristics.attention_space import Tiling, Work, tilings
-from tilecore.heuristics.checks import check_some_fit, checked_count, checked_sizes, element_type
+from tilecore.heuristics.checks import check_some_fit, checked_count, checked_flag, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.fixed import checked_fixed, restricted, with_free
 from tilecore.heuristics.proposal import Proposal, assumptions, ranked
@@ -58,7 +58,7 @@ def attention(
     batch, heads, kv_heads, queries, keys, dim, dim_v = checked_sizes(
         batch=batch, heads=heads, kv_heads=kv_heads, queries=queries, keys=keys, dim=dim, dim_v=dim_v
     )
-    count = checked_count(count)
+    count, is_causal = checked_count(count), checked_flag("is_causal", is_causal)
     if heads % kv_heads:
         raise ArgumentError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if is_causal and queries != keys:

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from tilecore.compilation_cache.key import plain_number
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import ArgumentError, LimitError
+from tilecore.errors import ArgumentError, LimitError, TilecoreError
 from tilecore.heuristics.chip import Chip
 
 LARGEST_SIZE = 2**63 - 1
@@ -59,6 +60,14 @@ def checked_count(count: Any) -> int:
     return number
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """The flag as Python's. Raises ArgumentError unless it is True or False, of Python or numpy, or 1 or 0."""
+    flag = plain_number(value)
+    if not isinstance(flag, int) or flag not in (0, 1):
+        raise ArgumentError(f"{name} is a flag", found=shown(value), expected="True or False")
+    return bool(flag)
+
+
 def check_some_fit(tilings: Sequence[Any], work: str, chip: Chip) -> None:
     """Raises LimitError if there is no tiling."""
     if not tilings:
@@ -73,8 +82,8 @@ def element_type(dtype: Any, chip: Chip) -> str:
     """Its name. Raises ArgumentError where it is unknown, or the target does not have it."""
     try:
         name = str(DType(dtype))
-    except Exception as error:
-        raise ArgumentError(f"there is no element type {dtype!r}", found=str(error)) from None
+    except TilecoreError as error:
+        raise ArgumentError(f"there is no element type {dtype!r}", expected=error.expected, hint=error.hint) from None
     if chip.dtypes and name not in chip.dtypes:
         raise ArgumentError(
             f"the target {chip.target.brief()} has no {name}",

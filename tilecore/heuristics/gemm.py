@@ -8,7 +8,7 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.errors import ArgumentError
-from tilecore.heuristics.checks import check_some_fit, checked_count, checked_sizes, element_type
+from tilecore.heuristics.checks import check_some_fit, checked_count, checked_flag, checked_sizes, element_type
 from tilecore.heuristics.chip import Chip, chip_of
 from tilecore.heuristics.fixed import checked_fixed, restricted, with_free
 from tilecore.heuristics.gemm_model import Estimate, estimate
@@ -57,7 +57,7 @@ def gemm(
     shared memory, TargetError for an unknown target, TypeError for arguments that the function does not take.
     """
     M, N, K = checked_sizes(M=M, N=N, K=K)
-    count = checked_count(count)
+    count, stream_k = checked_count(count), checked_flag("stream_k", stream_k)
     if layout not in LAYOUTS:
         raise ArgumentError("layout is not one of a GEMM", found=repr(layout), expected=", ".join(LAYOUTS))
     values = checked_fixed(fixed, (*GEMM_NAMES, "stream_k") if stream_k else GEMM_NAMES)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from tilecore.errors import ArgumentError
 
 MOST_ALIKE = 2  # proposals of one shape of tiles among those returned
 
@@ -23,9 +25,17 @@ class Proposal:
         return f"{self.milliseconds * 1e3:.1f} us: {words}: {self.reason}"
 
 
-def explain(proposals: Sequence[Proposal]) -> str:
-    """The proposals as text, one on a line, best first."""
-    return "\n".join(f"{number}. {proposal}" for number, proposal in enumerate(proposals, 1))
+def explain(proposals: Iterable[Proposal] | Proposal) -> str:
+    """The proposals as text, one on a line, best first. Raises ArgumentError for other values than proposals."""
+    listed = list(proposals) if isinstance(proposals, Iterable) else [proposals]
+    wrong = next((one for one in listed if not isinstance(one, Proposal)), None)
+    if wrong is not None or listed == [None]:
+        raise ArgumentError(
+            "explain() takes proposals",
+            found=type(wrong).__name__,
+            expected="what heuristics.gemm or heuristics.attention returns",
+        )
+    return "\n".join(f"{number}. {proposal}" for number, proposal in enumerate(listed, 1))
 
 
 def ranked(estimates: Sequence[tuple[Any, Any]], shape: Callable[[Any], Any], count: int) -> list[tuple[Any, Any]]:

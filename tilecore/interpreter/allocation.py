@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, LimitError, UnsupportedError
 from tilecore.interpreter.analysis import ON_CHIP, viewed_buffer
 from tilecore.interpreter.memory import POISON, Storage, View
 from tilecore.interpreter.pointers import compile_at_address
@@ -21,6 +21,7 @@ def compile_allocation(scope: Scope, node: AllocBuffer) -> Statement:
     unit = scope.facts.units.get(info.root, info.kind.storage.itemsize)
     poison = 1 if info.kind.kind == "bool" else POISON
     private = info.is_private and scope.lanes != "single"
+    location = scope.site.location
 
     def run(state: State) -> None:
         if info.is_global and state.env[info.slot] is not None:
@@ -28,7 +29,12 @@ def compile_allocation(scope: Scope, node: AllocBuffer) -> Statement:
         sizes = tuple(int(size(state)) for size in shape)
         lanes = state.lanes if private else ()
         nbytes = prod(lanes) * prod(sizes) * info.kind.storage.itemsize
-        storage = Storage.fresh(nbytes, unit, state.options.check, poison)
+        try:
+            storage = Storage.fresh(nbytes, unit, state.options.check, poison)
+        except (MemoryError, ValueError):  # ValueError: more bytes than numpy can count
+            raise LimitError(
+                f"the interpreter has no memory for {info.name}", location=location, found=f"{nbytes} bytes"
+            ) from None
         state.env[info.slot] = View(info.name, info.kind, sizes, storage, lanes)
 
     return run

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tilecore.caller import keywords_checked
 from tilecore.errors import ArgumentError
 from tilecore.interpreter.analysis import facts_of
 from tilecore.interpreter.arguments import (
@@ -120,6 +121,7 @@ class Program:
         solve(state, self.symbols, facts, free, complete=len(tensors) == len(self.shapes))
 
 
+@keywords_checked
 def interpret(
     func: PrimFunc,
     *args: Any,

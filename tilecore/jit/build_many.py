@@ -8,6 +8,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from typing import TYPE_CHECKING
 
 from tilecore.artifact.records import Artifact
+from tilecore.caller import levels_to_user
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.errors import CacheError, ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
@@ -146,7 +147,7 @@ def _crew_for(
             f"backend {request.backend.kind!r}, or a function that changes its source, is registered in this process "
             f"only: compiling here, not by the executor"
         )
-        warnings.warn(text, CompileWarning, stacklevel=5)
+        warnings.warn(text, CompileWarning, stacklevel=levels_to_user())
     workers = max(1, min(num_workers or get_available_cpu_count(), len(missing)))
     if executor is None and workers > 1 and _worth_processes(len(missing), workers) and can_be_sent(request):
         return _Crew(shared_pool(workers), remote=True, owns_executor=False, timeout=timeout)

@@ -13,6 +13,7 @@ from tilecore.bundles.file import BundleFile
 from tilecore.bundles.format import KernelRecord
 from tilecore.bundles.lookup import UnknownLabelError, matches, plain_label, some, unknown_label, unknown_name
 from tilecore.bundles.trust import require_trusted
+from tilecore.caller import keywords_checked
 from tilecore.errors import ArgumentError, TilecoreError
 from tilecore.jit.bundle_errors import nothing_for
 from tilecore.jit.call_text import call_text
@@ -243,6 +244,7 @@ class Bundle(Mapping[str, "JITKernel"]):
         return fit
 
 
+@keywords_checked
 def load_bundle(path: str | os.PathLike[str], *, signed_by: str | os.PathLike[str] | None = None) -> Bundle:
     """The kernels of a bundle, a file that ``tilecore compile`` wrote. Needs neither TVM nor a compiler.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilecore.caller import keywords_checked
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.memory import MemoryCache
 from tilecore.compilation_cache.versions import note_compiler
@@ -54,6 +55,7 @@ def ir_of(func: Any) -> Any:
     )
 
 
+@keywords_checked
 def compile(
     func: Any = None,
     out_idx: Any = None,

@@ -15,7 +15,11 @@ def not_a_tensor(function: str, name: str, declared: TensorType, value: Any) -> 
     return ArgumentError(
         f"{function}(): {name} must be a tensor",
         found=found,
-        expected=f"a {declared.dtype} tensor of shape {tuple_text(declared.shape)} (torch, numpy or any DLPack)",
+        expected=f"a {declared.dtype} tensor of shape {tuple_text(declared.shape)}, which says its shape and dtype",
+        hint=f"{function}.compile(...) with the sizes by name gives a kernel, which takes what has __dlpack__ or "
+        "__array_interface__ alone; or pass torch.from_dlpack or numpy.asarray of it"
+        if any(name == "__dlpack__" or name.endswith("array_interface__") for name in dir(value))
+        else None,
     )
 
 
@@ -24,7 +28,8 @@ def wrong_dtype(function: str, name: str, declared: TensorType, argument: Tensor
         f"{function}(): {name} has the wrong dtype",
         found=str(argument.dtype),
         expected=str(declared.dtype),
-        hint=f"convert {name} to {declared.dtype}, such as {name}.to(torch.{declared.dtype.facts.torch})",
+        hint=f"convert {name} to {declared.dtype}: {name}.to(torch.{declared.dtype.facts.torch}) of a tensor of torch, "
+        f'{name}.astype("{declared.dtype.facts.numpy}") of an array of numpy',
     )
 
 

@@ -110,11 +110,20 @@ class _Elaboration(Declarations):
         """Of a tensor that was left out, the declaration must say all sizes."""
         for size in (*declared.shape, *(declared.strides or ())):
             if isinstance(size, ConstDim) and not size.is_known:
-                raise ArgumentError(
-                    f"parameter {name!r} was left out, and the value of T.const {size.name!r} is not known",
-                    found=repr(declared),
-                    expected=f"{name}=... in the call (a tensor, or a T.Tensor type), or each T.const by its name",
-                ).at(self.builder.location)
+                raise self._missing_size(name, declared, size)
+
+    def _missing_size(self, name: str, declared: TensorType, size: ConstDim) -> ArgumentError:
+        """The error for a size without a value, of a tensor that was left out."""
+        example = ", ".join(f"{one}=64" for one in dict.fromkeys(self.sizes))
+        unknown = next((one for one in self.constants if one not in self.sizes), None)
+        return ArgumentError(
+            f"parameter {name!r} was left out, and the value of T.const {size.name!r} is not known",
+            location=self.builder.location,
+            found=repr(declared),
+            expected=f"{name}=... in the call (a tensor, or a T.Tensor type), or each T.const by its name: "
+            f"{self.function.__name__}.compile({example})",
+            hint=None if unknown is None else did_you_mean(unknown, self.sizes),
+        )
 
     def _settled(self, name: str, declared: TensorType, argument: TensorType) -> TensorType:
         """The declaration, after its T.const sizes got the sizes and strides of the tensor."""

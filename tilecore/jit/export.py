@@ -6,6 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from tilecore.caller import keywords_checked
 from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
 
@@ -75,6 +76,7 @@ def _refuse_bundle(path: str, data: bytes) -> None:
         ) from None
 
 
+@keywords_checked
 def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
     """A JITKernel from a file that ``kernel.export()`` wrote.
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
-from tilecore.caller import placed
+from tilecore.caller import keywords_checked, placed
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import ArgumentError, LanguageError, TargetError, WrongTypeError
 from tilecore.frontend.function import PrimFunc
@@ -29,6 +29,8 @@ from tilecore.tensors.torch_state import not_traced
 from tilecore.transform import plain_pass_configs
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from tilecore.jit.kernel import JITKernel
 
 _P = ParamSpec("_P")
@@ -255,11 +257,19 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         bound = arguments_of(self.func.__name__, self.signature, args, kwargs)
         return tuple((name, key_of(value)) for name, value in bound.arguments.items())
 
-    def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel | None]:
+    @keywords_checked
+    def par_compile(
+        self,
+        configs: Iterable[Any],
+        num_workers: int | None = None,
+        ignore_error: bool = False,
+        executor: Executor | None = None,
+        progress: bool | None = None,
+    ) -> list[JITKernel | None]:
         """Compile for many arguments at once; see :func:`tilecore.par_compile`."""
         from tilecore.jit.parallel import par_compile_configs
 
-        return par_compile_configs(self, configs, **options)
+        return par_compile_configs(self, configs, num_workers, ignore_error, executor, progress)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or self.__dict__.get("mode") != "kernel":

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
 from tilecore.artifact.records import TensorParam
+from tilecore.caller import keywords_checked
 from tilecore.dtypes import FACTS
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.jit.jax_handler import TARGET, jax_module, registered
+from tilecore.runtime import argument_errors
 from tilecore.runtime.arguments import Binder
 from tilecore.runtime.call_plan import CallPlan, make_plan, storage_dtypes
 from tilecore.tensors.dlpack import HOST, contiguous_strides
+from tilecore.tensors.libraries import is_traced
 from tilecore.tensors.views import TensorView
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ _APART = 1 << 46  # bytes between the addresses that stand for those of buffers,
 _TYPES = {facts.numpy: (*facts.dlpack, 1) for facts in FACTS.values() if facts.bits >= 8}
 
 
+@keywords_checked
 def jax_call(kernel: JITKernel, *args: Any, backward: Any = None, vmap: Any = None) -> Any:
     """The results of ``kernel`` for arrays of jax, also inside jax.jit: the kernel becomes a call in XLA's program.
 
@@ -31,10 +35,10 @@ def jax_call(kernel: JITKernel, *args: Any, backward: Any = None, vmap: Any = No
     Python numbers, in the order of a call of the kernel. Sizes are read off the arrays when the program is traced.
 
     backward: ``backward(args, results, gradients)`` returns the gradient of each argument, None where there is none.
-    results and gradients are tuples, with one element for each output. Without it jax.grad raises jax's error.
+    results and gradients are tuples, with one element for each output. Without it jax.grad raises UnsupportedError.
     vmap: "loop" runs the kernel once for each element of the mapped axis; or a rule of jax.custom_batching.custom_vmap,
     ``vmap(axis_size, in_batched, *args)``, which returns (results, which of them are batched). Without it jax.vmap
-    raises jax's error.
+    raises a NotImplementedError.
 
     Returns one array, or a tuple of several. Raises ArgumentError for arguments that do not fit the kernel, where the
     program is traced, UnsupportedError for kernels that jax cannot launch, ToolchainError without a C++ compiler.
@@ -48,14 +52,16 @@ def jax_call(kernel: JITKernel, *args: Any, backward: Any = None, vmap: Any = No
             found=repr(backward),
             expected="a function backward(args, results, gradients)",
         )
+    if not hasattr(kernel, "artifact"):
+        raise _no_kernel(kernel)
     plan = make_plan(kernel.artifact, kernel.device_type, kernel.loaded.sizes)
     if len(args) != len(plan.inputs):
         raise ArgumentError(
-            f"{plan.name}: jax_call() got {len(args)} arguments",
+            f"{plan.name}: jax_call() got {len(args)} argument{'' if len(args) == 1 else 's'}",
             expected=f"{len(plan.inputs)}: {', '.join(plan.argument_names)}",
         )
     numbers = {place: value for place, value in enumerate(args) if not _is_tensor(plan, place)}
-    arrays = [jax.numpy.asarray(value) for place, value in enumerate(args) if _is_tensor(plan, place)]
+    arrays = [_array(jax, plan, place, value) for place, value in enumerate(args) if _is_tensor(plan, place)]
 
     def call(*given: Any) -> tuple[Any, ...]:
         remaining = iter(given)
@@ -66,12 +72,48 @@ def jax_call(kernel: JITKernel, *args: Any, backward: Any = None, vmap: Any = No
     if callable(vmap):
         function = jax.custom_batching.custom_vmap(call)
         function.def_vmap(vmap)
-    results = (function if backward is None else _with_gradient(jax, function, backward))(*arrays)
+    results = _with_gradient(jax, function, backward or _missing_gradient(plan.name))(*arrays)
     return results[0] if len(results) == 1 else results
+
+
+def _no_kernel(value: Any) -> ArgumentError:
+    """The error for what is called in a kernel's place, such as a function under ``@tilecore.jit``."""
+    name = getattr(value, "__name__", "function")
+    return ArgumentError(
+        "jax_call() takes a compiled kernel",
+        found=f"{type(value).__name__} {name}" if callable(value) else type(value).__name__,
+        expected="a kernel, and then the arguments of a call of it",
+        hint=f"kernel = {name}.compile(...), with the arguments that {name} is called with, or sizes by name; "
+        "then tilecore.jax_call(kernel, ...)"
+        if hasattr(value, "compile")
+        else None,
+    )
+
+
+def _missing_gradient(name: str) -> Callable[..., Any]:
+    """The backward of a call that has none: an error where jax needs the gradient."""
+
+    def backward(args: Any, results: Any, gradients: Any) -> Any:
+        raise UnsupportedError(
+            f"{name}: jax_call() cannot be differentiated without a rule",
+            expected="tilecore.jax_call(kernel, ..., backward=function), where function(args, results, gradients) "
+            "returns the gradient of each array",
+            hint="jax.lax.stop_gradient(x) for arrays that need no gradient",
+        )
+
+    return backward
 
 
 def _is_tensor(plan: CallPlan, place: int) -> bool:
     return isinstance(plan.params[plan.inputs[place]], TensorParam)
+
+
+def _array(jax: Any, plan: CallPlan, place: int, value: Any) -> Any:
+    """The argument as an array of jax."""
+    try:
+        return jax.numpy.asarray(value)
+    except (TypeError, ValueError):
+        raise argument_errors.not_a_tensor(plan, plan.tensor(plan.inputs[place]), value) from None
 
 
 def _with_gradient(jax: Any, function: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,7 +166,13 @@ def _call(jax: Any, kernel: JITKernel, plan: CallPlan, values: Sequence[Any], vm
 
     arrays = [value for place, value in enumerate(values) if _is_tensor(plan, place)]
     launch = jax.ffi.ffi_call(TARGET, [*results, *memories], vmap_method=vmap_method)
-    return tuple(launch(*arrays, call=numpy.array(words, numpy.int64))[: len(results)])
+    try:
+        return tuple(launch(*arrays, call=numpy.array(words, numpy.int64))[: len(results)])
+    except NotImplementedError as error:  # under jax.vmap
+        raise UnsupportedError(
+            f"{plan.name}: jax_call() cannot be mapped by jax.vmap without a rule",
+            expected='tilecore.jax_call(kernel, ..., vmap="loop"), or a function as vmap=',
+        ) from error
 
 
 def _struct(jax: Any, name: str, shape: tuple[int, ...], dtype: str) -> Any:
@@ -152,6 +200,18 @@ class _TracedCall(Binder):
                     hint=f"compile with out_idx={param}, so that jax_call returns it",
                 )
             self._place(param, tuple(value.shape), _TYPES.get(str(value.dtype), (255, 0, 0)), value)
+
+    def _read_scalar(self, param: int, value: Any) -> None:
+        if is_traced(value):
+            name = self.plan.params[param].name
+            raise ArgumentError(
+                f"{self.plan.name}: {name} is a scalar of the kernel, and jax traces it: its value is not known yet",
+                found=type(value).__name__,
+                expected="a Python number, known where the program is traced",
+                hint=f'jax.jit(program, static_argnames="{name}") passes an argument as it is; or make it a tensor '
+                "of one element in the kernel",
+            )
+        super()._read_scalar(param, value)
 
     def make_outputs(self) -> None:
         for param in self.plan.outputs:

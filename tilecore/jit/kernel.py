@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.artifact.packing import note_loaded
 from tilecore.artifact.records import Artifact
+from tilecore.caller import keywords_checked
 from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.jit.given_outputs import GivenOutputs
@@ -199,6 +200,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
             )
         return GivenOutputs(self) if self.artifact.out_idx else self
 
+    @keywords_checked
     def get_profiler(self, tensor_supply_type: Any = None) -> Any:
         """A Profiler: timing and checking with generated inputs."""
         from tilecore.profiler import Profiler, TensorSupplyType
@@ -231,6 +233,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
             raise ValueError(f"{self.artifact.name} was not tuned: no autotuner has measured it")
         return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
 
+    @keywords_checked
     def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
@@ -246,6 +249,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
             refuse_export(self.artifact, self.backend)
         return write_kernel(self.artifact, path)
 
+    @keywords_checked
     def export_library(
         self, kernel_file: str | Path, *, header: str | Path | None = None, name: str | None = None
     ) -> None:
@@ -267,6 +271,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         kernel = kernel_with_host_code(self)
         export_library(kernel.artifact, kernel._execution, kernel._device_type(), kernel_file, header, name)
 
+    @keywords_checked
     def torch_op(
         self,
         name: str,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore import compiler
+from tilecore.caller import keywords_checked
 from tilecore.errors import LanguageError
 from tilecore.interrupts import held_back
 from tilecore.jit.collection import collection_paused
@@ -28,6 +29,7 @@ class CompiledArtifact:
     rt_mod: None = None
 
 
+@keywords_checked
 def lower(
     func_or_mod: Any,
     target: Any = "auto",

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tilecore.caller import keywords_checked, levels_to_user
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError
 from tilecore.jit.build_jobs import Job, named
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
 
 
+@keywords_checked
 def par_compile(
     funcs: Iterable[Any],
     out_idx: Any = None,
@@ -134,7 +136,7 @@ def _compile(
         except Exception as error:
             failed(index, error)
     if failures:
-        warnings.warn(_summary(failures, [item.label for item in items]), CompileWarning, stacklevel=3)
+        warnings.warn(_summary(failures, [item.label for item in items]), CompileWarning, stacklevel=levels_to_user())
     return kernels
 
 

@@ -78,6 +78,9 @@ def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
             f"{subject}: {size!r} is not a size",
             found=f"shape {shape}",
             expected="ints from 0 to 2**63 - 1, and T.dynamic sizes",
+            hint=f'{size} = T.dynamic("{size}") is a size of that name; in an eager kernel {size} = T.const("{size}")'
+            if isinstance(size, str) and size.isidentifier()
+            else None,
         )
 
 

@@ -94,10 +94,26 @@ class ConstDim:
         if self._value is None:
             raise LanguageError(
                 f"the value of T.const {self.name!r} is not known yet",
-                expected=f"a declaration before: A: T.Tensor[[{self.name}, ...], dtype]",
-                hint=f"if no shape determines it, pass it in the call by name: {self.name}=...",
+                expected="the declaration of a tensor with this size in front of it: "
+                f'{self.name} = T.const("{self.name}") and then A: T.Tensor[[{self.name}, 64], "float32"]',
+                hint=self._value_elsewhere(),
             )
         return self._value
+
+    def _value_elsewhere(self) -> str:
+        """Where the value comes from if no tensor has it."""
+        from tilecore.tracing.current import active
+
+        by_name = (
+            f"a size that no tensor has is given by its name: kernel(x, {self.name}=64), kernel.compile({self.name}=64)"
+        )
+        builder = active()
+        if builder is not None and builder.on_const is not None:
+            return by_name
+        return (
+            f"{by_name}; for a T.prim_func, which has no T.const, make it a parameter of the function around it, or "
+            f'{self.name} = T.dynamic("{self.name}")'
+        )
 
     def named_sizes(self) -> list[ConstDim]:
         """The T.const sizes from which it is computed."""
@@ -111,7 +127,11 @@ class ConstDim:
         """Set the value; a LanguageError where it has another one. where: the source of ``value``, for the error."""
         if self._value is not None and self._value != value:
             first = f"{self._value} from {self._source}" if self._source else str(self._value)
-            raise LanguageError(f"T.const {self.name!r} has two values", found=f"{first}, and {value} from {where}")
+            raise LanguageError(
+                f"T.const {self.name!r} has two values",
+                found=f"{first}, and {value} from {where}",
+                hint='sizes that may differ need names of their own: M, N = T.const("M, N")',
+            )
         if self._value is None:
             self._source = where
         self._value = value

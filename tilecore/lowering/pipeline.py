@@ -23,6 +23,7 @@ from tilecore.lowering.normalize.check_accumulations import check_accumulations
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.check_nests import check_nests
+from tilecore.lowering.normalize.check_tile_sizes import refuse_large_tiles
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.state import UserFunction
 from tilecore.plugins.checking import wrong
@@ -80,8 +81,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         check_nests(func)
         check_accumulations(func)
         check_capabilities(func, env)
-        if env.capabilities.index_bits == 32:
-            refuse_large_tensors(func, env)
+        refuse_large_tensors(func, env)
+        refuse_large_tiles(func, env)
     env.publish(UserFunction(func.span, shared_names(func)))
     declares_state = verifier is not None and backend.target.contract > 1  # passes of contract 1 declare none
     current: Any = func

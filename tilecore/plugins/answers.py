@@ -45,6 +45,7 @@ RULES: dict[type, dict[str, Rule]] = {
             lambda value: NAMES.holds(value) and value <= set(MEMORY_ORDERS),
         ),
         "atomic_dtypes": NAMES,
+        "thread_bytes": COUNT,
     },
     Presence: {"present": FLAG, "detail": WORDS},
     HostCode: {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
+from tilecore.caller import keywords_checked
 from tilecore.errors import ArgumentError
 from tilecore.profiler.clocks import Clock, clock_for
 from tilecore.profiler.warning import available_clock, warn_of_simulator
@@ -30,6 +31,7 @@ _MODES: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
+@keywords_checked
 def do_bench(
     fn: Callable[[], Any],
     warmup: float = 25,
@@ -70,9 +72,9 @@ def do_bench(
     but the first then find their data in the caches.
     """
     _check(warmup, rep, quantiles, return_mode)
-    clock = clock_for(fn, device, available_clock(backend, 2), kernel)
+    clock = clock_for(fn, device, available_clock(backend), kernel)
     if clock.simulator:
-        warn_of_simulator(clock.simulator, 2)
+        warn_of_simulator(clock.simulator)
     flush = clock.flush(cache_size if fast_flush else 0)
     first = _measure(fn, clock, flush, 1, 1)
     if max_calls is not None and max_calls <= 1:

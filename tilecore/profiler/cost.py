@@ -128,16 +128,17 @@ def cost_of_function(func: Any, artifact: Artifact, sizes: Mapping[str, int]) ->
 
 def _sizes(artifact: Artifact, arguments: Sequence[Any], sizes: dict[str, int]) -> dict[str, int]:
     """The values of all symbols and of the scalars that are given."""
-    from tilecore.profiler.supply import sizes_of
+    from tilecore.profiler.supply import check_names, sizes_of
 
     symbols = [symbol.name for symbol in artifact.symbols]
-    scalars = [param.name for param in artifact.params if isinstance(param, ScalarParam)]
     if arguments:
         inputs = [param for number, param in enumerate(artifact.params) if number not in artifact.out_idx]
         if sizes or len(arguments) != len(inputs):
             raise ArgumentError(
-                f"{artifact.name}.cost(): {len(arguments)} arguments{' and sizes' if sizes else ''}",
-                expected=f"the {len(inputs)} arguments of a call, or sizes by name",
+                f"{artifact.name}.cost() got {len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
+                f"{' and sizes by name' if sizes else ''}",
+                expected=f"all {len(inputs)} arguments of a call ({', '.join(param.name for param in inputs)}), or "
+                "sizes by name instead of them",
             )
         values = zip(inputs, arguments, strict=True)
         given = {param.name: value for param, value in values if isinstance(param, ScalarParam)}
@@ -145,17 +146,12 @@ def _sizes(artifact: Artifact, arguments: Sequence[Any], sizes: dict[str, int]) 
         for param, value in zip(inputs, arguments, strict=True):
             _check_shape(artifact, param, value, known)
         return {**{name: value for name, value in given.items() if isinstance(value, int)}, **known}
-    missing = [name for name in symbols if name not in sizes]
-    unknown = [name for name in sizes if name not in symbols and name not in scalars]
-    if missing or unknown:
-        raise ArgumentError(
-            f"{artifact.name}.cost(): its sizes {', '.join(missing)} are known only at a call"
-            if missing
-            else f"{artifact.name}.cost(): there is no size {', '.join(unknown)}",
-            expected=f"cost({', '.join(f'{name}=1024' for name in symbols)}), or the arguments of a call"
-            if symbols
-            else "no sizes: all are fixed" + (f"; scalars: {', '.join(scalars)}" if scalars else ""),
-        )
+    check_names(
+        artifact,
+        sizes,
+        f"{artifact.name}.cost()",
+        lambda names: f"cost({', '.join(f'{name}=1024' for name in names)}), or the arguments of a call",
+    )
     return {name: _whole(artifact, name, value, 0 if name in symbols else None) for name, value in sizes.items()}
 
 

@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
+from tilecore.caller import keywords_checked, refuse_unknown
 from tilecore.errors import ArgumentError
 from tilecore.profiler.bench import Mode, do_bench
 from tilecore.profiler.clocks import HOST
@@ -14,6 +15,7 @@ from tilecore.profiler.compare import Tolerance, assert_close
 from tilecore.profiler.rotation import rotating
 from tilecore.profiler.runs import check, outputs_of, pairs, run
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, supply
+from tilecore.signatures import keywords_of
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Param
@@ -31,6 +33,7 @@ class Profiler:
     ``dynamic_symbolic_constraints``: values of the sizes that are known only at a call (and of scalar parameters).
     """
 
+    @keywords_checked
     def __init__(
         self, kernel: JITKernel, supply_type: TensorSupplyType = TensorSupplyType.Auto, device_index: int = 0
     ) -> None:
@@ -89,12 +92,14 @@ class Profiler:
 
     # -- running ----------------------------------------------------------------------------------------------
 
+    @keywords_checked
     def run_once(self, func: Callable[..., Any] | None = None, dynamic_symbolic_constraints: Constraints = None) -> Any:
         """Run the kernel, or ``func``, on fresh inputs; its result."""
         result = (func or self.func)(*self._inputs(None, dynamic_symbolic_constraints))
         self._synchronize()
         return result
 
+    @keywords_checked
     def assert_allclose(
         self,
         reference_program: Callable[..., Any],
@@ -115,6 +120,7 @@ class Profiler:
         outcome = run(self.func, inputs, self._synchronize)
         check(artifact, pairs(artifact, outcome, expected, inputs), Tolerance(rtol, atol), max_mismatched_ratio)
 
+    @keywords_checked
     def manual_assert_close(
         self,
         reference_program: Callable[..., Any],
@@ -131,6 +137,7 @@ class Profiler:
         compared = pairs(self.kernel.artifact, outcome, expected, inputs)
         manual_check_prog([value for _, value, _ in compared], [value for _, _, value in compared])
 
+    @keywords_checked
     def assert_consistent(self, repeat: int = 10, dynamic_symbolic_constraints: Constraints = None) -> None:
         """Raises AssertionError unless runs on the same inputs agree (to 1e-5; sums may be added in another order)."""
         inputs = self._inputs(None, dynamic_symbolic_constraints)
@@ -142,6 +149,7 @@ class Profiler:
                 subject = f"{artifact.name}: {name} of run {number + 2}"
                 assert_close(value, expected, Tolerance(1e-5, 1e-8), subject=subject)
 
+    @keywords_checked
     def do_bench(
         self,
         func: Callable[..., Any] | None = None,
@@ -181,6 +189,7 @@ class Profiler:
             cache_size, early_stop_baseline, kernel=self.kernel, max_calls=most_calls,
         )  # fmt: skip
 
+    @keywords_checked
     def roofline(
         self,
         input_tensors: Sequence[Any] | None = None,
@@ -194,6 +203,7 @@ class Profiler:
         """
         from tilecore.profiler.roofline import Roofline, peaks_of
 
+        refuse_unknown("Profiler.roofline", settings, keywords_of(Profiler.do_bench))
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         milliseconds = self.do_bench(input_tensors=inputs, **{"return_mode": "median", **settings})
         if not isinstance(milliseconds, float):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from tilecore.artifact.dims import Dim, DimExpr, evaluate
 from tilecore.artifact.records import Artifact, Param, ScalarParam, TensorParam
 from tilecore.dtypes import FACTS, Facts
 from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from tilecore.contract.adapter import KernelAdapter
@@ -35,24 +37,38 @@ class TensorSupplyType(Enum):
 
 
 def known_sizes(artifact: Artifact, constraints: Mapping[str, int] | None) -> dict[str, int]:
-    """The values of the kernel's symbols; raises ArgumentError when some are not given."""
-    required = [symbol.name for symbol in artifact.symbols]
+    """The values of the kernel's symbols; raises ArgumentError where some are not given, or a name is unknown."""
     sizes = {str(getattr(name, "name", name)): int(value) for name, value in (constraints or {}).items()}
-    scalars = [p.name for p in artifact.params if isinstance(p, ScalarParam)]
-    missing = [name for name in required if name not in sizes]
-    unknown = [name for name in sizes if name not in required and name not in scalars]
-    if missing or unknown:
-        example = ", ".join(f'"{name}": 1024' for name in missing or required)
-        raise ArgumentError(
-            f"{artifact.name}: its sizes {', '.join(missing)} are known only at a call"
-            if missing
-            else f"{artifact.name} has no sizes {', '.join(unknown)}",
-            found=f"dynamic_symbolic_constraints={sizes}",
-            expected=f"dynamic_symbolic_constraints={{{example}}}"
-            if example
-            else "no constraints: all sizes are fixed",
-        )
+
+    def example(names: Sequence[str]) -> str:
+        return f"dynamic_symbolic_constraints={json.dumps(dict.fromkeys(names, 1024))}"
+
+    check_names(artifact, sizes, artifact.name, example)
     return sizes
+
+
+def check_names(
+    artifact: Artifact, given: Mapping[str, Any], subject: str, example: Callable[[Sequence[str]], str]
+) -> None:
+    """Raises ArgumentError for a name that is neither a size of the call nor a scalar, and for sizes without a value.
+
+    subject: what the message begins with. example: how these sizes are given.
+    """
+    symbols = [symbol.name for symbol in artifact.symbols]
+    scalars = [param.name for param in artifact.params if isinstance(param, ScalarParam)]
+    unknown = [name for name in given if name not in symbols and name not in scalars]
+    missing = [name for name in symbols if name not in given]
+    if not unknown and not missing:
+        return
+    expected = example(missing or symbols) if symbols else "no sizes: all are fixed"
+    raise ArgumentError(
+        f"{subject}: there is no size {', '.join(unknown)}"
+        if unknown
+        else f"{subject}: its sizes {', '.join(missing)} are known only at a call",
+        found=f"values of {', '.join(given)}" if given else None,
+        expected=f"{expected}; scalars may be given, too: {', '.join(scalars)}" if scalars else expected,
+        hint=did_you_mean(unknown[0], [*symbols, *scalars]) if unknown else None,
+    )
 
 
 def sizes_of(artifact: Artifact, inputs: Sequence[Any]) -> dict[str, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.origin import Origin, remedy, title
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.nearest import did_you_mean
+from tilecore.runtime.call_plan import storage_dtypes
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
-from tilecore.tensors.dlpack import contiguous_strides
+from tilecore.tensors.dlpack import HOST, contiguous_strides
 from tilecore.tensors.libraries import is_immutable
 from tilecore.tensors.views import device_problem
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from tilecore.runtime.call_plan import CallPlan
     from tilecore.runtime.scalars import UnfitScalar
     from tilecore.tensors.views import TensorView, UnreadableTensor
+
+
+_SEQUENCES = (list, tuple, memoryview, bytearray, array)  # from which numpy makes an array
 
 
 def count(plan: CallPlan, count_given: int) -> ArgumentError:
@@ -44,10 +49,17 @@ def unknown_name(plan: CallPlan, name: str) -> ArgumentError:
 
 
 def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentError:
+    found, hint = _value(value), None
+    if isinstance(value, _SEQUENCES):
+        hint = f'numpy.asarray({declared.name}, "{FACTS[storage_dtypes(declared)[0]].numpy}")'
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):  # a scalar of numpy, or a description without memory
+        found = f"{type(value).__name__}, which has a shape and no memory that can be read"
+        hint = f"numpy.asarray({declared.name})" if hasattr(value, "__array__") else None
     return ArgumentError(
         f"{plan.name}(): {declared.name} must be a tensor",
-        found=_value(value),
+        found=found,
         expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared)} (torch, numpy or any DLPack)",
+        hint=hint,
     )
 
 
@@ -232,6 +244,22 @@ def recorded(plan: CallPlan, recorder: str) -> LaunchError:
         f"{plan.name}() is called under {recorder}, which records torch's operations and does not record this kernel",
         expected="a call outside of it, or of the operation of torch that runs the kernel",
         hint=f'{plan.name} = kernel.torch_op("mylib::{plan.name}"), and call that; or @tilecore.jit(torch_op=...)',
+    )
+
+
+def traced(plan: CallPlan, name: str, value: Any) -> LaunchError:
+    """An argument of a program of jax that is being traced."""
+    has_call = plan.device_type == HOST
+    call = f"tilecore.jax_call(kernel, {', '.join(plan.argument_names)})"
+    return LaunchError(
+        f"{plan.name}() is called in a program that jax traces (jax.jit, jax.grad, jax.vmap, ...): its arrays have no "
+        "memory yet",
+        found=f"{name}, a {type(value).__name__}",
+        expected=f"{call}, by which the program calls the kernel" if has_call else "a call outside of that program",
+        hint="kernel is a compiled one, as <function>.compile(...) gives it; under jax.grad the call needs backward= "
+        'and under jax.vmap vmap="loop" (docs/arrays.md)'
+        if has_call
+        else "tilecore.jax_call, for programs of jax, takes kernels that are compiled for cpu",
     )
 
 

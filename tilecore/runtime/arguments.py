@@ -24,7 +24,7 @@ from tilecore.runtime.index_limits import LARGEST, extent_of, has_sizes_of_call
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.tensors import torch_state
 from tilecore.tensors.dlpack import HOST, HOST_KINDS, contiguous_strides
-from tilecore.tensors.libraries import importer, namespace_of
+from tilecore.tensors.libraries import importer, is_traced, namespace_of
 from tilecore.tensors.memory_overlap import overlap, overlapping_axis
 from tilecore.tensors.reachable import Block, block_at
 from tilecore.tensors.views import TensorView, UnreadableTensor, empty, empty_array, is_array, is_tensor, view
@@ -91,10 +91,14 @@ class Binder:
         return self.adapter.current_stream(device_index) if self.has_streams else 0
 
     def read(self, args: Sequence[Any]) -> None:
-        """Read every argument. Raises LaunchError where torch records operations and may record an argument's."""
+        """Read every argument. Raises LaunchError where torch records operations and may record an argument's, and for
+        an argument of a program of jax that is being traced."""
         recorder = torch_state.recorder()
         if recorder and not all(isinstance(value, _NUMBERS) or is_array(value) for value in args):
             raise errors.recorded(self.plan, recorder)
+        traced = next((number for number, value in enumerate(args) if is_traced(value)), None)
+        if traced is not None:
+            raise errors.traced(self.plan, self.plan.argument_names[traced], args[traced])
         for param, value in zip(self.plan.inputs, args, strict=True):
             if isinstance(self.plan.params[param], TensorParam):
                 self._read_tensor(param, value)
@@ -103,6 +107,8 @@ class Binder:
 
     def _read_scalar(self, param: int, value: Any) -> None:
         declared = self.plan.params[param]
+        if not self.plan.writes_floats and getattr(value, "requires_grad", False):
+            value = value.detach()  # nothing that the kernel computes has a gradient
         try:
             self.scalars[param] = slot_of(value, declared.dtype)
         except UnfitScalar as unfit:
@@ -126,7 +132,7 @@ class Binder:
             raise errors.not_a_tensor(self.plan, declared, value)
         self._check_kind(param, declared, tensor)
         self._check_device(param, tensor)
-        if tensor.loses_gradient:
+        if self.plan.writes_floats and tensor.loses_gradient:
             warn_of_gradient(self.plan, declared)
         self.views[param] = tensor
 

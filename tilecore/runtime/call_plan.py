@@ -71,6 +71,12 @@ class CallPlan:
         return tuple(self.params[p].name for p in self.inputs)
 
     @cached_property
+    def writes_floats(self) -> bool:
+        """Whether a call writes a tensor that could have a gradient in torch: of floating point."""
+        written = {*self.outputs, *(p for p in self.tensors if "w" in self.tensor(p).access)}
+        return any(may_have_gradient(self.tensor(param)) for param in written)
+
+    @cached_property
     def element_types(self) -> dict[int, list[tuple[int, int, int]]]:
         """The DLPack element types (code, bits, lanes) that each tensor parameter takes, by parameter index."""
         types = {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
@@ -143,6 +149,11 @@ def storage_dtypes(param: TensorParam) -> tuple[str, ...]:
         return (param.dtype,)
     first = str(FACTS[param.dtype].torch)
     return (first, "uint8" if first == "int8" else "int8")
+
+
+def may_have_gradient(param: TensorParam) -> bool:
+    """Whether the parameter's tensors are of floating point in torch; packed 4-bit floats are integers there."""
+    return FACTS[storage_dtypes(param)[0]].kind == "float"
 
 
 def _check_tensor_param(kernel: str, param: Any) -> None:

@@ -23,5 +23,5 @@ def warn_of_gradient(plan: CallPlan, declared: TensorParam) -> None:
         f"flows from its results to {declared.name}. Pass {declared.name}.detach(), or call the kernel under "
         'torch.no_grad(); for a gradient, make the kernel an operation: kernel.torch_op("mylib::name", backward=...)',
         GradientWarning,
-        stacklevel=levels_to_user(),
+        stacklevel=levels_to_user(through="torch"),
     )

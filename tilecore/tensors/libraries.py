@@ -17,6 +17,12 @@ def is_immutable(value: Any) -> bool:
     return jax is not None and isinstance(value, getattr(jax, "Array", ()))
 
 
+def is_traced(value: Any) -> bool:
+    """Whether it stands for an array, or a number, of a program of jax that is being traced: it has no memory yet."""
+    core = getattr(sys.modules.get("jax"), "core", None)
+    return core is not None and isinstance(value, getattr(core, "Tracer", ()))
+
+
 def namespace_of(values: Iterable[Any]) -> Any:
     """The namespace of the array API that all of the arrays have; None where there is none, or several. An array whose
     library cannot say it has none."""

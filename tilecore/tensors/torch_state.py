@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -58,6 +58,15 @@ def not_traced(function: Any, instead: str) -> Any:
 def loses_gradient(tensor: Any) -> bool:
     """Whether autograd would need a derivative of values that are computed from this torch tensor now."""
     return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
+
+
+def has_tangent(values: Iterable[Any]) -> bool:
+    """Whether torch differentiates in forward mode (torch.autograd.forward_ad, torch.func.jvp) through one of these."""
+    torch = sys.modules["torch"]
+    forward = torch.autograd.forward_ad
+    if getattr(forward, "_current_level", 0) < 0:  # there is none at all
+        return False
+    return any(isinstance(one, torch.Tensor) and forward.unpack_dual(one).tangent is not None for one in values)
 
 
 def handles_operations(kind: type) -> bool:

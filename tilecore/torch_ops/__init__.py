@@ -9,5 +9,6 @@ Nothing here imports torch before an operation is registered.
 from tilecore.torch_ops.fake import fake_of
 from tilecore.torch_ops.register import OpSource, op_of_kernel, register_op
 from tilecore.torch_ops.rules import TorchOpRules
+from tilecore.torch_ops.schema import optional_arguments
 
-__all__ = ["OpSource", "TorchOpRules", "fake_of", "op_of_kernel", "register_op"]
+__all__ = ["OpSource", "TorchOpRules", "fake_of", "op_of_kernel", "optional_arguments", "register_op"]

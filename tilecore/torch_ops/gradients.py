@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.artifact.records import TensorParam
-from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.runtime.call_plan import CallPlan
+from tilecore.runtime.call_plan import CallPlan, may_have_gradient
+from tilecore.tensors.torch_state import has_tangent
 from tilecore.torch_ops.schema import writes_arguments
 
 # How a gradient's parameter is named, for a tensor x.
@@ -42,29 +42,57 @@ def missing_gradient(name: str) -> Backward:
     return backward
 
 
+def guarded(op: Any, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for torch's key Autograd in place of ``function``, torch's own or that of an operation without a
+    gradient, which is called where a gradient is asked for.
+
+    It refuses what would go wrong: forward mode, for which there is no rule, so that results would count as constants,
+    and transformations of torch.func, with an error that names them.
+    """
+    import torch
+
+    below, grad_mode, forward = torch._C._after_autograd_keyset, torch.is_grad_enabled, torch.autograd.forward_ad
+
+    def call(keyset: Any, *args: Any) -> Any:
+        if getattr(forward, "_current_level", 0) >= 0 and has_tangent(args):
+            raise UnsupportedError(
+                f"{name} has no derivative in forward mode (torch.func.jvp, torch.autograd.forward_ad)",
+                found="a tensor with a tangent",
+                expected="reverse mode, as of tensor.backward() and torch.autograd.grad, with backward=... as its rule",
+            )
+        if not grad_mode() or not any(getattr(value, "requires_grad", False) for value in args):
+            with torch._C._AutoDispatchBelowAutograd():
+                return op.redispatch(keyset & below, *args)
+        try:
+            return function(keyset, *args)
+        except RuntimeError as error:
+            if "setup_context staticmethod" not in str(error):
+                raise
+            raise UnsupportedError(
+                f"{name} cannot be differentiated by torch.func (grad, vjp, jacrev, hessian)",
+                expected="tensor.backward() or torch.autograd.grad",
+            ) from error
+
+    return call
+
+
 def writes_numbers(plan: CallPlan) -> bool:
     """Whether the kernel writes an argument of floating point, which could have a gradient."""
     names = set(writes_arguments(plan))
-    return any(FACTS[param.dtype].kind == "float" for param in plan.params if param.name in names)
+    return any(may_have_gradient(plan.tensor(param)) for param in plan.tensors if plan.params[param].name in names)
 
 
-def without_gradient(op: Any, name: str) -> Callable[..., Any]:
-    """The function for torch's key Autograd of an operation that writes its arguments: an error where a gradient is
-    asked for, as torch would go on without the kernel's part of it."""
-    import torch
-
-    below = torch._C._after_autograd_keyset
+def without_gradient(name: str) -> Callable[..., Any]:
+    """The function for torch's key Autograd of an operation that writes its arguments, where a gradient is asked for:
+    an error, as torch would go on without the kernel's part of it."""
 
     def call(keyset: Any, *args: Any) -> Any:
-        if torch.is_grad_enabled() and any(getattr(value, "requires_grad", False) for value in args):
-            raise UnsupportedError(
-                f"{name} writes its arguments, and operations that do have no gradient",
-                found="a tensor that requires a gradient",
-                expected="a call under torch.no_grad(), or tensors without a gradient: x.detach()",
-                hint="for a gradient compile the kernel with out_idx, and give its operation a rule: backward=...",
-            )
-        with torch._C._AutoDispatchBelowAutograd():
-            return op.redispatch(keyset & below, *args)
+        raise UnsupportedError(
+            f"{name} writes its arguments, and operations that do have no gradient",
+            found="a tensor that requires a gradient",
+            expected="a call under torch.no_grad(), or tensors without a gradient: x.detach()",
+            hint="for a gradient compile the kernel with out_idx, and give its operation a rule: backward=...",
+        )
 
     return call
 
@@ -78,6 +106,24 @@ def save_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
 def _results(output: Any) -> Sequence[Any]:
     """What an operation returned, one result or several, as a sequence."""
     return output if isinstance(output, (tuple, list)) else (output,)
+
+
+def counted(backward: Backward, plan: CallPlan, name: str) -> Backward:
+    """The user's function ``backward``, whose results are counted: torch's error would count arguments of its own."""
+    names = [plan.params[param].name for param in plan.inputs]
+
+    def call(ctx: Any, *gradients: Any) -> Any:
+        found = backward(ctx, *gradients)
+        count = len(found) if isinstance(found, (tuple, list)) else 1
+        if count < len(names):
+            raise ArgumentError(
+                f"the backward of {name} returned too few gradients",
+                found=f"{count}",
+                expected=f"{len(names)}, one for each of {', '.join(names)}; None for numbers, and where there is none",
+            )
+        return tuple(found) if isinstance(found, (tuple, list)) else found
+
+    return call
 
 
 class KernelGradient:

@@ -8,17 +8,19 @@ where it is taken away.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilecore.artifact.records import TensorParam
 from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.runtime.call_plan import CallPlan, make_plan
-from tilecore.torch_ops.batching import looped
+from tilecore.torch_ops.batching import looped, looped_with_warning
 from tilecore.torch_ops.fake import fake_of
 from tilecore.torch_ops.gradients import (
     KernelGradient,
+    counted,
+    guarded,
     missing_gradient,
     require_no_writes,
     save_all,
@@ -26,7 +28,7 @@ from tilecore.torch_ops.gradients import (
     writes_numbers,
 )
 from tilecore.torch_ops.names import OpName, parse_name
-from tilecore.torch_ops.rules import TorchOpRules, is_kernel
+from tilecore.torch_ops.rules import TorchOpRules, is_kernel, require_function
 from tilecore.torch_ops.schema import schema_of, writes_arguments
 
 # Tags by which a compiler keeps the strides of arguments; the first that this torch knows is used.
@@ -36,13 +38,26 @@ _STRIDES = ("needs_exact_strides", "needs_fixed_stride_order")
 @dataclass(frozen=True)
 class OpSource:
     """What an operation runs. plan: of its calls. call: takes their arguments. fake: the same, for tensors without
-    memory. device: torch's name of the device. identity: equal for sources that are the same kernel."""
+    memory. device: torch's name of the device. identity: equal for sources that are the same kernel. defaults: values
+    of scalars that calls may leave out, by name."""
 
     plan: CallPlan
     call: Callable[..., Any]
     fake: Callable[..., Any]
     device: str
     identity: Any
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def whole(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, which gets all arguments of a call: the dispatcher leaves out those at the end that are equal
+        to their defaults."""
+        if not self.defaults:
+            return function
+        return lambda *args: function(*args, *self.left_out(len(args)))
+
+    def left_out(self, count: int) -> list[Any]:
+        """The arguments behind the first ``count``."""
+        return [self.defaults[name] for name in self.plan.argument_names[count:]]
 
 
 @dataclass
@@ -86,7 +101,7 @@ def _register(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     import torch
 
     plan = source.plan
-    schema = schema_of(plan, f"{name.name}.{name.overload}" if name.overload else name.name)
+    schema = schema_of(plan, f"{name.name}.{name.overload}" if name.overload else name.name, source.defaults)
     dtypes = rules.autocast_dtypes(source.device.partition(":")[0])
     if dtypes:
         require_no_writes(plan, "casts arguments, and a kernel would write to the copy")
@@ -96,22 +111,54 @@ def _register(name: OpName, source: OpSource, rules: TorchOpRules) -> Any:
     op = getattr(getattr(getattr(torch.ops, name.namespace), name.name), name.overload or "default")
     _registered[str(name)] = _Registered(source, rules, library, op)
     library.impl(op, _implementation(source), _dispatch_key(source))
-    torch.library.register_fake(op, source.fake, lib=library)
+    torch.library.register_fake(op, source.whole(source.fake), lib=library)
+    if plan.writes_floats:
+        _guard(library, op, str(name))
     if backward is not None:
         torch.library.register_autograd(op, backward, setup_context=setup, lib=library)
     elif writes_numbers(plan):
-        library.impl(op, without_gradient(op, str(name)), "Autograd", with_keyset=True)
+        library.impl(op, without_gradient(str(name)), "Autograd", with_keyset=True)
     for device, dtype in dtypes.items():
         torch.library.register_autocast(op, device, dtype, lib=library)
-    if rules.vmap is not None:
-        rule = looped(plan, op) if rules.vmap == "loop" else rules.vmap
-        torch.library.register_vmap(op, rule, lib=library)
+    torch.library.register_vmap(op, _with_left_out(source, _vmap_of(name, source, rules, op)), lib=library)
     return op
+
+
+def _guard(library: Any, op: Any, name: str) -> None:
+    """What is registered for the key Autograd from now on is :func:`~tilecore.torch_ops.gradients.guarded`."""
+    register = library.impl
+
+    def impl(target: Any, function: Callable[..., Any], dispatch_key: str = "", **options: Any) -> Any:
+        if dispatch_key == "Autograd":
+            function = guarded(op, name, function)
+        return register(target, function, dispatch_key, **options)
+
+    library.impl = impl  # torch.library.register_autograd calls it
+
+
+def _vmap_of(name: OpName, source: OpSource, rules: TorchOpRules, op: Any) -> Callable[..., Any]:
+    """The rule of vmap. Without one torch would run the operation once for each element, too, but not on elements that
+    are not contiguous and not where the kernel writes arguments; and it would ask for a report to torch."""
+    if rules.vmap is None:
+        return looped_with_warning(source.plan, op, source.fake, str(name))
+    return looped(source.plan, op, source.fake) if rules.vmap == "loop" else rules.vmap  # type: ignore[no-any-return]
+
+
+def _with_left_out(source: OpSource, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of vmap that gets all arguments of a call; see :meth:`OpSource.whole`."""
+    if not source.defaults:
+        return rule
+
+    def whole(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
+        rest = source.left_out(len(args))
+        return rule(info, (*in_dims, *(None for _ in rest)), *args, *rest)
+
+    return whole
 
 
 def _implementation(source: OpSource) -> Callable[..., Any]:
     """The function that the dispatcher calls: several results are a tuple there."""
-    call = source.call
+    call = source.whole(source.call)
     return call if len(source.plan.outputs) < 2 else lambda *args: tuple(call(*args))
 
 
@@ -133,7 +180,8 @@ def _gradient_of(name: OpName, source: OpSource, rules: TorchOpRules) -> tuple[A
         return missing_gradient(str(name)), None
     require_no_writes(source.plan, "is differentiated by torch only where it writes none of its arguments")
     if not is_kernel(rules.backward):
-        return rules.backward, rules.setup_context or save_all
+        require_function(rules.backward)
+        return counted(rules.backward, source.plan, str(name)), rules.setup_context or save_all
     own = name._replace(name=f"{name.name}_backward")
     op = op_of_kernel(rules.backward, str(own), TorchOpRules())
     gradient = KernelGradient(source.plan, make_plan(rules.backward.artifact, rules.backward.device_type), op)

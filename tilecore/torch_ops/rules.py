@@ -20,7 +20,8 @@ class TorchOpRules:
     autocast: the dtype that floating-point arguments are cast to under torch.autocast, for the kernel's device; or a
     mapping from types of devices to dtypes.
     vmap: "loop" (the kernel runs once for each element of the mapped axis), or a function
-    ``vmap(info, in_dims, *args) -> (results, out_dims)`` as torch.library.register_vmap takes it.
+    ``vmap(info, in_dims, *args) -> (results, out_dims)`` as torch.library.register_vmap takes it. Left out, it is the
+    loop, with a VmapWarning.
     """
 
     backward: Any = None
@@ -60,6 +61,20 @@ class TorchOpRules:
 def is_kernel(backward: Any) -> bool:
     """Is it a compiled kernel?"""
     return hasattr(backward, "artifact")
+
+
+def require_function(backward: Any) -> None:
+    """Raises ArgumentError for what makes kernels and is called as a function: it is compiled first."""
+    if hasattr(backward, "ir") or hasattr(backward, "compile"):
+        name = getattr(backward, "__name__", "backward")
+        raise ArgumentError(
+            f"torch_op(): backward={name} is not compiled",
+            found=type(backward).__name__,
+            expected="a compiled kernel whose results are the gradients, or a function backward(ctx, *gradients)",
+            hint=f"{name}.compile(...)"
+            if hasattr(backward, "compile")
+            else f"tilecore.compile({name}, target=..., out_idx=...)",
+        )
 
 
 def _wrong(name: str, value: Any, expected: str) -> ArgumentError:

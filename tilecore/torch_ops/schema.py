@@ -7,6 +7,8 @@ The text is in the language of torch's native functions (aten/src/ATen/native/RE
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from tilecore.artifact.dims import DimExpr
@@ -16,17 +18,34 @@ from tilecore.errors import UnsupportedError
 from tilecore.runtime.call_plan import CallPlan
 
 
-def schema_of(plan: CallPlan, name: str) -> str:
-    """``name(Tensor A, Tensor(a!) B, float s) -> Tensor``, for the calls of ``plan``.
+def schema_of(plan: CallPlan, name: str, defaults: Mapping[str, Any] | None = None) -> str:
+    """``name(Tensor A, Tensor(a!) B, float s=2.0) -> Tensor``, for the calls of ``plan``.
 
-    Integer scalars are ``SymInt``, so that sizes of a traced program can be passed. Raises UnsupportedError for
+    Integer scalars are ``SymInt``, so that sizes of a traced program can be passed. defaults: values of scalars that a
+    call may leave out; schemas have them at the end only, and no infinities and NaNs. Raises UnsupportedError for
     parameters that no operation can have.
     """
     letters = iter(string.ascii_lowercase)
-    arguments = [_argument(plan, plan.params[param], letters) for param in plan.inputs]
+    optional = optional_arguments(plan, defaults or {})
+    arguments = []
+    for param in map(plan.params.__getitem__, plan.inputs):
+        value = f"={_converted(param, (defaults or {})[param.name])!r}" if param.name in optional else ""
+        arguments.append(_argument(plan, param, letters) + value)
     tensors = ["Tensor"] * len(plan.outputs)
     returns = tensors[0] if len(tensors) == 1 else f"({', '.join(tensors)})"
     return f"{name}({', '.join(arguments)}) -> {returns}"
+
+
+def optional_arguments(plan: CallPlan, defaults: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the arguments that a call of the operation may leave out: scalars with a finite number as default,
+    behind which there are no others."""
+    names = []
+    for param in map(plan.params.__getitem__, reversed(plan.inputs)):
+        value = defaults.get(param.name)
+        if not isinstance(param, ScalarParam) or not isinstance(value, (int, float)) or not isfinite(value):
+            break
+        names.append(param.name)
+    return frozenset(names)
 
 
 def writes_arguments(plan: CallPlan) -> list[str]:
@@ -62,6 +81,10 @@ def _may_be_none(plan: CallPlan, param: TensorParam) -> bool:
     numbers = {plan.params[index].name for index in plan.scalars}
     gives_size = any(plan.params[symbol.param] is param for symbol in plan.symbols)
     return not gives_size and not numbers.isdisjoint(param.needed.names())
+
+
+def _converted(param: Any, value: float) -> bool | int | float:
+    return {"bool": bool, "float": float}.get(_scalar_type(param), int)(value)
 
 
 def _scalar_type(param: ScalarParam) -> str:

@@ -81,6 +81,7 @@ def test_registers():
 def test_capabilities():
     hopper = target.capabilities(Target("cuda", {"arch": "sm_90a"}))
     assert (hopper.shared_bytes, hopper.max_threads, hopper.warp) == (232448, 1024, 32)
+    assert hopper.thread_bytes == 512 << 10
     assert {"mma", "copy_async", "stmatrix", "fp8_mma", "wgmma"} <= hopper.features
     volta = target.capabilities(Target("cuda", {"arch": "sm_70"}))
     assert not {"mma", "copy_async"} & volta.features

@@ -47,6 +47,7 @@ _TEGRA = {72, 87, 88, 110}  # in systems on a chip
 DEFAULT = "sm_80"
 MAX_THREADS = 1024
 MAX_REGISTERS = 255
+THREAD_BYTES = 512 * 1024  # local memory of a thread, on all architectures
 WARP = 32
 
 

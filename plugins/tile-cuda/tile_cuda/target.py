@@ -114,6 +114,7 @@ def capabilities(target: Target) -> Capabilities:
         shared_bytes=arch.shared_bytes,
         features=features,
         atomic_dtypes=atomic_dtypes,
+        thread_bytes=architectures.THREAD_BYTES,
     )
 
 

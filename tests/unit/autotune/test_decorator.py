@@ -273,6 +273,16 @@ def test_options_of_tilelangs_search_are_said_to_change_nothing():
     assert result.config["block"] in (8, 16)
 
 
+def test_functions_with_torch_op_are_refused():
+    """An operation of torch keeps its kernel."""
+    pytest.importorskip("torch")
+    function = factory("cpu").func
+    operation = jit(function, target="cpu", out_idx=-1, torch_op="tilecore_tests::tuned")
+    with pytest.raises(LanguageError, match="autotune decorates no function with torch_op") as caught:
+        autotune(configs=CONFIGS)(operation)
+    assert f"{function.__name__}.compile(...).torch_op(" in caught.value.hint
+
+
 def test_the_clock_of_candidates():
     def add(block):
         return adder(40, block)

@@ -144,14 +144,6 @@ MISTAKES = {
         "tile is a buffer of the kernel and cannot be iterated by Python",
         "T.reduce_sum",
     ),
-    "a name of the language without T.": (
-        """
-        with T.Kernel(1):
-            tile = alloc_shared((8, 16), "float32")  #!
-        """,
-        "name 'alloc_shared' is not defined",
-        "T.alloc_shared",
-    ),
     "copy of different shapes": (
         """
         with T.Kernel(1):

@@ -363,3 +363,34 @@ def test_parts_of_the_last_round_are_those_of_the_example():
         workspace = re.search(r"Part\S*.*?\((\d+), 64, 64\)", str(func.ir))
         assert workspace, func.ir
         assert int(workspace.group(1)) == gemm_space.rounds_of(work, tiling).parts
+
+
+@pytest.mark.parametrize("value", ["yes", "no", 2, None, [True]])
+def test_flags_are_flags(value):
+    """A text would count as True."""
+    with pytest.raises(ArgumentError, match="stream_k is a flag"):
+        heuristics.gemm(64, 64, 64, target="cpu", stream_k=value)
+    with pytest.raises(ArgumentError, match="is_causal is a flag"):
+        heuristics.attention(1, 8, 8, 64, 64, 64, target="cpu", causal=value)
+
+
+def test_flags_of_numpy():
+    assert "stream_k" in heuristics.gemm(64, 64, 64, target="cpu", stream_k=np.bool_(True))[0].config
+    assert "stream_k" not in heuristics.gemm(64, 64, 64, target="cpu", stream_k=0)[0].config
+
+
+def test_an_unknown_element_type_is_named_once():
+    with pytest.raises(ArgumentError, match="there is no element type 'flaot32'") as caught:
+        heuristics.gemm(64, 64, 64, "flaot32", target="cpu")
+    assert caught.value.found is None
+    assert "float32" in caught.value.expected
+    assert caught.value.hint == "did you mean 'float32'?"
+
+
+def test_what_is_explained():
+    proposals = heuristics.gemm(64, 64, 64, target="cpu", count=2)
+    assert heuristics.explain(proposals[0]) == heuristics.explain(proposals).splitlines()[0]
+    assert heuristics.explain(iter(proposals)) == heuristics.explain(proposals)
+    for wrong in (None, "text", 3, [proposals[0].config]):
+        with pytest.raises(ArgumentError, match="explain\\(\\) takes proposals"):
+            heuristics.explain(wrong)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
-from tilecore.errors import LanguageError, OutOfBoundsError, UninitialisedReadError, UnsupportedError
+from tilecore.errors import LanguageError, LimitError, OutOfBoundsError, UninitialisedReadError, UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import AllocBuffer, BufferLoad, BufferStore, DeclBuffer, For, ForKind, IntImm, Var, tirx
 
@@ -220,3 +220,16 @@ def test_workspace_allocated_inside_a_kernel_is_of_the_call_too():
     out = np.zeros(4, np.int32)
     interpret(function([y], first, second), out)
     assert out.tolist() == [9, 6, 3, 0]
+
+
+def test_tiles_for_which_there_is_no_memory():
+    @T.prim_func
+    def huge(A: T.Tensor((4,), "int8")):
+        with T.Kernel(1, threads=1):
+            tile = T.alloc_shared((2**40, 2**20), "int8")
+            tile[0, 0] = A[0]
+
+    with pytest.raises(LimitError, match="the interpreter has no memory for tile") as caught:
+        interpret(huge.ir, np.zeros(4, np.int8))
+    assert caught.value.found == f"{2**60} bytes"
+    assert caught.value.location.file == __file__

@@ -95,7 +95,8 @@ def test_sizes_that_no_shape_gives_alone():
     with pytest.raises(LanguageError, match="'K' is not known yet") as caught:
         padded(X, S, 3.0)
     assert caught.value.location is not None
-    assert caught.value.hint == "if no shape determines it, pass it in the call by name: K=..."
+    assert 'K = T.const("K") and then A: T.Tensor[[K, 64], "float32"]' in caught.value.expected
+    assert "kernel.compile(K=64)" in caught.value.hint
     with pytest.raises(ArgumentError, match=r"X.shape\[1\] is 6") as caught:
         padded(X, S, 3.0, K=8, H=4, P=2)
     assert caught.value.expected == "(4, 8)"
@@ -157,7 +158,11 @@ def test_sizes_of_a_signature_are_new_for_every_compilation():
 @pytest.mark.parametrize(
     ("kwargs", "message", "expected"),
     [
-        ({"M": 4, "N": 4}, "parameter 'A' was left out, and the value of T.const 'K' is not known", "or each T.const"),
+        (
+            {"M": 4, "N": 4},
+            "parameter 'A' was left out, and the value of T.const 'K' is not known",
+            "or each T.const by its name: matmul.compile(M=64, N=64, K=64)",
+        ),
         ({}, "parameter 'A' was left out, and the value of T.const 'M' is not known", "A=... in the call"),
         ({**SIZES, "Q": 3}, r"matmul\(\) has no parameter and no T.const named 'Q'", "dtype, M, N, K"),
         ({**SIZES, "M": -1}, "M=-1 is no size", "a whole number from 0 on"),
@@ -171,10 +176,17 @@ def test_what_is_refused(kwargs, message, expected):
     assert expected in caught.value.expected
 
 
+def test_a_size_by_a_name_that_is_nearly_right():
+    with pytest.raises(ArgumentError, match=r"the value of T\.const 'M' is not known") as caught:
+        matmul.compile(m=4, N=4, K=4)
+    assert caught.value.hint == "did you mean 'M'?"
+
+
 def test_a_name_and_a_tensor_that_disagree():
     with pytest.raises(LanguageError, match=r"T\.const 'M' has two values") as caught:
         matmul(A, B, M=41)
     assert caught.value.found == "41 from the argument M=, and 40 from A.shape[0]"
+    assert 'M, N = T.const("M, N")' in caught.value.hint
 
 
 def test_a_value_that_was_left_out():

@@ -7,7 +7,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, LaunchError
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 jnp = jax.numpy
@@ -86,3 +86,63 @@ def test_eager_functions_take_arrays_of_jax():
     result = plus(jnp.arange(6.0))
     assert isinstance(result, jax.Array)
     np.testing.assert_array_equal(np.asarray(result), np.arange(6, dtype=np.float32) + 1.5)
+
+
+m = T.dynamic("m")
+
+
+@T.prim_func
+def times(A: T.Tensor((m,), "float32"), factor: T.float32, B: T.Tensor((m,), "float32")):
+    with T.Kernel(T.ceildiv(m, 8), threads=32) as bx:
+        for i in T.Parallel(8):
+            B[bx * 8 + i] = A[bx * 8 + i] * factor
+
+
+@tilecore.jit(target="cpu")
+def eager(A, factor: T.float32):
+    n = T.const("n")
+    A: T.Tensor[[n], T.float32]
+    B = T.empty((n,), T.float32)
+    with T.Kernel(1, threads=32):
+        for i in T.serial(n):
+            B[i] = A[i] * factor
+    return B
+
+
+TRACED = {
+    "jit": lambda f, x: jax.jit(f)(x),
+    "vmap": lambda f, x: jax.vmap(f)(x[None]),
+    "grad": lambda f, x: jax.grad(lambda x: f(x).sum())(x),
+    "jvp": lambda f, x: jax.jvp(f, (x,), (x,)),
+    "jit of grad": lambda f, x: jax.jit(jax.grad(lambda x: f(x).sum()))(x),
+    "scan": lambda f, x: jax.lax.scan(lambda carry, row: (carry, f(row)), x, x[None]),
+    "eval_shape": lambda f, x: jax.eval_shape(f, x),
+}
+
+
+@pytest.mark.parametrize("how", TRACED)
+@pytest.mark.parametrize("kind", ["kernel", "eager"])
+def test_a_bare_kernel_in_a_program_of_jax_names_jax_call(kind, how):
+    kernel = eager if kind == "eager" else tilecore.compile(times, target="cpu", out_idx=-1)
+    with pytest.raises(LaunchError, match="is called in a program that jax traces") as caught:
+        TRACED[how](lambda x: kernel(x, 2.0), jnp.ones(8))
+    assert "tilecore.jax_call(kernel, A, factor)" in caught.value.expected
+    assert 'vmap="loop"' in caught.value.hint
+    assert caught.value.found.startswith("A, a ")
+    assert "Tracer" in caught.value.found
+    assert kernel(jnp.ones(8), 2.0).tolist() == [2] * 8
+
+
+def test_a_number_that_jax_traces_names_jax_call():
+    kernel, x = tilecore.compile(times, target="cpu", out_idx=-1), jnp.ones(8)
+    with pytest.raises(LaunchError, match="jax traces") as caught:
+        jax.jit(lambda factor: kernel(x, factor))(2.0)
+    assert caught.value.found.startswith("factor, a ")
+    assert kernel(x, jnp.float32(2)).tolist() == [2] * 8
+
+
+def test_a_concrete_array_inside_of_jit_is_an_array():
+    """It does not depend on what is traced."""
+    kernel = tilecore.compile(times, target="cpu", out_idx=-1)
+    fixed = jnp.ones(8)
+    assert jax.jit(lambda x: x + kernel(fixed, 2.0))(jnp.ones(8)).tolist() == [3] * 8

@@ -115,9 +115,14 @@ def test_gradients_by_the_declared_rule(scale):
     np.testing.assert_allclose(np.asarray(jax.grad(loss)(x)), np.asarray(expected), rtol=1e-6)
 
 
-def test_gradients_without_a_rule_are_refused(scale):
-    with pytest.raises(Exception, match=r"(?i)differentiat"):
-        jax.grad(lambda x: tilecore.jax_call(scale, x, 3.0, 1).sum())(arange(4, 8))
+@pytest.mark.parametrize("wrapped", [lambda f: f, jax.jit], ids=["bare", "jit"])
+def test_gradients_without_a_rule_are_refused(scale, wrapped):
+    loss = wrapped(lambda x: tilecore.jax_call(scale, x, 3.0, 1).sum())
+    with pytest.raises(UnsupportedError, match="cannot be differentiated without a rule") as caught:
+        jax.grad(loss)(arange(4, 8))
+    assert "backward=function" in caught.value.expected
+    constant = jax.grad(lambda x: x.sum() * loss(jax.lax.stop_gradient(x)))(arange(4, 8))
+    assert constant.shape == (4, 8)
 
 
 def test_a_backward_of_another_number_of_gradients(scale):
@@ -144,8 +149,12 @@ def test_vmap_by_a_loop_and_by_a_rule(scale):
 
 
 def test_vmap_without_a_rule_is_refused(scale):
-    with pytest.raises(NotImplementedError, match="vmap_method"):
-        jax.vmap(lambda x: tilecore.jax_call(scale, x, 2.0, 1))(arange(3, 4, 8))
+    call = lambda x: tilecore.jax_call(scale, x, 2.0, 1)  # noqa: E731
+    with pytest.raises(UnsupportedError, match=r"cannot be mapped by jax\.vmap") as caught:
+        jax.vmap(call)(arange(3, 4, 8))
+    assert 'vmap="loop"' in caught.value.expected
+    with pytest.raises(NotImplementedError):
+        jax.vmap(jax.jit(call))(arange(3, 4, 8))
 
 
 @pytest.mark.parametrize(
@@ -155,12 +164,48 @@ def test_vmap_without_a_rule_is_refused(scale):
         ((jnp.ones((4, 8), jnp.float16), 2.0, 1), "float16"),
         ((jnp.ones(8), 2.0, 1), "1 axis, 2 expected"),
         ((jnp.ones((4, 8)), 2.0), "got 2 arguments"),
+        ((jnp.ones((4, 8)),), r"got 1 argument\n"),
         ((jnp.ones((4, 8)), 2.0, 1.5), "shift"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_where_the_program_is_traced(scale, arguments, message):
     with pytest.raises(ArgumentError, match=message):
         jax.jit(lambda: tilecore.jax_call(scale, *arguments))()
+
+
+@pytest.mark.parametrize("value", [None, "x", object()], ids=["None", "text", "object"])
+def test_values_that_are_no_arrays(scale, value):
+    with pytest.raises(ArgumentError, match="A must be a tensor"):
+        tilecore.jax_call(scale, value, 2.0, 1)
+
+
+def test_numbers_that_jax_traces(scale):
+    program = jax.jit(lambda x, factor: tilecore.jax_call(scale, x, factor, 1))
+    with pytest.raises(ArgumentError, match="factor is a scalar of the kernel, and jax traces it") as caught:
+        program(arange(4, 8), 2.0)
+    assert 'static_argnames="factor"' in caught.value.hint
+    assert jax.jit(program.__wrapped__, static_argnames="factor")(arange(4, 8), factor=2.0)[0, 1] == 3
+
+
+def test_what_is_no_kernel(scale):
+    @tilecore.jit(target="cpu")
+    def eager(X):
+        n = T.const("n")
+        X: T.Tensor[[n], T.float32]
+        Y = T.empty((n,), T.float32)
+        with T.Kernel(1, threads=32):
+            for i in T.serial(n):
+                Y[i] = X[i] * 2
+        return Y
+
+    for value, hint in ((eager, "kernel = eager.compile(...)"), (scaled, None), (np.sin, None), (3, None)):
+        with pytest.raises(ArgumentError, match="takes a compiled kernel") as caught:
+            tilecore.jax_call(value, arange(4))
+        assert (hint is None and caught.value.hint is None) or hint in caught.value.hint
+    assert tilecore.jax_call(eager.compile(n=4), arange(4)).tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'vmapp'") as caught:
+        tilecore.jax_call(scale, arange(4, 8), 2.0, 1, vmapp="loop")
+    assert caught.value.hint == "did you mean 'vmap'?"
 
 
 def test_rules_that_are_none(scale):

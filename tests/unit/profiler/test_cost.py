@@ -178,10 +178,14 @@ def test_sizes_of_the_call_are_given_by_name_or_by_arguments():
     assert kernel.cost(*tensors, 2.0, 3) == by_name
     with pytest.raises(ArgumentError, match="its sizes m are known only at a call"):
         kernel.cost()
-    with pytest.raises(ArgumentError, match="there is no size n"):
-        kernel.cost(m=3, n=4)
-    with pytest.raises(ArgumentError, match="1 arguments"):
+    for sizes, name, hint in (({"m": 3, "n": 4}, "n", None), ({"M": 3}, "M", "'m'"), ({"tims": 3}, "tims", "'times'")):
+        with pytest.raises(ArgumentError, match=f"there is no size {name}") as caught:
+            kernel.cost(**sizes)
+        assert caught.value.expected == "cost(m=1024), or the arguments of a call; scalars may be given, too: f, times"
+        assert caught.value.hint == (hint and f"did you mean {hint}?")
+    with pytest.raises(ArgumentError, match=r"got 1 argument\n") as caught:
         kernel.cost(tensors[0])
+    assert "all 4 arguments of a call (A, B, f, times)" in caught.value.expected
 
 
 def test_an_unknown_number_of_iterations_makes_a_lower_bound():

@@ -150,9 +150,11 @@ def test_missing_and_unknown_sizes_are_named(dynamic, returning):
         known_sizes(artifact, {"n": 4})
     assert "its sizes m are known only at a call" in str(caught.value)
     assert 'expected: dynamic_symbolic_constraints={"m": 1024}' in str(caught.value)
-    with pytest.raises(ArgumentError, match="shift has no sizes k"):
+    with pytest.raises(ArgumentError, match="shift: there is no size k"):
         known_sizes(artifact, {"n": 4, "m": 2, "k": 5})
-    with pytest.raises(ArgumentError, match="no constraints: all sizes are fixed"):
+    with pytest.raises(ArgumentError, match="did you mean 'step'"):
+        known_sizes(artifact, {"n": 4, "m": 2, "stepp": 5})
+    with pytest.raises(ArgumentError, match="no sizes: all are fixed"):
         known_sizes(returning.artifact, {"n": 4})
 
 

@@ -1,5 +1,6 @@
 """Every reason for which a call is refused, with its message; the same from both launchers."""
 
+import sys
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -10,7 +11,7 @@ from test_dlpack import Exporter
 
 from tilecore.artifact.dims import DimExpr
 from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, LaunchError
 from tilecore.runtime import argument_errors
 from tilecore.tensors.views import TensorView, device_problem
 
@@ -80,20 +81,47 @@ def test_keywords(kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "described"),
+    ("value", "described", "hint"),
     [
-        (3, "int 3"),
-        (None, "None"),
-        ("x", "str 'x'"),
-        ([1.0], "list"),
-        (b"12", "bytes b'12'"),
-        (bytearray(8), "bytearray"),
+        (3, "int 3", None),
+        (None, "None", None),
+        ("x", "str 'x'", None),
+        ([1.0], "list", 'numpy.asarray(X, "float32")'),
+        (memoryview(bytes(4)), "memoryview", 'numpy.asarray(X, "float32")'),
+        (b"12", "bytes b'12'", None),
+        (bytearray(8), "bytearray", 'numpy.asarray(X, "float32")'),
+        (numpy.float32(2), "float32, which has a shape and no memory that can be read", "numpy.asarray(X)"),
+        (SimpleNamespace(shape=(64,), dtype="float32"),
+         "SimpleNamespace, which has a shape and no memory that can be read", None),
     ],
-)
-def test_a_tensor_is_needed(kind, value, described):
+)  # fmt: skip
+def test_a_tensor_is_needed(kind, value, described, hint):
     error = refusal(kind, ADD, value, torch.zeros(64))
     assert error.message == "add(): X must be a tensor"
     assert (error.found, error.expected) == (described, "a float32 tensor of shape (64,) (torch, numpy or any DLPack)")
+    assert error.hint == hint
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_argument_of_a_traced_program_of_jax(kind, place, monkeypatch):
+    """As jax's own tests of it, where jax is not installed: a tracer has a shape, and a type with ``__dlpack__``."""
+
+    class Tracer:
+        shape, dtype = (64,), "float32"
+
+        def __dlpack__(self, **keywords):
+            raise AttributeError("a tracer has no memory")
+
+    jax = SimpleNamespace(Array=Tracer, core=SimpleNamespace(Tracer=Tracer))
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    launcher, recorder = recorded(kind, ADD)
+    arguments: list = [numpy.zeros(64, numpy.float32) for _ in range(2)]
+    arguments[place] = Tracer()
+    with pytest.raises(LaunchError, match="is called in a program that jax traces") as caught:
+        launcher(*arguments)
+    assert not recorder.calls
+    assert caught.value.found == f"{'XY'[place]}, a Tracer"
+    assert "tilecore.jax_call(kernel, X, Y)" in caught.value.expected
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,37 @@ def test_an_input_that_requires_a_gradient_gives_a_warning(compiled):
                     assert torch.equal(kernel(leaf), torch.ones(8))
 
 
+def positive(dtype):
+    @T.prim_func
+    def positive(A: T.Tensor((8,), "float32"), least: T.float32, P: T.Tensor((8,), dtype)):
+        with T.Kernel(1):
+            for i in T.Parallel(8):
+                P[i] = T.cast(A[i] > least, dtype)
+
+    return positive
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "int64", "float4_e2m1fn"])
+def test_kernels_that_write_no_floats_give_no_warning(compiled, dtype):
+    """Integers have no gradient; 4-bit floats are packed into integers."""
+    leaf, number = torch.ones(8, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = compiled(positive(dtype), out_idx=-1)(leaf, number)
+        assert not result.requires_grad
+        compiled(positive(dtype))(leaf, number, result)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float8_e4m3fn"])
+def test_kernels_that_write_floats_give_a_warning(compiled, dtype):
+    with pytest.warns(GradientWarning):
+        result = compiled(positive(dtype), out_idx=-1)(torch.ones(8, requires_grad=True), 0.5)
+    with pytest.warns(GradientWarning):
+        compiled(positive(dtype))(torch.ones(8, requires_grad=True), 0.5, result)
+    with pytest.raises(ArgumentError, match="least does not take this value"):
+        compiled(positive(dtype), out_idx=-1)(torch.ones(8), torch.tensor(0.5, requires_grad=True))
+
+
 def test_a_function_of_autograd_calls_kernels(compiled):
     """What the warning says to do."""
     forward = compiled(plus, out_idx=-1)

@@ -215,7 +215,7 @@ def test_tilecore_errors_of_files_pass_through(tmp_path):
 
 
 FACTORIES = {
-    "undefined": ("    A[0] = undefined_name\n", "NameError"),
+    "undefined": ("    A[0] = undefined_name\n", "name 'undefined_name' is not defined"),
     "raises": ("    raise ValueError('no such size')\n", "ValueError: no such size"),
     "ends": ("    import sys; sys.exit(2)\n", "ends the process"),
 }

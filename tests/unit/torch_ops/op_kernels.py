@@ -77,3 +77,14 @@ def product_gradient(
 
 def compiled(func, out_idx=None):
     return tilecore.compile(func, target="cpu", out_idx=out_idx)
+
+
+def scaled():
+    """The operation of scale, with all rules."""
+    return compiled(scale, -1).torch_op("tilecore_tests::scaled", backward=compiled(scale_gradient, -1), vmap="loop")
+
+
+def multiplied():
+    """That of product."""
+    backward = compiled(product_gradient, [3, 4])
+    return compiled(product, -1).torch_op("tilecore_tests::multiplied", backward=backward, vmap="loop")

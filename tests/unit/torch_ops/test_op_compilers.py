@@ -12,7 +12,7 @@ import textwrap
 
 import pytest
 from fresh_processes import output_of
-from op_kernels import add_into, compiled, scale, scale_gradient, sum_and_difference
+from op_kernels import add_into, compiled, scaled, sum_and_difference
 
 torch = pytest.importorskip("torch")
 pytestmark = [
@@ -21,10 +21,6 @@ pytestmark = [
     pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++"))), reason="Inductor needs a C++ compiler"),
 ]
 FOLDER = os.path.dirname(__file__)
-
-
-def scaled():
-    return compiled(scale, -1).torch_op("tilecore_tests::scaled", backward=compiled(scale_gradient, -1), vmap="loop")
 
 
 class Program(torch.nn.Module):

@@ -1,6 +1,8 @@
-"""Gradients of operations, by kernels and by functions in Python, against torch's own; vmap by a loop."""
+"""Gradients of operations, by kernels and by functions in Python, against torch's own."""
 
 from __future__ import annotations
+
+import warnings
 
 import pytest
 from op_kernels import (
@@ -8,10 +10,12 @@ from op_kernels import (
     add_into,
     compiled,
     fresh_name,
+    multiplied,
     product,
     product_gradient,
     scale,
     scale_gradient,
+    scaled,
     sum_and_difference,
 )
 
@@ -19,15 +23,6 @@ import tilecore.language as T
 from tilecore.errors import ArgumentError, UnsupportedError
 
 torch = pytest.importorskip("torch")
-
-
-def scaled():
-    return compiled(scale, -1).torch_op("tilecore_tests::scaled", backward=compiled(scale_gradient, -1), vmap="loop")
-
-
-def multiplied():
-    backward = compiled(product_gradient, [3, 4])
-    return compiled(product, -1).torch_op("tilecore_tests::multiplied", backward=backward, vmap="loop")
 
 
 def through(how, function):
@@ -213,45 +208,6 @@ def test_kernels_that_write_their_arguments_have_no_gradient():
     assert "out_idx" in str(caught.value)
 
 
-# -- vmap ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_vmap_by_a_loop(axis):
-    a, b = torch.randn(3, 5), torch.randn(5)
-    mapped = torch.vmap(multiplied(), in_dims=(axis, None))(a if axis == 0 else a.T.contiguous(), b)
-    torch.testing.assert_close(mapped, a * b)
-
-
-def test_vmap_of_several_results_and_of_numbers():
-    op = compiled(sum_and_difference, [2, 3]).torch_op(fresh_name(), vmap="loop")
-    a, b = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
-    total, difference = torch.vmap(op)(a, b)
-    torch.testing.assert_close(total, a + b)
-    torch.testing.assert_close(difference[:, :3, :4], (a - b).half())
-    torch.testing.assert_close(torch.vmap(lambda x: scaled()(x, 2.0))(a[0]), a[0] * 2)
-
-
-def test_vmap_of_arguments_that_are_written():
-    op = compiled(add_into).torch_op(fresh_name(), vmap="loop")
-    a, c = torch.randn(2, 8, 3), torch.zeros(2, 8, 3)
-    torch.vmap(lambda x, y: (op(x, 2, y), y)[1])(a, c)
-    torch.testing.assert_close(c, 2 * a)
-
-
-def test_a_mapped_axis_without_elements():
-    with pytest.raises(UnsupportedError, match="no element"):
-        torch.vmap(multiplied(), in_dims=(0, None))(torch.ones(0, 5), torch.ones(5))
-
-
-def test_a_rule_of_ones_own():
-    def rule(info, in_dims, a, s):
-        return (a * s + info.batch_size), 0
-
-    op = compiled(scale, -1).torch_op(fresh_name(), vmap=rule)
-    assert torch.vmap(lambda x: op(x, 2.0))(torch.ones(3, 2)).tolist() == [[5, 5]] * 3
-
-
 @T.prim_func
 def add_to(A: T.Tensor((30,), "float32"), total: T.Tensor((30,), "float32")):
     with T.Kernel(1):
@@ -291,5 +247,7 @@ def test_an_operation_that_writes_its_arguments_refuses_gradients(backend):
 def test_integers_that_are_written_need_no_gradient():
     op = compiled(count).torch_op(fresh_name())
     found = torch.zeros(1, dtype=torch.int32)
-    op(torch.ones(30, requires_grad=True), found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        op(torch.ones(30, requires_grad=True), found)
     assert found == 30

@@ -168,6 +168,26 @@ def test_wrong_rules(rules):
         compiled(scale, -1).torch_op(fresh_name(), **rules)
 
 
+def test_a_backward_that_is_not_compiled():
+    @tilecore.jit(target="cpu", out_idx=-1)
+    def made():
+        return scale_gradient
+
+    for backward, hint in ((scale_gradient, "tilecore.compile(scale_gradient"), (made, "made.compile(...)")):
+        with pytest.raises(ArgumentError, match="is not compiled") as caught:
+            compiled(scale, -1).torch_op(fresh_name(), backward=backward)
+        assert hint in caught.value.hint
+
+
+def test_a_keyword_that_is_misspelt():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'setup_ctx'") as caught:
+        compiled(scale, -1).torch_op(fresh_name(), setup_ctx=print)
+    error = caught.value
+    assert error.expected == "torch_op(name, *, backward=None, setup_context=None, autocast=None, vmap=None)"
+    assert error.hint == "did you mean 'setup_context'?"
+    assert error.location.file == __file__
+
+
 def test_a_bare_kernel_under_torch_compile_names_torch_op():
     kernel, a = compiled(scale, -1), torch.ones(3)
     with pytest.raises(Exception, match=r"kernel.torch_op\(") as caught:

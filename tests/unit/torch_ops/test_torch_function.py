@@ -165,7 +165,9 @@ def test_a_function_that_returns_kernels():
     assert op._name == f"{name}.M5_by3_dtypefloat32"
     assert multiply(5, 3) is op
     assert multiply(6) is not op
-    assert multiply(5, by=0.5)._name.startswith(f"{name}.v")
+    assert multiply(5, by=0.5)._name == f"{name}.M5_by0p5_dtypefloat32"
+    assert multiply(5, -3)._name == f"{name}.M5_bym3_dtypefloat32"
+    assert multiply(5, 3, T.float32) is multiply(5, 3, torch.float32) is op
     a = torch.randn(5)
     for run in both(lambda x: op(x) + 1):
         torch.testing.assert_close(run(a), a * 3 + 1)
@@ -188,6 +190,89 @@ def test_a_function_that_returns_gradients_for_the_same_values():
         a = torch.randn(4, requires_grad=True)
         multiply(4, by)(a).sum().backward()
         assert a.grad.tolist() == [by] * 4
+
+
+def make_factor(name, default, **rules):
+    @tilecore.jit(target="cpu", torch_op=name, **rules)
+    def times(A, shift: T.int32 = -1, factor: T.float32 = default, block: int = 16, offset: float = 0.5):
+        n = T.const("n")
+        A: T.Tensor[[n], T.float32]
+        B = T.empty((n,), T.float32)
+        with T.Kernel(T.ceildiv(n, block)) as at:
+            for i in T.Parallel(block):
+                if at * block + i < n:
+                    B[at * block + i] = A[at * block + i] * factor + shift + offset
+        return B
+
+    return times
+
+
+def test_numbers_with_a_default():
+    def backward(ctx, gradient):
+        a, _ = ctx.saved_tensors
+        assert len(a) == 4
+        return gradient * 2.5, None, None
+
+    times = make_factor(fresh_name(), 2.5, backward=backward, vmap="loop")
+    assert str(times.op._schema).endswith("(Tensor A, SymInt shift=-1, float factor=2.5) -> Tensor")
+    a = torch.arange(4.0)
+    for call in (
+        lambda x: times(x),
+        lambda x: times(x, -1),
+        lambda x: times(x, factor=2.5),
+        lambda x: times(A=x, shift=-1, factor=2.5),
+        lambda x: times.op(x),
+    ):
+        for run in both(call):
+            torch.testing.assert_close(run(a), a * 2.5 - 0.5)
+        torch.testing.assert_close(torch.vmap(call)(a[None]), (a * 2.5 - 0.5)[None])
+        x = a.clone().requires_grad_()
+        call(x).sum().backward()
+        assert (x.grad == 2.5).all()
+    torch.testing.assert_close(times(a, 3, 1.0), a + 3.5)
+    torch.library.opcheck(times.op, (a,))
+
+
+def test_a_default_that_a_schema_cannot_have():
+    times = make_factor(fresh_name(), float("inf"))
+    assert str(times.op._schema).endswith("(Tensor A, SymInt shift, float factor) -> Tensor")
+    with pytest.raises(ArgumentError, match="shift, factor is missing"):
+        times(torch.ones(4))
+
+
+def test_another_default_is_another_operation():
+    name = fresh_name()
+    make_factor(name, 2.5)
+    with pytest.raises(ArgumentError, match="exists already"):
+        make_factor(name, 3.5)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message", "hint"),
+    [
+        ((), {}, "A is missing", None),
+        ((1, 2.0, 32), {}, "it has no argument 'block'", "the parameter block keeps its default"),
+        ((), {"offset": 1.0}, "it has no argument 'offset'", "offset: T.float32"),
+        ((), {"fctor": 1.0}, "it has no argument 'fctor'", "did you mean 'factor'?"),
+        ((), {"n": 4}, "it has no argument 'n'", None),
+    ],
+)
+def test_arguments_that_the_operation_does_not_have(args, kwargs, message, hint):
+    times = make_factor("tilecore_tests::factor_of_mistakes", 2.0)
+    tensors = () if "missing" in message else (torch.ones(4),)
+    with pytest.raises(ArgumentError, match=message) as caught:
+        times(*tensors, *args, **kwargs)
+    assert caught.value.expected == "times(A, shift, factor)"
+    assert (hint or "") in (caught.value.hint or "")
+    with pytest.raises(Exception, match="do not fit the operation"):
+        torch.compile(lambda: times(*tensors, *args, **kwargs), fullgraph=True, backend="eager")()
+
+
+def test_wrong_values_of_a_function_that_returns_kernels():
+    multiply = make_lazy(fresh_name())
+    with pytest.raises(ArgumentError, match="an argument is missing: M") as caught:
+        multiply(by=3)
+    assert caught.value.expected == "multiply(M, by=2, dtype='float32')"
 
 
 @pytest.mark.parametrize("rules", [{"backward": print}, {"vmap": "loop"}, {"autocast": torch.float16}], ids=str)

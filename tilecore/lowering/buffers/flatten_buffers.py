@@ -28,11 +28,13 @@ from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
 from tilecore.ir.views import source_of
+from tilecore.lowering.normalize.check_tile_sizes import require_offsets
 
 MAX_INT32 = 2**31 - 1
 
 
 def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    require_offsets(func.body, env)
     flat = _Flatten(env.capabilities)
     params = [flat.buffer(p) if is_buffer_var(p) else p for p in func.params]
     body = structural_mutate(

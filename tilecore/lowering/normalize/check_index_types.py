@@ -1,5 +1,5 @@
-"""Checks kernels for targets with 32-bit indices: tensors must be small enough for them, and the lowered code must have
-no wider integers that the target lacks.
+"""Checks that indices reach: tensors must be small enough for the target's, and lowered code for a target with 32-bit
+indices must have no wider integers that the target lacks.
 
 ``Capabilities.index_bits`` is 32 for such a target. The launch checks the sizes that are known only at the call
 (``tilecore/runtime/index_limits.py``).
@@ -33,27 +33,30 @@ from tilecore.ir.visit import children, collect
 from tilecore.runtime.index_limits import LARGEST, SPLIT
 
 WIDE = ("int64", "uint64")
+LARGEST_OF_ALL = 2**63 - 1  # bytes that addresses of 64 bits reach
 
 
 def refuse_large_tensors(func: PrimFunc, env: PassEnv) -> None:
-    """Refuses global buffers of constant size that are too large for 32-bit indices, where there are no wider ones."""
-    if "int64" in env.capabilities.dtypes:
-        return
+    """Refuses global buffers of constant size that are too large for 32-bit indices, where there are no wider ones, and
+    everywhere those that no address of 64 bits reaches."""
+    is_narrow = env.capabilities.index_bits == 32 and "int64" not in env.capabilities.dtypes
+    limit = LARGEST if is_narrow else LARGEST_OF_ALL
     parameters = [(p, partial(place_of_parameter, func.span, str(p.name))) for p in func.params if is_buffer_var(p)]
     inside = [(n.buffer, partial(location_of_span, n.span)) for n in collect(func.body, AllocBuffer, DeclBuffer)]
     for buffer, where in (*parameters, *inside):
         extent = _extent(buffer) if is_global(buffer) else None
-        if extent is not None and extent > LARGEST:
-            env.refuse(_too_large(buffer, extent, where(), env))
+        if extent is not None and extent > limit:
+            env.refuse(_too_large(buffer, extent, limit, where(), env))
 
 
-def _too_large(buffer: Var, extent: int, where: Location | None, env: PassEnv) -> LimitError:
+def _too_large(buffer: Var, extent: int, limit: int, where: Location | None, env: PassEnv) -> LimitError:
+    bits = 32 if limit == LARGEST else 64
     return LimitError(
-        f"{buffer.name} is larger than the 32-bit indices of target {env.target.kind} reach",
+        f"{buffer.name} is larger than the {bits}-bit indices of target {env.target.kind} reach",
         location=where,
         found=f"{extent} bytes",
-        expected=f"at most {LARGEST} bytes",
-        hint=env.capabilities.index_hint or SPLIT,
+        expected=f"at most {limit} bytes",
+        hint=(env.capabilities.index_hint or SPLIT) if bits == 32 else None,
     )
 
 

@@ -15,7 +15,7 @@ from tilecore.ir.nodes import Var
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.visit import substitute
 from tilecore.lowering.analysis.assumptions import is_multiple
-from tilecore.lowering.buffers.flatten_buffers import strides_of
+from tilecore.lowering.buffers.flatten_buffers import MAX_INT32, strides_of
 from tilecore.lowering.simt.analysis.parallel_nests import Access, Nest
 
 NO_DIVISORS: Mapping[Var, int] = {}
@@ -59,13 +59,12 @@ def _fastest(nest: Nest) -> int | None:
 
 
 def offset_of(access: Access) -> Any:
-    """The element's offset in its buffer, in elements; int64 where strides are symbolic."""
+    """The element's offset in its buffer, in elements; int64 where strides are symbolic, or beyond int32."""
     total: Any = None
     for index, stride in zip(access.indices, strides_of(access.buffer), strict=True):
-        wide = constant(stride) is None
-        term = (
-            cast(index, "int64") * cast(stride, "int64") if wide else index * const(constant(stride), dtype_of(index))
-        )
+        step = constant(stride)
+        wide = step is None or step > MAX_INT32
+        term = cast(index, "int64") * cast(stride, "int64") if wide else index * const(step, dtype_of(index))
         if total is not None and dtype_of(total) != dtype_of(term):
             total, term = cast(total, "int64"), cast(term, "int64")
         total = term if total is None else total + term
