@@ -6,6 +6,7 @@ from element_types import INTEGERS, element
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tilecore
 import tilecore.language as T
 from tilecore.errors import LanguageError, RaceError, UninitialisedReadError
 from tilecore.interpreter import interpret
@@ -338,3 +339,27 @@ def test_a_load_that_nobody_wants_does_nothing():
         tile_call("atomic_element", [BufferLoad(c, [0]), IntImm("int32", 0), "load", "relaxed"], dtype="int32")
     )
     interpret(function([c], launch(load, 1)), np.zeros(4, np.int32))
+
+
+@pytest.mark.parametrize(("update", "numpy_update"), [(T.atomic_max, np.fmax), (T.atomic_min, np.fmin)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_special_values_as_numpy_updates_them(update, numpy_update, dtype):
+    """The larger of two NaN is NaN, of a NaN and a number it is the number: every pair of values, as one tile."""
+    values = np.array([np.nan, -np.inf, np.inf, 0, 1.5, -3], dtype)
+    x, z = (side.copy() for side in np.meshgrid(values, values))
+    size = len(values)
+
+    @T.prim_func
+    def update_kernel(X: T.Tensor((size, size), dtype), Z: T.Tensor((size, size), dtype)):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((size, size), dtype)
+            T.copy(X, tile)
+            update(Z[0, 0], tile)
+
+    expected = numpy_update(z, x)
+    mine = z.copy()
+    interpret(update_kernel.ir, x, mine)
+    np.testing.assert_array_equal(mine, expected)
+    compiled = z.copy()
+    tilecore.compile(update_kernel, target="cpu")(x, compiled)
+    np.testing.assert_array_equal(compiled, expected)

@@ -66,9 +66,8 @@ def update(
         new = values[ends]
     else:
         reduction = UPDATES[name]
-        new = _combined(
-            reduction, view.kind, view.kind.decode(view.data[targets]), reduction.by_group(view.kind, values, starts)
-        )
+        more = reduction.by_group(view.kind, values, starts, has_start=False)
+        new = _combined(reduction, view.kind, view.kind.decode(view.data[targets]), more)
     view.data[targets] = view.kind.encode(new)
     view.mark_written(targets)
 

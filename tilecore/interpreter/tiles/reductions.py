@@ -65,12 +65,15 @@ class Reduction:
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
         return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
 
-    def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
-        """The results of the runs of ``value`` that begin at ``starts``, starting from the identity, in the working
-        type."""
+    def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray, has_start: bool = True) -> Any:
+        """The results of the runs of ``value`` that begin at ``starts``, in the working type.
+
+        has_start: start from the identity. Updates of an element start from the element: the larger of two NaN is NaN.
+        """
         work = self.working(kind)
         combine, ready = self.ufunc(kind), self.ready(kind, value)
-        reduced = combine(combine.reduceat(ready, starts, dtype=work), work.type(self.identity(kind)))
+        reduced = combine.reduceat(ready, starts, dtype=work)
+        reduced = combine(reduced, work.type(self.identity(kind))) if has_start else reduced
         return (
             perturbed(reduced, lambda: np.add.reduceat(np.abs(ready), starts))
             if self._is_rounded_sum(kind)

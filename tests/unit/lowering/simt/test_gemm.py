@@ -120,6 +120,17 @@ def test_pairs_of_lanes_share_their_rows_or_columns(rows, columns, down, across,
     assert all(first[t][0] == first[t ^ 2][0] and first[t][1] == first[t ^ 1][1] for t in range(threads))
 
 
+@pytest.mark.parametrize("ta", [False, True])
+def test_a_warp_that_is_one_row_of_threads_is_not_interleaved(ta, monkeypatch):
+    """3 x 17 elements for 32 threads: no second row to be a lane's neighbour."""
+    grid = Grid(1, 32, 1, 1, 3, 1)
+    assert layout_of(grid, 3, 17, 32, interleaved=True) == layout_of(grid, 3, 17, 32)
+    features = kit.CAPABILITIES.features | {PAIRS}
+    monkeypatch.setattr(kit, "CAPABILITIES", replace(kit.CAPABILITIES, features=features))
+    sizes = 3, 17, 1
+    same_results(product(*sizes, ta, True, threads=32), *arrays(*sizes, ta, True, TYPES[0]))
+
+
 def test_grids_without_whole_warps_are_not_interleaved():
     grid = Grid(2, 12, 1, 1, 4, 2)
     assert layout_of(grid, 8, 24, 24, interleaved=True) == layout_of(grid, 8, 24, 24)

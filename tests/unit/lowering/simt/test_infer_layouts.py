@@ -326,3 +326,34 @@ def test_a_fragment_of_two_ranges_is_refused():
 
     with pytest.raises(LanguageError, match="f is held in registers of threads 0 to 63 and used by threads 64 to 127"):
         around_pass(kernel, PASS)
+
+
+def test_a_temporary_result_without_a_layout_moves_its_source_to_shared_memory():
+    """The minima of columns that each thread computes alone are read by a larger loop: the temporary fragment of the
+    reduction has no layout either, nor has a temporary fragment of that. The search came to no end."""
+    rows, columns = 4, 16
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((columns, rows), "float32"),
+        S: T.Tensor((columns, columns), "int32"),
+        Y: T.Tensor((columns,), "float32"),
+    ):
+        with T.Kernel(1, threads=96):
+            s = T.alloc_shared((columns, columns), "int32")
+            total = T.alloc_fragment((columns,), "int32")
+            values = T.alloc_fragment((rows, columns), "float32")
+            least = T.alloc_fragment((columns,), "float32")
+            T.copy(S, s)
+            T.reduce_sum(s, total, dim=-1)
+            for i in T.Parallel(rows):
+                for j in T.serial(columns):
+                    before = T.if_then_else(j >= 1, total[j - 1], 0)
+                    values[i, j] = X[j, i] + T.cast(before, "float32")
+            T.reduce_min(values, least, dim=0)
+            T.copy(least, Y)
+
+    random = np.random.default_rng(0)
+    x = random.integers(-9, 9, (columns, rows)).astype(np.float32)
+    s = random.integers(-9, 9, (columns, columns)).astype(np.int32)
+    same_results(kernel, x, s, np.zeros(columns, np.float32))

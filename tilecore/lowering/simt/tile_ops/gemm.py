@@ -97,7 +97,7 @@ def layout_of(grid: Grid, m: int, n: int, threads: int, interleaved: bool = Fals
     more_columns, more_rows = grid.columns // low_columns, grid.rows // low_rows
     warp = low_columns * low_rows
     width = grid.width
-    if interleaved and warp == WARP_ROWS * WARP_COLUMNS:
+    if interleaved and warp == WARP_ROWS * WARP_COLUMNS and grid.rows % 2 == 0:
         below = 2 * low_columns  # lanes of two rows of the grid; more rows follow, then more columns
         lanes = (
             Digit(1, grid.across, low_columns, THREAD, 2),

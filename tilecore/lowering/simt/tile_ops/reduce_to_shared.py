@@ -25,6 +25,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 
+PART = "_part"
+
 
 def reduce_to_shared(func: PrimFunc) -> PrimFunc:
     """Splits the reductions of whole fragments into whole shared buffers."""
@@ -41,13 +43,15 @@ def reduce_to_shared(func: PrimFunc) -> PrimFunc:
 def _is_fragment_to_shared(call: TileCall) -> bool:
     if not is_fragment(call.src.source) or not is_shared(call.dst.source):
         return False
+    if str(call.dst.source.name).endswith(2 * PART):
+        return False  # a temporary fragment of before, which had no layout either: so the source moves to shared memory
     return is_whole(call.src) and is_whole(call.dst)
 
 
 def _by_fragment(call: TileCall) -> Stmt:
     target = call.dst.source
     dtype = accumulator(dtype_of(target))
-    result = tirx.decl_buffer(list(target.shape), dtype, f"{target.name}_part", scope="local.fragment", layout=None)
+    result = tirx.decl_buffer(list(target.shape), dtype, f"{target.name}{PART}", scope="local.fragment", layout=None)
     region = BufferRegion(result, list(call.dst.region))
     source, _, kind, dim, _, nan = call.call.args
     reduced = call.rebuilt([source, region, kind, dim, const(1, "int32"), nan])
