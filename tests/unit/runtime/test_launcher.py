@@ -382,6 +382,30 @@ def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
     assert workspaces == [((2, 8), "float32"), ((3, 8), "float32")]
 
 
+def test_kernels_of_the_host_have_their_workspaces_in_the_same_memory(kind):
+    """A process with many kernels keeps what the largest needs, in each thread that calls them."""
+
+    def launcher_for(*workspaces):
+        return recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=list(workspaces)))
+
+    small, of_small = launcher_for(Workspace("W", "float32", (4, 8)), Workspace("V", "int8", (3,)))
+    large, of_large = launcher_for(Workspace("V", "int8", (1000,)), Workspace("W", "float16", (300, 1000)))
+    array = torch.zeros(2)
+    for launcher in (large, small, small, large):
+        launcher(array)
+    thread = threading.Thread(target=small, args=(array,))
+    thread.start()
+    thread.join()
+    (first, second), (one, other, elsewhere) = (
+        [slots[1:3] for slots, *_ in recorder.calls] for recorder in (of_large, of_small)
+    )
+    assert first == second
+    assert one == other
+    assert first[0] == one[0] != elsewhere[0] != 0
+    assert (first[1] - first[0], one[1] - one[0]) == (1024, 128)
+    assert {address % 64 for places in (first, one, elsewhere) for address in places} == {0}
+
+
 class Captured(HostAdapter):
     """Streams and captures as the test sets them."""
 
