@@ -6,6 +6,7 @@ import os
 import shutil
 import warnings
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +210,7 @@ def test_the_list_of_layers(folder, kernels, monkeypatch, no_compilation):
 def test_another_user_starts_warm(folder, kernels, monkeypatch, tmp_path, layer, no_compilation):
     """A layer of root's, in a process of a user who has no cache yet: nothing is compiled."""
     reachable_for_all(folder)
+    reachable_for_all(Path(kernels.__file__).parent)  # the program, which its user must be able to read
     for path in (folder / "cache").rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     (folder / "cache").chmod(0o755)

@@ -56,7 +56,7 @@ PRODUCTS = {
     "256 x 128": {**WIDE, "tile": (256, 128, 64)},
     "three warpgroups, whose threads begin with few registers": {"tile": (192, 256, 64), "threads": 384, "stages": 3},
     "four warpgroups": {"tile": (256, 128, 64), "threads": 512, "stages": 3},
-    "five warpgroups": {"tile": (320, 128, 32), "threads": 640, "stages": 3},
+    "five warpgroups": {"tile": (320, 96, 32), "threads": 640, "stages": 3},
     "registers that move": {"tile": (256, 192, 32), "threads": 256, "out": "float16"},
     "one warpgroup": {"tile": (64, 256, 64), "threads": 128, "out": BF16, "kinds": (BF16, BF16, "float32")},
     "half sums": {**WIDE, "kinds": ("float16",) * 3},
