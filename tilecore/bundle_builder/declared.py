@@ -27,7 +27,7 @@ from tilecore.bundle_builder.user_code import EXAMPLE, HOOK, declared_items
 from tilecore.bundles.argument_texts import on_one_line
 from tilecore.errors import ArgumentError, Location, TilecoreError
 from tilecore.frontend.function import PrimFunc
-from tilecore.jit.call_text import value_text
+from tilecore.jit.call_text import argument_list, value_text
 from tilecore.jit.factory_calls import call_of
 from tilecore.jit.impl import JITImpl
 from tilecore.signatures import signature_of
@@ -159,7 +159,7 @@ def _called(text: str, module: ModuleType, values: Mapping[str, Any], given_by: 
         except ArgumentError as error:
             more = [f"{name}=..." for name in _missing(values[call.name], call.args, call.kwargs)]
             if more and error.hint is None:
-                given = [*map(value_text, call.args), *(f"{name}={value_text(v)}" for name, v in call.kwargs.items())]
+                given = argument_list(call.args, call.kwargs)
                 error.hint = f'give all arguments: {given_by}"{call.name}({", ".join([*given, *more])})"'
             raise
     return kernels

@@ -14,6 +14,7 @@ from tilecore.bundles.format import Argument
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import ArgumentError, TilecoreError
 from tilecore.frontend.function import PrimFunc
+from tilecore.jit.call_text import argument_list
 from tilecore.jit.compile import ir_of
 from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
@@ -93,8 +94,7 @@ def refused_kernel(name: str, label: str, problem: TilecoreError, settings: Mapp
 
 def label_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The call as text, whole: ``matmul(200, 100, K=300)``."""
-    values = [*map(argument_text, args), *(f"{key}={argument_text(value)}" for key, value in kwargs.items())]
-    return on_one_line(f"{name}({', '.join(values)})")
+    return on_one_line(f"{name}({', '.join(argument_list(args, kwargs, argument_text))})")
 
 
 def without_tuning(value: Any) -> Any:

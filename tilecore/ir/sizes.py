@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Symbol
+from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
@@ -32,6 +34,18 @@ _OPERATORS = {
     "Or": "or",
 }
 _TURNED = {"GT": "<", "GE": "<="}
+
+
+def elements_of(buffer: Var) -> int | None:
+    """The elements of a buffer without gaps; None where a size is known only at a call."""
+    sizes = [constant(size) for size in buffer.shape]
+    return None if None in sizes else prod(int(size) for size in sizes if size is not None)
+
+
+def bytes_of(buffer: Var) -> int | None:
+    """The bytes of these elements; None where a size is known only at a call."""
+    elements = elements_of(buffer)
+    return None if elements is None else -(-elements * FACTS[dtype_of(buffer)].bits // 8)
 
 
 def to_dim(expr: Any) -> Dim:

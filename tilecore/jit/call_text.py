@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _LONGEST = 60  # characters of one argument
@@ -10,8 +10,16 @@ _LONGEST = 60  # characters of one argument
 
 def call_text(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """A call on one line, long values cut short."""
-    values = [*map(value_text, args), *(f"{key}={value_text(value)}" for key, value in kwargs.items())]
-    return f"{name}({', '.join(values)})"
+    return f"{name}({', '.join(argument_list(args, kwargs))})"
+
+
+def argument_list(
+    args: Sequence[Any], kwargs: Mapping[str, Any], text_of: Callable[[Any], str] | None = None
+) -> list[str]:
+    """The arguments of a call as they are written: ``["1024", "dtype='float16'"]``. text_of: writes a value; without it
+    :func:`value_text` does."""
+    text = text_of or value_text
+    return [*map(text, args), *(f"{name}={text(value)}" for name, value in kwargs.items())]
 
 
 def value_text(value: Any) -> str:

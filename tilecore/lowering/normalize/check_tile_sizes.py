@@ -5,14 +5,13 @@ Shared memory that is too small for all tiles together is refused where the addr
 
 from __future__ import annotations
 
-from math import prod
-
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import AllocBuffer, PrimFunc, Stmt
 from tilecore.ir.scopes import is_fragment, is_global, is_own, is_shared
+from tilecore.ir.sizes import elements_of
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import axes_and_code, kernels_of, threads_of
@@ -35,13 +34,13 @@ def require_offsets(body: Stmt, env: PassEnv) -> None:
     """Raises LimitError for a tile of more elements than 32-bit offsets reach. Passes make tiles larger: a software
     pipeline has one for each stage, and one that each thread has by itself may be there for all threads."""
     for node in collect(body, AllocBuffer):
-        if not is_global(node.buffer) and (_elements(node) or 0) > LARGEST:
+        if not is_global(node.buffer) and (elements_of(node.buffer) or 0) > LARGEST:
             raise _error(node, env, LARGEST * _bytes_of(node, 1), "together with what the compiler has added")
 
 
 def _too_large(node: AllocBuffer, env: PassEnv, threads: int) -> LimitError | None:
     """The error for a tile that is too large; None for others. threads: of a block."""
-    buffer, elements, capabilities = node.buffer, _elements(node), env.capabilities
+    buffer, elements, capabilities = node.buffer, elements_of(node.buffer), env.capabilities
     if elements is None or is_global(buffer):
         return None
     limits = [(LARGEST * _bytes_of(node, 1), f"of a tile ({LARGEST} elements)")]
@@ -55,18 +54,12 @@ def _too_large(node: AllocBuffer, env: PassEnv, threads: int) -> LimitError | No
     return _error(node, env, limit, whose) if _bytes_of(node, elements) > limit else None
 
 
-def _elements(node: AllocBuffer) -> int | None:
-    """The elements of the tile; None where the call gives a size."""
-    sizes = [constant(size) for size in node.buffer.shape]
-    return prod(size for size in sizes if size is not None) if None not in sizes else None
-
-
 def _bytes_of(node: AllocBuffer, elements: int) -> int:
     return -(-elements * FACTS[dtype_of(node.buffer)].bits // 8)
 
 
 def _error(node: AllocBuffer, env: PassEnv, limit: int, whose: str) -> LimitError:
-    buffer, elements = node.buffer, _elements(node) or 0
+    buffer, elements = node.buffer, elements_of(node.buffer) or 0
     kind = "fragment" if is_fragment(buffer) else "shared memory" if is_shared(buffer) else "memory of each thread"
     return LimitError(
         f"{buffer.name} is larger than a block of target {env.target.kind} can have",

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from math import prod
 
-from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import Evaluate, For, Stmt, Var
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Evaluate, For, Stmt
 from tilecore.ir.scopes import is_global
+from tilecore.ir.sizes import bytes_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 
@@ -28,54 +28,38 @@ def most_in_panel(code: Stmt, others: int) -> int | None:
     the loop that adds. No limit where no loop adds to global memory, or where the size of its tensors is not known.
     """
     limits = []
-    for loop, runs in _innermost(code, 1):
-        calls = [call for call in map(as_tile_call, collect(loop.body, Evaluate)) if call is not None]
-        if not any(_adds(call) for call in calls):
+    loops = [loop for loop in collect(code, For) if _tile_calls(loop.body)]
+    for loop in loops:
+        calls = _tile_calls(loop.body)
+        if any(_contains(loop, inner) for inner in loops) or not any(map(_adds, calls)):
             continue
         tensors = {region.source for call in calls for region in call.regions if is_global(region.source)}
-        sizes = [_size(tensor) for tensor in tensors]
+        sizes = [bytes_of(tensor) for tensor in tensors]
+        runs = prod(constant(around.extent) or 1 for around in loops if _contains(around, loop))
         if all(size is not None for size in sizes):
             size = sum(size for size in sizes if size is not None) / (others * runs)
             limits.append(max(1, int(CACHED_BYTES // size)) if size else others)
     return min(limits, default=None)
 
 
-def is_left_to_device(code: Stmt, rounds: float, others: int, usual: int) -> bool:
+def is_left_to_device(most: int | None, rounds: float, usual: int) -> bool:
     """Whether the device should schedule the blocks of a grid, where persistent blocks would take them by turns.
 
     Blocks of different work whose data do not fit into the cache in panels of the ``usual`` width: persistent blocks
     in narrow panels have uneven work, and the device gives the next block to the multiprocessor that is idle first.
-    rounds: of persistent blocks. Attention's backward pass, causal, 31 rounds: 0.94 of cuDNN beside 0.91.
+    most: as :func:`most_in_panel` says. rounds: of persistent blocks. Attention's backward pass, causal, 31 rounds:
+    0.94 of cuDNN beside 0.91.
     """
-    most = most_in_panel(code, others)
     return most is not None and most < usual and rounds >= MANY_ROUNDS
 
 
-def _innermost(code: Stmt, runs: int) -> list[tuple[For, int]]:
-    """The loops that contain no other loop with tile operations, and how often each runs."""
-    found: list[tuple[For, int]] = []
-    for loop in collect(code, For):
-        outer = [around for around in collect(code, For) if around is not loop and _contains(around, loop)]
-        if not any(_contains(loop, inner) for inner in collect(loop.body, For) if _has_tile_calls(inner)):
-            found.append((loop, runs * prod(constant(around.extent) or 1 for around in outer)))
-    return found
+def _tile_calls(code: Stmt) -> list[TileCall]:
+    return [call for call in map(as_tile_call, collect(code, Evaluate)) if call is not None]
 
 
 def _contains(loop: For, inner: For) -> bool:
     return any(node.same_as(inner) for node in collect(loop.body, For))
 
 
-def _has_tile_calls(loop: For) -> bool:
-    return any(as_tile_call(node) is not None for node in collect(loop.body, Evaluate))
-
-
 def _adds(call: TileCall) -> bool:
     return call.op.name == "atomic" and is_global(call.dst.source)
-
-
-def _size(tensor: Var) -> int | None:
-    """The bytes of a tensor; None where its shape is not known."""
-    extents = [constant(extent) for extent in tensor.shape]
-    if any(extent is None for extent in extents):
-        return None
-    return prod(int(extent or 0) for extent in extents) * DType(str(dtype_of(tensor))).bits // 8

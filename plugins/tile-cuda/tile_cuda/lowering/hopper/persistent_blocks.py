@@ -9,6 +9,7 @@ same time have about the same work, and in the end each persistent block (even_t
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from tile_cuda.lowering.hopper.cached_panels import is_left_to_device, most_in_panel
@@ -91,8 +92,15 @@ class Tiles:
         total = constant(self.total)
         if self.uneven is None or self.uneven.grows or not self.uneven.axis.same_as(self.axes[0]) or total is None:
             return False
-        others = total // (constant(self.uneven.axis.value) or 1)
-        return is_left_to_device(self.code, total / blocks, others, USUAL.panel)
+        return is_left_to_device(self._most_in_panel, total / blocks, USUAL.panel)
+
+    @cached_property
+    def _most_in_panel(self) -> int | None:
+        """Of the indices of the axes beside the uneven one (cached_panels.py)."""
+        total = constant(self.total)
+        if self.uneven is None or total is None:
+            return None
+        return most_in_panel(self.code, total // (constant(self.uneven.axis.value) or 1))
 
     def indices(self, tile: Var) -> list[Stmt]:
         """Definitions of the indices along the axes for a linear index."""
@@ -114,7 +122,7 @@ class Tiles:
         steps, heads = constant(extent), constant(count)
         turns = USUAL
         if steps is not None and heads is not None:
-            turns = choose_turns(steps, heads, self.blocks, most_in_panel(self.code, heads))
+            turns = choose_turns(steps, heads, self.blocks, self._most_in_panel)
         place = _turned(tile, self.blocks, steps * heads, turns.rotation) if steps and heads else tile
         definitions = in_panels(place, step, other, Panels(turns.panel, True), "int32", turns.alternates)
         var, index = uneven.axis.node.var, step.node.var

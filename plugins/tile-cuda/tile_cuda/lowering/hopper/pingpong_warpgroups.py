@@ -19,6 +19,7 @@ from tile_cuda.attributes import CudaLoopAttr
 from tile_cuda.lowering.hopper.role_statements import with_consumer
 from tile_cuda.lowering.hopper.wait_within_exponentials import EXPONENTIALS, MOST_THREADS
 from tile_cuda.lowering.hopper.wgmma import issues_wgmma
+from tile_cuda.lowering.hopper.wgmma_config import GROUP
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
@@ -40,16 +41,15 @@ from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
-WARPGROUP = 128  # threads
-MEETING = 2 * WARPGROUP  # threads at a barrier: those whose turn begins, and those whose turn has ended
+MEETING = 2 * GROUP  # threads at a barrier: those whose turn begins, and those whose turn has ended
 FIRST_BARRIER = 8  # of the first warpgroup's turns; the compiler numbers other barriers from 1 on
 MOST_WARPGROUPS = 8  # there are 16 barriers
 
 
 def pingpong_warpgroups(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
-        warpgroups = threads.count // WARPGROUP
-        if threads.count <= MOST_THREADS or threads.count % WARPGROUP or warpgroups > MOST_WARPGROUPS:
+        warpgroups = threads.count // GROUP
+        if threads.count <= MOST_THREADS or threads.count % GROUP or warpgroups > MOST_WARPGROUPS:
             return body
         if has_ranges(body) or any(
             op_name(call) in (NAMED_BARRIER, instructions.NAMED_ARRIVE) for call in collect(body, Call)
@@ -79,7 +79,7 @@ def _by_turns(code: Stmt, threads: Threads, warpgroups: int, env: PassEnv) -> St
     if not loops:
         return code
     env.note("pingpong", {"loops": ", ".join(loops), "warpgroups": warpgroups})
-    index = instructions.uniform(tirx.floordiv(threads.linear_index(), const(WARPGROUP, "int32")))
+    index = instructions.uniform(tirx.floordiv(threads.linear_index(), const(GROUP, "int32")))
     is_last = EQ(warpgroup, const(warpgroups - 1, "int32"))
     return seq([Bind(warpgroup, index), IfThenElse(is_last, _arrive(const(FIRST_BARRIER, "int32")), None), changed])
 

@@ -14,9 +14,10 @@ from tile_cuda.lowering.hopper.staged_accumulators import kernel_with, source_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.attributes import LoopAttr
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import AllocBuffer, Evaluate, For, Stmt, Var
 from tilecore.ir.scopes import is_global, is_shared
+from tilecore.ir.sizes import bytes_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 
@@ -49,17 +50,13 @@ def bytes_of_tiles(code: Stmt) -> int:
     """The shared memory of all tiles that the code allocates, with the slots of pipelined loops."""
     slots = _slots(code)
     tiles = [alloc.buffer for alloc in collect(code, AllocBuffer) if is_shared(alloc.buffer)]
-    return sum(_bytes(tile) * slots.get(tile, 1) for tile in tiles)
+    return sum((bytes_of(tile) or 0) * slots.get(tile, 1) for tile in tiles)
 
 
 def calls_in(code: Stmt, names: Container[str]) -> list[TileCall]:
     """The tile operations of these names."""
     calls = (as_tile_call(node) for node in collect(code, Evaluate))
     return [call for call in calls if call is not None and call.op.name in names]
-
-
-def _bytes(buffer: Var) -> int:
-    return prod(int(constant(size) or 0) for size in buffer.shape) * DType(dtype_of(buffer)).bits // 8
 
 
 def _slots(code: Stmt) -> dict[Var, int]:
