@@ -15,11 +15,11 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
+from tilecore.ir import sizes
 from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, dtype_of, seq, where
 from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import AllocBuffer, BufferRegion, Evaluate, For, PrimFunc, Stmt, Var, structural_mutate, tirx
-from tilecore.ir.sizes import bytes_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, jumps_out, substitute
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
@@ -67,7 +67,7 @@ def beside_sums(registers: int, others: int, most: int) -> Callable[[Stmt, int],
         for node in collect(body, Evaluate):
             call = as_tile_call(node)
             if call is not None and call.op.name == "gemm":
-                sums[call.c.source] = _bytes_in_registers(call.c.source) or 0
+                sums[call.c.source] = bytes_of(call.c.source) or 0
         return max(0, min((registers - others) * 4 - sum(sums.values()) // threads, most))
 
     return most_bytes
@@ -84,7 +84,7 @@ class _Prefetch:
         self.direct: list[Stmt] = []
         left, names = most_bytes, []
         for copy, tile in zip(split.ahead, split.tiles, strict=True):
-            size = _bytes_in_registers(tile)
+            size = bytes_of(tile)
             if size is None or size > left:
                 self.direct.append(copy)
                 continue
@@ -130,9 +130,9 @@ def _registers_for(tile: Var) -> Var:
     return tirx.decl_buffer(shape, dtype_of(tile), name, scope="local.fragment", layout=None)
 
 
-def _bytes_in_registers(tile: Var) -> int | None:
+def bytes_of(tile: Var) -> int | None:
     """The size of a tile; None for tiles that registers cannot have: of packed elements, or of unknown size."""
-    return None if DType(dtype_of(tile)).bits % 8 else bytes_of(tile)
+    return None if DType(dtype_of(tile)).bits % 8 else sizes.bytes_of(tile)
 
 
 PREFETCH_LOOPS = Pass("prefetch_loops", prefetch_loops)  # for pipeline_loops, where copies are not asynchronous
