@@ -27,7 +27,8 @@ import tilecore
 import tilecore.language as T
 from tilecore import heuristics
 from tilecore.backends.cpu import pool
-from tilecore.backends.cpu.target import TILE_FEATURES, host_features, host_model, host_name
+from tilecore.backends.cpu.extensions import TILE_FEATURES
+from tilecore.backends.cpu.target import host_features, host_model, host_name
 from tilecore.demo import kernels
 
 HAS_TILES = TILE_FEATURES.issubset(host_features())

@@ -27,8 +27,8 @@ PARTS: dict[str, frozenset[str]] = {
     "backends.cpu": frozenset(
         """
         _pool adapter amx_permission code_memory code_rights codegen cpuid elf elf_aarch64 elf_link elf_object elf_place
-        elf_x86_64 host_processor plugin pool pool_py posix_memory processors streams systems target toolchain
-        windows_memory
+        elf_x86_64 extensions host_processor plugin pool pool_py posix_memory processors streams systems target
+        toolchain windows_memory
         """.split()
     ),
     "codegen": frozenset({"places", "source_callbacks", "text"}),

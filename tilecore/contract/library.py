@@ -110,7 +110,7 @@ LIBRARY = (
             ("ir.reductions", "NUMBERS combine combining_kind has_meaning identity"),
             ("ir.regions", "element_indices is_whole whole_region"),
             ("ir.scopes", "is_fragment is_global is_own is_private is_shared is_total"),
-            ("ir.sizes", "symbols_of_shapes to_dim"),
+            ("ir.sizes", "bytes_of elements_of symbols_of_shapes to_dim"),
             ("ir.tabulate", "tabulate"),
             ("ir.thread_ranges", "ThreadRange for_threads has_ranges range_of"),
             ("ir.views", "memory_roots"),

@@ -13,6 +13,12 @@ from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.target import Target
 
 
+def _needs_its_model(target: Target) -> bool:
+    """Do kernels for it use extensions that it does not name? Those of aarch64 are not among a target's features."""
+    is_native = (target.get("march") or "native") == "native"
+    return is_native and systems.machine_of(target) == systems.AARCH64
+
+
 class NativeAdapter(KernelAdapter):
     """Kernels as machine code of this process."""
 
@@ -21,7 +27,7 @@ class NativeAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         from tilecore.backends.cpu.elf import supported
-        from tilecore.backends.cpu.target import host_features, lacks_permission
+        from tilecore.backends.cpu.target import host_features, host_model, lacks_permission
 
         ok, detail = supported()
         needed, here = self.machine(target), this_machine()
@@ -32,20 +38,22 @@ class NativeAdapter(KernelAdapter):
             return Presence(False, f"the system does not let this process use {', '.join(missing)}")
         if ok and missing:
             return Presence(False, f"this processor has no {', '.join(missing)}")
+        if ok and _needs_its_model(target) and target.get("model") != host_model():
+            return Presence(False, f"kernels for -march=native of {target.get('model')} run there only")
         return Presence(ok, detail)
 
     def fit(self, compiled_for: Target, wanted: Target) -> int:
-        """Kernels fit processors that have their extensions; those for -march=native only the same model, as LLVM uses
-        all that it has. The more extensions the better."""
+        """Kernels fit processors that have their extensions; the more of them the better, and best is the same model.
+        Those for -march=native of an aarch64 processor fit the same model only."""
         if compiled_for == wanted:
             return 1000
         if self.machine(compiled_for) != self.machine(wanted):
             return 0
         needed, present = features_in(compiled_for), features_in(wanted)
-        is_native = compiled_for.get("march") == "native"
-        if not needed <= present or (is_native and compiled_for.get("model") != wanted.get("model")):
+        is_the_model = compiled_for.get("model") == wanted.get("model")
+        if not needed <= present or (_needs_its_model(compiled_for) and not is_the_model):
             return 0
-        return (500 if is_native else 1) + len(needed)
+        return (500 if is_the_model and compiled_for.get("march") == "native" else 1) + len(needed)
 
     def machine(self, target: Target) -> str:
         return systems.python_name(target)

@@ -21,9 +21,16 @@ _XGETBV = bytes.fromhex("31c9 0f01d0 c3")  # uint32 xcr0(): xor ecx, ecx; xgetbv
 _XGETBV_AT = 64
 
 _EAX, _EBX, _ECX = 0, 1, 2
+_EXTENDED = 0x80000000  # the first of the leaves of extended functions
 _SAVES_AVX, _SAVES_AVX512 = 0x6, 0xE6  # bits of XCR0
 # name in /proc/cpuinfo: leaf, subleaf, register, bit, what of XCR0 it needs
 _FLAGS = {
+    "movbe": (1, 0, _ECX, 22, 0),
+    "popcnt": (1, 0, _ECX, 23, 0),
+    "abm": (_EXTENDED + 1, 0, _ECX, 5, 0),
+    "bmi1": (7, 0, _EBX, 3, 0),
+    "bmi2": (7, 0, _EBX, 8, 0),
+    "gfni": (7, 0, _ECX, 8, 0),
     "fma": (1, 0, _ECX, 12, _SAVES_AVX),
     "f16c": (1, 0, _ECX, 29, _SAVES_AVX),
     "avx2": (7, 0, _EBX, 5, _SAVES_AVX),
@@ -31,11 +38,16 @@ _FLAGS = {
     "avx512dq": (7, 0, _EBX, 17, _SAVES_AVX512),
     "avx512bw": (7, 0, _EBX, 30, _SAVES_AVX512),
     "avx512vl": (7, 0, _EBX, 31, _SAVES_AVX512),
+    "avx512cd": (7, 0, _EBX, 28, _SAVES_AVX512),
+    "avx512vbmi": (7, 0, _ECX, 1, _SAVES_AVX512),
+    "avx512_vbmi2": (7, 0, _ECX, 6, _SAVES_AVX512),
+    "avx512_bitalg": (7, 0, _ECX, 12, _SAVES_AVX512),
+    "avx512_vpopcntdq": (7, 0, _ECX, 14, _SAVES_AVX512),
     "avx512_vnni": (7, 0, _ECX, 11, _SAVES_AVX512),
     "avx512_bf16": (7, 1, _EAX, 5, _SAVES_AVX512),
 }
 _OSXSAVE = 27  # bit of leaf 1, ecx: whether there is XGETBV
-_BRAND = range(0x80000002, 0x80000005)
+_BRAND = range(_EXTENDED + 2, _EXTENDED + 5)
 
 
 def fields() -> dict[str, str]:
@@ -58,7 +70,7 @@ class _Processor:
         ask = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
         self._ask: Any = ask(address)
         self._xcr0: Any = ctypes.CFUNCTYPE(ctypes.c_uint32)(address + _XGETBV_AT)
-        self._largest = {0: self._leaf(0)[_EAX], 7: 0}
+        self._largest = {0: self._leaf(0)[_EAX], 7: 0, _EXTENDED: self._leaf(_EXTENDED)[_EAX]}
         self._largest[7] = self._leaf(7)[_EAX] if self._largest[0] >= 7 else -1
 
     def fields(self) -> dict[str, str]:
@@ -75,7 +87,11 @@ class _Processor:
         }
 
     def _has(self, leaf: int, subleaf: int, register: int, bit: int, saved: int) -> bool:
-        if leaf > self._largest[0] or subleaf > self._largest.get(leaf, 0) or not self._leaf(1)[_ECX] >> _OSXSAVE & 1:
+        if (
+            leaf > self._largest[leaf & _EXTENDED]
+            or subleaf > self._largest.get(leaf, 0)
+            or not self._leaf(1)[_ECX] >> _OSXSAVE & 1
+        ):
             return False
         return self._xcr0() & saved == saved and bool(self._leaf(leaf, subleaf)[register] >> bit & 1)
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.backends.cpu import blocks
-from tilecore.backends.cpu.target import TILE_FEATURES, features_in, is_intels
+from tilecore.backends.cpu.extensions import TILE_FEATURES
+from tilecore.backends.cpu.target import features_in, is_intels
 from tilecore.profiler.tile_device import AttentionBlocks, GemmBlocks, TileDevice, checked_kind
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tilecore.artifact.records import Artifact
+from tilecore.backends.cpu.extensions import TILE_FEATURES
 from tilecore.backends.cpu.pool import NO_MEMORY
-from tilecore.backends.cpu.target import TILE_FEATURES, features_in
+from tilecore.backends.cpu.target import features_in
 from tilecore.contract.adapter import HostCode
 from tilecore.target import Target
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
 from collections.abc import Collection
@@ -10,6 +9,7 @@ from typing import Any
 
 from tilecore.backends.cpu import host_processor, systems
 from tilecore.backends.cpu.amx_permission import may_use_tiles
+from tilecore.backends.cpu.extensions import EXTENSIONS, TILE_FEATURES, extensions_in, vector_bits
 from tilecore.backends.cpu.processors import (
     SLOW_BFLOAT16_DOTS,
     SLOW_BFLOAT16_VENDORS,
@@ -25,36 +25,12 @@ from tilecore.nearest import nearest
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey
 
-# extensions that change the code we emit, as /proc/cpuinfo and LLVM spell them, and the vector bits that they bring
-_EXTENSIONS = {
-    "avx512f": ("avx512f", 512),
-    "avx512bw": ("avx512bw", 0),
-    "avx512vl": ("avx512vl", 0),
-    "avx512dq": ("avx512dq", 0),
-    "avx512_bf16": ("avx512bf16", 0),
-    "avx512_vnni": ("avx512vnni", 0),
-    "avx2": ("avx2", 256),
-    "fma": ("fma", 0),
-    "f16c": ("f16c", 0),
-    "amx_tile": ("amx-tile", 0),
-    "amx_bf16": ("amx-bf16", 0),
-    "amx_int8": ("amx-int8", 0),
-}
-TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
-
 
 def _extensions() -> frozenset[str]:
     """The extensions that the processor has, whether this process may use them or not."""
     if systems.host_machine() != systems.X86_64:
         return frozenset()
-    return _extensions_in(host_processor.fields().get("flags", ""))
-
-
-@functools.lru_cache(maxsize=8)
-def _extensions_in(text: str) -> frozenset[str]:
-    """The extensions among the flags of /proc/cpuinfo; every kernel that is loaded asks for them."""
-    flags = set(text.split())
-    return frozenset(name for flag, (name, _) in _EXTENSIONS.items() if flag in flags)
+    return extensions_in(host_processor.fields().get("flags", ""))
 
 
 def host_features() -> tuple[str, ...]:
@@ -73,7 +49,7 @@ def lacks_permission(features: Collection[str]) -> bool:
 def host_model() -> str:
     """A name for the processor's kind; it goes into cache keys, as the code is made for it."""
     info = host_processor.fields()
-    words = [info.get(k, "") for k in ("vendor_id", "cpu family", "model")]
+    words = [info.get(k, "") for k in ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part")]
     text = "-".join(w.replace(" ", "_") for w in words if w)
     return text or platform.machine() or "unknown"
 
@@ -81,11 +57,6 @@ def host_model() -> str:
 def host_cache_bytes() -> int:
     """Size of the largest cache, 0 where the system does not say. At most 64 MiB, so that few sizes occur in keys."""
     return min(host_processor.cache_bytes(), 64 << 20)
-
-
-def _bits_of(features: tuple[str, ...]) -> int:
-    widths = [bits for name, bits in _EXTENSIONS.values() if name in features]
-    return max([128, *widths])
 
 
 def resolve(target: Target) -> Target:
@@ -121,7 +92,7 @@ def resolve(target: Target) -> Target:
             expected="a number of bytes, 0 for none",
         )
     attributes["features"] = ",".join(features)
-    attributes.setdefault("vector_bits", _bits_of(features))
+    attributes.setdefault("vector_bits", vector_bits(features))
     wide = int(attributes["vector_bits"]) >= 512 and _is_of(str(attributes["model"]), WIDE_TILES, WIDE_TILES_VENDORS)
     attributes.setdefault("tile_vectors", 4 if wide else 2)
     attributes.setdefault("march", "native")
@@ -151,7 +122,7 @@ def _check_features(features: tuple[str, ...], machine: str) -> None:
             found=f"-features={','.join(features)} for {machine}",
             expected="no features: vectors of 128 bits need none",
         )
-    known = sorted(name for name, _ in _EXTENSIONS.values())
+    known = sorted(name for name, _ in EXTENSIONS.values())
     for feature in features:
         if feature not in known:
             close = nearest(feature, known)
@@ -184,7 +155,7 @@ def host_name() -> str:
 
 def detect() -> Presence:
     """The host is always there."""
-    return Presence(True, f"{host_name()}, {os.cpu_count()} cores, {_bits_of(host_features())}-bit vectors")
+    return Presence(True, f"{host_name()}, {os.cpu_count()} cores, {vector_bits(host_features())}-bit vectors")
 
 
 def capabilities(target: Target) -> Capabilities:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from tilecore import debug
+from tilecore.backends.cpu import extensions, host_processor, systems
 from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
 from tilecore.target import Target
@@ -25,7 +27,6 @@ def find() -> Sequence[Found]:
 
 def llvm_target(target: Target) -> dict[str, Any]:
     """The TVM target that makes LLVM emit code for ``target``."""
-    from tilecore.backends.cpu.systems import triple_of
     from tilecore.ir.nodes import tvm
 
     options: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
@@ -33,15 +34,34 @@ def llvm_target(target: Target) -> dict[str, Any]:
     attributes = [f"+{f}" for f in features]  # of a virtual machine's processor LLVM may guess one that has fewer
     if target.get("march") == "native" and _is_this_machine(target):
         options["mcpu"] = tvm.target.codegen.llvm_get_system_cpu()
+        attributes = [*(f"-{f}" for f in _not_to_use(options["mcpu"], features)), *attributes]  # or one that has more
         bits = int(target.get("vector_bits") or 128)
         if bits == 512 and "avx512f" in features:
             attributes.append("-prefer-256-bit")
     if attributes:
         options["mattr"] = attributes
-    triple = triple_of(target)
+    triple = systems.triple_of(target)
     if triple is not None:
         options["mtriple"] = triple
     return options
+
+
+def _not_to_use(processor: str, features: list[str]) -> list[str]:
+    """Of the extensions that this machine's processor has by LLVM's name for it, those that kernels may not use."""
+    brought = _brought_by(processor)
+    if systems.host_machine() == systems.X86_64:
+        return extensions.not_to_use(brought, features)
+    flags = host_processor.fields().get("Features")
+    return [] if flags is None else extensions.not_there(brought, flags)
+
+
+@functools.lru_cache(maxsize=8)
+def _brought_by(processor: str) -> frozenset[str]:
+    """What LLVM takes a processor to have."""
+    from tilecore.ir.nodes import tvm
+
+    target = tvm.target.Target({"kind": "llvm", "mcpu": processor})
+    return frozenset(str(name) for name in tvm.target.codegen.llvm_get_cpu_features(target))
 
 
 def _is_this_machine(target: Target) -> bool:

@@ -9,6 +9,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.backends.cpu import amx_permission, host_processor, target
 from tilecore.backends.cpu.adapter import NativeAdapter
+from tilecore.backends.cpu.extensions import TILE_FEATURES
 from tilecore.backends.cpu.llvm.tile_registers import configuration
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
@@ -25,7 +26,7 @@ NAMES = {
     "int8uint8": "tdpbsud",
     "uint8uint8": "tdpbuud",
 }
-has_tiles = target.TILE_FEATURES.issubset(target.host_features())
+has_tiles = TILE_FEATURES.issubset(target.host_features())
 
 
 def product(M, N, K, bm, bn, bk, kinds=KINDS[0], transpose_b=False, clear=True):
@@ -125,7 +126,7 @@ def test_exported_kernels_are_refused_elsewhere(tmp_path):
 
 
 def test_without_the_systems_permission_there_are_no_tiles(monkeypatch):
-    flags = {"flags": "avx2 amx_tile amx_bf16 amx_int8"}
+    flags = {"flags": "avx2 bmi1 bmi2 abm movbe popcnt amx_tile amx_bf16 amx_int8"}
     monkeypatch.setattr(host_processor, "fields", lambda: flags)
     monkeypatch.setattr(target, "may_use_tiles", lambda: False)
     assert target.host_features() == ("avx2",)

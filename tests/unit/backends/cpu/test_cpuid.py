@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilecore.backends.cpu import cpuid, host_processor, systems, target
+from tilecore.backends.cpu import cpuid, extensions, host_processor, systems
 
 pytestmark = pytest.mark.skipif(
     (systems.host_system(), systems.host_machine()) != ("linux", "x86_64"), reason="needs /proc/cpuinfo of x86-64"
@@ -17,7 +17,10 @@ def test_cpuid_agrees_with_the_system():
         assert by_instruction[name] == by_system[name], name
     flags = set(by_instruction["flags"].split())
     assert flags == set(by_system["flags"].split()) & cpuid._FLAGS.keys()
-    assert {*target._EXTENSIONS} - {"amx_tile", "amx_bf16", "amx_int8"} == cpuid._FLAGS.keys()
+    companions = {
+        extensions._FLAG_OF_COMPANION.get(name, name) for all_of in extensions.COMPANIONS.values() for name in all_of
+    }
+    assert {*extensions.EXTENSIONS, *companions} - {"amx_tile", "amx_bf16", "amx_int8"} == cpuid._FLAGS.keys()
 
 
 class Processor(cpuid._Processor):
@@ -25,7 +28,7 @@ class Processor(cpuid._Processor):
 
     def __init__(self, leaves, xcr0):
         self._leaves, self._xcr0 = leaves, lambda: xcr0
-        self._largest = {0: 7, 7: 0}
+        self._largest = {0: 7, 7: 0, cpuid._EXTENDED: cpuid._EXTENDED + 8}
 
     def _leaf(self, leaf, subleaf=0):
         return self._leaves.get((leaf, subleaf), (0, 0, 0, 0))
@@ -46,7 +49,7 @@ def test_what_the_system_does_not_save_does_not_count(xcr0, flags):
 
 def test_a_leaf_that_is_not_there_is_not_asked(monkeypatch):
     processor = Processor({(1, 0): (0, 0, 1 << 27 | 1 << 12, 0), (7, 0): (0, 1 << 5, 0, 0)}, 0xE7)
-    processor._largest = {0: 6, 7: -1}
+    processor._largest |= {0: 6, 7: -1}
     assert processor.fields()["flags"] == "fma"
 
 
