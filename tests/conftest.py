@@ -87,6 +87,14 @@ def newest_frames(text: str, frames: int = 9, lines: int = 60) -> str:
     return "\n".join(kept[:lines])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels_are_dropped() -> Iterator[None]:
+    """The kernels of a file's tests do not stay in memory while those of other files run."""
+    yield
+    if "tilecore.jit.compile" in sys.modules:
+        sys.modules["tilecore.jit.compile"]._kernels.clear()
+
+
 @pytest.fixture(scope="module")
 def module_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The tests of one file share a cache that nothing else uses."""

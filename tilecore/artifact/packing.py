@@ -3,7 +3,7 @@
 A kernel's source, binary and report are needed when it is built, loaded and stored, and rarely later; they are four
 fifths of the memory of a kernel that is kept. So a process that has many kernels compresses those of all but the
 last ones, GROUP at a time, since kernels of one program resemble each other: 36 KB become 9 alone, and 1.3 in a group.
-Reading one of the three fields of a packed artifact decompresses its group, which takes some milliseconds.
+Reading one of the three fields of a packed artifact decompresses its group: some milliseconds, tens for long sources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
 
 UNPACKED = 64  # artifacts that stay as they are
-GROUP = 16  # artifacts that are compressed together
+GROUP = 32  # artifacts that are compressed together
 FIELDS = ("source", "binary", "report")
 _PACKED = "_packed"  # of an artifact: its group, and its number there
 

@@ -253,6 +253,7 @@ LIBRARY = (
             ("simulate.build", "content_key stored_library texts_digest"),
             ("simulate.compilers", "HostCompiler find_compiler"),
             ("simulate.interruptible", "run_interruptible"),
+            ("simulate.opened", "opened"),
             ("simulate.progress", "building"),
         ),
     ),

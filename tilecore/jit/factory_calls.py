@@ -61,7 +61,7 @@ def remember(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any], j
         return
     place = jit_impl.memory_key(*args, **kwargs)
     if place is not None:
-        jit_impl._kernels[place] = kernel
+        jit_impl.keep(place, kernel)
     link = _source_link(jit_impl, args, kwargs)
     if link is not None:
         disk_cache().link(link, job.key)

@@ -58,6 +58,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         functools.update_wrapper(self, plain)
         self.signature = signature_of(plain)
         self._kernels: dict[Any, JITKernel] = {}
+        self._key_parts: dict[Any, Any] = {}  # of the keys of these kernels, each once
         self._calls: CallCache[JITKernel] = CallCache()
         self._variants: dict[str, JITImpl[_P, _KP, _T, _Ret]] = {}
         self._surroundings = Surroundings(plain)
@@ -176,7 +177,8 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
             return self._compile(args, kwargs)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = self._compile(args, kwargs)
+            kernel = self._compile(args, kwargs)
+            self.keep(key, kernel)
         self._calls.put(args, kwargs, state, kernel)
         return kernel
 
@@ -232,9 +234,16 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         """A digest of the current values that the function reads besides its arguments; None where they are unknown."""
         return self._surroundings.now()
 
+    def keep(self, key: Any, kernel: JITKernel) -> None:
+        """Keep a kernel by its :meth:`memory_key`. Kernels differ in few arguments: their keys share the others."""
+        arguments, state = key
+        share = self._key_parts.setdefault
+        self._kernels[tuple(share(part, part) for part in arguments), share(state, state)] = kernel
+
     def forget_kernels(self) -> None:
         """Forgets the kernels that this function's calls have made. The next calls look for them in other caches."""
         self._kernels.clear()
+        self._key_parts.clear()
         self._calls.clear()
         if self._eager is not None:
             self._eager.forget_kernels()

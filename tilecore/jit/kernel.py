@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.artifact.packing import note_loaded
 from tilecore.artifact.records import Artifact
+from tilecore.artifact.sharing import share_parts
 from tilecore.caller import keywords_checked
 from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
@@ -73,6 +74,7 @@ class JITKernel(KernelSources, KernelResources, Launcher, Generic[_P, _T], metac
         self._require_device(artifact, backend, target)
         _require_format(artifact, adapter)
         device = backend.target.device if adapter.device is None else adapter.device
+        share_parts(artifact)
         super().__init__(artifact, self._load(artifact, adapter), adapter, device)
         self._execution = adapter
         self.backend = backend

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -150,7 +151,8 @@ def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
 
 def _load(origin: Origin, callee: str, load: Callable[[Any], LoadedKernel]) -> Callable[[Any], LoadedKernel]:
     call = guarded(origin, callee, load)
-    return lambda artifact: guard_loaded(origin, callee, call(artifact), artifact)
+    shared: dict[Any, Any] = {}
+    return lambda artifact: guard_loaded(origin, callee, call(artifact), artifact, shared)
 
 
 def _stream(origin: Origin, callee: str, stream: Callable[[int], int]) -> Callable[[int], int]:
@@ -176,8 +178,11 @@ def check_formats(origin: Origin, callee: str, formats: Any) -> tuple[str, ...]:
     return tuple(formats)
 
 
-def guard_loaded(origin: Origin, callee: str, loaded: Any, artifact: Any) -> LoadedKernel:
-    """The checked and guarded LoadedKernel that ``callee`` returned for an artifact."""
+def guard_loaded(
+    origin: Origin, callee: str, loaded: Any, artifact: Any, shared: dict[Any, Any] | None = None
+) -> LoadedKernel:
+    """The checked and guarded LoadedKernel that ``callee`` returned for an artifact. shared: keeps the guarded
+    functions that all kernels of the adapter use."""
     if not isinstance(loaded, LoadedKernel):
         raise wrong(origin, f"{callee} returned a wrong value", shown(loaded), "a LoadedKernel")
     check_fields(origin, f"{callee} returned a wrong value: ", loaded, LOADED)
@@ -190,9 +195,20 @@ def guard_loaded(origin: Origin, callee: str, loaded: Any, artifact: Any) -> Loa
         _check_capsule(origin, callee, loaded)
     for name, rule in (("error", _FAILURE), ("advice", WORDS)):
         function = getattr(loaded, name)
-        if function is not None:
-            changes[name] = guarded_by(origin, f"{callee}().{name}", function, rule)
+        if function is None:
+            continue
+        key = (name, id(function))
+        kept = shared if shared is not None and _is_of_module(function) else {}
+        if key not in kept:
+            kept[key] = guarded_by(origin, f"{callee}().{name}", function, rule)
+        changes[name] = kept[key]
     return replace(loaded, **changes)
+
+
+def _is_of_module(function: Any) -> bool:
+    """Whether it is the function that its module has by this name, and so no kernel's own."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    return module is not None and vars(module).get(getattr(function, "__qualname__", "")) is function
 
 
 def _check_sizes(origin: Origin, callee: str, loaded: LoadedKernel, artifact: Any) -> None:

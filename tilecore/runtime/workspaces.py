@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
 from tilecore.contract.adapter import KernelAdapter
-from tilecore.tensors.views import view
+from tilecore.tensors.views import empty_array, storage_of, view
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Workspace
 
 _MOST_SETS = 8  # sets of workspaces that a thread keeps, one per device and stream
 _Set = tuple[tuple[int, ...], list[Any]]
+_MOST_SHARED_BYTES = 64 << 20  # larger workspaces of the host belong to their kernel, and end with it
+_LINE = 64  # bytes that the start of a workspace is a multiple of
+_first_call_lock = threading.Lock()
 
 
 class _ThreadSets(threading.local):
@@ -24,20 +28,36 @@ class _ThreadSets(threading.local):
         self.sets: dict[tuple[int, int], _Set] = {}
 
 
+class _HostMemory(threading.local):
+    """What the kernels that one thread runs on the host have their workspaces in: as much as the largest needs.
+
+    user: whose workspaces ``current`` are.
+    """
+
+    buffer: Any = None
+    user: Workspaces | None = None
+    current: _Set = ((), [])
+
+
+_host_memory = _HostMemory()
+
+
 class Workspaces:
     """The workspaces of one kernel.
 
     Workspaces of constant size are kept per thread, device and stream, since launches on one stream run one after the
-    other; the others are allocated at each call. A launch that is captured into a graph can run many times later, on
-    any stream: it gets its own set, which lives as long as the kernel.
+    other; the others are allocated at each call. On the host, where a launch has ended when it returns, all kernels of
+    a thread have them in the same memory. A launch that is captured into a graph can run many times later, on any
+    stream: it gets its own set, which lives as long as the kernel.
     """
 
     def __init__(self, workspaces: tuple[Workspace, ...], adapter: KernelAdapter) -> None:
         self._workspaces = workspaces
         self._adapter = adapter
         self._static = all(isinstance(size, int) for w in workspaces for size in w.shape)
-        self._thread_sets = _ThreadSets()
+        self._thread_sets: _ThreadSets | None = None  # from the first call on
         self._captures = adapter_captures(adapter)
+        self._on_host = _runs_on_host(adapter) and self._static and self._bytes() <= _MOST_SHARED_BYTES
         self._captured: dict[tuple[int, int, int], _Set] = {}
         self._of_captures: list[_Set] = []  # of sizes that differ from call to call
 
@@ -48,13 +68,44 @@ class Workspaces:
             return self._for_capture(symbols, device_index, stream, capture)
         if not self._static:
             return self._allocate(symbols, device_index)
-        sets = self._thread_sets.sets
+        if self._on_host:
+            return _host_memory.current if _host_memory.user is self else self._in_host_memory()
+        sets = (self._thread_sets or self._first_call()).sets
         workspace_set = sets.get((device_index, stream))
         if workspace_set is None:
             if len(sets) >= _MOST_SETS:
                 del sets[next(iter(sets))]
             workspace_set = sets[device_index, stream] = self._allocate(symbols, device_index)
         return workspace_set
+
+    def _bytes(self) -> int:
+        """Of workspaces of constant size."""
+        elements = ((prod(evaluate(size, {}) for size in w.shape), w.dtype) for w in self._workspaces)
+        return sum(count * storage_of(dtype).itemsize for count, dtype in elements)
+
+    def _first_call(self) -> _ThreadSets:
+        with _first_call_lock:  # all threads use one object
+            if self._thread_sets is None:
+                self._thread_sets = _ThreadSets()
+            return self._thread_sets
+
+    def _in_host_memory(self) -> _Set:
+        """The workspaces, one after the other in the memory of this thread, which grows where it is too small."""
+        memory, places, end = _host_memory, [], 0
+        for w in self._workspaces:
+            shape, kind = tuple(evaluate(size, {}) for size in w.shape), storage_of(w.dtype)
+            start = -(-end // _LINE) * _LINE
+            end = start + prod(shape) * kind.itemsize
+            places.append((start, end, kind, shape))
+        memory.user = None
+        if memory.buffer is None or len(memory.buffer) < end:
+            memory.buffer, memory.current = None, ((), [])  # before the larger one is allocated
+            memory.buffer = empty_array((end,), "uint8")
+        arrays = [memory.buffer[start:end].view(kind).reshape(shape) for start, end, kind, shape in places]
+        first = memory.buffer.ctypes.data
+        memory.current = tuple(first + start for start, *_ in places), arrays
+        memory.user = self
+        return memory.current
 
     def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:
         """The set for a captured launch. Launches of one capture on one stream run in order, so they share a set."""
@@ -79,3 +130,13 @@ class Workspaces:
 def adapter_captures(adapter: KernelAdapter) -> bool:
     """Whether the adapter overrides ``capture``; ``capture`` is called only where it does."""
     return getattr(type(adapter), "capture", KernelAdapter.capture) is not KernelAdapter.capture
+
+
+def _runs_on_host(adapter: KernelAdapter) -> bool:
+    """Whether the kernels use the host's memory and have no streams, and the adapter leaves their memory to us."""
+    return (
+        getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
+        and getattr(type(adapter), "current_stream", KernelAdapter.current_stream) is KernelAdapter.current_stream
+        and not adapter_captures(adapter)
+        and adapter.torch_device() == "cpu"
+    )

@@ -15,6 +15,7 @@ from tilecore.simulate import native
 from tilecore.simulate.build import kernel_library, runtime_library
 from tilecore.simulate.compilers import HostCompiler, find_compiler
 from tilecore.simulate.line_table import LineTable
+from tilecore.simulate.opened import opened
 
 SOURCE_NAME = "kernel.cpp"
 _PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
@@ -22,7 +23,8 @@ _PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """``source`` compiled for the simulated device; ``compile_kernels`` makes it."""
+    """``source`` compiled for the simulated device; ``compile_kernels`` makes it. Whoever runs an entry keeps this
+    object, with which the library is closed."""
 
     path: Path
     source: str
@@ -35,7 +37,7 @@ class KernelLibrary:
         if symbol not in self.symbols:
             raise LaunchError(f"no kernel {symbol!r}", expected=", ".join(self.symbols))
         if not self._handles:
-            self._handles.append(ctypes.CDLL(str(self.path)))
+            self._handles.append(opened(self.path, owner=self))
         function = getattr(self._handles[0], f"tc_sim_entry_{symbol}")
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 

@@ -162,15 +162,20 @@ def empty_array(shape: tuple[int, ...], dtype: str) -> Any:
     """As :func:`empty`, numpy's in any case; aligned to 64 bytes."""
     import numpy
 
-    from tilecore.dtypes import dtype as element_type
-
-    name = FACTS[dtype].torch if FACTS[dtype].bits < 8 else dtype
     # numpy promises 16 bytes only; kernels like whole cache lines
-    kind = element_type(name).as_numpy()
+    kind = storage_of(dtype)
     size = prod(shape) * kind.itemsize
     memory = numpy.empty(size + 63, numpy.uint8)
     start = -memory.__array_interface__["data"][0] % 64
     return memory[start : start + size].view(kind).reshape(shape)
+
+
+def storage_of(dtype: str) -> Any:
+    """The dtype of numpy for the elements of :func:`empty_array`."""
+    from tilecore.dtypes import dtype as element_type
+
+    name = FACTS[dtype].torch if FACTS[dtype].bits < 8 else dtype
+    return element_type(name).as_numpy()
 
 
 def _is_torch(value: Any) -> bool:

@@ -258,3 +258,22 @@ def test_the_cache_stays_within_its_size(tmp_path, monkeypatch):
     forget()
     assert factory(11).from_cache, "the last one is there"
     assert not factory(0).from_cache, "the first one went"
+
+
+def test_keys_of_a_function_share_their_parts():
+    """Kernels of one function differ in few of its arguments."""
+
+    @tilecore.jit(target="cpu", out_idx=-1)
+    def scaled_sum(amount, factor=2, name="sum"):
+        return adder(amount * factor)
+
+    kernels = [scaled_sum(amount) for amount in (1, 2)]
+    assert [added(kernel) for kernel in kernels] == [2, 4]
+    assert [scaled_sum(amount) for amount in (1, 2)] == kernels
+    first, second = (arguments for arguments, _ in scaled_sum._kernels)
+    assert first != second
+    assert first[1] is second[1]
+    assert first[2] is second[2]
+    assert scaled_sum(1, True) is not kernels[0]
+    scaled_sum.forget_kernels()
+    assert not scaled_sum._key_parts

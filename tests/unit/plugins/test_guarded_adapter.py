@@ -114,3 +114,35 @@ def test_formats_are_a_sequence_of_names(formats):
 
 def test_presence_is_passed_on():
     assert guard_adapter(ORIGIN, NullAdapter()).available(Target("null")) == Presence(True, "always: it runs nothing")
+
+
+def words_of(code):
+    return f"code {code}"
+
+
+def test_kernels_share_a_guarded_function_of_a_module():
+    """A process may have many kernels. What a kernel has of its own is guarded for it alone."""
+
+    class Loading(NullAdapter):
+        def load(self, artifact):
+            return LoadedKernel(launch=lambda *_: 0, error=words_of, advice=lambda code: artifact)
+
+    adapter = guard_adapter(ORIGIN, Loading())
+    first, second = (adapter.load(artifact) for artifact in ("first", "second"))
+    assert first.error is second.error
+    assert first.error(3) == "code 3"
+    assert [kernel.advice(0) for kernel in (first, second)] == ["first", "second"]
+    assert guard_adapter(ORIGIN, Loading()).load("third").error is not first.error
+
+
+def test_a_shared_function_is_checked():
+    class Loading(NullAdapter):
+        def load(self, artifact):
+            return LoadedKernel(launch=lambda *_: 0, error=no_words_of)
+
+    with pytest.raises(PluginError, match="error"):
+        guard_adapter(ORIGIN, Loading()).load(None).error(3)
+
+
+def no_words_of(code):
+    return code

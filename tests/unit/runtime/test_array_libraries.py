@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+from fresh_processes import imported_by
 
 import tilecore
 import tilecore.language as T
@@ -142,3 +143,19 @@ def test_an_array_of_a_derived_type(monkeypatch):
     package.ndarray = Cells
     monkeypatch.setitem(__import__("sys").modules, "cells", package)
     assert type(tilecore.compile(add, target="cpu", out_idx=2)(Derived(ones()), Derived(ones()))) is Cells
+
+
+def test_workspaces_of_the_host_import_no_torch():
+    """Its import takes a second and more than 100 MB, and a kernel that is called with arrays needs none of it."""
+    code = """
+import numpy
+import tilecore
+from tilecore.demo import kernels
+
+kernel = tilecore.jit(kernels.matmul.func, target="cpu")(160, 256, 64)
+assert kernel.artifact.workspaces, "the test needs a kernel that has some"
+out = numpy.empty((160, 256), "float32")
+kernel(numpy.ones((160, 64), "float32"), numpy.ones((64, 256), "float32"), out)
+assert (out == 64).all()
+"""
+    assert imported_by(code, ["torch"]) == []

@@ -29,6 +29,7 @@ from launch_kit import (
 from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import ArgumentError, LanguageError, LaunchError, LoweringError
+from tilecore.runtime import workspaces as workspaces_module
 
 N = expr("n")
 FROM_FIRST = [Symbol("n", ("shape", 0, 0))]
@@ -380,6 +381,45 @@ def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
     for size in (2, 3):
         launcher(torch.zeros(size))
     assert workspaces == [((2, 8), "float32"), ((3, 8), "float32")]
+
+
+def test_kernels_of_the_host_have_their_workspaces_in_the_same_memory(kind):
+    """A process with many kernels keeps what the largest needs, in each thread that calls them."""
+
+    def launcher_for(*workspaces):
+        return recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=list(workspaces)))
+
+    small, of_small = launcher_for(Workspace("W", "float32", (4, 8)), Workspace("V", "int8", (3,)))
+    large, of_large = launcher_for(Workspace("V", "int8", (1000,)), Workspace("W", "float16", (300, 1000)))
+    array = torch.zeros(2)
+    for launcher in (large, small, small, large):
+        launcher(array)
+    thread = threading.Thread(target=small, args=(array,))
+    thread.start()
+    thread.join()
+    (first, second), (one, other, elsewhere) = (
+        [slots[1:3] for slots, *_ in recorder.calls] for recorder in (of_large, of_small)
+    )
+    assert first == second
+    assert one == other
+    assert first[0] == one[0] != elsewhere[0] != 0
+    assert (first[1] - first[0], one[1] - one[0]) == (1024, 128)
+    assert {address % 64 for places in (first, one, elsewhere) for address in places} == {0}
+
+
+def test_large_workspaces_of_the_host_end_with_their_kernel(monkeypatch):
+    monkeypatch.setattr(workspaces_module, "_MOST_SHARED_BYTES", 4096)
+    small, large = (
+        workspaces_module.Workspaces((Workspace("W", "float32", (size,)),), HostAdapter()) for size in (1024, 1025)
+    )
+    for workspaces in (small, large):
+        assert workspaces.get({}, 0, 0) is workspaces.get({}, 0, 0)
+    shared = weakref.ref(workspaces_module._host_memory.buffer)
+    own = weakref.ref(large.get({}, 0, 0)[1][0])
+    del small, large, workspaces
+    gc.collect()
+    assert shared() is not None
+    assert own() is None
 
 
 class Captured(HostAdapter):

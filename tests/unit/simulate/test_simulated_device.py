@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import signal
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from tilecore.simulate.arguments import Tensor, regions_of, slot_of
 from tilecore.simulate.banks import BankPhases, exclusive_ors
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.errors import SimulationError
+from tilecore.simulate.library import KernelLibrary
 
 pytestmark = needs_compiler
 
@@ -229,3 +233,27 @@ def test_memory_that_numpy_may_not_write_is_not_written():
             Tensor.of("A", frozen, access)
     with pytest.raises(ArgumentError, match="no such access"):
         Tensor.of("A", frozen, "x")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the list of what a process has mapped")
+def test_a_library_is_closed_when_nothing_uses_it():
+    """A process that compiles kernels without end does not keep the code of those that it has dropped."""
+    library, values = compiled("KERNEL f(float* A) { A[thread_x] = 3.0f; }"), filled(32)
+    run(library, 32, ("A", values, "rw"))
+    assert (values == 3).all()
+    path = str(library.path)
+
+    def is_mapped():
+        gc.collect()
+        return path in Path("/proc/self/maps").read_text()
+
+    assert is_mapped()
+    other = KernelLibrary(library.path, library.source, library.symbols, library.runtime)
+    other.entry("f")
+    del library
+    assert is_mapped(), "the other object uses it"
+    values[:] = 0
+    run(other, 32, ("A", values, "rw"))
+    assert (values == 3).all()
+    del other
+    assert not is_mapped()

@@ -84,6 +84,7 @@ class NativeAdapter(KernelAdapter):
         if not present.present:
             raise LaunchError(f"{artifact.name} cannot run here", found=present.detail, expected=artifact.target)
         loaded = load_object(artifact.binary, {})
+        loaded.keep_only(entry.symbol for entry in artifact.entries)  # a process may have many kernels
         addresses = [loaded.address(entry.symbol) for entry in artifact.entries]
         assertions = [text for entry in artifact.entries for text in entry.attributes.get("assertions", ())]
         launch, state, owner = launch_of(addresses, [entry.work for entry in artifact.entries])
@@ -91,6 +92,11 @@ class NativeAdapter(KernelAdapter):
         def error(code: int) -> str:
             if 1 <= code <= len(assertions):
                 return f"device assertion failed: {assertions[code - 1]}"
-            return "out of memory for scratch" if code == -1 else f"the kernel returned {code}"
+            return _reason(code)
 
-        return LoadedKernel(launch, state, error, (loaded, owner))
+        return LoadedKernel(launch, state, error if assertions else _reason, (loaded, owner))
+
+
+def _reason(code: int) -> str:
+    """Why a kernel without assertions failed."""
+    return "out of memory for scratch" if code == -1 else f"the kernel returned {code}"

@@ -10,7 +10,7 @@ import ctypes
 import platform
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,11 @@ class LoadedObject:
                 f"the object does not define {symbol}", found=", ".join(sorted(self._symbols)) or "no symbols"
             )
         return self._symbols[symbol]
+
+    def keep_only(self, symbols: Iterable[str]) -> None:
+        """Forget where all other symbols are."""
+        kept = set(symbols)
+        self._symbols = {symbol: place for symbol, place in self._symbols.items() if symbol in kept}
 
     def close(self) -> None:
         """Unmap it: no code or data of it may be used afterwards."""

@@ -26,7 +26,7 @@ from tilecore.errors import ToolchainError
 
 _RELOCATORS = {X86_64: "elf_x86_64", AARCH64: "elf_aarch64"}  # modules beside this one, imported when needed
 TABLE_SYMBOL = "_GLOBAL_OFFSET_TABLE_"
-CODE, CONSTANTS, DATA = "code", "constants", "data"  # what a page may hold: one kind, with its own rights
+CODE, CONSTANTS, DATA = "code", "constants", "data"  # what an area holds, which has pages and rights of its own
 REACH = 2**31  # bytes, in either direction, of the addresses in code
 # Tables for unwinding: nothing unwinds through a kernel.
 _UNUSED = (".eh_frame", ".gcc_except_table", ".ARM.exidx")
@@ -60,31 +60,43 @@ def needs_low_addresses(elf: ElfObject) -> bool:
 
 
 def plan_layout(elf: ElfObject, page: int) -> Layout:
-    """Code, constants and data on pages of their own; zeroed memory and common symbols stand with the data."""
-    machine = relocator(elf.machine)
-    got_symbols = {r.symbol for r in elf.relocations if r.type in machine.NEEDS_GOT}
-    stubs = {r.symbol for r in elf.relocations if r.type in machine.MAY_NEED_STUB}
+    """Code, constants and data on pages of their own; zeroed memory and common symbols stand with the data. Constants
+    that fit into what the code leaves of its last page stand there: most kernels have a few bytes of them."""
     layout = Layout()
-    at = 0
-    for kind in (CODE, CONSTANTS, DATA):
-        start = at = -(-at // page) * page
-        at = _place_sections(elf, layout, kind, at, zeroed=False)
-        if kind == CODE:
-            layout.stubs = at = -(-at // 16) * 16
-            at += machine.STUB_BYTES * len(stubs)
-        elif kind == CONSTANTS:
-            layout.got = at = -(-at // 16) * 16
-            at += 8 * len(got_symbols)
-        layout.filled = max(layout.filled, at if at > start else 0)
-        at = _place_sections(elf, layout, kind, at, zeroed=True)
-        if kind == DATA:
-            at = _place_commons(elf, layout, at)
-        if at > start:
-            layout.areas.append((kind, start, at - start))
+    code_end = _place_kind(elf, layout, CODE, 0)
+    page_end = -(-code_end // page) * page
+    at = _place_kind(elf, layout, CONSTANTS, code_end)
+    if at <= page_end:
+        areas = [(CODE, 0, at)]
+    else:
+        at = _place_kind(elf, layout, CONSTANTS, page_end)
+        areas = [(CODE, 0, code_end), (CONSTANTS, page_end, at - page_end)]
+    start = -(-at // page) * page
+    at = _place_kind(elf, layout, DATA, start)
+    areas.append((DATA, start, at - start))
+    layout.areas = [area for area in areas if area[2]]
     layout.size = max(page, -(-at // page) * page)
     if layout.size >= REACH:
         raise refused(f"it takes {layout.size} bytes, and code reaches {REACH}")
     return layout
+
+
+def _place_kind(elf: ElfObject, layout: Layout, kind: str, start: int) -> int:
+    """Place everything of a kind from ``start`` on; where it ends."""
+    machine = relocator(elf.machine)
+    at = _place_sections(elf, layout, kind, start, zeroed=False)
+    if kind == CODE:
+        stubs = {r.symbol for r in elf.relocations if r.type in machine.MAY_NEED_STUB}
+        layout.stubs = -(-at // 16) * 16
+        at = layout.stubs + machine.STUB_BYTES * len(stubs) if stubs else at
+    elif kind == CONSTANTS:
+        got_symbols = {r.symbol for r in elf.relocations if r.type in machine.NEEDS_GOT}
+        layout.got = -(-at // 16) * 16
+        at = layout.got + 8 * len(got_symbols) if got_symbols else at
+    if at > start:
+        layout.filled = at
+    at = _place_sections(elf, layout, kind, at, zeroed=True)
+    return _place_commons(elf, layout, at) if kind == DATA else at
 
 
 def _place_sections(elf: ElfObject, layout: Layout, kind: str, at: int, *, zeroed: bool) -> int:

@@ -5,7 +5,6 @@ TVM keeps no linked-in function of its own right (it is inlined and dropped), an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ def wrap(source: str, symbols: Sequence[str], target: Any) -> IRModule:
     """A TVM module whose functions are the kernels of ``source``."""
     text = source
     for symbol in symbols:
-        text = re.sub(rf"@{re.escape(symbol)}\(", f"@{symbol}__body(", text)
+        text = text.replace(f"@{symbol}(", f"@{symbol}__body(")
     functions = {}
     for number, symbol in enumerate(symbols):
         functions[symbol] = _caller(symbol, text if number == 0 else None, target)

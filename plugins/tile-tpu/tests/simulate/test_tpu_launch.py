@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import pickle
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,3 +213,15 @@ def test_every_declared_function_notes_its_line():
     noted = set(re.findall(r"#define (tpu_\w+)", (INCLUDE / "tpu_lines.h").read_text()))
     assert len(declared) > 120
     assert declared <= noted
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the list of what a process has mapped")
+def test_a_library_is_closed_when_nothing_uses_it():
+    """A process that compiles kernels without end does not keep the code of those that it has dropped."""
+    library = kernel("unsigned long long a;", "/* nothing, and like no other kernel of these tests */")
+    SimulatedTpu().run(library, "f_kernel", [np.zeros(4, np.float32)])
+    path = str(library.path)
+    assert path in Path("/proc/self/maps").read_text()
+    del library
+    gc.collect()
+    assert path not in Path("/proc/self/maps").read_text()

@@ -16,6 +16,7 @@ from tilecore.codegen.places import user_line
 from tilecore.errors import LaunchError
 from tilecore.simulate.build import content_key, stored_library, texts_digest
 from tilecore.simulate.compilers import HostCompiler, find_compiler
+from tilecore.simulate.opened import opened
 from tilecore.simulate.progress import building
 
 HERE = Path(__file__).parent
@@ -90,7 +91,8 @@ def _processor() -> str:
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """A library of kernels that is compiled for the simulator. source: the emitted source."""
+    """A library of kernels that is compiled for the simulator. source: the emitted source. Whoever runs an entry keeps
+    this object, with which the library is closed."""
 
     path: Path
     source: str = ""
@@ -99,7 +101,7 @@ class KernelLibrary:
     def entry(self, name: str) -> int:
         """The address of a function that the source registers by TPUKERNEL_FUNC_REGISTER."""
         if not self._handles:
-            self._handles.append(ctypes.CDLL(os.fspath(self.path), mode=os.RTLD_NOW | os.RTLD_LOCAL | _OWN))
+            self._handles.append(opened(self.path, owner=self, mode=os.RTLD_NOW | os.RTLD_LOCAL | _OWN))
         try:
             function = getattr(self._handles[0], f"{name}_wrapper")
         except AttributeError:

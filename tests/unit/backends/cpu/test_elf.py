@@ -6,6 +6,7 @@ import math
 import platform
 import struct
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -193,13 +194,14 @@ def rights_of(address):
     return None
 
 
-def test_no_page_is_both_writable_and_executable(llvm_object):
-    loaded = load_object(llvm_object, EXTERNALS)
-    code, data = loaded.address("first"), loaded.address("seed")
-    assert rights_of(code) == "r-xp"
-    assert rights_of(data) == "rw-p"
-    constants = rights_of((code & -4096) + 4096)
-    assert constants == "r--p"
+def test_no_page_is_both_writable_and_executable():
+    text = LLVM_IR + "\n@large = constant [2048 x i32] [i32 5" + ", i32 6" * 2047 + "]\n"
+    loaded = load_object(from_llvm(text, "first", "second"), EXTERNALS)
+    assert rights_of(loaded.address("first")) == "r-xp"
+    assert rights_of(loaded.address("seed")) == "rw-p"
+    constants = loaded.address("large")
+    assert rights_of(constants) == "r--p"
+    assert ctypes.c_int32.from_address(constants).value == 5
 
 
 def test_closing_unmaps_it(llvm_object):
@@ -210,6 +212,16 @@ def test_closing_unmaps_it(llvm_object):
     assert rights_of(address) is None
     with pytest.raises(ToolchainError, match="was closed"):
         loaded.address("first")
+
+
+def test_other_symbols_can_be_forgotten(llvm_object):
+    loaded = load_object(llvm_object, EXTERNALS)
+    first = loaded.address("first")
+    loaded.keep_only(["first", "none"])
+    assert loaded.address("first") == first
+    for name in ("second", "none"):
+        with pytest.raises(ToolchainError, match=f"does not define {name}"):
+            loaded.address(name)
 
 
 def test_it_is_unmapped_when_nothing_refers_to_it(llvm_object):
@@ -328,8 +340,14 @@ def test_unwinding_tables_are_left_out(llvm_object):
     assert not any(elf.sections[number].name == ".eh_frame" for number in layout.sections)
 
 
-def test_areas_do_not_share_pages(llvm_object):
-    layout = plan_layout(read_object(llvm_object), 4096)
-    pages = [range(start // 4096, -(-(start + size) // 4096)) for _, start, size in layout.areas]
-    assert [kind for kind, _, _ in layout.areas] == ["code", "constants", "data"]
-    assert len({page for area in pages for page in area}) == sum(len(area) for area in pages)
+@pytest.mark.parametrize(("page", "kinds"), [(4096, ["code", "data"]), (16, ["code", "constants", "data"])])
+def test_areas_do_not_share_pages(llvm_object, page, kinds):
+    """Constants are in the code's area where they fit into its last page, and data never is."""
+    elf = read_object(llvm_object)
+    layout = plan_layout(elf, page)
+    pages = [range(start // page, -(-(start + size) // page)) for _, start, size in layout.areas]
+    assert [kind for kind, _, _ in layout.areas] == kinds
+    assert len({number for area in pages for number in area}) == sum(len(area) for area in pages)
+    places = sorted((at, at + elf.sections[number].size) for number, at in layout.sections.items())
+    assert all(end <= start for (_, end), (start, _) in pairwise(places))
+    assert sum(any(start <= at < start + size for _, start, size in layout.areas) for at, _ in places) == len(places)
