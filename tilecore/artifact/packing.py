@@ -74,7 +74,7 @@ def pack(artifacts: Sequence[Artifact]) -> None:
     """Compress the fields of those that are not packed already and contain plain data only."""
     plain: dict[int, Artifact] = {}
     for artifact in artifacts:
-        if _PACKED not in vars(artifact) and _can_be_pickled(artifact):
+        if not _is_small(artifact) and _can_be_pickled(artifact):
             plain[id(artifact)] = artifact
     if not plain:
         return
@@ -86,20 +86,28 @@ def pack(artifacts: Sequence[Artifact]) -> None:
             fields.pop(name, None)
 
 
+def _is_small(artifact: Artifact) -> bool:
+    """Whether it is packed already, or its source is in a file."""
+    packed = vars(artifact).get(_PACKED)
+    return packed is not None and not (isinstance(packed[0], _Deferred) and packed[0].in_memory)
+
+
 class _Deferred:
     """The fields of one artifact whose source is read when it is first used; the other two are the artifact's own."""
 
-    def __init__(self, read_source: Callable[[], str]) -> None:
+    def __init__(self, read_source: Callable[[], str], in_memory: bool) -> None:
         self._read_source = read_source
+        self.in_memory = in_memory
 
     def read(self) -> Any:
         return [[self._read_source(), None, None]]
 
 
-def defer_source(artifact: Artifact, read_source: Callable[[], str]) -> None:
-    """Let ``read_source`` give the artifact's source when somebody uses it, in place of the one that it has."""
+def defer_source(artifact: Artifact, read_source: Callable[[], str], in_memory: bool = False) -> None:
+    """Let ``read_source`` give the artifact's source when somebody uses it, in place of the one that it has.
+    in_memory: ``read_source`` keeps the source's bytes, so that packing the artifact frees memory."""
     fields = vars(artifact)
-    fields[_PACKED] = _Deferred(read_source), 0
+    fields[_PACKED] = _Deferred(read_source, in_memory), 0
     fields.pop("source", None)
 
 

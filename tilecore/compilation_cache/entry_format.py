@@ -1,8 +1,10 @@
 """Encodes and decodes the cache's files. An entry is a header line, the manifest, the emitted source and the binary:
 
-    tilecore-entry 1 <bytes of the manifest> <sha256 of the manifest>\\n
+    tilecore-entry 2 <bytes of the manifest> <sha256 of the manifest>\\n
     {"key": ..., "members": {"source": [bytes, sha256], "binary": [bytes, sha256]}, "artifact": {...}}
-    <source, UTF-8><binary>
+    <source, UTF-8, compressed by zlib (RFC 1950)><binary>
+
+Kernels are loaded far more often than their sources are read, so the source is decompressed when it is.
 
 An entry is a single file, so that one rename publishes the whole group at once, replacing an entry of the same key
 included (a directory cannot be replaced that way), and a warm start opens one file instead of three.
@@ -13,13 +15,16 @@ A note, a small text that goes by a key, is ``tilecore-note 1 <sha256 of both> <
 from __future__ import annotations
 
 import json
+import zlib
 from hashlib import sha256
 
 from tilecore.artifact.check import require_sound
+from tilecore.artifact.packing import defer_source
 from tilecore.artifact.records import Artifact
+from tilecore.errors import CacheError
 
 _ANY_ENTRY = b"tilecore-entry "
-_MAGIC = _ANY_ENTRY + b"1 "
+_MAGIC = _ANY_ENTRY + b"2 "
 _NOTE_MAGIC = b"tilecore-note 1 "
 _LONGEST_HEADER = 128
 
@@ -35,7 +40,7 @@ def is_entry(data: bytes) -> bool:
 
 def encode(key: str, artifact: Artifact) -> bytes:
     """The bytes of an entry. Raises TypeError or ValueError when the artifact is not plain data."""
-    source = artifact.source.encode("utf-8")
+    source = zlib.compress(artifact.source.encode("utf-8"))
     binary = bytes(artifact.binary)
     facts = {
         "key": key,
@@ -62,13 +67,21 @@ def decode(data: bytes, key: str) -> Artifact:
             raise BadEntryError("its source does not match its digest")
         if _seal(binary) != binary_seal:
             raise BadEntryError("its binary does not match its digest")
-        artifact = Artifact.from_json(facts["artifact"], source.decode("utf-8"), binary)
+        artifact = Artifact.from_json(facts["artifact"], "", binary)
         require_sound(artifact)
+        defer_source(artifact, lambda: _source(source, artifact.name), in_memory=True)
         return artifact
     except BadEntryError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         raise BadEntryError(f"its manifest cannot be understood ({type(error).__name__}: {error})") from error
+
+
+def _source(compressed: bytes, name: str) -> str:
+    try:
+        return zlib.decompress(compressed).decode("utf-8")
+    except (zlib.error, ValueError) as error:
+        raise CacheError(f"the stored source of kernel {name} cannot be unpacked: {error}") from error
 
 
 def encode_note(key: str, text: str) -> bytes:

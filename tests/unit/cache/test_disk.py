@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import warnings
+import zlib
+from dataclasses import replace
 
 import pytest
 from cache_kit import artifact_of, key_of, recorded
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilecore.cache import CacheWarning, DiskCache
-from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
+from tilecore.compilation_cache.entry_format import BadEntryError, _manifest, decode, decode_note, encode, encode_note
 from tilecore.compilation_cache.layout import Layout
 from tilecore.errors import CacheError
 
@@ -165,8 +167,8 @@ def test_damage_in_any_member_is_noticed_and_repaired(cache, damage):
     cache.put(key, artifact_of(key))
     with open(layout.entry(key), "rb") as stream:
         whole = stream.read()
-    source = whole.index(b"// " + key.encode())
     binary = whole.index(bytes.fromhex(key))
+    source = binary - _manifest(whole)[0]["members"]["source"][0]
     for place in (0, 5, 20, 100, source - 1, source, source + 9, binary - 1, binary, binary + 1000, len(whole) - 1):
         damaged = bytearray(whole)
         if damage == "cut":
@@ -186,6 +188,28 @@ def test_damage_in_any_member_is_noticed_and_repaired(cache, damage):
         stream.truncate(40)
     with pytest.warns(CacheWarning, match="set aside"):
         assert cache.note("definitions", key) is None
+
+
+def test_sources_are_small_on_disk_and_are_unpacked_when_they_are_read(cache):
+    key = key_of(1)
+    whole = replace(artifact_of(key), source="%v = fadd <8 x float> %a, %b\n" * 10_000)
+    cache.put(key, whole)
+    assert os.path.getsize(Layout(cache.path).entry(key)) < 10_000 + len(whole.binary)
+    loaded = cache.get(key)
+    assert "source" not in vars(loaded)
+    assert loaded == whole
+
+
+def test_a_source_that_is_sealed_and_cannot_be_unpacked():
+    key = key_of(1)
+    artifact = artifact_of(key)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zlib, "compress", lambda text: text)
+        data = encode(key, artifact)
+    loaded = decode(data, key)
+    assert loaded.binary == artifact.binary
+    with pytest.raises(CacheError, match=f"source of kernel {artifact.name} cannot be unpacked"):
+        print(loaded.source)
 
 
 def test_the_quarantine_is_bounded(cache):
@@ -250,7 +274,7 @@ def sealed(manifest: bytes) -> bytes:
     """An entry whose header is right, around any manifest."""
     import hashlib
 
-    return b"tilecore-entry 1 %d %s\n%s" % (len(manifest), hashlib.sha256(manifest).hexdigest().encode(), manifest)
+    return b"tilecore-entry 2 %d %s\n%s" % (len(manifest), hashlib.sha256(manifest).hexdigest().encode(), manifest)
 
 
 @pytest.mark.parametrize(

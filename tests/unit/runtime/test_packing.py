@@ -54,6 +54,19 @@ def test_a_packed_artifact_reads_as_before():
         assert decode(encode(KEY, packed), KEY).source == plain.source
 
 
+def test_kernels_from_the_cache_are_packed():
+    """Their compressed source is in memory, and takes less in a group."""
+    kept = [decode(encode(KEY, artifact(number)), KEY) for number in range(3)]
+    packing.pack(kept)
+    assert all("binary" not in vars(loaded) for loaded in kept)
+    for number, loaded in enumerate(kept):
+        assert (loaded.source, loaded.binary) == (artifact(number).source, artifact(number).binary)
+    in_a_file = artifact(3)
+    packing.defer_source(in_a_file, lambda: artifact(3).source)
+    packing.pack([in_a_file])
+    assert "binary" in vars(in_a_file)
+
+
 def test_copies_and_pickles_are_whole():
     kept = [artifact(1), artifact(2)]
     packing.pack(kept)
