@@ -40,9 +40,13 @@ TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 COMPANIONS = {"avx2": ("bmi", "bmi2", "lzcnt", "movbe", "popcnt"), "avx512f": ("avx512cd",)}
 _FLAG_OF_COMPANION = {"bmi": "bmi1", "lzcnt": "abm"}  # where /proc/cpuinfo has another name
 
+# what all extensions of vectors of 256 and 512 bits need, and LLVM enables with them
+_BEFORE_AVX2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "avx")
+_NO_VECTORS_OF_AVX = frozenset({"gfni", *TILE_FEATURES})  # they need none of these
+
 # what else LLVM may use where a processor's name brings it, and no target names
 _NEVER_NAMED = """
-    sse3 ssse3 sse4.1 sse4.2 sse4a avx fma4 xop tbm adx aes pclmul vaes vpclmulqdq sha avx512ifma avx512fp16
+    sse4a fma4 xop tbm adx aes pclmul vaes vpclmulqdq sha avx512ifma avx512fp16
     avx512vp2intersect avxvnni avxifma avxneconvert avxvnniint8 avxvnniint16 avx10.1-256 avx10.1-512 avx10.2-256
     avx10.2-512 cmpccxadd raoint egpr ndd nf cf zu ccmp push2pop2 ppx
 """.split()
@@ -95,10 +99,17 @@ def vector_bits(features: Iterable[str]) -> int:
 
 def not_to_use(brought: Collection[str], features: Collection[str]) -> list[str]:
     """Of what an x86-64 processor's name brings in LLVM, the extensions that kernels with these ``features`` may not
-    use, sorted. ``features`` are enabled after these are disabled, and bring what they need."""
+    use, sorted. Whoever disables one of them disables those that need it, too: none of ``features`` does."""
     allowed = {*features, *(other for name in features for other in COMPANIONS.get(name, ()))}
-    known = {name for name, _ in EXTENSIONS.values()}.union(_NEVER_NAMED, *COMPANIONS.values())
-    return sorted(known.intersection(brought) - allowed)
+    if set(features) - _NO_VECTORS_OF_AVX:
+        allowed.update(_BEFORE_AVX2)
+    return sorted(known().intersection(brought) - allowed)
+
+
+def known() -> frozenset[str]:
+    """The extensions of x86-64 that LLVM may use, as far as its version has them, by its names."""
+    named = (name for name, _ in EXTENSIONS.values())
+    return frozenset().union(named, _BEFORE_AVX2, _NEVER_NAMED, *COMPANIONS.values())
 
 
 def not_there(brought: Collection[str], flags: str) -> list[str]:
