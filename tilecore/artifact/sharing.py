@@ -35,7 +35,10 @@ def share_parts(artifact: Artifact) -> None:
 
 def _shared_record(record: V) -> V:
     """An equal record of an earlier artifact; else this one, of whose texts equal ones are shared."""
-    earlier: V | None = _values.get(record)
+    try:
+        earlier: V | None = _values.get(record)
+    except TypeError:  # it has no hash
+        return record
     if earlier is not None:
         return earlier
     _share_texts(vars(record), ("name", "dtype", "access", "pointer"))
@@ -54,8 +57,12 @@ def _shared(value: V) -> V:
 
 
 def _kept(key: Any, value: V) -> V:
-    """The value that was given earlier by this key, or this one."""
+    """The value that was given earlier by this key, or this one. A value with a list in it, which a backend may make,
+    is not shared."""
     if len(_values) >= MOST:
         _values.clear()  # those that are in use are in the artifacts
-    found: V = _values.setdefault(key, value)
-    return found
+    try:
+        earlier: V = _values.setdefault(key, value)
+    except TypeError:  # it has no hash
+        return value
+    return earlier

@@ -1,6 +1,6 @@
 """The format of bundles, files with many compiled kernels:
 
-    tilecore-bundle 1 <bytes of the index> <sha256 of the index>\\n
+    tilecore-bundle 2 <bytes of the index> <sha256 of the index>\\n
     unsigned\\n                                    or   ed25519 <public key> <signature>\\n   (base64)
     {"tilecore": ..., "created": ..., "kernels": [...]}
     <the members, one after the other>
@@ -22,7 +22,7 @@ from typing import Any
 from tilecore.errors import CacheError
 
 MAGIC = b"tilecore-bundle "
-VERSION = b"1"
+VERSION = b"2"
 UNSIGNED = b"unsigned"
 ALGORITHM = b"ed25519"
 LONGEST_LINE = 512

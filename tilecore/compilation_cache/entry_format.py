@@ -24,13 +24,18 @@ from tilecore.artifact.records import Artifact
 from tilecore.errors import CacheError
 
 _ANY_ENTRY = b"tilecore-entry "
-_MAGIC = _ANY_ENTRY + b"2 "
+_FORMAT = 2
+_MAGIC = _ANY_ENTRY + b"%d " % _FORMAT
 _NOTE_MAGIC = b"tilecore-note 1 "
 _LONGEST_HEADER = 128
 
 
 class BadEntryError(ValueError):
     """The bytes are not an intact entry or note of the key that was asked for; the message says what is wrong."""
+
+
+class OtherFormatError(BadEntryError):
+    """The bytes are an entry as another version of tilecore writes them."""
 
 
 def is_entry(data: bytes) -> bool:
@@ -69,7 +74,8 @@ def decode(data: bytes, key: str) -> Artifact:
             raise BadEntryError("its binary does not match its digest")
         artifact = Artifact.from_json(facts["artifact"], "", binary)
         require_sound(artifact)
-        defer_source(artifact, lambda: _source(source, artifact.name), in_memory=True)
+        name = artifact.name
+        defer_source(artifact, lambda: _source(source, name), in_memory=True)
         return artifact
     except BadEntryError:
         raise
@@ -101,8 +107,11 @@ def decode_note(data: bytes, key: str) -> str:
 
 def _manifest(data: bytes) -> tuple[dict, int]:
     """The manifest and the offset of what follows it."""
+    if is_entry(data) and not data.startswith(_MAGIC):
+        number = data[len(_ANY_ENTRY) : len(_ANY_ENTRY) + 8].split(b" ")[0].decode("ascii", "replace")
+        raise OtherFormatError(f"it has format {number} of another version of tilecore; this one has format {_FORMAT}")
     if not data.startswith(_MAGIC):
-        raise BadEntryError("it does not begin as an entry of this format")
+        raise BadEntryError("it does not begin as an entry")
     line_end = data.find(b"\n", 0, _LONGEST_HEADER)
     words = data[len(_MAGIC) : max(line_end, 0)].split(b" ")
     if len(words) != 2 or not words[0].isdigit():

@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tilecore.caller import keywords_checked
-from tilecore.compilation_cache.entry_format import decode, encode
+from tilecore.compilation_cache.entry_format import OtherFormatError, decode, encode
 from tilecore.errors import CacheError, TargetError
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error
     try:
         return decode(data, EXPORT_KEY)
+    except OtherFormatError as error:
+        raise CacheError(
+            f"{path} cannot be read: {error}", hint="export the kernel again with this version: kernel.export(path)"
+        ) from error
     except Exception as error:
         _refuse_bundle(path, data)
         raise CacheError(f"{path} is not an exported kernel, or is damaged: {error}") from error

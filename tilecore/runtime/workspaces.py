@@ -31,12 +31,12 @@ class _ThreadSets(threading.local):
 class _HostMemory(threading.local):
     """What the kernels that one thread runs on the host have their workspaces in: as much as the largest needs.
 
-    user: whose workspaces ``current`` are.
+    latest: whose workspaces were asked for last, and these. One value, since a finalizer or the handler of a signal may
+    call another kernel between any two statements.
     """
 
     buffer: Any = None
-    user: Workspaces | None = None
-    current: _Set = ((), [])
+    latest: tuple[Workspaces | None, _Set] = (None, ((), []))
 
 
 _host_memory = _HostMemory()
@@ -69,7 +69,8 @@ class Workspaces:
         if not self._static:
             return self._allocate(symbols, device_index)
         if self._on_host:
-            return _host_memory.current if _host_memory.user is self else self._in_host_memory()
+            user, latest = _host_memory.latest
+            return latest if user is self else self._in_host_memory()
         sets = (self._thread_sets or self._first_call()).sets
         workspace_set = sets.get((device_index, stream))
         if workspace_set is None:
@@ -91,21 +92,23 @@ class Workspaces:
 
     def _in_host_memory(self) -> _Set:
         """The workspaces, one after the other in the memory of this thread, which grows where it is too small."""
-        memory, places, end = _host_memory, [], 0
+        places: list[tuple[int, int, Any, tuple[int, ...]]] = []
+        end = 0
         for w in self._workspaces:
             shape, kind = tuple(evaluate(size, {}) for size in w.shape), storage_of(w.dtype)
             start = -(-end // _LINE) * _LINE
             end = start + prod(shape) * kind.itemsize
             places.append((start, end, kind, shape))
-        memory.user = None
-        if memory.buffer is None or len(memory.buffer) < end:
-            memory.buffer, memory.current = None, ((), [])  # before the larger one is allocated
-            memory.buffer = empty_array((end,), "uint8")
-        arrays = [memory.buffer[start:end].view(kind).reshape(shape) for start, end, kind, shape in places]
-        first = memory.buffer.ctypes.data
-        memory.current = tuple(first + start for start, *_ in places), arrays
-        memory.user = self
-        return memory.current
+        buffer = _host_memory.buffer
+        if buffer is None or len(buffer) < end:
+            _host_memory.buffer = buffer = None  # before the larger one is allocated
+            _host_memory.latest = None, ((), [])
+            _host_memory.buffer = buffer = empty_array((end,), "uint8")
+        arrays = [buffer[start:end].view(kind).reshape(shape) for start, end, kind, shape in places]
+        first = buffer.ctypes.data
+        workspace_set = tuple(first + start for start, *_ in places), arrays
+        _host_memory.latest = self, workspace_set
+        return workspace_set
 
     def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:
         """The set for a captured launch. Launches of one capture on one stream run in order, so they share a set."""

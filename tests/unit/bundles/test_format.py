@@ -112,10 +112,10 @@ def test_a_file_that_is_cut_short_is_found(tmp_path_factory, size):
         (b"", "is not a bundle"),
         (b"tilecore-entry 1 5 6\n", "is not a bundle"),
         (b"tilecore-entry 2 5 6\n", "is not a bundle\n.*a file with one kernel"),
-        (b"tilecore-bundle 2 10 abc\nx", "format 2, and this tilecore reads format 1"),
-        (b"tilecore-bundle 1 x y\n\n", "first line is damaged"),
-        (b"tilecore-bundle 1 " + b"9" * 400, "first line is damaged"),
-        (b"tilecore-bundle 1 99999999 " + b"a" * 64 + b"\nunsigned\n{}", "ends too early"),
+        (b"tilecore-bundle 1 10 abc\nx", "format 1, and this tilecore reads format 2"),
+        (b"tilecore-bundle 2 x y\n\n", "first line is damaged"),
+        (b"tilecore-bundle 2 " + b"9" * 400, "first line is damaged"),
+        (b"tilecore-bundle 2 99999999 " + b"a" * 64 + b"\nunsigned\n{}", "ends too early"),
     ],
 )
 def test_other_files_are_refused(tmp_path, data, text):

@@ -82,6 +82,13 @@ def test_arguments_count_by_value_however_they_are_passed(load_module):
     assert len({base, *different}) == len(different) + 1
 
 
+def test_sets_that_change_and_those_that_do_not_are_told_apart(load_module):
+    module = load_module("def make(x):\n    return type(x).__name__\n")
+    keys = [key(module.make, value) for value in ({1}, frozenset({1}), {2}, [1], (1,))]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+
+
 def test_arguments_that_do_not_fit_give_no_key(load_module):
     matmul = load_module(MATMUL).matmul
     assert key(matmul, 1) is None

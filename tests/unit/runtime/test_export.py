@@ -96,7 +96,7 @@ def test_folders_that_are_missing_are_made(kernel, tmp_path):
 
 def test_a_bundle_is_no_exported_kernel(tmp_path):
     path = tmp_path / "kernels.tcb"
-    path.write_bytes(b"tilecore-bundle 1 2 3\nunsigned\n")
+    path.write_bytes(b"tilecore-bundle 2 2 3\nunsigned\n")
     with pytest.raises(CacheError, match=r"kernels\.tcb is not an exported kernel") as caught:
         tilecore.load_kernel(path)
     assert "found: a bundle, a file with many kernels" in str(caught.value)
@@ -109,6 +109,14 @@ def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
     (tmp_path / "entry").write_bytes(encode("a" * 64, kernel.artifact))
     with pytest.raises(CacheError, match="it holds another key"):
         tilecore.load_kernel(tmp_path / "entry")
+
+
+def test_files_of_another_version_say_so(kernel, tmp_path):
+    path = write_kernel(kernel.artifact, tmp_path / "k")
+    path.write_bytes(path.read_bytes().replace(b"tilecore-entry 2 ", b"tilecore-entry 1 ", 1))
+    with pytest.raises(CacheError, match="it has format 1 of another version") as caught:
+        tilecore.load_kernel(path)
+    assert "export the kernel again" in caught.value.hint
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):

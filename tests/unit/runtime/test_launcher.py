@@ -30,6 +30,7 @@ from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam, W
 from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import ArgumentError, LanguageError, LaunchError, LoweringError
 from tilecore.runtime import workspaces as workspaces_module
+from tilecore.tensors.views import empty_array
 
 N = expr("n")
 FROM_FIRST = [Symbol("n", ("shape", 0, 0))]
@@ -405,6 +406,29 @@ def test_kernels_of_the_host_have_their_workspaces_in_the_same_memory(kind):
     assert first[0] == one[0] != elsewhere[0] != 0
     assert (first[1] - first[0], one[1] - one[0]) == (1024, 128)
     assert {address % 64 for places in (first, one, elsewhere) for address in places} == {0}
+
+
+def test_a_kernel_that_is_called_while_another_gets_its_workspaces(monkeypatch):
+    """A finalizer or the handler of a signal runs between two statements: here one that needs more memory."""
+    small, large = (
+        workspaces_module.Workspaces((Workspace("W", "float32", (size,)),), HostAdapter()) for size in (16, 64)
+    )
+    interruptions = []
+
+    class Buffer(numpy.ndarray):
+        def __getitem__(self, index):
+            if self.base is not None and self.ndim == 1 and not interruptions:
+                interruptions.append(index)
+                large.get({}, 0, 0)
+            return numpy.asarray(self)[index]
+
+    monkeypatch.setattr(workspaces_module._host_memory, "buffer", None)
+    monkeypatch.setattr(workspaces_module, "empty_array", lambda *facts: empty_array(*facts).view(Buffer))
+    for workspaces in (small, small, large, small):
+        addresses, arrays = workspaces.get({}, 0, 0)
+        assert [array.ctypes.data for array in arrays] == [*addresses]
+        assert [array.size for array in arrays] == [64 if workspaces is large else 16]
+    assert interruptions
 
 
 def test_large_workspaces_of_the_host_end_with_their_kernel(monkeypatch):

@@ -7,6 +7,7 @@ import gc
 import pickle
 import sys
 import threading
+import weakref
 from dataclasses import asdict, replace
 
 import pytest
@@ -65,6 +66,20 @@ def test_kernels_from_the_cache_are_packed():
     packing.defer_source(in_a_file, lambda: artifact(3).source)
     packing.pack([in_a_file])
     assert "binary" in vars(in_a_file)
+
+
+def test_loaded_artifacts_need_no_garbage_collection():
+    """They end with the last reference to them, read or not."""
+    gc.collect()
+    gc.disable()
+    try:
+        loaded, other = (decode(encode(KEY, artifact(number)), KEY) for number in range(2))
+        assert loaded.source
+        weak = weakref.ref(loaded), weakref.ref(other)
+        del loaded, other
+        assert [reference() for reference in weak] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_copies_and_pickles_are_whole():

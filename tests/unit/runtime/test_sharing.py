@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -59,6 +59,14 @@ def test_attributes_that_differ_are_not_shared(pair):
         share_parts(one)
     found = tuple(one.entries[0].attributes for one in artifacts)
     assert json.dumps(found) == json.dumps(pair)
+
+
+def test_lists_that_a_backend_has_put_into_records_are_left():
+    listed = replace(artifact(4), entries=(Entry("scaled_4", (4, 1, 1), [32, 1, 1]),))
+    listed = replace(listed, params=(TensorParam("A", "float32", [4, 8]), *listed.params[1:]))
+    share_parts(listed)
+    assert listed.entries[0].threads == [32, 1, 1]
+    assert listed.params[0].shape == [4, 8]
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):

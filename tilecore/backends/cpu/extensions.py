@@ -38,6 +38,14 @@ TILE_FEATURES = frozenset({"amx-tile", "amx-bf16", "amx-int8"})
 # Extensions that come with another one in every processor, so that targets do not name them, by LLVM's names. A
 # processor that lacks one of them counts as one without the extension that it comes with.
 COMPANIONS = {"avx2": ("bmi", "bmi2", "lzcnt", "movbe", "popcnt"), "avx512f": ("avx512cd",)}
+# What an extension needs, which LLVM enables with it, both by the names of /proc/cpuinfo. A hypervisor that hides only
+# what is needed leaves a flag of an extension that cannot be used.
+_NEEDED = {
+    "avx512f": ("avx2", "fma", "f16c"),
+    **dict.fromkeys(("avx512bw", "avx512vl", "avx512dq", "avx512_vpopcntdq", "avx512_vnni"), ("avx512f",)),
+    **dict.fromkeys(("avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_bf16"), ("avx512bw",)),
+    **dict.fromkeys(("amx_bf16", "amx_int8"), ("amx_tile",)),
+}
 _FLAG_OF_COMPANION = {"bmi": "bmi1", "lzcnt": "abm"}  # where /proc/cpuinfo has another name
 
 # what all extensions of vectors of 256 and 512 bits need, and LLVM enables with them
@@ -80,15 +88,12 @@ AARCH64_EXTENSIONS = {
 def extensions_in(flags: str) -> frozenset[str]:
     """The extensions among the flags of /proc/cpuinfo, by LLVM's names; every kernel that is loaded asks for them."""
     present = set(flags.split())
-    complete = {
-        name
-        for name, companions in COMPANIONS.items()
-        if present.issuperset([name, *(_FLAG_OF_COMPANION.get(other, other) for other in companions)])
-    }
-    usable = present - COMPANIONS.keys() | complete
-    if not complete >= COMPANIONS.keys():  # what AVX-512 consists of needs both
-        usable = {flag for flag in usable if not flag.startswith("avx512")}
-    return frozenset(name for flag, (name, _) in EXTENSIONS.items() if flag in usable)
+
+    def is_usable(flag: str) -> bool:
+        companions = (_FLAG_OF_COMPANION.get(name, name) for name in COMPANIONS.get(flag, ()))
+        return present.issuperset([flag, *companions]) and all(map(is_usable, _NEEDED.get(flag, ())))
+
+    return frozenset(name for flag, (name, _) in EXTENSIONS.items() if is_usable(flag))
 
 
 def vector_bits(features: Iterable[str]) -> int:

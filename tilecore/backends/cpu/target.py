@@ -73,7 +73,7 @@ def resolve(target: Target) -> Target:
         features = tuple(str(attributes.get("features") or ",".join(has)).split(","))
         attributes.setdefault("model", str(attributes["march"]))
         attributes.setdefault("cache_bytes", 0)
-    features = tuple(sorted(f for f in features if f))
+    features = tuple(sorted({f for f in features if f}))
     _check_features(features, systems.machine_of_processor(str(attributes.get("march") or "native")))
     by_dots = "avx512bf16" in features and not _is_of(
         str(attributes["model"]), SLOW_BFLOAT16_DOTS, SLOW_BFLOAT16_VENDORS

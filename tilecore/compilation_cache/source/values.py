@@ -150,7 +150,7 @@ class Describer:
             raise NotUnderstoodError("a set holds values that are not plain")
         if type(value) is set:
             self.watch.parts(lambda: tuple(value))
-        self.out.append(b"S" + encode(frozenset(value)))
+        self.out.append((b"S" if type(value) is set else b"FS") + encode(frozenset(value)))
 
     def _function(self, function: types.FunctionType) -> None:
         home = trust.home(function)

@@ -23,6 +23,8 @@ MASKED = {  # flags of virtual machines of a Zen 4, and the vector bits that the
     "no AVX-512 and no GFNI": (BASE, 256),
     "no extensions of AVX-512": (WIDE, 512),
     "no AVX-512CD": (WIDE.replace("avx512cd", ""), 256),
+    "no AVX512BW": (f"{WIDE} avx512vbmi avx512_vbmi2 avx512_bitalg avx512_bf16".replace("avx512bw", ""), 512),
+    "AVX-512 and no FMA": (WIDE.replace("fma", ""), 256),
     "no BMI2": (WIDE.replace("bmi2", ""), 128),
     "nothing": ("", 128),
 }
@@ -33,6 +35,8 @@ FORBIDDEN = {
     "avx512bitalg": r"vpopcnt[bw]",
     "avx512vpopcntdq": r"vpopcnt[dq]",
     "avx2": r"%ymm|\b(shlx|shrx|sarx)",
+    "avx512bw": r"vmovdqu8|vpmovwb",
+    "fma": r"vfn?m(add|sub)",
 }
 
 
@@ -98,6 +102,18 @@ def assembly(function, resolved):
     assert symbols
     module = tvm_ffi.get_global_func("target.build.llvm")(wrap(source, symbols, options), options)
     return module.inspect_source("asm")
+
+
+def test_what_llvm_enables_with_an_extension_is_there():
+    flag_of = {name: flag for flag, (name, _) in EXTENSIONS.items()}
+    everything = " ".join(
+        [*EXTENSIONS, *(extensions._FLAG_OF_COMPANION.get(n, n) for c in COMPANIONS.values() for n in c)]
+    )
+    assert extensions_in(everything) == frozenset(flag_of)
+    for flag in EXTENSIONS:
+        features = extensions_in(" ".join(word for word in everything.split() if word != flag))
+        options = {"kind": "llvm", "mtriple": "x86_64-linux-gnu", "mattr": [f"+{f}" for f in features]}
+        assert not used_by_llvm(options) & flag_of.keys() - features, flag
 
 
 def test_extensions_of_a_processor_that_are_not_named_are_disabled():
