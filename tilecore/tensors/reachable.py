@@ -81,6 +81,9 @@ def _of_torch() -> Iterator[Block]:
         if type(candidate) not in (torch.Tensor, torch.nn.Parameter):
             continue
         if candidate.device.type == "cpu" and candidate.layout == torch.strided:
-            storage = candidate.untyped_storage()
-            begin = storage.data_ptr()
+            try:
+                storage = candidate.untyped_storage()
+                begin = storage.data_ptr()
+            except RuntimeError:  # one that torch.func has made (vmap, functionalize, ...) has no memory of its own
+                continue
             yield Block(begin, begin + storage.nbytes(), False, storage)

@@ -69,6 +69,31 @@ def test_memory_that_is_read_only_is_not_written():
     assert (x == 1).all()
 
 
+@pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize", "jvp", "fake"])
+def test_tensors_without_memory_that_are_alive_elsewhere(transform):
+    """An error's traceback, for one, keeps the tensors of a transformation."""
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    kept, x = [], torch.ones(3)
+
+    def keep(tensor):
+        kept.append(tensor)
+        return tensor.sum()
+
+    {
+        "vmap": lambda: torch.vmap(keep)(x[None]),
+        "grad": lambda: torch.func.grad(keep)(x),
+        "functionalize": lambda: torch.func.functionalize(keep)(x),
+        "jvp": lambda: torch.func.jvp(keep, (x,), (x,)),
+        "fake": lambda: kept.append(FakeTensorMode().from_tensor(x)),
+    }[transform]()
+    assert kept
+    unknown = np.ones(8, np.float32)
+    with pytest.raises(InterpreterError, match="no known tensor"):
+        run(unknown.ctypes.data)
+
+
 def test_outside_of_the_context_an_array_is_unknown():
     x = np.ones(8, np.float32)
     with tilecore.reachable(x):
