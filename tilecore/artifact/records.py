@@ -187,22 +187,12 @@ class Artifact:
             source_format=facts["source_format"],
             binary=binary,
             binary_format=facts["binary_format"],
-            versions=_shared(facts["versions"]),
+            versions=facts["versions"],
             report=facts["report"],
             index_bits=facts["index_bits"],
             index_hint=facts.get("index_hint", ""),
             assumptions=tuple(Assumption(dim_from_json(a[0]), a[1]) for a in facts.get("assumptions", ())),
         )
-
-
-_versions: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-
-
-def _shared(versions: Mapping[str, str]) -> Mapping[str, str]:
-    """One mapping for all artifacts of the same versions; texts only, else as they are."""
-    if len(_versions) > 100 or not all(isinstance(version, str) for version in versions.values()):
-        return versions
-    return _versions.setdefault(tuple(versions.items()), versions)
 
 
 def _param_to_json(param: Param) -> dict[str, Any]:

@@ -20,12 +20,14 @@ _values: dict[Any, Any] = {}
 
 
 def share_parts(artifact: Artifact) -> None:
-    """Put equal parts of earlier artifacts in the place of this one's: texts, parameters, workspaces, and what is the
-    same in most entries. No value changes."""
+    """Put equal parts of earlier artifacts in the place of this one's: texts, parameters, workspaces, versions, and
+    what is the same in most entries. No value changes."""
     fields = vars(artifact)
     _share_texts(fields, _TEXTS)
     for name in ("params", "workspaces"):
         fields[name] = tuple(map(_shared_record, fields[name]))
+    if all(isinstance(version, str) for version in artifact.versions.values()):
+        fields["versions"] = _kept(("versions", *artifact.versions.items()), artifact.versions)
     for entry in artifact.entries:
         facts = vars(entry)
         facts["threads"] = _shared(entry.threads)
@@ -35,12 +37,6 @@ def share_parts(artifact: Artifact) -> None:
 
 def _shared_record(record: V) -> V:
     """An equal record of an earlier artifact; else this one, of whose texts equal ones are shared."""
-    try:
-        earlier: V | None = _values.get(record)
-    except TypeError:  # it has no hash
-        return record
-    if earlier is not None:
-        return earlier
     _share_texts(vars(record), ("name", "dtype", "access", "pointer"))
     return _shared(record)
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tilecore.artifact.records import Workspace
 
 _MOST_SETS = 8  # sets of workspaces that a thread keeps, one per device and stream
+_MOST_HOST_SETS = 64  # those of the kernels of the host, in the memory of a thread
 _Set = tuple[tuple[int, ...], list[Any]]
+_Place = tuple[int, int, Any, tuple[int, ...]]  # its bytes from, up to; numpy's dtype; the shape
 _MOST_SHARED_BYTES = 64 << 20  # larger workspaces of the host belong to their kernel, and end with it
 _LINE = 64  # bytes that the start of a workspace is a multiple of
 _first_call_lock = threading.Lock()
@@ -31,12 +33,13 @@ class _ThreadSets(threading.local):
 class _HostMemory(threading.local):
     """What the kernels that one thread runs on the host have their workspaces in: as much as the largest needs.
 
-    latest: whose workspaces were asked for last, and these. One value, since a finalizer or the handler of a signal may
-    call another kernel between any two statements.
+    sets: the workspaces in it, by whose they are. Each owns its memory, since a finalizer or the handler of a signal
+    may call another kernel, which needs a larger buffer, between any two statements.
     """
 
-    buffer: Any = None
-    latest: tuple[Workspaces | None, _Set] = (None, ((), []))
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.sets: dict[Workspaces, _Set] = {}
 
 
 _host_memory = _HostMemory()
@@ -57,7 +60,7 @@ class Workspaces:
         self._static = all(isinstance(size, int) for w in workspaces for size in w.shape)
         self._thread_sets: _ThreadSets | None = None  # from the first call on
         self._captures = adapter_captures(adapter)
-        self._on_host = _runs_on_host(adapter) and self._static and self._bytes() <= _MOST_SHARED_BYTES
+        self._on_host = _runs_on_host(adapter) and self._static and self._places()[1] <= _MOST_SHARED_BYTES
         self._captured: dict[tuple[int, int, int], _Set] = {}
         self._of_captures: list[_Set] = []  # of sizes that differ from call to call
 
@@ -69,8 +72,7 @@ class Workspaces:
         if not self._static:
             return self._allocate(symbols, device_index)
         if self._on_host:
-            user, latest = _host_memory.latest
-            return latest if user is self else self._in_host_memory()
+            return _host_memory.sets.get(self) or self._in_host_memory()
         sets = (self._thread_sets or self._first_call()).sets
         workspace_set = sets.get((device_index, stream))
         if workspace_set is None:
@@ -79,35 +81,35 @@ class Workspaces:
             workspace_set = sets[device_index, stream] = self._allocate(symbols, device_index)
         return workspace_set
 
-    def _bytes(self) -> int:
-        """Of workspaces of constant size."""
-        elements = ((prod(evaluate(size, {}) for size in w.shape), w.dtype) for w in self._workspaces)
-        return sum(count * storage_of(dtype).itemsize for count, dtype in elements)
-
     def _first_call(self) -> _ThreadSets:
         with _first_call_lock:  # all threads use one object
             if self._thread_sets is None:
                 self._thread_sets = _ThreadSets()
             return self._thread_sets
 
-    def _in_host_memory(self) -> _Set:
-        """The workspaces, one after the other in the memory of this thread, which grows where it is too small."""
-        places: list[tuple[int, int, Any, tuple[int, ...]]] = []
-        end = 0
+    def _places(self) -> tuple[list[_Place], int]:
+        """Where workspaces of constant size stand that follow one another, and how many bytes they take."""
+        places, end = [], 0
         for w in self._workspaces:
             shape, kind = tuple(evaluate(size, {}) for size in w.shape), storage_of(w.dtype)
             start = -(-end // _LINE) * _LINE
             end = start + prod(shape) * kind.itemsize
             places.append((start, end, kind, shape))
-        buffer = _host_memory.buffer
-        if buffer is None or len(buffer) < end:
+        return places, end
+
+    def _in_host_memory(self) -> _Set:
+        """The workspaces in the memory of this thread, which grows where it is too small."""
+        places, size = self._places()
+        buffer, sets = _host_memory.buffer, _host_memory.sets
+        if buffer is None or len(buffer) < size:
             _host_memory.buffer = buffer = None  # before the larger one is allocated
-            _host_memory.latest = None, ((), [])
-            _host_memory.buffer = buffer = empty_array((end,), "uint8")
+            _host_memory.sets = sets = {}
+            _host_memory.buffer = buffer = empty_array((size,), "uint8")
         arrays = [buffer[start:end].view(kind).reshape(shape) for start, end, kind, shape in places]
         first = buffer.ctypes.data
-        workspace_set = tuple(first + start for start, *_ in places), arrays
-        _host_memory.latest = self, workspace_set
+        if len(sets) >= _MOST_HOST_SETS:
+            sets.clear()
+        workspace_set = sets[self] = tuple(first + start for start, *_ in places), arrays
         return workspace_set
 
     def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:

@@ -25,7 +25,7 @@ def artifact(rows=4, attributes=None):
         (TensorParam("A", "float32", (rows, 8)), TensorParam("B", "float32", (8,)), ScalarParam("by", "float32")),
         (), (Workspace("W", "float32", (rows,)), Workspace("V", "float32", (8,))),
         (Entry(f"scaled_{rows}", (rows, 1, 1), (32, 1, 1), 0, 5, attributes),),
-        (0,), source="source", source_format="ll", binary=b"binary", binary_format="object",
+        (0,), source="source", source_format="ll", binary=b"binary", binary_format="object", versions={"tilecore": "1"},
     )  # fmt: skip
     return Artifact.from_json(json.loads(json.dumps(made.to_json())), "source", b"binary")
 
@@ -48,6 +48,7 @@ def test_equal_parts_are_one_object():
     assert first.params[2] is second.params[2]
     assert first.workspaces[1] is second.workspaces[1]
     assert first.name is second.name
+    assert first.versions is second.versions
     assert first.entries[0].threads is second.entries[0].threads
     assert first.entries[0].attributes is second.entries[0].attributes
 

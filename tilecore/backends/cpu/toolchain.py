@@ -27,10 +27,11 @@ def find() -> Sequence[Found]:
 
 def llvm_target(target: Target) -> dict[str, Any]:
     """The TVM target that makes LLVM emit code for ``target``."""
+    from tilecore.backends.cpu.target import features_in
     from tilecore.ir.nodes import tvm
 
     options: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
-    features = [f for f in str(target.get("features", "")).split(",") if f]
+    features = sorted(features_in(target))
     attributes = [f"+{f}" for f in features]  # of a virtual machine's processor LLVM may guess one that has fewer
     if target.get("march") == "native" and _is_this_machine(target):
         options["mcpu"] = tvm.target.codegen.llvm_get_system_cpu()
